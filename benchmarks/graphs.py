@@ -23,14 +23,14 @@ import pyoxigraph
 import rdflib
 from rdflib.namespace import RDF, RDFS
 
-from kgwb.kg import Limits
+from kgwb.kg import QueryLimits
 from kgwb.kg.dialects import DIALECTS
 from kgwb.kg.endpoint import Endpoint
-from kgwb.kg.files import FORMATS
-from kgwb.kg.local import LocalGraph, from_ox
-from kgwb.kg.sparql import quoted
-from kgwb.kg.survey import survey
-from kgwb.kg.text import words
+from kgwb.kg.files import FORMAT_BY_EXTENSION
+from kgwb.kg.local import LocalGraph, term_from_oxigraph
+from kgwb.kg.sparql import string_literal
+from kgwb.kg.survey import survey_graph
+from kgwb.kg.text import normalized_words
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "tests"))
@@ -72,7 +72,7 @@ def surveys(file: Path, repeats: int = 3) -> dict[str, float]:
         ):
             kg = LocalGraph.open(file)
             taken["one scan"].append(_seconds(lambda: kg.select(scan)))  # noqa: B023
-            taken["survey"].append(_seconds(lambda: survey(kg)))  # noqa: B023
+            taken["survey"].append(_seconds(lambda: survey_graph(kg)))  # noqa: B023
     medians = {name: statistics.median(seconds) for name, seconds in taken.items()}
     return medians | {"survey / one scan": medians["survey"] / medians["one scan"]}
 
@@ -83,7 +83,13 @@ def label_search(file: Path, searches: int = 200, filters: int = 2) -> dict[str,
     pairs = _pairs(kg, searches)
     memory = rdflib.Graph()
     for quad in kg.store:
-        memory.add((from_ox(quad.subject), from_ox(quad.predicate), from_ox(quad.object)))
+        memory.add(
+            (
+                term_from_oxigraph(quad.subject),
+                term_from_oxigraph(quad.predicate),
+                term_from_oxigraph(quad.object),
+            )
+        )
     taken = {
         "label index": _median(lambda text: kg.search(text, 40), pairs),
         "Oxigraph FILTER": _median(lambda text: list(kg.store.query(_filter(text))), pairs[:20]),  # type: ignore[arg-type]
@@ -104,7 +110,9 @@ def virtuoso_search(file: Path, searches: int = 200, filters: int = 10) -> dict[
     """
     try:
         with tempfile.TemporaryDirectory() as folder, engines.virtuoso(Path(folder)) as server:
-            kg = Endpoint(server.load(file), dialect="virtuoso", limits=Limits(query_timeout_s=120))
+            kg = Endpoint(
+                server.load(file), dialect="virtuoso", limits=QueryLimits(query_timeout_s=120)
+            )
             pairs = _pairs(LocalGraph.open(file, cache=False), searches)
             taken = {
                 "Virtuoso full text": _median(
@@ -124,28 +132,32 @@ def virtuoso_search(file: Path, searches: int = 200, filters: int = 10) -> dict[
 def _pairs(kg: LocalGraph, most: int) -> list[str]:
     """The first two words of some labels, always the same ones."""
     rows = kg.store.query(f"SELECT ?l {{ ?v {LABEL} ?l }}")
-    labels = sorted({row[0].value for row in rows if len(words(row[0].value)) >= 2})  # type: ignore[union-attr]
+    labels = sorted({row[0].value for row in rows if len(normalized_words(row[0].value)) >= 2})  # type: ignore[union-attr]
     return [
-        " ".join(words(text)[:2])
+        " ".join(normalized_words(text)[:2])
         for text in random.Random(7).sample(labels, min(most, len(labels)))
     ]
 
 
 def _query(dialect: str, text: str, kg: Endpoint) -> str:
-    query = DIALECTS[dialect].search_query(words(text), 160, "all words", kg.vocabulary)
+    query = DIALECTS[dialect].build_search_query(
+        normalized_words(text), 160, "all words", kg.vocabulary
+    )
     assert query is not None
     return query
 
 
 def _bulk_load(file: Path, folder: Path) -> None:
     store = pyoxigraph.Store(folder)
-    form = FORMATS[Path(file.name.removesuffix(".gz")).suffix]
+    form = FORMAT_BY_EXTENSION[Path(file.name.removesuffix(".gz")).suffix]
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
         store.bulk_load(stream, form)  # type: ignore[arg-type]
 
 
 def _filter(text: str) -> str:
-    tests = " && ".join(f"CONTAINS(LCASE(STR(?l)), {quoted(word)})" for word in words(text))
+    tests = " && ".join(
+        f"CONTAINS(LCASE(STR(?l)), {string_literal(word)})" for word in normalized_words(text)
+    )
     return f"SELECT ?v ?l WHERE {{ ?v {LABEL} ?l FILTER({tests}) }} LIMIT 40"
 
 

@@ -28,17 +28,17 @@ from pipeline import Recorded, recorded
 from table import Row, show
 
 import kgwb.run
-from kgwb.flow import Answer, Context, Dialogue, Link, Question, Retrieved
+from kgwb.flow import Answer, Context, Dialogue, Link, Question, RetrievedCandidates
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run import Run
 from kgwb.run.calls import Call
 from kgwb.systems.chatty_kg.records import (
     QIR,
-    Classified,
-    Generated,
-    Linked,
+    Classification,
+    GeneratedQueries,
     LinkedRelation,
-    Selection,
+    LinkingResult,
+    QuerySelection,
 )
 from kgwb.workbench import Workbench
 
@@ -95,7 +95,7 @@ class Unrecorded(Run):
         self.kg = more["kg"]
 
     @property
-    def graph(self) -> Any:
+    def unrecorded_graph(self) -> Any:
         return self.kg
 
     def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
@@ -113,13 +113,13 @@ class State(TypedDict, total=False):
     english: Question
     context: Context
     standalone: str
-    classified: Classified
+    classified: Classification
     qir: QIR
-    retrieved: tuple[Retrieved, ...]
+    retrieved: tuple[RetrievedCandidates, ...]
     links: tuple[Link, ...]
-    linked: Linked
-    generated: Generated
-    selection: Selection
+    linked: LinkingResult
+    generated: GeneratedQueries
+    selection: QuerySelection
     answer: Answer
 
 
@@ -208,7 +208,7 @@ def workbench(bench: Workbench) -> Ask:
     """kgwb as a person uses it."""
 
     def ask(question: str) -> Answer | None:
-        bench.forget()
+        bench.new_dialogue()
         return bench.ask(question).answer
 
     return ask
@@ -259,46 +259,56 @@ def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
         relations: tuple[LinkedRelation, ...] = matching.link_relations(
             state["qir"], state["links"], run
         )
-        return {"linked": Linked(state["links"], relations)}
+        return {"linked": LinkingResult(state["links"], relations)}
 
     def rephrased(state: State) -> State:
-        return {"standalone": chat.rephrase(state["english"].text, state["context"], run).question}
+        return {
+            "standalone": chat.rephrase_question(
+                state["english"].text, state["context"], run
+            ).question
+        }
 
     def retrieved(state: State) -> State:
         qir, question = state["qir"], state["standalone"]
         candidates = (
-            matching.retrieve(entity, question, qir.kinds, run) for entity in qir.entities
+            matching.retrieve_candidates(entity, question, qir.type_mentions, run)
+            for entity in qir.entities
         )
         return {"retrieved": tuple(candidates)}
 
     def selected(state: State) -> State:
         question, context = state["standalone"], state["context"]
         links = (
-            plain["linking"].select(each, question, context, run) for each in state["retrieved"]
+            plain["linking"].select_vertex(each, question, context, run)
+            for each in state["retrieved"]
         )
         return {"links": tuple(links)}
 
     return {
-        "translator": lambda s: {"english": chat.translate(s["question"], run)},
+        "translator": lambda s: {"english": chat.translate_question(s["question"], run)},
         "context": lambda s: {"context": chat.build_context(s["dialogue"], run)},
         "classifier": lambda s: {
-            "classified": chat.classify(s["english"].text, s["context"], run),
+            "classified": chat.classify_question(s["english"].text, s["context"], run),
             "standalone": s["english"].text,
         },
         "rephraser": rephrased,
-        "qir": lambda s: {"qir": plain["qir"].extract(s["standalone"], run)},
+        "qir": lambda s: {"qir": plain["qir"].extract_qir(s["standalone"], run)},
         "entity_retriever": retrieved,
         "vertex_selection": selected,
         "relation_linking": linked,
-        "query_generator": lambda s: {"generated": queries.generate(s["qir"], s["linked"], run)},
+        "query_generator": lambda s: {
+            "generated": queries.generate_queries(s["qir"], s["linked"], run)
+        },
         "predicate_selection": lambda s: {
             "selection": queries.select_queries(s["generated"], s["standalone"], s["linked"], run)
         },
         "execution": lambda s: {
-            "answer": queries.execute(s["selection"], s["qir"], s["linked"], run)
+            "answer": queries.execute_queries(s["selection"], s["qir"], s["linked"], run)
         },
-        "what_else": lambda s: {"answer": chat.leave_out(s["answer"], s["context"], run)},
-        "answer_writer": lambda s: {"answer": chat.reword(s["answer"], s["standalone"], run)},
+        "what_else": lambda s: {"answer": chat.leave_out_mentioned(s["answer"], s["context"], run)},
+        "answer_writer": lambda s: {
+            "answer": chat.reword_answer(s["answer"], s["standalone"], run)
+        },
     }
 
 
@@ -306,7 +316,7 @@ def next_node(chat: Any, run: Any) -> dict[str, Callable[[State], str]]:
     """Where the flow branches: what follows a node, by the state; "" is the end."""
 
     def written(state: State) -> str:
-        return "answer_writer" if chat.rewordable(state["answer"], run) else ""
+        return "answer_writer" if chat.can_be_reworded(state["answer"], run) else ""
 
     def finished(state: State) -> str:
         asks_for_others = chat.asks_for_others(state["english"].text, state["context"], run)

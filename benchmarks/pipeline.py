@@ -121,7 +121,7 @@ def _questions(most: int) -> tuple[str, list[str]]:
 
 
 def _ask(bench: Workbench, question: str) -> Run:
-    bench.forget()
+    bench.new_dialogue()
     run = bench.begin(question)
     with suppress(KgwbError):  # left out below; the benchmark is about time
         run.go()
@@ -129,7 +129,7 @@ def _ask(bench: Workbench, question: str) -> Run:
 
 
 def _timed(bench: Workbench, question: str) -> float:
-    bench.forget()
+    bench.new_dialogue()
     started = time.perf_counter()
     bench.ask(question)
     return time.perf_counter() - started

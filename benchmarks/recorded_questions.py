@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import kgwb
-from kgwb.bench import Bench, Results, Setup, load_questions
-from kgwb.bench.metrics import score
+from kgwb.bench import Benchmark, BenchSetup, Results, load_questions
+from kgwb.bench.metrics import score_answers
 
 
 def lenient(row: dict[str, Any]) -> float:
@@ -29,7 +29,7 @@ def lenient(row: dict[str, Any]) -> float:
     columns = list(zip(*row.get("table", ()), strict=True))
     chosen = chain.from_iterable(combinations(columns, n) for n in range(1, len(columns) + 1))
     cells = ([cell for column in some for cell in column if cell is not None] for some in chosen)
-    return max([row["f1"], *(score(some, row["gold"]).f1 for some in cells)])
+    return max([row["f1"], *(score_answers(some, row["gold"]).f1 for some in cells)])
 
 
 def main(graph: str, questions: str, recording: str) -> None:
@@ -39,8 +39,8 @@ def main(graph: str, questions: str, recording: str) -> None:
         packed = Path(recording).read_bytes()
         replies.write_bytes(gzip.decompress(packed) if recording.endswith(".gz") else packed)
         workbench = kgwb.Workbench(kgwb.open_kg(graph), f"replay:{replies}", system="surveyor")
-        setup, asked = Setup.of(workbench), load_questions(questions)
-        rows = Bench(setup, Results(Path(folder) / "out", setup.config(asked))).run(asked)
+        setup, asked = BenchSetup.from_workbench(workbench), load_questions(questions)
+        rows = Benchmark(setup, Results(Path(folder) / "out", setup.to_config(asked))).run(asked)
     parts = {"cannot be answered": [row for row in rows if not row["gold"]]}
     for row in (row for row in rows if row["gold"]):
         parts.setdefault(row.get("language", "all"), []).append(row)

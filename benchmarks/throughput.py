@@ -20,7 +20,7 @@ from table import Row, show
 
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import Results
-from kgwb.bench.runner import Bench, Setup
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run.replay import Replay
@@ -45,7 +45,7 @@ class Slow(Replay):
 def throughput(given: Recorded) -> list[Row]:
     """Questions a second by workers, and how many times that of one worker."""
     model = Slow(given.replies, name="rules")
-    setup = replace(Setup.of(given.bench), models={"": model})
+    setup = replace(BenchSetup.from_workbench(given.bench), models={"": model})
     rates = {workers: _rate(setup, given.questions, workers) for workers in WORKERS}
     what = f"throughput, {1000 * DELAY_S:.0f} ms model"
     return [
@@ -55,14 +55,14 @@ def throughput(given: Recorded) -> list[Row]:
     ]  # fmt: skip
 
 
-def _rate(setup: Setup, texts: list[str], workers: int) -> float:
+def _rate(setup: BenchSetup, texts: list[str], workers: int) -> float:
     questions = [
         BenchQuestion(id=f"{place}/{time}", question=text)
         for time in range(workers)
         for place, text in enumerate(texts)
     ]
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(setup, Results(Path(folder), setup.config(questions)), workers=workers)
+        bench = Benchmark(setup, Results(Path(folder), setup.to_config(questions)), workers=workers)
         started = time.perf_counter()
         rows = bench.run(questions)
         seconds = time.perf_counter() - started

@@ -14,7 +14,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from kgwb.masking import masked
+from kgwb.masking import mask_urls_in_text
 from kgwb.text import remove_controls
 from kgwb.version import __version__
 
@@ -57,7 +57,7 @@ _SHOWN_CLASSES = (
 
 def _mask_log_record(record: logging.LogRecord) -> bool:
     """Mask secrets in a log record, and drop it if nobody has set up logging."""
-    record.msg = remove_controls(masked(record.getMessage()))
+    record.msg = remove_controls(mask_urls_in_text(record.getMessage()))
     record.args = None
     record.exc_info = None
     return logging.getLogger(record.name).hasHandlers()

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from kgwb import disk
 from kgwb.errors import InputError
-from kgwb.masking import shown
+from kgwb.masking import mask_url
 
 if TYPE_CHECKING:
     from kgwb.kg.base import Graph
@@ -36,20 +36,20 @@ def positional(metavar: str, help: str | None = None) -> Any:
     return field(metadata={"metavar": metavar, "help": help, "positional": True})
 
 
-class Count(int):
+class PositiveInt(int):
     """A whole number from 1 to 1,000,000,000."""
 
-    def __new__(cls, text: str | int) -> Count:
+    def __new__(cls, text: str | int) -> PositiveInt:
         number = super().__new__(cls, text)
         if not 1 <= number <= 1_000_000_000:
             raise argparse.ArgumentTypeError("must be from 1 to 1,000,000,000")
         return number
 
 
-def add_arguments(parser: argparse.ArgumentParser, form: type[Any]) -> None:
+def add_arguments(parser: argparse.ArgumentParser, arguments_class: type[Any]) -> None:
     """The fields of a dataclass as arguments, read by their types."""
-    types = get_type_hints(form)
-    for each in fields(form):
+    types = get_type_hints(arguments_class)
+    for each in fields(arguments_class):
         about = dict(each.metadata)
         flag = each.name if about.pop("positional") else f"--{each.name.replace('_', '-')}"
         kind, default = types[each.name], each.default
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser, form: type[Any]) -> None:
 
 
 @dataclass(kw_only=True)
-class Opening:
+class GraphArguments:
     """The arguments that say how a graph is opened."""
 
     kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", ...)
@@ -82,18 +82,18 @@ class Opening:
         "labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file (default: by the URL)",
     )
     query_timeout: float = option("SECONDS", "of one query", 30.0)
-    row_limit: Count = option("N", "rows of one result", 10_000)
+    row_limit: PositiveInt = option("N", "rows of one result", 10_000)
 
-    def graph(self, source: str) -> Graph:
+    def open_graph(self, source: str) -> Graph:
         """A graph, opened as the arguments ask. Raises what ``open_kg`` does.
 
         Files beside ``kg`` take no dialect: it is for the endpoints among the graphs.
         """
-        from kgwb.kg import is_endpoint, open_kg
+        from kgwb.kg import is_endpoint_url, open_kg
 
         return open_kg(
             source,
-            dialect=self.dialect if source == self.kg or is_endpoint(source) else None,
+            dialect=self.dialect if source == self.kg or is_endpoint_url(source) else None,
             vocabulary=self.vocabulary,
             query_timeout_s=self.query_timeout,
             row_limit=self.row_limit,
@@ -101,7 +101,7 @@ class Opening:
 
 
 @dataclass(kw_only=True)
-class Asking(Opening):
+class QuestionArguments(GraphArguments):
     """The arguments of commands that ask questions: which system, with which models and settings, on what."""
 
     model: str = option(
@@ -120,29 +120,29 @@ class Asking(Opening):
         """The profile with the settings given; values are read by the type of their setting."""
         from kgwb.systems import profile
 
-        changes: dict[str, Any] = pairs(self.set, "NAME=VALUE")
-        return profile(self.profile, system=self.system, texts=True, **changes)
+        changes: dict[str, Any] = parse_assignments(self.set, "NAME=VALUE")
+        return profile(self.profile, system=self.system, are_strings=True, **changes)
 
-    def of_systems(self, names: Sequence[str]) -> Self:
+    def for_systems(self, names: Sequence[str]) -> Self:
         """These arguments for the first of several systems that has all settings given."""
-        from kgwb.systems import system
+        from kgwb.systems import load_system
 
-        given = {*pairs(self.set, "NAME=VALUE")}
-        fits = (name for name in names if given <= {*system(name).settings.names()})
+        given = {*parse_assignments(self.set, "NAME=VALUE")}
+        fits = (name for name in names if given <= {*load_system(name).settings.setting_names()})
         return replace(self, system=next(fits, names[0])) if names else self
 
-    def workbench(self) -> Workbench:
+    def make_workbench(self) -> Workbench:
         """The workbench that the arguments describe. Raises what graph, model or setting do."""
         from kgwb import systems
         from kgwb.workbench import Workbench
 
         settings = self.settings
-        models = pairs(self.agent_model, "AGENT=SPEC")
-        system = systems.system(self.system)
+        models = parse_assignments(self.agent_model, "AGENT=SPEC")
+        system = systems.load_system(self.system)
         for agent in models:
-            system.spec(agent)
+            system.agent_spec(agent)
         return Workbench(
-            self.graph(self.kg),
+            self.open_graph(self.kg),
             self.model,
             system=self.system,
             models=models,
@@ -151,14 +151,14 @@ class Asking(Opening):
         )
 
 
-def varied(arguments: T, each: str | None) -> list[tuple[str, T]]:
+def commands_for_each(arguments: T, each: str | None) -> list[tuple[str, T]]:
     """Commands that take ``set``, ``prompts`` and ``model``, one for each value of NAME=V1,V2,... by name.
 
     NAME is a setting, "prompts" or "model"; without ``each`` it is the command alone. Raises InputError.
     """
     if not each:
         return [("", arguments)]
-    [(name, values)] = pairs([each], "NAME=V1,V2,...").items()
+    [(name, values)] = parse_assignments([each], "NAME=V1,V2,...").items()
     commands = []
     for value in values.split(","):
         settings = arguments.set  # type: ignore[attr-defined]
@@ -169,18 +169,18 @@ def varied(arguments: T, each: str | None) -> list[tuple[str, T]]:
     return commands
 
 
-def pairs(texts: Sequence[str], form: str) -> dict[str, str]:
+def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
     """NAME=VALUE arguments by name. Raises InputError."""
-    split = [text.partition("=") for text in texts]
+    split = [text.partition("=") for text in arguments]
     for name, sign, value in split:
         if not (name.strip() and sign):
             raise InputError(
-                f"{shown(name + sign + value)!r} is not {form}", hint=f"write it as {form}"
+                f"{mask_url(name + sign + value)!r} is not {syntax}", hint=f"write it as {syntax}"
             )
     return {name: value for name, _, value in split}
 
 
-def recall(workbench: Workbench, path: Path) -> None:
+def load_history(workbench: Workbench, path: Path) -> None:
     """Hold the dialogue of a history file: ask its questions, remember its turns. Raises InputError."""
     from kgwb.flow import Dialogue, Turn
     from kgwb.records import from_data
@@ -196,4 +196,4 @@ def recall(workbench: Workbench, path: Path) -> None:
         if isinstance(entry, str):
             workbench.ask(entry)
         else:
-            workbench.remember(Dialogue((*workbench.dialogue.turns, entry)))
+            workbench.continue_dialogue(Dialogue((*workbench.dialogue.turns, entry)))

@@ -15,11 +15,11 @@ from typing import Any
 
 from kgwb.errors import InputError
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the operating system answers where no more can be written."""
-AS_JSON = "backslashreplace"
+JSON_ENCODING_ERRORS = "backslashreplace"
 """For ``errors``: half a character becomes its escape, which JSON reads back."""
-MOST_UNPACKED = 200_000_000
+MAX_UNPACKED_BYTES = 200_000_000
 """Bytes of a gzipped file once it is unpacked."""
 
 
@@ -31,7 +31,7 @@ def cache_dir() -> Path:
 
 
 @contextmanager
-def explained(problem: str, hint: str) -> Iterator[None]:
+def os_errors_as_input_error(problem: str, hint: str) -> Iterator[None]:
     """Raise InputError, the problem with its reason, for what the operating system refuses in this block."""
     try:
         yield
@@ -39,7 +39,7 @@ def explained(problem: str, hint: str) -> Iterator[None]:
         raise InputError(f"{problem}: {exc.strerror or exc}", hint=hint) from exc
 
 
-def plain(path: Path) -> Path:
+def check_regular_file(path: Path) -> Path:
     """The path, unless a device, pipe or socket is there: it may never end, and must not be replaced.
 
     Raises OSError.
@@ -53,15 +53,15 @@ def plain(path: Path) -> Path:
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
     """The text of a plain file. Raises OSError, UnicodeDecodeError."""
-    return plain(path).read_text(encoding=encoding)
+    return check_regular_file(path).read_text(encoding=encoding)
 
 
-def append(path: Path, text: str, errors: str = "strict") -> None:
+def append_text(path: Path, text: str, errors: str = "strict") -> None:
     """Add text to a file, made if it is not there, and hand it to the operating system.
 
     Raises OSError; the file is then as it was. A killed process leaves a part of the text at most.
     """
-    plain(path).parent.mkdir(parents=True, exist_ok=True)
+    check_regular_file(path).parent.mkdir(parents=True, exist_ok=True)
     file = path.open("a", encoding="utf-8", errors=errors)
     size = os.fstat(file.fileno()).st_size
     try:
@@ -73,36 +73,36 @@ def append(path: Path, text: str, errors: str = "strict") -> None:
         raise
 
 
-def replace(path: Path, texts: Iterable[str], errors: str = "strict") -> None:
+def write_atomically(path: Path, chunks: Iterable[str], errors: str = "strict") -> None:
     """Make a new file of these texts; one that is there stays until the new one is whole. Raises OSError.
 
     The draft has a name of its own, so that of several processes that replace one file each writes it whole.
     """
-    path = plain(Path(os.path.realpath(path)))  # a link stays a link
+    path = check_regular_file(Path(os.path.realpath(path)))  # a link stays a link
     draft = path.with_name(f".kgwb-{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("x", encoding="utf-8", errors=errors) as file:
             with suppress(OSError):  # there is none yet, or the file system knows no modes
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
-            file.writelines(texts)
+            file.writelines(chunks)
         draft.replace(path)
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """The data of each line of a file, gzipped if it ends in .gz, with the line's number.
 
     Blank lines are left out, and so is a last line that a killed process left unfinished, unless it is the
     only one. Raises OSError; NotJsonError for a line that is not JSON.
     """
-    data = plain(path).read_bytes()
+    data = check_regular_file(path).read_bytes()
     if path.suffix == ".gz":
         unpacking = zlib.decompressobj(wbits=31)  # gzip
         try:
-            data = unpacking.decompress(data, MOST_UNPACKED)
+            data = unpacking.decompress(data, MAX_UNPACKED_BYTES)
         except zlib.error as exc:
             raise OSError(errno.EINVAL, "it is no gzip file", str(path)) from exc
         if unpacking.unconsumed_tail or not unpacking.eof:
@@ -125,19 +125,19 @@ class NotJsonError(ValueError):
 
     def __init__(self, number: int) -> None:
         super().__init__("it is not JSON")
-        self.number = number
+        self.line_number = number
 
 
-def cut_unfinished(path: Path) -> None:
+def truncate_unfinished_line(path: Path) -> None:
     """Cut off a last line that a killed process left unfinished; one that lacks only its end gets it.
 
     Raises OSError.
     """
-    raw = plain(path).read_bytes() if path.exists() else b""
+    raw = check_regular_file(path).read_bytes() if path.exists() else b""
     if not raw or raw.endswith(b"\n"):
         return
     with suppress(NotJsonError):
-        if b"\n" not in raw and list(json_lines(path)):
-            append(path, "\n")
+        if b"\n" not in raw and list(read_json_lines(path)):
+            append_text(path, "\n")
             return
     os.truncate(path, raw.rfind(b"\n") + 1)

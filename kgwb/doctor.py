@@ -15,22 +15,24 @@ from kgwb.disk import cache_dir
 from kgwb.errors import KgwbError
 from kgwb.run.models import open_model
 
-INSTALL = "run `make lab` in the checkout, or `pip install kgwb`"
+INSTALL_HINT = "run `make lab` in the checkout, or `pip install kgwb`"
 PACKAGES = {
     **dict.fromkeys(
-        "kgwb rdflib oxrdflib pyoxigraph SPARQLWrapper pydantic openai ollama".split(), INSTALL
+        "kgwb rdflib oxrdflib pyoxigraph SPARQLWrapper pydantic openai ollama".split(), INSTALL_HINT
     ),
-    **dict.fromkeys(("jupyterlab", "ipywidgets", "pyvis"), f"needed for `kgwb lab`: {INSTALL}"),
+    **dict.fromkeys(
+        ("jupyterlab", "ipywidgets", "pyvis"), f"needed for `kgwb lab`: {INSTALL_HINT}"
+    ),
 }
 """What must be installed, and what to do where it is not."""
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome")
 
 
-class Finding(NamedTuple):
+class HealthCheck(NamedTuple):
     """One thing that was looked at."""
 
     name: str
-    works: bool
+    ok: bool
     detail: str
     remedy: str = ""
     """What to do if it does not work."""
@@ -38,76 +40,80 @@ class Finding(NamedTuple):
     """Whether kgwb cannot do its main work without."""
 
 
-def examine(source: str, model: str) -> Iterator[Finding]:
+def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
     """Look at everything, one finding after another; some take seconds."""
     fits = (3, 11) <= sys.version_info[:2] <= (3, 13)
-    yield Finding("python", fits, platform.python_version(), "use Python 3.11, 3.12 or 3.13")
+    yield HealthCheck("python", fits, platform.python_version(), "use Python 3.11, 3.12 or 3.13")
     for name, remedy in PACKAGES.items():
         try:
-            yield Finding(name, True, importlib.metadata.version(name))
+            yield HealthCheck(name, True, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
-            yield Finding(name, False, "not installed", remedy)
-    for part, look in (("graph", _graph), ("model", _models), ("embeddings", _embeddings)):
+            yield HealthCheck(name, False, "not installed", remedy)
+    for part, look in (
+        ("graph", _check_graph),
+        ("model", _check_models),
+        ("embeddings", _check_embeddings),
+    ):
         try:
             yield from look(source if part == "graph" else model)
         except KgwbError as exc:
-            yield Finding(part, False, exc.message, exc.hint)
+            yield HealthCheck(part, False, exc.message, exc.hint)
     browser, remedy = (
-        next(filter(None, map(shutil.which, CHROMIUM)), ""),
+        next(filter(None, map(shutil.which, CHROMIUM_COMMANDS)), ""),
         "needed for kgwb's own tests only",
     )
-    yield Finding("chromium", bool(browser), browser or "not found", remedy, False)
+    yield HealthCheck("chromium", bool(browser), browser or "not found", remedy, False)
     folder, remedy = cache_dir(), "kgwb works without, slower; KGWB_CACHE names another folder"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            yield Finding("cache folder", True, f"{folder} can be written")
+            yield HealthCheck("cache folder", True, f"{folder} can be written")
     except OSError as exc:
-        yield Finding("cache folder", False, f"{folder}: {exc.strerror or exc}", remedy, False)
+        yield HealthCheck("cache folder", False, f"{folder}: {exc.strerror or exc}", remedy, False)
 
 
-def _graph(source: str) -> Iterator[Finding]:
+def _check_graph(source: str) -> Iterator[HealthCheck]:
     from kgwb.kg import open_kg
 
     started = time.perf_counter()
     kg = open_kg(source)
     full = kg.ask("ASK { ?s ?p ?o }")
     seconds = time.perf_counter() - started
-    yield Finding(
+    yield HealthCheck(
         "graph", full, f"{kg.source}, opened in {seconds:.2f} s", "it holds no triple: load some"
     )
-    yield Finding("dialect", True, str(getattr(kg, "dialect", None) or "label index of kgwb"))
+    yield HealthCheck("dialect", True, str(getattr(kg, "dialect", None) or "label index of kgwb"))
 
 
-def surveyed(source: str) -> Iterator[str]:
+def survey_lines(source: str) -> Iterator[str]:
     """What there is in a graph, in some fifteen lines, or why that is not known."""
     from kgwb.kg import open_kg
-    from kgwb.kg.survey import survey
-    from kgwb.show.survey import lines
+    from kgwb.kg.survey import survey_graph
+    from kgwb.show.survey import summary_lines
 
     try:
-        yield from lines(survey(open_kg(source)))
+        yield from summary_lines(survey_graph(open_kg(source)))
     except KgwbError as exc:
         yield f"no survey: {exc.message}"
 
 
-def _models(spec: str) -> Iterator[Finding]:
+def _check_models(spec: str) -> Iterator[HealthCheck]:
     """The model, and the servers that could be asked; the one that is asked for must be there."""
     from kgwb import llm
 
-    for status in llm.available():
+    for status in llm.check_models():
         remedy = f"needed for {status.kind}:MODEL only"
         asked_for = status.kind == spec.partition(":")[0]
-        yield Finding(status.kind, status.usable, status.detail, remedy, asked_for)
-    yield Finding("model", True, open_model(spec).name)
+        yield HealthCheck(status.kind, status.is_usable, status.detail, remedy, asked_for)
+    yield HealthCheck("model", True, open_model(spec).name)
 
 
-def _embeddings(_: str) -> Iterator[Finding]:
-    from kgwb.kg.embeddings import DEFAULT, LEXICAL, Embeddings, bundled_model
+def _check_embeddings(_: str) -> Iterator[HealthCheck]:
+    from kgwb.kg.embeddings import DEFAULT_MODEL, LEXICAL_MODEL, Embeddings, bundled_model_folder
 
     embeddings, started = Embeddings(), time.perf_counter()
     embeddings.similarity("author", ("written by",))
     seconds = time.perf_counter() - started
-    place = bundled_model() if embeddings.name == DEFAULT else "the model named"
-    origin = "no model: character trigrams" if embeddings.name == LEXICAL else f"from {place}"
-    yield Finding("embeddings", True, f"{embeddings.name}, {origin}, in {seconds:.1f} s")
+    place = bundled_model_folder() if embeddings.name == DEFAULT_MODEL else "the model named"
+    origin = "no model: character trigrams" if embeddings.name == LEXICAL_MODEL else f"from {place}"
+    yield HealthCheck("embeddings", True, f"{embeddings.name}, {origin}, in {seconds:.1f} s")

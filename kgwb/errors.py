@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kgwb.masking import cut, masked
+from kgwb.masking import mask_urls_in_text, truncate_at_word
 from kgwb.text import remove_controls
 
-MOST_CHARS = 4_000
+MAX_MESSAGE_CHARS = 4_000
 """Characters of a message: it may hold what a server sent, however much that is."""
 
 
@@ -20,7 +20,7 @@ class KgwbError(Exception):
     """Base of all errors of kgwb; ``hint`` is what to do next."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        self.message = masked(cut(message, MOST_CHARS))
+        self.message = mask_urls_in_text(truncate_at_word(message, MAX_MESSAGE_CHARS))
         super().__init__(self.message)
         self.hint = hint  # our own words, with an address to write like; what else it holds was masked before
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rdflib import URIRef
 
-from kgwb.deprecated import deprecated_names
+from kgwb.deprecated import renamed_names
 from kgwb.records import (
+    MAX_SUMMARY_PARTS,
     NO_NAMES,
-    SUMMARY_PARTS,
     Explanation,
     Hidden,
     QueryPart,
@@ -25,24 +25,24 @@ from kgwb.records import (
     one_line,
     summarize_fields,
 )
-from kgwb.terms import Iri, Names, Term, Triple, triple_text
+from kgwb.terms import DisplayNames, Iri, Term, Triple, format_triple
 from kgwb.text import first_items, list_first, pluralize, shorten, single_line
 
-Kind = Literal["list", "count", "boolean"]
+AnswerKind = Literal["list", "count", "boolean"]
 """What a question asks for: the values, their number, or whether something is so."""
 Direction = Literal["out", "in"]
 """How a predicate is followed: from subject to object, or from object to subject."""
 
-NOT_HERE = "not in this graph"
+NOT_IN_GRAPH = "not in this graph"
 """The reason of an answer begins with this if the graph was asked and holds no answer."""
 CANNOT_EXPRESS = "cannot express"
 """The reason begins with this if the graph was not asked: the system cannot express the question."""
-UNGROUNDED = "not grounded: from the model's own knowledge, not from the graph"
+UNGROUNDED_NOTE = "not grounded: from the model's own knowledge, not from the graph"
 """Shown with every ungrounded answer."""
 
-SUMMARY_VALUES = 5
+MAX_SUMMARY_VALUES = 5
 """Values of an answer that its summary shows, unless told otherwise."""
-NEAREST_CANDIDATES = 5
+MAX_NEAREST_CANDIDATES = 5
 """Candidates named where a mention has no vertex."""
 
 
@@ -135,7 +135,7 @@ class Candidate(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved(Record):
+class RetrievedCandidates(Record):
     """The candidates that the label search found for a mention, best first."""
 
     entity: str
@@ -173,7 +173,9 @@ class Link(Record):
         types = f" ({', '.join(self.vertex.types)})" if self.vertex.types else ""
         return f"{self.entity} → {self.vertex.label}{types}"
 
-    def summary(self, names: Names = NO_NAMES, *, limit: int | None = SUMMARY_PARTS) -> str:
+    def summary(
+        self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
+    ) -> str:
         """Return the line with the IRI of the vertex, and the reason."""
         _, *rest = summarize_fields(self, names, limit=limit).splitlines()
         return "\n".join([one_line(f"{self.entity} → {self.vertex or 'no vertex'}"), *rest])
@@ -193,7 +195,7 @@ class Link(Record):
             return ""
         nearest = [
             f"{candidate.label} ({candidate.score:.2f})"
-            for candidate in self.candidates[:NEAREST_CANDIDATES]
+            for candidate in self.candidates[:MAX_NEAREST_CANDIDATES]
         ]
         if not nearest:
             return f"no vertex for “{self.entity}”: the graph has no label like it"
@@ -222,7 +224,7 @@ class CandidateQuery(Record):
 class Value(Record):
     """One value of an answer with the triples that support it."""
 
-    searched_for_records: ClassVar[bool] = False
+    has_nested_records: ClassVar[bool] = False
 
     term: Term
     label: str
@@ -243,7 +245,7 @@ class Value(Record):
 class Answer(Record):
     """What a system answers. An answer without values has a reason instead."""
 
-    kind: Kind
+    kind: AnswerKind
     values: tuple[Value, ...] = ()
     queries: tuple[Sparql, ...] = ()
     """The SPARQL queries that the values came from, in order of execution."""
@@ -282,36 +284,24 @@ class Answer(Record):
 
     def __str__(self) -> str:
         text = self.text or list_first(self.labels) or self.reason or "no answer"
-        return f"{text} ({UNGROUNDED})" if self.ungrounded else text
+        return f"{text} ({UNGROUNDED_NOTE})" if self.ungrounded else text
 
-    def summary(self, names: Names = NO_NAMES, *, limit: int | None = SUMMARY_PARTS) -> str:
+    def summary(
+        self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
+    ) -> str:
         """Return the answer, and for each value the triples that support it."""
         known_names = {str(iri): name for iri, name in self.names} | dict(names)
         triples_shown = len(self.support) if limit is None else limit
-        values_shown = len(self.values) if limit is None else SUMMARY_VALUES
+        values_shown = len(self.values) if limit is None else MAX_SUMMARY_VALUES
 
         def value_line(value: Value) -> str:
             triples = first_items(
-                value.support, triples_shown, lambda triple: triple_text(triple, known_names)
+                value.support, triples_shown, lambda triple: format_triple(triple, known_names)
             )
             return single_line(f"{shorten(value.label)}: {'; '.join(triples) or 'no triple'}")
 
         return "\n".join([one_line(self), *first_items(self.values, values_shown, value_line)])
 
 
-__getattr__ = deprecated_names(
-    __name__,
-    {
-        "Explanation": "kgwb.records:Explanation",
-        "Hidden": "kgwb.records:Hidden",
-        "Iri": "kgwb.terms:Iri",
-        "Score": "kgwb.records:Score",
-        "Sparql": "kgwb.records:Sparql",
-        "Term": "kgwb.terms:Term",
-        "Titled": "kgwb.records:Record",
-        "Triple": "kgwb.terms:Triple",
-        "Triples": "kgwb.terms:Triples",
-        "from_data": "kgwb.records:from_data",
-        "to_data": "kgwb.records:to_data",
-    },
-)
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

@@ -19,15 +19,15 @@ from pydantic import GetCoreSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema, core_schema
 
 from kgwb import old_names
-from kgwb.terms import Names, Term, Triple
+from kgwb.terms import DisplayNames, Term, Triple
 from kgwb.text import first_items, pluralize, shorten, single_line
 
 T = TypeVar("T")
 MAX_LINE_CHARS = 2_000
 """Characters of one line of a record."""
-SUMMARY_PARTS = 3
+MAX_SUMMARY_PARTS = 3
 """Parts of a record that its summary shows, unless told otherwise."""
-NO_NAMES: Names = {}
+NO_NAMES: DisplayNames = {}
 
 FieldMarkName = Literal["explanation", "score", "sparql", "hidden"]
 
@@ -48,7 +48,7 @@ Sparql: TypeAlias = Annotated[str, FieldMark("sparql")]
 Hidden = Annotated[T, FieldMark("hidden")]
 """A value that follows from other fields, and is not shown by itself."""
 
-EXPLANATION_LEADS = {"how": "by", "subquestion": "to answer", "words": "says"}
+EXPLANATION_PREFIXES = {"how": "by", "subquestion": "to answer", "words": "says"}
 """The words before an explanation, by the name of its field; before any other "because"."""
 
 RoleKind = Literal["linked", "unknown", "reached", "answer", "support", "relation", "neighbour"]
@@ -99,7 +99,9 @@ class Record:
         first, *_ = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
         return str(getattr(self, first.name))
 
-    def summary(self, names: Names = NO_NAMES, *, limit: int | None = SUMMARY_PARTS) -> str:
+    def summary(
+        self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
+    ) -> str:
         """Return the record as lines of text: the line of ``str()``, then its parts.
 
         ``names`` are display names by IRI. At most ``limit`` parts of each kind are listed; None
@@ -186,7 +188,7 @@ def is_record(value: Any) -> bool:
     return is_dataclass(value) and not isinstance(value, type)
 
 
-def has_own_text(value: Any) -> bool:
+def has_custom_str(value: Any) -> bool:
     """Return whether ``str(value)`` says more than a dataclass does by itself."""
     own: Any = type(value).__str__
     return not is_record(value) or own is not object.__str__
@@ -206,7 +208,7 @@ def nested_records(value: Any) -> Iterator[Any]:
     if isinstance(value, tuple):
         for part in value:
             yield from nested_records(part)
-    elif is_record(value) and getattr(type(value), "searched_for_records", True):
+    elif is_record(value) and getattr(type(value), "has_nested_records", True):
         yield value
         for name in field_marks(type(value)):
             yield from nested_records(getattr(value, name))
@@ -250,12 +252,14 @@ def one_line(value: Any) -> str:
     """
     if isinstance(value, list | tuple):
         return pluralize(len(value), "item")
-    if not has_own_text(value):
+    if not has_custom_str(value):
         return type(value).__name__
     return single_line(shorten(str(value), MAX_LINE_CHARS))
 
 
-def summarize(value: Any, names: Names = NO_NAMES, *, limit: int | None = SUMMARY_PARTS) -> str:
+def summarize(
+    value: Any, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
+) -> str:
     """Return any value as lines of text; see ``Record.summary``."""
     if isinstance(value, Record):
         return value.summary(names, limit=limit)
@@ -266,7 +270,7 @@ def summarize(value: Any, names: Names = NO_NAMES, *, limit: int | None = SUMMAR
     return summarize_fields(value, names, limit=limit)
 
 
-def summarize_fields(value: Any, names: Names, *, limit: int | None) -> str:
+def summarize_fields(value: Any, names: DisplayNames, *, limit: int | None) -> str:
     """Return the line of a record and its parts, by the types of its fields."""
     head = one_line(value) if limit is not None else line_with_scores(value)
     lines = [head]
@@ -275,15 +279,17 @@ def summarize_fields(value: Any, names: Names, *, limit: int | None) -> str:
     return "\n".join(lines)
 
 
-def _field_lines(record: Any, field: ShownField, names: Names, limit: int | None) -> Iterable[str]:
+def _field_lines(
+    record: Any, field: ShownField, names: DisplayNames, limit: int | None
+) -> Iterable[str]:
     """Return the lines of one field in the summary of its record."""
     if field.mark == "explanation":
         if not field.value:
             return ()
-        lead = EXPLANATION_LEADS.get(field.name, "because")
+        lead = EXPLANATION_PREFIXES.get(field.name, "because")
         return (f"{lead}: {single_line(shorten(field.value, MAX_LINE_CHARS))}",)
     if not is_table(field.value):
-        return () if has_own_text(record) else (f"{field.name}: {one_line(field.value)}",)
+        return () if has_custom_str(record) else (f"{field.name}: {one_line(field.value)}",)
     if limit is None:
         return [summarize(part, names, limit=None) for part in field.value]
     if str(field.value[0]) in str(record):

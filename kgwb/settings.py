@@ -14,15 +14,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import SettingError
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
-Share = Annotated[float, Field(ge=0, le=1)]
-NUMBER = re.compile(r"[-+]?(\d[\d.e+-]*|inf|nan)")
-STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+Fraction = Annotated[float, Field(ge=0, le=1)]
+NUMBER_PATTERN = re.compile(r"[-+]?(\d[\d.e+-]*|inf|nan)")
+STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class Settings:
     """Everything that changes what a run of any system does, except models, prompts and graph."""
 
@@ -36,7 +37,7 @@ class Settings:
     """Vertices fetched for a mention."""
     shown_candidates: Count = 40
     """Distinct candidates that vertex selection may choose from in ``fast``; ``paper`` shows all."""
-    spelling: Share = 0.3
+    spelling: Fraction = 0.3
     """Share of spelling in the similarity of a relation with predicate names; the rest is the embeddings'."""
     own_knowledge: bool = False
     """Let the model answer by itself where the graph gave no answer; such an answer is marked."""
@@ -53,25 +54,25 @@ class Settings:
     """Entities of one question linked at the same time on a remote graph or model."""
 
     @property
-    def fast(self) -> bool:
+    def is_fast(self) -> bool:
         """Whether the fixes of profile ``fast`` apply."""
         return self.profile == "fast"
 
     @classmethod
-    def names(cls) -> tuple[str, ...]:
+    def setting_names(cls) -> tuple[str, ...]:
         return tuple(field.name for field in fields(cls))
 
     @classmethod
-    def of_profile(cls, profile: str, /, *, texts: bool = False, **changes: Any) -> Self:
+    def of_profile(cls, profile: str, /, *, parse_strings: bool = False, **changes: Any) -> Self:
         """The settings of a profile with changes, as ``texts`` if they were typed. Raises SettingError."""
         if profile not in ("fast", "paper"):
             raise SettingError(f"no profile named {profile!r}", hint="choose one of fast, paper")
-        if unknown := sorted(set(changes) - set(cls.names())):
-            hint = f"the settings are {', '.join(cls.names())}"
+        if unknown := sorted(set(changes) - set(cls.setting_names())):
+            hint = f"the settings are {', '.join(cls.setting_names())}"
             raise SettingError(f"no setting named {', '.join(unknown)}", hint=hint)
         values = {"profile": profile, **(cls.PAPER if profile == "paper" else {})}
         try:
-            if texts:
+            if parse_strings:
                 typed = TypeAdapter(cls).validate_strings(changes, strict=False)
                 changes = {name: getattr(typed, name) for name in changes}
             return cls(**values | changes)
@@ -79,7 +80,9 @@ class Settings:
             wrong = exc.errors(include_url=False)[0]
             name = str(wrong["loc"][0])
             value = (
-                changes[name] if texts and NUMBER.fullmatch(changes[name]) else repr(changes[name])
+                changes[name]
+                if parse_strings and NUMBER_PATTERN.fullmatch(changes[name])
+                else repr(changes[name])
             )
             hint = f"give {name} another value: {wrong['msg'].lower()}"
             raise SettingError(f"{name} is {value}", hint=hint) from exc
@@ -97,21 +100,24 @@ class Settings:
             return cls.of_profile(changes.pop("profile"), **changes)
         if isinstance(settings, cls):
             return settings
-        return cls.of_profile(settings.profile, **settings.changes())
+        return cls.of_profile(settings.profile, **settings.changes_from_profile())
 
     @classmethod
     def of_run(cls, run: Any) -> Self:
         """The settings of a run, as those of this class's system."""
         return cls.of(run.settings)
 
-    def changes(self) -> dict[str, Any]:
+    def changes_from_profile(self) -> dict[str, Any]:
         """What differs from the profile."""
         usual = self.of_profile(self.profile).to_data()
         return {name: value for name, value in self.to_data().items() if value != usual[name]}
 
-    def changed(self, **changes: Any) -> Self:
+    def with_changes(self, **changes: Any) -> Self:
         """A copy with some settings changed. Raises SettingError."""
         return self.of_profile(changes.get("profile", self.profile), **self.to_data() | changes)
 
     def to_data(self) -> dict[str, Any]:
         return asdict(self)
+
+    changed = RenamedAttribute("changed", "with_changes")
+    names = RenamedAttribute("names", "setting_names")

@@ -96,7 +96,7 @@ Iri: TypeAlias = Annotated[
 ]
 Triple: TypeAlias = tuple[Term, Iri, Term]
 Triples: TypeAlias = tuple[Triple, ...]
-Names: TypeAlias = Mapping[str, str]
+DisplayNames: TypeAlias = Mapping[str, str]
 """Display names by IRI. An IRI without one is shown by its local name."""
 
 
@@ -111,7 +111,7 @@ def local_part(iri: str) -> str:
     return split_iri(iri)[1]
 
 
-def local_name(iri: str) -> str:
+def name_from_iri(iri: str) -> str:
     """Return the last part of an IRI as words.
 
     ``http://example.org/directedBy`` is "directed by". The whole IRI is returned where it has no
@@ -125,7 +125,7 @@ def local_name(iri: str) -> str:
     return " ".join(words) or iri
 
 
-def prefix_of(namespace: str, taken: Collection[str] = ()) -> str:
+def choose_prefix(namespace: str, taken: Collection[str] = ()) -> str:
     """Return a prefix for a namespace that is not among the prefixes taken.
 
     It is the usual prefix of a well-known namespace, else the last word of the namespace.
@@ -139,15 +139,15 @@ def prefix_of(namespace: str, taken: Collection[str] = ()) -> str:
     return prefix
 
 
-def term_text(term: Term, names: Names) -> str:
+def format_term(term: Term, names: DisplayNames) -> str:
     """Return the display name of an IRI, or the lexical form of another term, shortened."""
     text = str(term)
     if isinstance(term, URIRef):
-        text = names.get(text) or local_name(text)
+        text = names.get(text) or name_from_iri(text)
     return shorten(text)
 
 
-def triple_text(triple: Triple, names: Names) -> str:
+def format_triple(triple: Triple, names: DisplayNames) -> str:
     """Return a triple by its names: "Arrival — director → Denis Villeneuve"."""
-    subject, predicate, object_ = (term_text(term, names) for term in triple)
+    subject, predicate, object_ = (format_term(term, names) for term in triple)
     return f"{subject} — {predicate} → {object_}"

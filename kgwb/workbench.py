@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgwb import systems
+from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import InputError, SettingError
 from kgwb.flow import Dialogue, Turn
-from kgwb.kg import Graph, Source, cache_dir, open_kg
+from kgwb.kg import Graph, GraphSource, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, Setup
@@ -26,7 +27,7 @@ load_run = systems.load_run
 if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.report import Report
-    from kgwb.bench.side_by_side import SideBySide
+    from kgwb.bench.side_by_side import SystemComparison
     from kgwb.ui.cell import AgentCell
     from kgwb.ui.chat import Chat
     from kgwb.ui.debugger import ComparisonPanel, Debugger
@@ -44,7 +45,7 @@ class Workbench:
 
     def __init__(
         self,
-        kg: Source,
+        kg: GraphSource,
         model: ChatModel | str = "rules",
         *,
         system: str = "chatty_kg",
@@ -53,26 +54,26 @@ class Workbench:
         prompts: str | Path | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
-        chosen = systems.system(system)
+        chosen = systems.load_system(system)
         for agent in filter(None, models or ()):
-            chosen.spec(agent)
+            chosen.agent_spec(agent)
         self.setup = Setup(
             open_kg(kg),
             chosen,
             {name: open_model(spec) for name, spec in {"": model, **(models or {})}.items()},
             chosen.settings.of(settings),
             Prompts.of(prompts),
-            embeddings or Embeddings(folder=cache_dir()),
+            embeddings or Embeddings(cache_folder=cache_dir()),
         )
         self.kg, self.system, self.models = self.setup.kg, chosen, self.setup.models
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
-        self._earlier: tuple[Turn, ...] = ()
+        self._earlier_turns: tuple[Turn, ...] = ()
 
     @property
     def dialogue(self) -> Dialogue:
         """The finished turns so far."""
-        return Dialogue((*self._earlier, *(run.turn for run in self.runs if run.turn)))
+        return Dialogue((*self._earlier_turns, *(run.turn for run in self.runs if run.turn)))
 
     def begin(self, question: str, *, path: str | Path | None = None) -> Run:
         """A run of the next turn, not executed yet; ``path`` writes it to disk call by call."""
@@ -83,7 +84,9 @@ class Workbench:
         """The run that answers the next question of the dialogue. Raises what stops it; see ``runs``."""
         return self.begin(question, path=path).go()
 
-    def ask_all(self, question: str | BenchQuestion, names: Sequence[str] | str = ()) -> SideBySide:
+    def ask_all(
+        self, question: str | BenchQuestion, system_names: Sequence[str] | str = ()
+    ) -> SystemComparison:
         """Ask several systems (default: all that are there) the next question; the dialogue stays as it is.
 
         A question of ``kgwb.bench.load_questions`` has gold, which tells who is right and where the others
@@ -92,23 +95,29 @@ class Workbench:
         from kgwb.bench.side_by_side import ask_all
 
         setups, settings = [], self.setup.settings
-        for name in [names] if isinstance(names, str) else names or systems.names():
-            other = systems.system(name)
-            has = other.settings.names()
-            changes = {key: value for key, value in settings.changes().items() if key in has}
+        for name in (
+            [system_names]
+            if isinstance(system_names, str)
+            else system_names or systems.list_systems()
+        ):
+            other = systems.load_system(name)
+            has = other.settings.setting_names()
+            changes = {
+                key: value for key, value in settings.changes_from_profile().items() if key in has
+            }
             agents = {"", *(spec.name for spec in other.agents)}  # they keep their own models
             models = {agent: model for agent, model in self.models.items() if agent in agents}
             own = other.settings.of_profile(settings.profile, **changes)
             setups.append(replace(self.setup, system=other, settings=own, models=models))
         return ask_all(setups, question, self.dialogue)
 
-    def forget(self) -> None:
+    def new_dialogue(self) -> None:
         """Begin a new dialogue."""
-        self.runs, self._earlier = [], ()
+        self.runs, self._earlier_turns = [], ()
 
-    def remember(self, dialogue: Dialogue) -> None:
+    def continue_dialogue(self, dialogue: Dialogue) -> None:
         """Go on from a dialogue held before."""
-        self.runs, self._earlier = [], dialogue.turns
+        self.runs, self._earlier_turns = [], dialogue.turns
 
     def cell(self, agent: str) -> AgentCell:
         """The widget of an agent, or a step by its key, of the latest run. Raises SettingError without it."""
@@ -147,6 +156,10 @@ class Workbench:
         turns = len(self.dialogue.turns)
         return f"Workbench({self.system.name} on {self.kg.source}, {models}, {turns} turns)"
 
+    forget = RenamedAttribute("forget", "new_dialogue")
+    remember = RenamedAttribute("remember", "continue_dialogue")
+    turns = RenamedAttribute("turns", "runs")
+
 
 def debug(run: Run | Report | str | Path, question: str = "", **options: Any) -> Debugger:
     """Open the debugger on a run, on the file of a saved run, or on a question of a report.
@@ -163,7 +176,7 @@ def debug(run: Run | Report | str | Path, question: str = "", **options: Any) ->
 
     if isinstance(run, Report):
         return debug_question(run, question, **options)
-    return Debugger(session_of(_opened(run)))
+    return Debugger(session_of(_as_run(run)))
 
 
 def compare(
@@ -175,15 +188,15 @@ def compare(
     """
     from kgwb.ui.debugger import ComparisonPanel
 
-    return ComparisonPanel(_opened(first), _opened(second), names)
+    return ComparisonPanel(_as_run(first), _as_run(second), names)
 
 
-def _opened(run: Run | str | Path) -> Run:
+def _as_run(run: Run | str | Path) -> Run:
     return run if isinstance(run, Run) else load_run(run)
 
 
 @cache
-def recordings() -> Mapping[str, Path]:
+def list_recordings() -> Mapping[str, Path]:
     """The files of the recorded runs that come with kgwb, by their names ("films/triad/3")."""
     package, end = Path(__file__).parent, ".jsonl.gz"
     for folder in (package.parent / "recordings", package / "_data" / "recordings"):
@@ -201,7 +214,7 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
     It is replayed without key, network and graph; what an edit needs beyond the record is asked of ``kg`` and
     ``model``, where they are given. Raises InputError for a name that is none.
     """
-    known = recordings()
+    known = list_recordings()
     if name not in known:
         close = difflib.get_close_matches(name, known, 3) or list(known)[:3]
         hint = (

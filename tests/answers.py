@@ -20,7 +20,7 @@ from pathlib import Path
 import engines
 
 from kgwb import cli
-from kgwb.kg import SAMPLES, sample_path
+from kgwb.kg import SAMPLE_NAMES, sample_path
 
 FILE = Path(__file__).with_name("answers.jsonl.gz")
 EVERY = 10
@@ -30,7 +30,7 @@ Answers = dict[str, list[str]]
 
 
 def answers(
-    sets: Sequence[str] = (*SAMPLES, "metaqa"), profiles: Sequence[str] = ("fast", "paper")
+    sets: Sequence[str] = (*SAMPLE_NAMES, "metaqa"), profiles: Sequence[str] = ("fast", "paper")
 ) -> Answers:
     """What every system and profile answers to these question sets; sets that are not here are left out."""
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +61,7 @@ def _asked(name: str, system: str, profile: str, folder: Path) -> Iterator[dict[
 
 
 def _files(name: str, folder: Path) -> tuple[Path, Path]:
-    if name in SAMPLES:
+    if name in SAMPLE_NAMES:
         return sample_path(name), sample_path(name).with_name(f"{name}.questions.jsonl")
     graph, some = engines.metaqa(), folder / "metaqa.jsonl"
     if graph.exists():

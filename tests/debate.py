@@ -8,14 +8,14 @@ from typing import Any
 from small import iri
 
 from kgwb.flow import Value
-from kgwb.systems.dog.records import Head, Relation, Solved
+from kgwb.systems.dog.records import Head, Relation, SolvedHop
 
 QUESTION = "Where was the director of Arrival born?"
 MARKED = "Where was the director of [Arrival] born?"
 LEFT = "Where was [Denis Villeneuve] born?"
 ARRIVAL = Head("Arrival", (Value(iri("arrival"), "Arrival"),), (iri("arrival"),))
 DIRECTOR = Relation("director", "out", (iri("director"),))
-SOLVED = Solved("Arrival", "director", "Denis Villeneuve")
+SOLVED = SolvedHop("Arrival", "director", "Denis Villeneuve")
 
 
 def filtering(relation: str, subquestion: str = "Who directed [Arrival]?") -> dict[str, str]:

@@ -9,9 +9,9 @@ from small import run_of
 from kgwb.kg import Graph
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems import system
+from kgwb.systems import load_system
 
-ROBODATA = system("robodata")
+ROBODATA = load_system("robodata")
 QUESTION = "Who directed Dune with Timothée Chalamet?"
 PROVEN = [
     ["orgx:dune", "orgx:director", "orgx:denis"],

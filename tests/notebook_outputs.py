@@ -18,7 +18,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-from kgwb.show.html import style
+from kgwb.show.html import load_style
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -71,7 +71,9 @@ def static(notebook: Any) -> Any:
                 data[kind] = TEMPORARY.sub("", text) if isinstance(text, str) else text
             if html := data.get("text/html"):
                 first, count = STYLE.subn("", html)
-                html = first if styled else STYLE.sub(lambda _: f"<style>{style()}</style>", html)
+                html = (
+                    first if styled else STYLE.sub(lambda _: f"<style>{load_style()}</style>", html)
+                )
                 styled |= count > 0
                 data["text/html"] = IDS.sub(
                     lambda match: names.setdefault(match[0], f"kg-{len(names)}"), html

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-from kgwb.show.html import static
+from kgwb.show.html import static_section
 from kgwb.show.records import render
 from kgwb.show.terms import RenderContext
-from kgwb.systems import system
+from kgwb.systems import load_system
 from kgwb.ui.live import Live
 from kgwb.ui.session import Worker
 
@@ -145,9 +145,9 @@ def press(
 def settle(*workers: Worker) -> None:
     """Wait until workers have done what they were told, and it is drawn: by them, or by a timer."""
     for worker in workers:
-        if worker.worker is not None:
-            worker.worker.join(timeout=20)
-            assert not worker.worker.is_alive()
+        if worker.thread is not None:
+            worker.thread.join(timeout=20)
+            assert not worker.thread.is_alive()
     for thread in threading.enumerate():
         if isinstance(thread, threading.Timer):
             thread.join(timeout=20)
@@ -165,11 +165,13 @@ def record_html(
     value: object, names: Mapping[str, str] | None = None, of_system: str = "chatty_kg"
 ) -> str:
     """A record as HTML that stands alone; ``names`` are display names by IRI."""
-    return static(render(value, RenderContext(names or {}, views=system(of_system).views)))
+    return static_section(
+        render(value, RenderContext(names or {}, views=load_system(of_system).views))
+    )
 
 
 def do(widget: Any, *labels: str, **typed: str | None) -> None:
     """Press buttons of a cell or debugger one after another, each when the work of the one before is done."""
     for label in labels:
         press(widget, label, **typed)
-        settle(widget.session, widget.asking)
+        settle(widget.session, widget.graph_worker)

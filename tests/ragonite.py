@@ -8,9 +8,9 @@ from small import run_of
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems import system
+from kgwb.systems import load_system
 
-RAGONITE = system("ragonite")
+RAGONITE = load_system("ragonite")
 QUESTION = "Which films did Denis Villeneuve direct?"
 DIRECTED = (
     "SELECT f.id, f.name FROM film f JOIN thing p ON p.id = f.director"

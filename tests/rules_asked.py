@@ -16,7 +16,7 @@ ENOUGH = 0.8
 
 
 def answers(bench: Workbench, question: str) -> list[str]:
-    bench.forget()
+    bench.new_dialogue()
     try:
         answer = bench.ask(question).answer
     except KgwbError:  # a question that names nothing has no topic entity

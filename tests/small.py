@@ -19,11 +19,11 @@ from kgwb.run import Run, System, agent
 from kgwb.run.ask import Check, ask
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
-from kgwb.systems import system
+from kgwb.systems import load_system
 from kgwb.workbench import Workbench
 
-CHATTY = system("chatty_kg")
-DOG = system("dog")
+CHATTY = load_system("chatty_kg")
+DOG = load_system("dog")
 EX = "http://example.org/"
 FILMS = """
 @prefix : <http://example.org/> .

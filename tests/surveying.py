@@ -9,9 +9,9 @@ from small import run_of
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems import system
+from kgwb.systems import load_system
 
-SURVEYOR = system("surveyor")
+SURVEYOR = load_system("surveyor")
 QUESTION = "Which films did Denis Villeneuve direct?"
 DIRECTED = "SELECT DISTINCT ?film WHERE { ?film org:director org:denis }"
 TABLE = "SELECT ?film ?minutes WHERE { ?film org:director org:denis OPTIONAL { ?film org:runtime ?minutes } }"

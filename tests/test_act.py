@@ -10,7 +10,7 @@ from small import films, prompt
 
 from kgwb.errors import InvalidReplyError, NotRecordedError
 from kgwb.flow import Answer, Dialogue, Question, Value
-from kgwb.kg.embeddings import Embeddings, Index
+from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.prompts import Prompts
@@ -36,7 +36,7 @@ class Search(Tool):
 
     def use(self, run: Run) -> tuple[Passage, ...]:
         """Passages near these words."""
-        [(place, _)] = run.nearest(self.words, Index(PASSAGES, Embeddings("lexical")), 1)
+        [(place, _)] = run.nearest(self.words, EmbeddingIndex(PASSAGES, Embeddings("lexical")), 1)
         return run.call(
             "toolbox.read",
             {"place": place},
@@ -92,7 +92,7 @@ def test_each_use_is_a_step_that_the_model_sees_and_a_replay_computes_nothing(
     assert (again.answer, again.output("search")) == (run.answer, run.output("search"))
     assert all(step.origin == "record" for step in again.steps)
     with pytest.raises(NotRecordedError, match="searching"):
-        Run.load(path, TOOLBOX).replace("search[turn 1]", [{"place": 0, "text": "other"}]).go()
+        Run.load(path, TOOLBOX).override("search[turn 1]", [{"place": 0, "text": "other"}]).go()
 
 
 def test_a_function_is_a_tool_and_its_keywords_come_from_the_system() -> None:

@@ -223,7 +223,7 @@ def test_an_interrupted_bench_says_how_to_go_on(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kgwb.bench.runner.Bench.run", interrupt)
+    monkeypatch.setattr("kgwb.bench.runner.Benchmark.run", interrupt)
     write_questions()
     assert main(BENCH) == 130
     assert "stopped with 0 of 1 questions asked" in capsys.readouterr().err
@@ -280,7 +280,8 @@ def test_doctor_names_the_dialect_of_an_endpoint(monkeypatch: pytest.MonkeyPatch
     )
     monkeypatch.setattr("kgwb.kg.open_kg", lambda source: endpoint)
     findings = {
-        finding.name: finding for finding in doctor.examine("http://example.org/sparql", "rules")
+        finding.name: finding
+        for finding in doctor.run_health_checks("http://example.org/sparql", "rules")
     }
     assert findings["dialect"].detail == "virtuoso (named)"
 

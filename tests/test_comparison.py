@@ -12,8 +12,14 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.differences import compare_steps
 from kgwb.run.steps import Step
-from kgwb.show.comparison import ComparedRun, differences_html, render_comparison
-from kgwb.show.html import MOST_COMPARED, MOST_ROWS, aligned, changes, word_changes
+from kgwb.show.comparison import ComparedRun, render_comparison, render_differences_page
+from kgwb.show.html import (
+    MAX_COMPARED_CHARS,
+    MAX_ROWS,
+    align_lists,
+    mark_changed_words,
+    render_line_diff,
+)
 from kgwb.show.notebook import to_html
 from kgwb.show.run_state import RunState
 from kgwb.ui.debugger import ComparisonPanel
@@ -52,27 +58,30 @@ def runs() -> tuple[Run, Run]:
     ],
 )
 def test_the_words_that_differ_are_marked(first: str, second: str, marked: tuple[str, str]) -> None:
-    assert word_changes(first, second) == marked
+    assert mark_changed_words(first, second) == marked
 
 
 def test_lines_that_differ_stand_below_each_other_and_more_than_fit_are_counted() -> None:
-    number, shown = changes(["a", "one film", "b"], ["a", "one book", "b", "c"])
+    number, shown = render_line_diff(["a", "one film", "b"], ["a", "one book", "b", "c"])
     assert number == 2
     assert re.findall("<(del|ins)>(.*?)</", shown) == [
         ("del", "film"),
         ("ins", "book"),
         ("ins", "c"),
     ]
-    number, shown = changes([f"row {n}" for n in range(MOST_ROWS + 7)], [])
-    assert (number, shown.count("<del>")) == (MOST_ROWS + 7, MOST_ROWS)
+    number, shown = render_line_diff([f"row {n}" for n in range(MAX_ROWS + 7)], [])
+    assert (number, shown.count("<del>")) == (MAX_ROWS + 7, MAX_ROWS)
     assert "and 7 more" in shown
-    assert f"({MOST_COMPARED + 1:,} letters)" in changes(["x" * (MOST_COMPARED + 1)], ["y"])[1]
+    assert (
+        f"({MAX_COMPARED_CHARS + 1:,} letters)"
+        in render_line_diff(["x" * (MAX_COMPARED_CHARS + 1)], ["y"])[1]
+    )
 
 
 def test_in_long_lists_what_stands_once_is_aligned() -> None:
     first = [*"abc" * 50, "one", *"de" * 50, "two", "three", *"f" * 200]
     second = [*"abc" * 40, "one", *"ed" * 50, "three", "two", *"g" * 200]
-    parts = aligned(first, second)
+    parts = align_lists(first, second)
     for side, wanted in ((1, first), (2, second)):
         assert [item for part in parts for item in part[side]] == wanted, "each item once, in order"  # type: ignore[attr-defined]
     same = [item for alike, items, _ in parts if alike for item in items]
@@ -155,7 +164,7 @@ def test_answers_cost_and_the_first_decision_come_first_then_every_step(
 
 
 def test_equal_runs_are_said_to_be(runs: tuple[Run, Run]) -> None:
-    shown = differences_html(runs[0].diff(runs[0].fork().go()))
+    shown = render_differences_page(runs[0].diff(runs[0].fork().go()))
     assert "No step differs" in shown
     assert "<del" not in shown
 
@@ -163,7 +172,7 @@ def test_equal_runs_are_said_to_be(runs: tuple[Run, Run]) -> None:
 def test_the_widget_follows_a_session(runs: tuple[Run, Run]) -> None:
     panel = kgwb.compare(*runs, names=("film", "cast"))
     assert "2 model calls" in text(panel)
-    assert "First decision that differs" in panel.static()
+    assert "First decision that differs" in panel.static_html()
     assert repr(panel).startswith("ComparisonPanel(film and cast: ")
     session = session_of(runs[0].fork())
     following = ComparisonPanel(runs[0], session)

@@ -13,7 +13,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from kgwb.errors import EmbeddingError
-from kgwb.kg.embeddings import DEFAULT, Embeddings, bundled_model
+from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings, bundled_model_folder
 from kgwb.kg.minilm import MiniLM
 
 NAMES = ("director", "birth place", "runtime")
@@ -45,7 +45,7 @@ class Stub(Embeddings):
     """An encoder that counts: a vector of two letters' shares."""
 
     def __init__(self, folder: Path | None) -> None:
-        super().__init__("stub/encoder", folder=folder)
+        super().__init__("stub/encoder", cache_folder=folder)
         self.encoded: list[str] = []
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
@@ -68,7 +68,7 @@ def test_without_a_folder_nothing_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert Stub(None).similarity("a", ["a"]) == (1.0,)
-    Embeddings("lexical", folder=tmp_path / "vectors").similarity("a", ["a"])
+    Embeddings("lexical", cache_folder=tmp_path / "vectors").similarity("a", ["a"])
     assert not (tmp_path / "vectors").exists()
 
 
@@ -96,7 +96,7 @@ def test_embeddings_that_cannot_be_loaded_say_what_to_do(monkeypatch: pytest.Mon
 
 
 def test_vectors_in_memory_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgwb.kg.embeddings.MOST_KEPT", 3)
+    monkeypatch.setattr("kgwb.kg.embeddings.MAX_CACHED_VECTORS", 3)
     stub = Stub(tmp_path)
     close = stub.similarity("a", ["b", "ab", "aab"])
     for text in ("abb", "bba", "bab", "bbb"):
@@ -119,7 +119,7 @@ def test_minilm_gives_the_vectors_of_sentence_transformers() -> None:
     from sentence_transformers import SentenceTransformer
 
     torch.set_num_threads(1)  # on a busy machine its threads wait for each other, for minutes
-    folder = bundled_model()
+    folder = bundled_model_folder()
     assert folder
     reference = SentenceTransformer(str(folder), device="cpu")
     expected = reference.encode(list(TEXTS), normalize_embeddings=True, show_progress_bar=False)
@@ -147,7 +147,7 @@ def test_minilm_keeps_each_batch_on_one_core(
         during.update(threads())
         return forward(self, ids)
 
-    folder, before = bundled_model(), threads()
+    folder, before = bundled_model_folder(), threads()
     assert folder
     monkeypatch.setattr(MiniLM, "_forward", watched)
     MiniLM(folder).encode(texts)
@@ -159,4 +159,4 @@ def test_the_default_needs_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     names = ["film director", "starring", "directed by"]
-    assert Embeddings(DEFAULT).similarity("director", names) == (0.853, 0.433, 0.5818)
+    assert Embeddings(DEFAULT_MODEL).similarity("director", names) == (0.853, 0.433, 0.5818)

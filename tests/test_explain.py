@@ -9,9 +9,18 @@ from rdflib import Literal
 from small import FILMS, alone, films, iri
 
 from kgwb.errors import GraphTimeoutError, QueryError, QueryRefusedError
-from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Kind, Link, Retrieved, Value
+from kgwb.flow import (
+    Answer,
+    AnswerKind,
+    Candidate,
+    CandidateQuery,
+    Direction,
+    Link,
+    RetrievedCandidates,
+    Value,
+)
 from kgwb.kg import Graph
-from kgwb.kg.algebra import conjunction
+from kgwb.kg.algebra import patterns_to_sparql
 from kgwb.run.steps import Step
 from kgwb.show import explain
 from kgwb.show.explain import (
@@ -22,13 +31,13 @@ from kgwb.show.explain import (
     locate_vertices,
     reasons_for_no_answer,
 )
-from kgwb.systems.chatty_kg.queries import generate
+from kgwb.systems.chatty_kg.queries import generate_queries
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
-    Generated,
-    Linked,
+    GeneratedQueries,
     LinkedRelation,
+    LinkingResult,
     RankedPredicate,
 )
 
@@ -55,16 +64,16 @@ NOT_HIS = f"FILTER(?x != {iri('lynchs_dune').n3()})"
     ],
 )
 def test_what_blocks_a_query(patterns: Any, filters: str, culprits: Any, unmatched: Any) -> None:
-    found = explain.blocking(films(), patterns, filters)
-    assert found.empty
-    assert (found.culprits, found.unmatched) == (culprits, unmatched)
+    found = explain.explain_empty_result(films(), patterns, filters)
+    assert found.is_empty
+    assert (found.blocking_patterns, found.unmatched_patterns) == (culprits, unmatched)
 
 
 def test_where_no_single_pattern_blocks_it_is_said() -> None:
-    assert not explain.blocking(films(), [BY_DENIS]).empty
+    assert not explain.explain_empty_result(films(), [BY_DENIS]).is_empty
     kg = films(FILMS + ":a :p :b . :c :q :d . :e :r :f .")
-    alone = explain.blocking(kg, [("?x", iri(name).n3(), "?y") for name in "pqr"])
-    assert (alone.culprits, alone.unmatched) == ((), ())
+    alone = explain.explain_empty_result(kg, [("?x", iri(name).n3(), "?y") for name in "pqr"])
+    assert (alone.blocking_patterns, alone.unmatched_patterns) == ((), ())
     assert "no one of them" in record_html(alone)
 
 
@@ -83,12 +92,12 @@ STEPS = (
     step("link[D]", LINK, "matching"),
     step("choose[D]", LINK, "link[D]"),
     step("relate[f]", directed(1.0, FACT), "matching"),
-    step("generate", Generated((CandidateQuery("", (), (), 1.0, "FILTER(?x != 1) "),), 1)),
+    step("generate", GeneratedQueries((CandidateQuery("", (), (), 1.0, "FILTER(?x != 1) "),), 1)),
 )
 
 
 def test_the_authors_of_a_part_are_known_by_what_they_yielded() -> None:
-    linked = Linked((STEPS[1].output,), (STEPS[3].output,))
+    linked = LinkingResult((STEPS[1].output,), (STEPS[3].output,))
     steps = (replace(STEPS[0], output=linked), *STEPS[1:])
     predicate = "relate[f] wrote the predicate director"
     assert authors_of(steps, BY_DENIS, {}) == [predicate, "choose[D] wrote the vertex denis"]
@@ -118,7 +127,7 @@ def test_an_empty_answer_says_where_the_run_lost_its_way(record: object, words: 
 
 # --- where a vertex is
 
-DUNES = Retrieved("Dune", (Candidate(iri("dune"), "Dune", 1.0),))
+DUNES = RetrievedCandidates("Dune", (Candidate(iri("dune"), "Dune", 1.0),))
 
 
 @pytest.mark.parametrize(
@@ -157,7 +166,9 @@ LINKED = [
 ]
 
 
-def examples(kg: Graph, subject: str, predicate: str, direction: Direction) -> explain.Examples:
+def examples(
+    kg: Graph, subject: str, predicate: str, direction: Direction
+) -> explain.PredicateExamples:
     return find_examples(kg, (subject, "?x"), iri(predicate), direction, LINKED)
 
 
@@ -199,13 +210,13 @@ def test_examples_are_those_of_the_linked_vertex_else_from_elsewhere() -> None:
     ],
 )
 def test_the_patterns_of_a_typed_query(sparql: str, patterns: Any, filters: str) -> None:
-    assert explain.patterns_of(f"PREFIX : <{iri('')}> {sparql}") == (tuple(patterns), filters)
+    assert explain.extract_patterns(f"PREFIX : <{iri('')}> {sparql}") == (tuple(patterns), filters)
 
 
 def test_filters_mean_the_same_when_they_are_written_again() -> None:
     sparql = f"SELECT ?x WHERE {{ ?x {DIRECTOR} ?d FILTER(?d = {DENIS} && ?x NOT IN ({iri('dune').n3()})) }}"
-    patterns, filters = explain.patterns_of(sparql)
-    body = f"{conjunction(patterns)} {filters}"
+    patterns, filters = explain.extract_patterns(sparql)
+    body = f"{patterns_to_sparql(patterns)} {filters}"
     kg = films()
     assert (
         set(kg.select(f"SELECT ?x WHERE {{ {body} }}").rows) == set(kg.select(sparql).rows) != set()
@@ -230,7 +241,7 @@ def test_filters_mean_the_same_when_they_are_written_again() -> None:
 )
 def test_what_cannot_be_taken_apart_is_named(sparql: str, what: str) -> None:
     with pytest.raises(QueryError, match=what):
-        explain.patterns_of(sparql)
+        explain.extract_patterns(sparql)
 
 
 def test_an_edited_query_takes_its_patterns_from_the_text() -> None:
@@ -250,13 +261,13 @@ def test_an_edited_query_takes_its_patterns_from_the_text() -> None:
 
 
 @pytest.mark.parametrize("kind", ["boolean", "list"])
-def test_a_query_that_the_system_wrote_can_be_edited(kind: Kind) -> None:
+def test_a_query_that_the_system_wrote_can_be_edited(kind: AnswerKind) -> None:
     target = "" if kind == "boolean" else "?x"
     facts = (Fact("Arrival", "by", "?x"), Fact("?x", "by", "Dune"))
     relation = directed(1.0, facts[0])
     links = tuple(Link(name, Candidate(iri(name.lower()), name)) for name in ("Arrival", "Dune"))
-    linked = Linked(links, (relation, replace(relation, fact=facts[1])))
-    generated, _, _ = alone(lambda run: generate(QIR(facts, target, kind), linked, run))
+    linked = LinkingResult(links, (relation, replace(relation, fact=facts[1])))
+    generated, _, _ = alone(lambda run: generate_queries(QIR(facts, target, kind), linked, run))
     [query] = generated.queries
     made = edit_candidate_query(query, query.sparql.replace(" }", "\n}"))
     assert sorted(made.patterns) == sorted(query.patterns)
@@ -268,7 +279,7 @@ def test_what_a_query_yields() -> None:
     rows = execute_query(films(), f"SELECT ?x WHERE {{ ?x {DIRECTOR} {LYNCH} }}")
     assert dict(rows.names) == {iri("lynchs_dune"): "Dune"}
     assert not rows.is_empty
-    assert execute_query(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}").truth is False
+    assert execute_query(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}").ask_result is False
     assert "<b>false</b>" in record_html(execute_query(films(), f"ASK {{ ?x {DIRECTOR} {AMY} }}"))
     with pytest.raises(QueryRefusedError):
         execute_query(films(), "DROP ALL")
@@ -297,4 +308,4 @@ def test_a_graph_that_fails_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     kg = films()
     monkeypatch.setattr(kg, "ask", slow)
     with pytest.raises(GraphTimeoutError):
-        explain.blocking(kg, [BY_DENIS])
+        explain.explain_empty_result(kg, [BY_DENIS])

@@ -17,7 +17,17 @@ from kgwb.llm import Scripted
 from kgwb.run.ask import schema_of
 from kgwb.run.steps import Step
 from kgwb.show import form as fields
-from kgwb.show.form import StepForm, blank, field_of, fitted, form_of, read, record_of, taken, typed
+from kgwb.show.form import (
+    OutputForm,
+    choose_option,
+    empty_data,
+    field_for_schema,
+    field_for_type,
+    fit_field,
+    parse_form_values,
+    to_form_values,
+    validate_record,
+)
 from kgwb.systems.chatty_kg.qir import QirReply
 from kgwb.systems.chatty_kg.records import QIR, LinkedRelation
 
@@ -52,16 +62,16 @@ class Everything(BaseModel):
     inner: Everything | None = None
 
 
-FIELD = field_of(schema_of(Everything))
+FIELD = field_for_schema(schema_of(Everything))
 
 
-def parts(field: fields.Field) -> dict[str, fields.Field]:
-    return {part.name: part for part in field.fields}
+def parts(field: fields.FormField) -> dict[str, fields.FormField]:
+    return {part.name: part for part in field.subfields}
 
 
 def test_a_schema_becomes_fields_and_what_has_no_form_becomes_json() -> None:
     kinds: dict[str, list[str]] = {}
-    for part in FIELD.fields:
+    for part in FIELD.subfields:
         kinds.setdefault(part.kind, []).append(part.name)
     assert {kind: " ".join(names) for kind, names in kinds.items()} == {
         "text": "plain",
@@ -80,12 +90,17 @@ def test_labels_choices_and_a_blank_form_come_from_the_schema() -> None:
         ("yes", "no"),
         ("this",),
     )
-    assert parts(form_of(QirReply))["question_type"].label == "question type"
-    assert [column.name for column in parts(FIELD)["parts"].fields] == ["name", "weight", "tags"]
+    assert parts(field_for_type(QirReply))["question_type"].label == "question type"
+    assert [column.name for column in parts(FIELD)["parts"].subfields] == ["name", "weight", "tags"]
     lists: dict[str, Any] = {name: [] for name in ("entities", "unknowns", "triples", "beyond")}
-    assert blank(form_of(QirReply)) == lists | {"target": "", "question_type": "list"}
-    assert blank(form_of(QIR)) == {"facts": [], "target": "", "kind": "list", "beyond": []}
-    assert blank(parts(FIELD)["maybe"]) is None
+    assert empty_data(field_for_type(QirReply)) == lists | {"target": "", "question_type": "list"}
+    assert empty_data(field_for_type(QIR)) == {
+        "facts": [],
+        "target": "",
+        "kind": "list",
+        "beyond": [],
+    }
+    assert empty_data(parts(FIELD)["maybe"]) is None
 
 
 def filled() -> dict[str, Any]:
@@ -110,17 +125,17 @@ def filled() -> dict[str, Any]:
         ("count", "2"),
         ("part", {"name": "p"}),
         ("parts", [{"name": "p", "weight": 1, "tags": ["a\nb"]}]),
-        ("lists", [["a"]] * (fields.MOST_FORM_ROWS + 1)),
+        ("lists", [["a"]] * (fields.MAX_FORM_ROWS + 1)),
     ],
 )
 def test_what_a_field_would_lose_is_typed_as_json(name: str, value: Any) -> None:
     data = filled() | {name: value}
-    field = fitted(FIELD, data)
-    assert read(field, typed(field, data)) == data
+    field = fit_field(FIELD, data)
+    assert parse_form_values(field, to_form_values(field, data)) == data
     assert parts(field)[name].kind == ("number" if value == 3 else "json")
     others = {key: part for key, part in parts(field).items() if key != name}
     assert others == {
-        key: part for key, part in parts(fitted(FIELD, filled())).items() if key != name
+        key: part for key, part in parts(fit_field(FIELD, filled())).items() if key != name
     }
 
 
@@ -140,8 +155,8 @@ JSON = st.recursive(
 @given(name=st.sampled_from(sorted(filled())), value=JSON)
 def test_whatever_data_come_nothing_is_lost(name: str, value: Any) -> None:
     data = filled() | {name: value}
-    field = fitted(FIELD, data)
-    assert read(field, typed(field, data)) == data
+    field = fit_field(FIELD, data)
+    assert parse_form_values(field, to_form_values(field, data)) == data
 
 
 @pytest.mark.parametrize(
@@ -161,9 +176,9 @@ def test_whatever_data_come_nothing_is_lost(name: str, value: Any) -> None:
     ],
 )
 def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
-    field = fitted(FIELD, filled())
+    field = fit_field(FIELD, filled())
     with pytest.raises(OverrideError) as caught:
-        read(field, typed(field, filled()) | change)
+        parse_form_values(field, to_form_values(field, filled()) | change)
     assert message in caught.value.message
 
 
@@ -171,11 +186,11 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
     "text", ["based on", "", "example.org/x", "<http://x/a b>", "http://x/\ud800"]
 )
 def test_what_is_no_iri_is_said_before_a_graph_sees_it(text: str) -> None:
-    predicates = parts(form_of(LinkedRelation))["predicates"]
+    predicates = parts(field_for_type(LinkedRelation))["predicates"]
     good = {"0.0": "http://x/a", "0.1": "a", "0.2": "0", "0.3": "1"}
-    assert read(predicates, good | {"0.0": " <http://x/a> "})[0]["iri"] == "http://x/a"
+    assert parse_form_values(predicates, good | {"0.0": " <http://x/a> "})[0]["iri"] == "http://x/a"
     with pytest.raises(OverrideError, match=r"predicates, row 2, IRI: .* is not an IRI; copy one"):
-        read(predicates, {**good, "1.0": text, "1.1": "a", "1.2": "1", "1.3": "1"})
+        parse_form_values(predicates, {**good, "1.0": text, "1.1": "a", "1.2": "1", "1.3": "1"})
 
 
 def test_a_record_that_has_not_the_form_says_where() -> None:
@@ -184,7 +199,7 @@ def test_a_record_that_has_not_the_form_says_where() -> None:
         "predicates": [{"iri": "x:a"}],
     }
     with pytest.raises(OverrideError, match="predicates, row 1, name: Field required"):
-        record_of(data, LinkedRelation)
+        validate_record(data, LinkedRelation)
 
 
 def steps() -> list[Step]:
@@ -194,39 +209,46 @@ def steps() -> list[Step]:
 
 def test_a_form_that_nobody_touched_yields_the_result_of_every_agent() -> None:
     for step in steps():
-        made = StepForm(step)
-        shown = Page(f"<form>{made.html()}</form>")
+        made = OutputForm(step)
+        shown = Page(f"<form>{made.render()}</form>")
         form = shown.values(next(one for one in shown.elements if one.tag == "form"))
-        assert read(made.field, form) == made.data, step.key
-        assert made.value(form) == step.output, step.key
+        assert parse_form_values(made.field, form) == made.data, step.key
+        assert made.parse(form) == step.output, step.key
 
 
 def test_what_came_in_is_chosen_from() -> None:
     made = {step.agent: step for step in steps()}
 
     step = next(step for step in steps() if step.key == "vertex_selection[Dune]")
-    other = taken(step, 1)
+    other = choose_option(step, 1)
     assert (other.vertex, other.reason) == (step.output.candidates[1], "chosen by hand")
-    assert taken(step, -1).vertex is None
-    form = StepForm(step)
-    values = {**form.first, "vertex": "0"}
-    assert (form.value(values).vertex, form.value(values).reason) == (None, "chosen by hand")
+    assert choose_option(step, -1).vertex is None
+    form = OutputForm(step)
+    values = {**form.initial_values, "vertex": "0"}
+    assert (form.parse(values).vertex, form.parse(values).reason) == (None, "chosen by hand")
     filtering = next(step for step in steps() if step.key == "relation_filtering[hop 1/Arrival]")
-    assert StepForm(filtering).offered["relation"].labels[1:3] == ("based on", "director")
-    assert taken(filtering, 0).relation.name == "based on"
-    taken_two = StepForm(made["predicate_selection"]).value({"queries.0": "on", "queries.1": "on"})
+    assert OutputForm(filtering).choice_fields["relation"].choice_labels[1:3] == (
+        "based on",
+        "director",
+    )
+    assert choose_option(filtering, 0).relation.name == "based on"
+    taken_two = OutputForm(made["predicate_selection"]).parse(
+        {"queries.0": "on", "queries.1": "on"}
+    )
     assert taken_two.predicates == ("director", "starring")
 
 
 def test_a_row_more_and_a_row_less() -> None:
     qir = next(step for step in steps() if step.agent == "qir")
-    form = StepForm(qir)
-    longer = fields.with_row(form.field, form.first, "facts")
+    form = OutputForm(qir)
+    longer = fields.add_or_remove_row(form.field, form.initial_values, "facts")
     longer |= {"facts.1.0": "?person", "facts.1.1": "birth place", "facts.1.2": "?place"}
-    assert [fact.relation for fact in form.value(longer).facts] == ["directed by", "birth place"]
-    assert fields.with_row(form.field, longer, "facts.1", less=True) == form.first
+    assert [fact.relation for fact in form.parse(longer).facts] == ["directed by", "birth place"]
+    assert (
+        fields.add_or_remove_row(form.field, longer, "facts.1", remove=True) == form.initial_values
+    )
     for path, less in (("", False), ("1", True), ("target", False)):
         with pytest.raises(OverrideError, match="not a row of a table"):
-            fields.with_row(form.field, form.first, path, less=less)
+            fields.add_or_remove_row(form.field, form.initial_values, path, remove=less)
     with pytest.raises(OverrideError, match="none of"):
-        form.value({**form.first, "kind": "9"})
+        form.parse({**form.initial_values, "kind": "9"})

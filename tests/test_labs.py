@@ -11,13 +11,13 @@ from notebook_outputs import FOLDER
 import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
-from kgwb.kg.text import normal
-from kgwb.labs import Work, recorded
-from kgwb.labs.pages import class_page, collect
-from kgwb.labs.tasks import LABS, MOST_HINTS, lab_of
+from kgwb.kg.text import normalize
+from kgwb.labs import LabWork, recorded
+from kgwb.labs.pages import collect_hand_ins, render_class_page
+from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, load_lab
 
-NUMBERS = range(1, len(LABS) + 1)
-TASKS = [(number, name) for number in NUMBERS for name in lab_of(number).tasks]
+NUMBERS = range(1, len(LAB_MODULES) + 1)
+TASKS = [(number, name) for number in NUMBERS for name in load_lab(number).tasks]
 TEXT = (FOLDER.parent / "docs" / "labs_solutions.md").read_text(encoding="utf-8")
 SOLUTIONS = dict(re.findall(r"^```python\n# (\d\.\d+)[^\n]*\n(.*?)^```", TEXT, re.M | re.S))
 NO_ANSWERS = (None, ..., "")
@@ -58,8 +58,8 @@ def test_a_lab_run_with_its_solutions_passes_every_check(
         task = re.search(r'lab.check\("(.*?)"', source)
         solved = source.replace("answer = ...", f"{SOLUTIONS[task[1]]}#") if task else source
         exec(compile(solved, "cell", "exec"), known)  # as the notebook's kernel does
-    work: Work = known["lab"]
-    assert {name: tried.state for name, tried in work.done.tasks.items()} == dict.fromkeys(
+    work: LabWork = known["lab"]
+    assert {name: tried.state for name, tried in work.submission.tasks.items()} == dict.fromkeys(
         work.lab.tasks, "solved"
     )
     assert f"{len(work.lab.tasks)} of {len(work.lab.tasks)} tasks solved" in repr(work)
@@ -72,7 +72,7 @@ def test_an_empty_wrong_or_hostile_answer_is_said_to_be_wrong(number: int, name:
         remark = work.check(name, answer)
         assert remark.state == "wrong", answer
         assert remark.text and "<script" not in remark._repr_html_()
-    assert work.done.tasks[name].tries == len(HOSTILE) - len(NO_ANSWERS)
+    assert work.submission.tasks[name].tries == len(HOSTILE) - len(NO_ANSWERS)
 
 
 def test_before_an_answer_nothing_is_right() -> None:
@@ -88,11 +88,11 @@ def test_before_an_answer_nothing_is_right() -> None:
 def test_hints_come_one_by_one_and_none_gives_the_answer_away(number: int, name: str) -> None:
     work = kgwb.lab(number, None)
     task = work.lab.tasks[name]
-    assert 1 <= len(task.hints) <= MOST_HINTS
-    shown = [work.hint(name).text for _ in range(MOST_HINTS + 1)]
+    assert 1 <= len(task.hints) <= MAX_HINTS
+    shown = [work.hint(name).text for _ in range(MAX_HINTS + 1)]
     assert [text.partition(": ")[2] for text in shown] == [*task.hints, task.hints[-1]]
-    literals = [normal(text) for text in re.findall(r'"([^"\n]{20,})"', SOLUTIONS[name])]
-    assert not [text for text in literals for hint in task.hints if text in normal(hint)]
+    literals = [normalize(text) for text in re.findall(r'"([^"\n]{20,})"', SOLUTIONS[name])]
+    assert not [text for text in literals for hint in task.hints if text in normalize(hint)]
 
 
 def test_what_was_done_is_kept_and_handed_in(here: Path) -> None:
@@ -141,11 +141,11 @@ def test_hand_ins_become_one_page_of_the_class(
     )
     page = (tmp_path / "class.html").read_text()
     assert "<i>Bob" not in page and "&lt;i&gt;Bob" in page
-    [collected] = collect(tmp_path)
-    assert [work.student for work in collected.work] == ["<i>Bob", "Ada", "Cleo", "lab1.json"]
-    assert {*collected.refused} == {*hostile}
+    [collected] = collect_hand_ins(tmp_path)
+    assert [work.student for work in collected.hand_ins] == ["<i>Bob", "Ada", "Cleo", "lab1.json"]
+    assert {*collected.rejected_files} == {*hostile}
     assert all(file in page for file in hostile)
-    assert class_page([collected]) == page
+    assert render_class_page([collected]) == page
 
 
 def test_a_folder_without_hand_ins_is_an_error(
@@ -159,7 +159,7 @@ def test_a_folder_without_hand_ins_is_an_error(
 
 def test_a_recording_is_replayed_without_graph_and_model() -> None:
     run = kgwb.recording("lost/chatty_kg/4")
-    assert run.answer is not None and not run.answer.values and run.graph is None
+    assert run.answer is not None and not run.answer.values and run.unrecorded_graph is None
     with pytest.raises(InputError, match="there is no recording 'films/none/1'"):
         kgwb.recording("films/none/1")
 
@@ -167,13 +167,13 @@ def test_a_recording_is_replayed_without_graph_and_model() -> None:
 def test_recordings_of_two_systems_are_compared() -> None:
     page = kgwb.compare(
         kgwb.recording("films/chatty_kg/4"), kgwb.recording("films/ragonite/4")
-    ).static()
+    ).static_html()
     assert "vertex selection" in page and "answerer" in page  # each an agent of one of them
 
 
 def test_a_recorded_run_that_somebody_edits_changes_no_figure() -> None:
-    row = recorded.of_system("dog")[4]
-    row.run.back(3)
+    row = recorded.answers_of_system("dog")[4]
+    row.run.step_back(3)
     assert row.run.answer is not None and row.run.totals.model_calls == row.totals.model_calls
 
 

@@ -8,7 +8,7 @@ import rdflib
 from test_same_answers import conversations, held, outcome, questions
 
 from kgwb import open_kg
-from kgwb.bench.metrics import value_of
+from kgwb.bench.metrics import normalize_value
 from kgwb.kg import Graph, sample_path
 from kgwb.kg.embeddings import Embeddings
 from kgwb.run import Run
@@ -64,7 +64,7 @@ def without(triple: Triple) -> Graph:
     [same] = (
         t
         for t in GRAPH.triples((s, p, None))
-        if t[2] == o or value_of(str(t[2])) == value_of(str(o))
+        if t[2] == o or normalize_value(str(t[2])) == normalize_value(str(o))
     )
     GRAPH.remove(same)
     try:

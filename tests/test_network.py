@@ -23,7 +23,7 @@ from small import films
 
 from kgwb import open_kg
 from kgwb.errors import GraphError, KgwbError, ModelTimeoutError
-from kgwb.kg import Limits, Vocabulary
+from kgwb.kg import QueryLimits, Vocabulary
 from kgwb.kg.endpoint import search_wikibase
 from kgwb.llm import ChatRequest, Message, model
 from kgwb.network import RedirectError, check_redirect
@@ -49,7 +49,7 @@ def _model(spec: str) -> Callable[[str], str]:
 
 
 def _wikibase(url: str) -> object:
-    return search_wikibase(url, "ada", 1, Vocabulary(), Limits())
+    return search_wikibase(url, "ada", 1, Vocabulary(), QueryLimits())
 
 
 ASK: dict[str, Callable[[str], str]] = {
@@ -91,7 +91,7 @@ def body(text: str, name: str) -> bytes:
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgwb.llm.remote.BACKOFF_S", 0.001)
+    monkeypatch.setattr("kgwb.llm.remote.INITIAL_BACKOFF_S", 0.001)
     for name in ("OPENAI_API_KEY", "OLLAMA_API_KEY"):
         monkeypatch.setenv(name, KEY)
 
@@ -232,7 +232,7 @@ def test_a_list_of_models_without_end_is_not_waited_for(
     name: str, answer: Callable[[Seen], Said]
 ) -> None:
     with serving(answer) as server, pytest.raises(ModelTimeoutError):
-        model(f"{name}:tiny@{server.url}").models(0.3)  # type: ignore[attr-defined]
+        model(f"{name}:tiny@{server.url}").list_models(0.3)  # type: ignore[attr-defined]
 
 
 LONG = "x" * 5_000_000
@@ -270,8 +270,8 @@ def test_xml_in_a_literal_stays_text(kind: str) -> None:
     ("field", "ask"),
     [
         ("search", _wikibase),
-        ("data", lambda url: model(f"openai:tiny@{url}").models(20.0)),  # type: ignore[attr-defined]
-        ("models", lambda url: model(f"ollama:tiny@{url}").models(20.0)),  # type: ignore[attr-defined]
+        ("data", lambda url: model(f"openai:tiny@{url}").list_models(20.0)),  # type: ignore[attr-defined]
+        ("models", lambda url: model(f"ollama:tiny@{url}").list_models(20.0)),  # type: ignore[attr-defined]
         ("models", ASK["ollama"]),
     ],
     ids=["wikidata", "openai", "ollama", "a reply"],

@@ -140,7 +140,7 @@ def test_a_file_in_the_persons_folder_goes_before_the_shipped_one(tmp_path: Path
         False,
     ]
     (tmp_path / "chatty_kg" / "qir.md").write_text(own + " And now more.", encoding="utf-8")
-    bench.forget()
+    bench.new_dialogue()
     bench.ask("Who directed Arrival?")
     assert (
         model.requests[2].messages[-1].content.endswith("And now more.")

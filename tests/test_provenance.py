@@ -9,8 +9,8 @@ from small import EX, FILMS, films, iri
 
 from kgwb.flow import CandidateQuery
 from kgwb.kg import queries as provenance
-from kgwb.kg.algebra import term_of, unknowns_of
-from kgwb.kg.queries import support, where, witness
+from kgwb.kg.algebra import term_from_text, variables_of
+from kgwb.kg.queries import find_ask_support, find_support_by_value, where_clause
 from kgwb.terms import Triple
 
 GRAPH = rdflib.Graph().parse(data=FILMS, format="turtle")
@@ -42,25 +42,25 @@ def in_graph(triples: tuple[Triple, ...]) -> bool:
     ],
 )
 def test_terms_are_read_back(text: str, term: object) -> None:
-    assert term_of(text) == term
+    assert term_from_text(text) == term
 
 
 def test_unknowns_come_in_order_of_appearance() -> None:
     two = query("?b director ?a, ?a birthPlace ?b")
-    assert unknowns_of(two.patterns) == ("?b", "?a")
+    assert variables_of(two.patterns) == ("?b", "?a")
     director, place = iri("director").n3(), iri("birthPlace").n3()
-    assert where(two) == f"?b {director} ?a . ?a {place} ?b ."
+    assert where_clause(two) == f"?b {director} ?a . ?a {place} ?b ."
 
 
 def test_one_unknown_costs_no_query() -> None:
     nobody: Any = object()
-    found = support(nobody, query("arrival director ?who"), "?who", [iri("denis")])
+    found = find_support_by_value(nobody, query("arrival director ?who"), "?who", [iri("denis")])
     assert found == {iri("denis"): ((iri("arrival"), iri("director"), iri("denis")),)}
 
 
 def stands_on(value: str, text: str, filters: str = "") -> str:
     """The triples that a value of ?x stands on."""
-    triples = support(films(), query(text, filters), "?x", [iri(value)])[iri(value)]
+    triples = find_support_by_value(films(), query(text, filters), "?x", [iri(value)])[iri(value)]
     return ", ".join(
         sorted(" ".join(term.removeprefix(EX) for term in triple) for triple in triples)
     )
@@ -80,9 +80,11 @@ def test_a_value_stands_on_the_triples_of_all_its_bindings_that_pass_the_filters
 def test_values_beyond_the_first_rows_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(provenance, "SUPPORT_ROWS", 1)
-    monkeypatch.setattr(provenance, "SUPPORT_VALUES", at_once)
-    found = support(films(), query(BORN), "?place", [iri("gentilly"), iri("missoula")])
+    monkeypatch.setattr(provenance, "MAX_SUPPORT_BINDINGS", 1)
+    monkeypatch.setattr(provenance, "VALUES_PER_QUERY", at_once)
+    found = find_support_by_value(
+        films(), query(BORN), "?place", [iri("gentilly"), iri("missoula")]
+    )
     assert all(len(triples) >= 2 and in_graph(triples) for triples in found.values())
 
 
@@ -94,15 +96,21 @@ def test_many_values_cost_few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kg, "select", lambda query: queries.append(query) or select(query))
     values = [iri(f"c{n}") for n in range(1500)]
     strangers = [iri(f"nowhere{n}") for n in range(120)]
-    found = support(kg, query(BORN), "?place", [*strangers, *values])
+    found = find_support_by_value(kg, query(BORN), "?place", [*strangers, *values])
     assert [value for value, triples in found.items() if len(triples) == 2] == values
     assert len(queries) < 40
 
 
 def test_triples_of_a_value_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "TRIPLES_PER_VALUE", 2)
+    monkeypatch.setattr(provenance, "MAX_TRIPLES_PER_VALUE", 2)
     assert (
-        2 <= len(support(films(), query(BORN), "?place", [iri("gentilly")])[iri("gentilly")]) <= 3
+        2
+        <= len(
+            find_support_by_value(films(), query(BORN), "?place", [iri("gentilly")])[
+                iri("gentilly")
+            ]
+        )
+        <= 3
     )
 
 
@@ -111,14 +119,14 @@ def test_literals_and_blank_nodes_as_values(monkeypatch: pytest.MonkeyPatch) -> 
         FILMS + ':arrival :part [ :length "1.50"^^<http://www.w3.org/2001/XMLSchema#decimal> ] .'
     )
     chain = query("arrival part ?part, ?part length ?length")
-    [(node, value)] = kg.select(f"SELECT ?part ?length WHERE {{ {where(chain)} }}").rows
+    [(node, value)] = kg.select(f"SELECT ?part ?length WHERE {{ {where_clause(chain)} }}").rows
     assert isinstance(node, BNode)
     assert isinstance(value, Literal)
     assert value.datatype == XSD.decimal
-    assert len(support(kg, chain, "?length", [value])[value]) == 2
-    assert len(support(kg, chain, "?part", [node])[node]) == 2
-    monkeypatch.setattr(provenance, "SUPPORT_ROWS", 0)
-    assert support(kg, chain, "?part", [node]) == {
+    assert len(find_support_by_value(kg, chain, "?length", [value])[value]) == 2
+    assert len(find_support_by_value(kg, chain, "?part", [node])[node]) == 2
+    monkeypatch.setattr(provenance, "MAX_SUPPORT_BINDINGS", 0)
+    assert find_support_by_value(kg, chain, "?part", [node]) == {
         node: ()
     }  # a blank node cannot be asked for by name
 
@@ -132,6 +140,6 @@ def test_literals_and_blank_nodes_as_values(monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_the_witness_of_a_yes(text: str, witnesses: int) -> None:
-    triples = witness(films(), query(text))
+    triples = find_ask_support(films(), query(text))
     assert len(triples) == witnesses
     assert in_graph(triples)

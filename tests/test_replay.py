@@ -24,7 +24,7 @@ def say(model: ChatModel, **changes: Any) -> str:
 
 
 def recorded(text: str, **changes: Any) -> tuple[Any, ChatReply]:
-    return asked(**changes).content(), ChatReply(text)
+    return asked(**changes).recorded_content(), ChatReply(text)
 
 
 def test_replies_come_in_order_then_the_last_again() -> None:

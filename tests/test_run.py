@@ -74,7 +74,7 @@ def test_replacing_a_vertex_repeats_nothing_before_it_and_runs_what_depends_on_i
     link = run.output("vertex_selection[Dune]")
     vertex = next(candidate for candidate in link.candidates if candidate != link.vertex)
     before = asked(model)
-    run.replace("vertex_selection[Dune]", replace(link, vertex=vertex)).go()
+    run.override("vertex_selection[Dune]", replace(link, vertex=vertex)).go()
     assert set(asked(model) - before) <= {"predicate_selection"}  # it comes after the vertex
     assert {run["qir"].origin, run["entity_retriever[Dune]"].origin} == {"record"}
     assert run["vertex_selection[Dune]"].origin == "by hand"
@@ -88,11 +88,11 @@ def test_replacing_a_vertex_repeats_nothing_before_it_and_runs_what_depends_on_i
 
 def test_a_value_by_hand_can_be_json_data_and_be_taken_out_again() -> None:
     run = made_up(Scripted(SCRIPT)).go()
-    run.replace("split", ["Sicario"]).replace("look_up[Sicario]", "a thriller")
+    run.override("split", ["Sicario"]).override("look_up[Sicario]", "a thriller")
     with pytest.raises(Exception, match="3 answers for task 'made_up/guess', and this is call 4"):
         run.go()
     assert keys(run) == ["split", "look_up[Sicario]", "deciding", "guess"]
-    assert run.restore("split").restore("split").go().answer
+    assert run.remove_override("split").remove_override("split").go().answer
     assert (keys(run), run.totals.live_model_calls) == (KEYS, 0)
 
 
@@ -111,21 +111,21 @@ def test_a_value_of_the_wrong_form_or_that_fails_the_checks_is_refused(
 ) -> None:
     run = made_up(Scripted(SCRIPT)).go()
     with pytest.raises(OverrideError, match=problem) as caught:
-        run.replace(step, value)
+        run.override(step, value)
     assert caught.value.hint
     assert run.overrides == {}
 
 
 def test_a_value_put_in_before_its_step_is_checked_when_it_is_reached() -> None:
     run = chatty("Who directed Arrival?", Scripted(DIRECTED))
-    run.replace("vertex_selection", Link("Sicario", Candidate(iri("sicario"), "Sicario")))
+    run.override("vertex_selection", Link("Sicario", Candidate(iri("sicario"), "Sicario")))
     with pytest.raises(OverrideError, match="the link is for 'Sicario'"):
         run.go()
     assert (run.status, run["qir"].done) == ("failed", True)
-    assert run.restore("vertex_selection").go().answer
+    assert run.remove_override("vertex_selection").go().answer
     wrong: Any = Link("Arrival", "not a candidate")  # type: ignore[arg-type]
     with pytest.raises(OverrideError, match=r"vertex_selection\[Arrival\]"):
-        run.replace("vertex_selection", wrong)
+        run.override("vertex_selection", wrong)
 
 
 # --- fork, diff, refresh
@@ -134,10 +134,10 @@ def test_a_value_put_in_before_its_step_is_checked_when_it_is_reached() -> None:
 def test_a_fork_with_another_setting_asks_again_only_where_the_content_changed() -> None:
     model = Scripted({**SCRIPT, "made_up/guess": sure("three")})
     run = made_up(model).go()
-    run.fork(settings=run.settings.changed(theta=1, shown_candidates=3)).go()
-    assert model.calls() == 4
-    run.fork(settings=run.settings.changed(max_output_tokens=99)).go()
-    assert model.calls() == 8
+    run.fork(settings=run.settings.with_changes(theta=1, shown_candidates=3)).go()
+    assert model.call_count() == 4
+    run.fork(settings=run.settings.with_changes(max_output_tokens=99)).go()
+    assert model.call_count() == 8
 
 
 def test_a_fork_with_a_model_for_one_agent_asks_that_agent_alone() -> None:
@@ -149,7 +149,7 @@ def test_a_fork_with_a_model_for_one_agent_asks_that_agent_alone() -> None:
     assert [key for key, difference in differences.items() if difference.status == "same"] == KEYS[
         :3
     ]
-    assert differences["guess"].what == ("output", "calls", "replies")
+    assert differences["guess"].changed_parts == ("output", "calls", "replies")
     assert differences["guess#2"].status == "only in first"
     assert fork.diff(run)[-1].status == "only in second"
 
@@ -172,7 +172,7 @@ def test_a_fork_takes_what_it_shall_have_by_name(tmp_path: Path) -> None:
 
 def test_a_supervisors_value_by_hand_leaves_its_agents_out_and_a_fork_keeps_it() -> None:
     model = Scripted(SCRIPT)
-    run = made_up(model).replace("deciding", "mine")
+    run = made_up(model).override("deciding", "mine")
     for executed in (run.fork().go(), run.go()):
         assert (str(executed.answer), keys(executed), asked(model)["guess"]) == (
             "mine",
@@ -241,7 +241,7 @@ def test_a_reply_that_never_becomes_valid_keeps_all_attempts_and_resumes_after_a
     assert run["deciding"].error == step.error
     with pytest.raises(InvalidReplyError):
         run.go()
-    assert model.calls() == 6  # the bad replies are on the record, too
+    assert model.call_count() == 6  # the bad replies are on the record, too
     run.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "Reply with JSON.").go()
     assert str(run.answer) == "good"
     assert asked(model) == {"split": 1, "look_up": 2, "guess": 4}
@@ -264,7 +264,7 @@ def test_a_graph_that_fails_in_the_middle_and_recovers(monkeypatch: pytest.Monke
     assert run.status == "failed"
     assert [step.key for step in run.steps if step.error][-1].startswith("relation_linking")
     assert str(run.go().answer) == "Denis Villeneuve"
-    assert model.calls() == 2
+    assert model.call_count() == 2
 
 
 def test_a_bug_in_a_system_is_raised_and_the_steps_are_kept() -> None:
@@ -294,9 +294,9 @@ def test_the_dialogue_remembers_finished_turns_only() -> None:
     bench.ask("Who directed Arrival?")
     dialogue = bench.dialogue
     assert [turn.answers for turn in dialogue.turns] == [("Denis Villeneuve",)]
-    bench.forget()
+    bench.new_dialogue()
     assert bench.dialogue.turns == ()
-    bench.remember(dialogue)
+    bench.continue_dialogue(dialogue)
     assert bench.dialogue == dialogue
     assert "chatty_kg" in repr(bench)
 
@@ -304,6 +304,6 @@ def test_the_dialogue_remembers_finished_turns_only() -> None:
 def test_a_value_for_an_agent_that_turns_out_to_have_several_steps_is_refused() -> None:
     run = made_up(Scripted(SCRIPT))
     with pytest.raises(OverrideError, match="several steps") as caught:
-        run.replace("look_up", "nothing").go()
+        run.override("look_up", "nothing").go()
     assert "look_up[Arrival], look_up[Dune]" in caught.value.hint
-    assert run.restore("look_up").go().status == "done"
+    assert run.remove_override("look_up").go().status == "done"

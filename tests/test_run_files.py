@@ -45,7 +45,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_saved_run_replays_without_model_and_graph(tmp_path: Path) -> None:
     run = chatty("Who directed Dune?", Scripted(HOMONYMS)).go()
     again = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
-    assert again.graph is None
+    assert again.unrecorded_graph is None
     assert again.answer == run.answer
     assert [(s.key, s.output, s.calls, s.attempts) for s in again.steps] == [
         (s.key, s.output, s.calls, s.attempts) for s in run.steps
@@ -58,7 +58,7 @@ def test_a_saved_run_replays_without_model_and_graph(tmp_path: Path) -> None:
 def test_a_replay_and_its_fork_keep_values_by_hand_and_the_prompts_as_they_were(
     tmp_path: Path,
 ) -> None:
-    run = made_up(Scripted(SCRIPT)).replace("look_up[Dune]", "a book").go()
+    run = made_up(Scripted(SCRIPT)).override("look_up[Dune]", "a book").go()
     run.edit_prompt("made_up/split", TEXTS["made_up/split"] + "!")  # not used before it is saved
     loaded = Run.load(run.save(tmp_path / "run.jsonl"), MADE_UP)
     assert loaded.prompts.texts == {**TEXTS, "made_up/split": TEXTS["made_up/split"] + "!"}
@@ -80,7 +80,7 @@ def test_a_replay_that_leaves_the_record_says_so(tmp_path: Path) -> None:
         again.go()
     assert "undo the edit" in caught.value.hint
     with pytest.raises(NotRecordedError, match=r"look_up\[Sicario\] needs a search"):
-        again.replace("split", ["Sicario"]).fork(models=Scripted(SCRIPT)).go()
+        again.override("split", ["Sicario"]).fork(models=Scripted(SCRIPT)).go()
 
 
 # --- killed
@@ -107,9 +107,11 @@ def test_a_killed_run_resumes_and_asks_nothing_twice(
     model = Scripted(
         {**SCRIPT, "made_up/guess": SCRIPT["made_up/guess"][replied["made_up/guess"] :]}
     )
-    resumed = Run.load(path, MADE_UP, kg=films(), models=model, resume=True).go()
+    resumed = Run.load(path, MADE_UP, kg=films(), models=model, append=True).go()
     assert (keys(resumed), str(resumed.answer)) == (KEYS, "three")
-    assert model.calls() == CALLS - (last - 1)  # the one it was killed in has to be asked again
+    assert model.call_count() == CALLS - (
+        last - 1
+    )  # the one it was killed in has to be asked again
     assert model.requests[0] == first.requests[last - 1]
     assert Run.load(path, MADE_UP).go().answer == resumed.answer  # and the file is whole
 
@@ -268,7 +270,7 @@ def test_a_killed_run_can_be_looked_at_and_its_question_asks_nothing_twice_there
     assert (run.status, run["qir"].done, type(run.error)) == ("failed", True, NotRecordedError)
     model = Scripted({**DIRECTED, "chatty_kg/qir": []})
     again = chatty("Who directed Arrival?", model, path=path).go()
-    assert (str(again.answer), model.calls("chatty_kg/qir")) == ("Denis Villeneuve", 0)
+    assert (str(again.answer), model.call_count("chatty_kg/qir")) == ("Denis Villeneuve", 0)
 
 
 def test_embeddings_named_by_a_file_are_not_loaded(saved: Path) -> None:

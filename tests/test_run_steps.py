@@ -60,11 +60,11 @@ def test_a_run_stops_in_every_round_and_going_on_passes_it(
     run.breakpoints = {*breakpoints}
     seen = []
     while go(run).status == "paused":
-        seen.append((keys(run)[-1], model.calls()))
+        seen.append((keys(run)[-1], model.call_count()))
         assert run.steps[-1].done == done
     assert seen == stops
     assert (run["guess#2"].parent, run.output("guess#2").guess) == ("deciding", "two")
-    assert (run.status, keys(run), model.calls()) == ("done", KEYS, CALLS)
+    assert (run.status, keys(run), model.call_count()) == ("done", KEYS, CALLS)
 
 
 def test_step_and_back_go_one_step_and_not_further_than_the_start() -> None:
@@ -74,18 +74,18 @@ def test_step_and_back_go_one_step_and_not_further_than_the_start() -> None:
     while run.step().status != "done":
         places.append((run.position, sum(step.done for step in run.steps)))
     assert places == [(n, n) for n in range(1, len(KEYS) + 1)]
-    assert (keys(run), str(run.answer), model.calls()) == (KEYS, "three", CALLS)
-    assert [run.back().position for _ in KEYS] == [*reversed(range(len(KEYS)))]
-    assert (keys(run.back()), run.status, run.position) == ([], "paused", 0)
-    assert (keys(run.step()), model.calls()) == (KEYS[:1], CALLS)
+    assert (keys(run), str(run.answer), model.call_count()) == (KEYS, "three", CALLS)
+    assert [run.step_back().position for _ in KEYS] == [*reversed(range(len(KEYS)))]
+    assert (keys(run.step_back()), run.status, run.position) == ([], "paused", 0)
+    assert (keys(run.step()), model.call_count()) == (KEYS[:1], CALLS)
 
 
 def test_after_an_edit_the_edited_step_is_the_next() -> None:
     run = made_up(Scripted(SCRIPT)).go()
-    run.replace("look_up[Dune]", "a film 2").step()
+    run.override("look_up[Dune]", "a film 2").step()
     assert keys(run)[-1] == "look_up[Dune]"
     run.go(before="deciding")
-    run.replace("split", ["Arrival"]).go(before="look_up")
+    run.override("split", ["Arrival"]).go(before="look_up")
     assert keys(run) == ["split", "look_up[Arrival]"]
 
 
@@ -140,14 +140,14 @@ def test_what_is_not_there_or_not_clear_is_named(act: Any, problem: str, hint: s
 
 MOVES = {
     "step": Run.step,
-    "back": Run.back,
+    "back": Run.step_back,
     "until a word": lambda run: run.go(until="look_up"),
     "until the second guess": lambda run: run.go(until="guess#2"),
     "before a guess": lambda run: run.go(before="guess"),
     "four steps": lambda run: run.go(until=4),
     "the end": Run.go,
-    "the same by hand": lambda run: run.replace("look_up[Dune]", "a film 2") if run.steps else run,
-    "as it was": lambda run: run.restore("look_up[Dune]"),
+    "the same by hand": lambda run: run.override("look_up[Dune]", "a film 2") if run.steps else run,
+    "as it was": lambda run: run.remove_override("look_up[Dune]"),
 }
 
 
@@ -164,8 +164,8 @@ def test_whatever_way_a_person_goes_through_the_answer_is_the_same_and_nothing_i
             or "by hand" in move
             or "was" in move
         )
-    run.restore("look_up[Dune]").go()
-    assert (str(run.answer), keys(run), model.calls()) == ("three", KEYS, CALLS)
+    run.remove_override("look_up[Dune]").go()
+    assert (str(run.answer), keys(run), model.call_count()) == ("three", KEYS, CALLS)
 
 
 # --- cancel
@@ -196,7 +196,7 @@ def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() 
     async def answer() -> tuple[str, int]:
         ticks = 0
         run = made_up(Scripted(SCRIPT, remote=True, delay_s=0.02))
-        task = asyncio.create_task(run.ago())
+        task = asyncio.create_task(run.go_async())
         while not task.done():
             ticks += 1
             await asyncio.sleep(0.01)
@@ -204,7 +204,7 @@ def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() 
 
     async def cancelled() -> str:
         run = made_up(Scripted(SCRIPT, remote=True, delay_s=30))
-        task = asyncio.create_task(run.ago(before="deciding"))
+        task = asyncio.create_task(run.go_async(before="deciding"))
         while run.status != "running":
             await asyncio.sleep(0.01)
         task.cancel()
@@ -231,7 +231,7 @@ def test_cancelling_the_task_cancels_the_execution_that_waits_for_another_to_end
         while run.status != "running":
             await asyncio.sleep(0.01)
         run.cancel()
-        task = asyncio.create_task(run.ago())
+        task = asyncio.create_task(run.go_async())
         await asyncio.sleep(0.2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -240,7 +240,7 @@ def test_cancelling_the_task_cancels_the_execution_that_waits_for_another_to_end
 
     asyncio.run(cancelled())  # ends when the thread of its task has ended
     first.join(10)
-    assert (run.status, model.calls()) == ("cancelled", 0)
+    assert (run.status, model.call_count()) == ("cancelled", 0)
 
 
 # --- side by side
@@ -298,9 +298,9 @@ def test_an_error_in_one_branch_keeps_what_the_others_asked(remote: bool) -> Non
     done = [step.key for step in run.steps if step.done]
     assert done == ["split", *(f"look_up[{word}]" for word in WORDS if word not in failing)]
     failing.clear()
-    before = model.calls()
+    before = model.call_count()
     assert run.go().status == "done"
-    assert model.calls() - before == 2  # the word that failed, and the guess
+    assert model.call_count() - before == 2  # the word that failed, and the guess
 
 
 def test_the_same_call_from_two_threads_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,7 +331,7 @@ def test_looking_back_leaves_a_turn_in_the_dialogue_until_it_is_edited() -> None
     bench = workbench(Scripted(HOMONYMS))
     run = bench.ask("Who directed Dune?")
     before = bench.dialogue
-    run.back()
+    run.step_back()
     assert (run.status, bench.dialogue) == ("paused", before)
     run.refresh("qir")
     assert bench.dialogue.turns == ()

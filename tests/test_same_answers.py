@@ -15,8 +15,8 @@ import pytest
 
 from kgwb import Workbench, open_kg
 from kgwb.errors import KgwbError
-from kgwb.kg import SAMPLES, Graph, sample_path
-from kgwb.kg.embeddings import DEFAULT, Embeddings
+from kgwb.kg import SAMPLE_NAMES, Graph, sample_path
+from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.run import Run
 
 METAQA = 200
@@ -27,14 +27,14 @@ Outcome = tuple[str, frozenset[object], str]
 @pytest.mark.timeout(900)
 def test_answers_are_those_that_were_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where they are changed on purpose, `python tests/answers.py --write` records them anew."""
-    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
     before, now = answers.recorded(), answers.answers()
     assert {
         key: (before.get(key), answer) for key, answer in now.items() if before.get(key) != answer
     } == {}
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
 @pytest.mark.parametrize("engine", ["virtuoso", "oxigraph"])
 def test_samples(engine: str, sample: str, request: pytest.FixtureRequest) -> None:
     server: engines.Engine = request.getfixturevalue(engine)
@@ -56,7 +56,7 @@ def questions(file: Path) -> list[dict[str, Any]]:
 
 def compare(graph: Path, asked: Sequence[dict[str, Any]], server: engines.Engine) -> None:
     """Ask both, print how many outcomes are equal and the seconds that each took, and fail if one differs."""
-    embeddings = Embeddings(DEFAULT)
+    embeddings = Embeddings(DEFAULT_MODEL)
     started = time.perf_counter()
     here = outcomes(open_kg(graph), asked, embeddings)
     half = time.perf_counter()

@@ -9,8 +9,8 @@ from rdflib import URIRef
 
 from kgwb import open_kg
 from kgwb.errors import KgwbError
-from kgwb.kg import SAMPLES, Graph
-from kgwb.kg.embeddings import DEFAULT
+from kgwb.kg import SAMPLE_NAMES, Graph
+from kgwb.kg.embeddings import DEFAULT_MODEL
 from kgwb.workbench import Workbench
 
 FOLDER = Path(__file__).parents[1] / "sample_kgs"
@@ -23,7 +23,7 @@ def questions(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-@pytest.fixture(params=SAMPLES)
+@pytest.fixture(params=SAMPLE_NAMES)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -56,11 +56,11 @@ def test_every_gold_query_gives_the_gold_answers_and_the_graph_their_labels(
 def test_rules_answers_enough_and_invents_nothing(
     name: str, kg: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
     bench, asked, wrong, dialogue = Workbench(kg, "rules"), questions(name), [], ""
     for question in asked:
         if not dialogue or question.get("dialogue") != dialogue:
-            bench.forget()
+            bench.new_dialogue()
         dialogue = question.get("dialogue")
         try:
             answer = bench.ask(question["question"]).answer
@@ -86,7 +86,7 @@ def test_rules_answers_enough_and_invents_nothing(
     ],
 )
 def test_another_time_or_place_is_no_answer(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
     answer = Workbench(open_kg("films"), "rules").ask(question).answer
     assert answer is not None
     assert answer.reason.startswith("not in this graph")

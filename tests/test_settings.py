@@ -6,14 +6,14 @@ import pytest
 
 from kgwb import profile
 from kgwb.errors import SettingError
-from kgwb.systems import names, system
+from kgwb.systems import list_systems, load_system
 
 
 def test_fast_is_the_default_of_every_system() -> None:
-    for name in names():
-        form = system(name).settings
+    for name in list_systems():
+        form = load_system(name).settings
         assert form() == profile("fast", system=name)
-        assert form().fast
+        assert form().is_fast
 
 
 def test_paper_has_the_published_values() -> None:
@@ -25,14 +25,14 @@ def test_paper_has_the_published_values() -> None:
         "temperature": 0.0,
     }
     assert {name: getattr(profile("paper"), name) for name in published} == published
-    assert not profile("paper").fast
+    assert not profile("paper").is_fast
 
 
 def test_settings_find_their_system_and_become_those_of_another() -> None:
     hops = profile("paper", debate_rounds=2, theta=5)
-    assert hops == profile("paper", system="dog").changed(debate_rounds=2, theta=5)
-    assert hops.changes() == {"debate_rounds": 2, "theta": 5}
-    chatty = system("chatty_kg").settings
+    assert hops == profile("paper", system="dog").with_changes(debate_rounds=2, theta=5)
+    assert hops.changes_from_profile() == {"debate_rounds": 2, "theta": 5}
+    chatty = load_system("chatty_kg").settings
     assert chatty.of(profile("paper", system="dog", theta=5)) == profile("paper", theta=5)
     with pytest.raises(SettingError, match="no setting named debate_rounds"):
         chatty.of(hops)
@@ -45,10 +45,10 @@ def test_settings_are_plain_data_and_back() -> None:
 
 def test_what_was_typed_is_read_by_the_type_of_its_setting() -> None:
     typed = {"theta": "5", "spelling": "0.5", "reword_answer": "true", "repair": "ask_afresh"}
-    read = profile("fast", texts=True, **typed)
+    read = profile("fast", are_strings=True, **typed)
     assert read == profile("fast", theta=5, spelling=0.5, reword_answer=True, repair="ask_afresh")
     with pytest.raises(SettingError, match="theta is 'three'"):
-        profile("fast", texts=True, theta="three")
+        profile("fast", are_strings=True, theta="three")
 
 
 @pytest.mark.parametrize(
@@ -74,5 +74,5 @@ def test_what_was_typed_is_read_by_the_type_of_its_setting() -> None:
 )
 def test_an_impossible_setting_is_refused(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(SettingError, match=problem) as caught:
-        profile("fast").changed(**changes)
+        profile("fast").with_changes(**changes)
     assert caught.value.hint

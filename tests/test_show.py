@@ -14,29 +14,38 @@ from rdflib.plugins.sparql import prepareQuery
 from small import DIRECTED, HOMONYMS, chatty, qir, vertex
 
 import kgwb
-from kgwb.flow import Answer, Candidate, CandidateQuery, Context, Link, Retrieved, Turn, Value
-from kgwb.kg.survey import survey
+from kgwb.flow import (
+    Answer,
+    Candidate,
+    CandidateQuery,
+    Context,
+    Link,
+    RetrievedCandidates,
+    Turn,
+    Value,
+)
+from kgwb.kg.survey import survey_graph
 from kgwb.llm import Scripted
 from kgwb.records import decision_of, one_line, summarize
 from kgwb.run import Run
 from kgwb.run.steps import Attempt, CheckResult, Step, format_tree
-from kgwb.show.html import style
+from kgwb.show.html import load_style
 from kgwb.show.notebook import to_html
 from kgwb.show.records import render
-from kgwb.show.run import render_inputs, run_html, step_html, waterfall
-from kgwb.show.run_state import doubt_about
+from kgwb.show.run import render_inputs, render_run_page, render_step_page, render_waterfall
+from kgwb.show.run_state import describe_type_mismatch
 from kgwb.show.terms import RenderContext, lay_out, readable_query, render_query
-from kgwb.systems import system
+from kgwb.systems import load_system
 from kgwb.systems.chatty_kg.records import (
     QIR,
-    Classified,
+    Classification,
     Fact,
-    Generated,
-    Linked,
+    GeneratedQueries,
     LinkedRelation,
+    LinkingResult,
+    QuerySelection,
     RankedPredicate,
-    Rephrased,
-    Selection,
+    RephrasedQuestion,
 )
 from kgwb.text import CONTROL_CHARACTERS, format_seconds
 from kgwb.workbench import Workbench
@@ -65,7 +74,9 @@ def shown(made: Step, **more: object) -> str:
     """What a step yielded, beside what came in."""
     return render(
         made.output,
-        RenderContext(inputs=tuple(made.inputs.values()), views=system("chatty_kg").views, **more),
+        RenderContext(
+            inputs=tuple(made.inputs.values()), views=load_system("chatty_kg").views, **more
+        ),
     )  # type: ignore[arg-type]
 
 
@@ -84,7 +95,9 @@ def step(key: str, output: object, *, parent: str = "", **more: object) -> Step:
 
 
 def test_a_decision_leaves_out_reasons_scores_and_the_names_of_unknowns() -> None:
-    assert decision_of(Classified("dependent", "a")) == decision_of(Classified("dependent", "b"))
+    assert decision_of(Classification("dependent", "a")) == decision_of(
+        Classification("dependent", "b")
+    )
     assert decision_of(Link("A", ARRIVAL)) == decision_of(
         Link("A", replace(ARRIVAL, score=0.1), (ARRIVAL,), "why")
     )
@@ -114,19 +127,28 @@ def test_the_first_decision_that_differs_is_no_other_wording_and_no_renamed_unkn
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        (Classified("dependent", "'he' needs a name"), "dependent"),
-        (Rephrased("When was Harry Potter written?", "When?"), "When was Harry Potter written?"),
+        (Classification("dependent", "'he' needs a name"), "dependent"),
+        (
+            RephrasedQuestion("When was Harry Potter written?", "When?"),
+            "When was Harry Potter written?",
+        ),
         (Context(), "no earlier turn"),
         (Context((Turn("Who?", ("A", "B")),), cut=1), "1 earlier turn, 1 answer left out"),
         (QIR((FACT,), "?x"), "1 triple, asks for ?x"),
         (QIR((FACT,), kind="boolean"), "1 triple, asks for yes or no"),
-        (Retrieved("Arrival", (ARRIVAL,), "all words", found=9), "1 candidate of 9 found"),
+        (
+            RetrievedCandidates("Arrival", (ARRIVAL,), "all words", found=9),
+            "1 candidate of 9 found",
+        ),
         (Link("Arrival", ARRIVAL), "Arrival → Arrival (Film)"),
         (Link("Arrival", None), "Arrival → no vertex"),
         (LinkedRelation(FACT, (DIRECTOR,)), "→ director, best of 1 predicate"),
-        (Linked((Link("Arrival", ARRIVAL),), ()), "1 of 1 entity and 0 of 0 relations linked"),
-        (Generated((QUERY,), 40), "1 candidate query of 40"),
-        (Selection((QUERY,), ("director",)), "1 query kept, relevant: director"),
+        (
+            LinkingResult((Link("Arrival", ARRIVAL),), ()),
+            "1 of 1 entity and 0 of 0 relations linked",
+        ),
+        (GeneratedQueries((QUERY,), 40), "1 candidate query of 40"),
+        (QuerySelection((QUERY,), ("director",)), "1 query kept, relevant: director"),
         (ANSWER, "Denis Villeneuve"),
         (Answer("list", reason="not in this graph"), "not in this graph"),
     ],
@@ -164,7 +186,7 @@ def test_the_tree_says_where_an_output_came_from_and_what_it_cost(run: Run) -> N
         r"qir: .* \(live, 1 model call, [\d.]+ m?s\)", format_tree(run.steps, run.calls)
     )
     again = run.fork().go()
-    again.replace("qir", run.output("qir")).go()
+    again.override("qir", run.output("qir")).go()
     told = format_tree(again.steps, again.calls)
     assert re.search(r"qir: .* \(by hand, ", told)
     assert re.search(r"execution: .* \(from the record, 1 query, ", told)
@@ -193,8 +215,10 @@ def test_hostile_text_is_shown_as_text() -> None:
     """One text in every place of a run and of a step that failed; tests/hostile has a thousand."""
     text = HOSTILE + ACTING
     attempt = Attempt("", text, (CheckResult(text, text),))
-    failed = step("rephraser", Rephrased(text, "x"), notes=[text], error=text, attempts=[attempt])
-    for shown in (run_html(hostile_run([text] * EACH)), step_html(failed)):
+    failed = step(
+        "rephraser", RephrasedQuestion(text, "x"), notes=[text], error=text, attempts=[attempt]
+    )
+    for shown in (render_run_page(hostile_run([text] * EACH)), render_step_page(failed)):
         assert "<script" not in shown
         assert "' onclick" not in shown
         assert CONTROL_CHARACTERS.search(shown) is None
@@ -203,7 +227,7 @@ def test_hostile_text_is_shown_as_text() -> None:
 
 
 def test_a_run_shows_question_answer_support_totals_prompt_reply_and_checks(run: Run) -> None:
-    page = plain(run_html(run))
+    page = plain(render_run_page(run))
     for part in (
         "Who directed Arrival?",
         "Denis Villeneuve",
@@ -214,17 +238,21 @@ def test_a_run_shows_question_answer_support_totals_prompt_reply_and_checks(run:
         assert part in page
     assert " ".join(run["qir"].attempts[0].reply.split()) in page
     assert "well-formed JSON" in page
-    assert run_html(run).count("<summary") == run_html(run).count("</summary>") >= len(run.steps)
+    assert (
+        render_run_page(run).count("<summary")
+        == render_run_page(run).count("</summary>")
+        >= len(run.steps)
+    )
 
 
 def test_a_page_fetches_and_runs_nothing_and_sets_no_text_as_tex(run: Run) -> None:
-    page = run_html(run)
+    page = render_run_page(run)
     assert not re.search(r"<script|<link|<img|<iframe|@import|url\(|\son\w+=", page)
     assert re.match('<section class="kg tex2jax_ignore mathjax_ignore"', page)
     assert len(page) < 80_000
     rules = re.search("<style>(.*?)</style>", page, re.S)
-    assert rules and len(rules[1]) < len(style())
-    assert "var(--jp-" in style()
+    assert rules and len(rules[1]) < len(load_style())
+    assert "var(--jp-" in load_style()
 
 
 def test_candidates_stand_in_rows_with_the_chosen_one_marked() -> None:
@@ -233,10 +261,10 @@ def test_candidates_stand_in_rows_with_the_chosen_one_marked() -> None:
         assert part in plain(shown)
     assert shown.count('<li class="taken"') == 1
     candidates = tuple(Candidate(URIRef(f"{EX}{number}"), "x") for number in range(100))
-    assert "and 40 more" in record_html(Retrieved("x", candidates))
-    found = step("r", Retrieved("Arrival", (ARRIVAL,), query='"arrival"'))
+    assert "and 40 more" in record_html(RetrievedCandidates("x", candidates))
+    found = step("r", RetrievedCandidates("Arrival", (ARRIVAL,), query='"arrival"'))
     assert "degree 1,000+" in render(
-        found.output, RenderContext(replies={"degrees": {ARRIVAL.iri: 1000}})
+        found.output, RenderContext(graph_results={"degrees": {ARRIVAL.iri: 1000}})
     )
     assert "&quot;arrival&quot;" in record_html(found.output)
     incoming = RankedPredicate(URIRef(EX + "made"), "made", "in", 0.5)
@@ -250,18 +278,36 @@ def test_candidates_stand_in_rows_with_the_chosen_one_marked() -> None:
 
 
 def test_the_words_that_decided_or_changed_are_marked() -> None:
-    made = Classified("dependent", "nothing before 'he' says what it stands for")
+    made = Classification("dependent", "nothing before 'he' says what it stands for")
     asked = Step(
-        "c", "c", "", "", {"question": "Where did he meet the other?"}, Classified, made, done=True
+        "c",
+        "c",
+        "",
+        "",
+        {"question": "Where did he meet the other?"},
+        Classification,
+        made,
+        done=True,
     )
     assert 'Where did <mark class="filled">he</mark> meet the other?' in shown(asked)
-    assert "<mark" not in shown(step("c", Classified("self-contained", "a name stands in it")))
-    rephrased = record_html(Rephrased("When was Denis Villeneuve born?", "When was he born?"))
+    assert "<mark" not in shown(step("c", Classification("self-contained", "a name stands in it")))
+    rephrased = record_html(
+        RephrasedQuestion("When was Denis Villeneuve born?", "When was he born?")
+    )
     assert "When was <del>he</del> born?" in rephrased
     assert "When was <ins>Denis Villeneuve</ins> born?" in rephrased
-    assert "nothing was changed" in record_html(Rephrased("Who?", "Who?"))
+    assert "nothing was changed" in record_html(RephrasedQuestion("Who?", "Who?"))
     context = Context((Turn("Who directed Arrival?", ("Denis Villeneuve",)),))
-    made = Step("r", "r", "", "", {"context": context}, Rephrased, Rephrased("B?", "A?"), done=True)
+    made = Step(
+        "r",
+        "r",
+        "",
+        "",
+        {"context": context},
+        RephrasedQuestion,
+        RephrasedQuestion("B?", "A?"),
+        done=True,
+    )
     assert "Who directed Arrival?" in shown(made)
 
 
@@ -273,9 +319,11 @@ def test_a_qir_is_a_chain_of_pills_that_go_on_from_each_other() -> None:
 
 
 def test_the_cuts_of_queries_are_counted_and_a_kept_one_has_its_prefixes() -> None:
-    assert "120 combinations, 2 kept (query_num)" in record_html(Generated((QUERY, QUERY), 120))
+    assert "120 combinations, 2 kept (query_num)" in record_html(
+        GeneratedQueries((QUERY, QUERY), 120)
+    )
     query = replace(QUERY, sparql=f"SELECT ?x WHERE {{ <{EX}Arrival> <{EX}director> ?x . }}")
-    chosen = plain(record_html(Selection((query,), ("director",))))
+    chosen = plain(record_html(QuerySelection((query,), ("director",))))
     assert f"PREFIX org : &lt;{EX}&gt;" in chosen or f"PREFIX org: <{EX}>" in chosen.replace(
         " :", ":"
     )
@@ -367,9 +415,9 @@ def test_a_label_of_a_megabyte_is_cut_wherever_it_is_shown() -> None:
         ),
         Answer("list", (Value(vertex, text),), text=text),
         Link("x", candidate, (candidate,)),
-        Retrieved("x", (candidate,)),
+        RetrievedCandidates("x", (candidate,)),
         LinkedRelation(FACT, (RankedPredicate(vertex, text, "out", 0.5),)),
-        Selection((CandidateQuery("x", (("?x", f"<{vertex}>", "?y"),), (text,), 0.5),), ()),
+        QuerySelection((CandidateQuery("x", (("?x", f"<{vertex}>", "?y"),), (text,), 0.5),), ()),
         Context((Turn("Who?", (text,)),)),
     ]
     for value in values:
@@ -400,15 +448,15 @@ def test_differences_show_both_outputs_of_steps_that_differ(run: Run) -> None:
 
 def test_the_time_of_a_step_is_shown_without_that_of_the_steps_it_supervises() -> None:
     run = chatty("Who directed Arrival?", Scripted(DIRECTED, delay_s=0.02)).go()
-    shown = waterfall(run.steps, run.calls)
+    shown = render_waterfall(run.steps, run.calls)
     assert re.search(r"qir model 2\d ms", plain(shown))
     assert not re.search(r"understanding[^a-z]* model", plain(shown))
     assert re.findall(r'padding-left:(\d)em" title="(?:query_planning|matching)"', shown) == [
         "0",
         "1",
     ]
-    assert "(recorded)" in plain(waterfall(run.go().steps, run.calls))
-    assert waterfall([], {}) == ""
+    assert "(recorded)" in plain(render_waterfall(run.go().steps, run.calls))
+    assert render_waterfall([], {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -442,7 +490,9 @@ def test_an_answer_of_the_wrong_kind_says_so(
 ) -> None:
     terms = [URIRef(value) if value.startswith("http") else Literal(value) for value in values]
     assert (
-        doubt_about(question, Answer("list", tuple(Value(t, t.rpartition("/")[2]) for t in terms)))
+        describe_type_mismatch(
+            question, Answer("list", tuple(Value(t, t.rpartition("/")[2]) for t in terms))
+        )
         == words
     )
 
@@ -455,7 +505,7 @@ def test_a_survey_is_a_page_to_unfold_and_lines_for_a_terminal() -> None:
     :nextTo :b .
 :b a :Boat ; :length [ :value 30.5 ; :unit "m" ] ; :state "idle" ; :nextTo :a .
 :c a :Boat ; :length [ :value 7.0 ; :unit "m" ] ; :state "idle" ; :nextTo :a ."""
-    seen = survey(kgwb.open_kg(rdflib.Graph().parse(data=turtle)))
+    seen = survey_graph(kgwb.open_kg(rdflib.Graph().parse(data=turtle)))
     markup = record_html(seen)
     shown = plain(markup)
     parts = """22 triples 3 things 2 classes 9 predicates | Vessel org:Vessel 3 Subclasses: boat 3

@@ -15,7 +15,7 @@ from kgwb.errors import InvalidReplyError
 from kgwb.flow import Answer, Value
 from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
-from kgwb.run.ask import RIGHT_FORM, WELL_FORMED, Check, ask, check_reply
+from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, ask, check_reply
 from kgwb.run.prompts import Prompts
 
 
@@ -75,8 +75,8 @@ def test_the_json_in_a_reply_is_found(text: str, finish_reason: str) -> None:
     reply, results = check_reply(text, finish_reason, Reply, (SMALL,))
     assert reply == Reply(word="a", number=1)
     assert [(r.name, r.problem) for r in results] == [
-        (WELL_FORMED, ""),
-        (RIGHT_FORM, ""),
+        (JSON_CHECK_NAME, ""),
+        (SCHEMA_CHECK_NAME, ""),
         ("small", ""),
     ]
 
@@ -84,31 +84,36 @@ def test_the_json_in_a_reply_is_found(text: str, finish_reason: str) -> None:
 @pytest.mark.parametrize(
     ("text", "finish_reason", "check", "problem"),
     [
-        ("", "stop", WELL_FORMED, "the reply is empty"),
-        ("I do not know.", "stop", WELL_FORMED, "no JSON"),
-        ("null", "stop", WELL_FORMED, "no JSON"),
-        ('"a"', "stop", WELL_FORMED, "no JSON"),
-        ("{'word': 'a', 'number': 1}", "stop", WELL_FORMED, "no JSON"),
-        ("[" * 100_000, "stop", WELL_FORMED, "no JSON"),
-        ('{"number": ' + "9" * 10_000 + "}", "stop", WELL_FORMED, "no JSON"),
-        ('{"word": "a", "num', "length", WELL_FORMED, "cut off by the length limit"),
-        ('{"facts": [{"word": 1}, {"wo', "length", WELL_FORMED, "cut off by the length limit"),
-        ("I cannot help with that.", "refusal", WELL_FORMED, "the model refused"),
-        ("", "content_filter", WELL_FORMED, "content filter"),
-        ("[1, 2]", "stop", RIGHT_FORM, "dictionary or instance of Reply"),
-        ('{"word": "a"}', "stop", RIGHT_FORM, "number: Field required"),
-        ('{"word": "a", "number": 1, "sure": true}', "stop", RIGHT_FORM, "sure: Extra inputs"),
+        ("", "stop", JSON_CHECK_NAME, "the reply is empty"),
+        ("I do not know.", "stop", JSON_CHECK_NAME, "no JSON"),
+        ("null", "stop", JSON_CHECK_NAME, "no JSON"),
+        ('"a"', "stop", JSON_CHECK_NAME, "no JSON"),
+        ("{'word': 'a', 'number': 1}", "stop", JSON_CHECK_NAME, "no JSON"),
+        ("[" * 100_000, "stop", JSON_CHECK_NAME, "no JSON"),
+        ('{"number": ' + "9" * 10_000 + "}", "stop", JSON_CHECK_NAME, "no JSON"),
+        ('{"word": "a", "num', "length", JSON_CHECK_NAME, "cut off by the length limit"),
+        ('{"facts": [{"word": 1}, {"wo', "length", JSON_CHECK_NAME, "cut off by the length limit"),
+        ("I cannot help with that.", "refusal", JSON_CHECK_NAME, "the model refused"),
+        ("", "content_filter", JSON_CHECK_NAME, "content filter"),
+        ("[1, 2]", "stop", SCHEMA_CHECK_NAME, "dictionary or instance of Reply"),
+        ('{"word": "a"}', "stop", SCHEMA_CHECK_NAME, "number: Field required"),
+        (
+            '{"word": "a", "number": 1, "sure": true}',
+            "stop",
+            SCHEMA_CHECK_NAME,
+            "sure: Extra inputs",
+        ),
         (
             '{"word": "a", "number": 1.5}',
             "stop",
-            RIGHT_FORM,
+            SCHEMA_CHECK_NAME,
             "number: Input should be a valid integer",
         ),
-        ('{"word": "a", "number": NaN}', "stop", RIGHT_FORM, "number"),
+        ('{"word": "a", "number": NaN}', "stop", SCHEMA_CHECK_NAME, "number"),
         (
             '{"word": ["a"], "number": {}}',
             "stop",
-            RIGHT_FORM,
+            SCHEMA_CHECK_NAME,
             "word: Input should be a valid string; number",
         ),
     ],
@@ -153,7 +158,7 @@ def test_ask_afresh_repeats_the_same_request_and_numbers_the_repeats() -> None:
     assert [run.calls[attempt.call].repeat for attempt in run["asking"].attempts] == [0, 1, 2]
     assert [attempt.accepted for attempt in run["asking"].attempts] == [False, False, True]
     run.go()
-    assert (str(run.answer), model.calls()) == ("1", 3)
+    assert (str(run.answer), model.call_count()) == ("1", 3)
 
 
 @pytest.mark.parametrize("repair", ["show_error", "ask_afresh"])
@@ -164,7 +169,7 @@ def test_after_theta_attempts_all_replies_are_in_the_error(repair: str, theta: i
     )
     with pytest.raises(InvalidReplyError) as caught:
         run.go()
-    assert model.calls() == theta
+    assert model.call_count() == theta
     assert [json.loads(attempt.reply)["number"] for attempt in caught.value.attempts] == [
         20 + n for n in range(theta)
     ]

@@ -8,9 +8,9 @@ from small import run_of
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.systems import system
+from kgwb.systems import load_system
 
-TRIAD = system("triad")
+TRIAD = load_system("triad")
 QUESTION = "Where was the director of Dune born?"
 TEMPLATE = (
     "SELECT DISTINCT ?city WHERE { <Dune> <directed by> ?person . ?person <born in> ?city . }"

@@ -1,28 +1,35 @@
 """Question sets, metrics, and benchmarks of a system on them."""
 
-from kgwb.bench.cost import Budget, costs, load_prices
+from typing import TYPE_CHECKING
+
+from kgwb.bench.cost import Budget, load_prices, summarize_costs
 from kgwb.bench.formats import load_questions, save_questions
-from kgwb.bench.ladder import where_lost
-from kgwb.bench.metrics import compare, retention
-from kgwb.bench.questions import with_gold, with_queries
+from kgwb.bench.ladder import locate_losses
+from kgwb.bench.metrics import compare_results, compute_retention
+from kgwb.bench.questions import add_gold_answers, add_gold_queries
 from kgwb.bench.report import Report
 from kgwb.bench.results import Results, read_results
-from kgwb.bench.runner import Bench, Setup
+from kgwb.bench.runner import Benchmark, BenchSetup
+from kgwb.deprecated import renamed_names
 
 __all__ = [
-    "Bench",
+    "BenchSetup",
+    "Benchmark",
     "Budget",
     "Report",
     "Results",
-    "Setup",
-    "compare",
-    "costs",
+    "add_gold_answers",
+    "add_gold_queries",
+    "compare_results",
+    "compute_retention",
     "load_prices",
     "load_questions",
+    "locate_losses",
     "read_results",
-    "retention",
     "save_questions",
-    "where_lost",
-    "with_gold",
-    "with_queries",
+    "summarize_costs",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

@@ -18,10 +18,10 @@ from kgwb.run.agents import System
 from kgwb.run.calls import Call
 from kgwb.run.steps import Step, Totals
 
-SHIPPED = Path(__file__).with_name("prices.toml")
-COUNTS = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
-BUDGETS = ("money", "tokens", "model_calls", "seconds")
-Amount = Annotated[float, Field(strict=True, ge=0, lt=1e15)]
+DEFAULT_PRICES_FILE = Path(__file__).with_name("prices.toml")
+COUNT_FIELDS = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
+BUDGET_NAMES = ("money", "tokens", "model_calls", "seconds")
+NonNegativeAmount = Annotated[float, Field(strict=True, ge=0, lt=1e15)]
 
 
 class Price(BaseModel, frozen=True, extra="forbid"):
@@ -29,8 +29,8 @@ class Price(BaseModel, frozen=True, extra="forbid"):
 
     model: str
     """Pattern of the model's name: "*" is anything."""
-    input: Amount
-    output: Amount
+    input: NonNegativeAmount
+    output: NonNegativeAmount
     date: str = ""
     source: str = ""
 
@@ -42,7 +42,7 @@ class Prices(BaseModel, frozen=True):
     price: tuple[Price, ...] = ()
     file: str = ""
 
-    def of(self, model: str) -> Price:
+    def find_price(self, model: str) -> Price:
         """The price of a model. Raises InputError if there is none."""
         for price in self.price:
             if fnmatchcase(model, price.model):
@@ -50,35 +50,35 @@ class Prices(BaseModel, frozen=True):
         hint = f'add a [[price]] with model = "{model}" there, or give another table with --prices'
         raise InputError(f"{self.file} has no price of {model!r}", hint=hint)
 
-    def money(self, row: Mapping[str, Any]) -> float:
+    def compute_money(self, row: Mapping[str, Any]) -> float:
         """What a line of a results file cost. Raises InputError if there is no price for a model."""
         return sum(
             (price.input * used["prompt_tokens"] + price.output * used["completion_tokens"]) / 1e6
             for model, used in row.get("models", {}).items()
-            if (price := self.of(model))
+            if (price := self.find_price(model))
         )
 
-    def amount(self, row: Mapping[str, Any], budget: str) -> float:
+    def compute_amount(self, row: Mapping[str, Any], budget: str) -> float:
         """What a line used of one of ``BUDGETS``. Raises InputError if there is no price for a model."""
         tokens = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
         amounts: Mapping[str, float] = {**row, "tokens": tokens}
-        return float(self.money(row)) if budget == "money" else amounts.get(budget, 0)
+        return float(self.compute_money(row)) if budget == "money" else amounts.get(budget, 0)
 
 
 def load_prices(path: str | Path | None = None) -> Prices:
     """The prices of a TOML file like the shipped one (None). Raises InputError."""
-    path = Path(path or SHIPPED)
+    path = Path(path or DEFAULT_PRICES_FILE)
     try:
         return Prices.model_validate(tomllib.loads(disk.read_text(path)) | {"file": str(path)})
     except (OSError, ValueError, RecursionError) as exc:
-        hint = f"write it like {SHIPPED}"
+        hint = f"write it like {DEFAULT_PRICES_FILE}"
         raise InputError(f"cannot read the prices {path}: {exc}", hint=hint) from exc
 
 
 # --- what a run cost
 
 
-def stages(system: System, steps: Iterable[Step]) -> dict[str, float]:
+def sum_seconds_by_stage(system: System, steps: Iterable[Step]) -> dict[str, float]:
     """Seconds by stage, as its ``gold`` names them for the paper's figures, else as the system declares them.
 
     A step within a step of a stage is part of it.
@@ -101,7 +101,7 @@ def stages(system: System, steps: Iterable[Step]) -> dict[str, float]:
     return {name: round(value, 6) for name, value in seconds.items()}
 
 
-def used(calls: Sequence[Call]) -> dict[str, Any]:
+def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
     """What calls cost, in all and by the model's name, as a line of a results file has it."""
     models: dict[str, Counter[str]] = {}
     for call in calls:
@@ -111,14 +111,14 @@ def used(calls: Sequence[Call]) -> dict[str, Any]:
             }
             models.setdefault(call.request["model"], Counter()).update({"calls": 1, **tokens})
     totals = Totals.of(calls, 0, sum(call.seconds for call in calls))
-    counts = {name: getattr(totals, name) for name in COUNTS}
+    counts = {name: getattr(totals, name) for name in COUNT_FIELDS}
     return {"seconds": round(totals.seconds, 6), **counts, "models": models}
 
 
 # --- what a benchmark cost
 
 
-class Cost(NamedTuple):
+class CostSummary(NamedTuple):
     """One kind of cost over the questions whose lines have it."""
 
     questions: int
@@ -128,18 +128,20 @@ class Cost(NamedTuple):
     """95 % of the questions cost at most this, interpolated."""
 
 
-def costs(rows: Collection[Mapping[str, Any]], prices: Prices | None = None) -> dict[str, Cost]:
+def summarize_costs(
+    rows: Collection[Mapping[str, Any]], prices: Prices | None = None
+) -> dict[str, CostSummary]:
     """Seconds (by stage too), calls, tokens, queries, with ``prices`` money: by name. Raises InputError."""
     figures = {"seconds": [row["seconds"] for row in rows]}
     for row in rows:
         for name, seconds in row.get("stages", {}).items():
             figures.setdefault(f"seconds, {name}", []).append(seconds)
-    for name in COUNTS:
+    for name in COUNT_FIELDS:
         figures[name.replace("_", " ")] = [row[name] for row in rows if name in row]
     if prices:
-        figures[prices.currency] = [prices.money(row) for row in rows if "models" in row]
+        figures[prices.currency] = [prices.compute_money(row) for row in rows if "models" in row]
     return {
-        name: Cost(
+        name: CostSummary(
             len(column), float(sum(column)), *numpy.quantile(column or [0.0], [0.5, 0.95]).tolist()
         )
         for name, column in figures.items()
@@ -156,8 +158,10 @@ class Budget:
         """Raises InputError for a limit that is none of ``BUDGETS``, or no number above 0."""
         self.limits: dict[str, float] = {}
         for name, limit in limits.items():
-            if name not in BUDGETS:
-                raise InputError(f"{name!r} is no budget", hint=f"give one of {', '.join(BUDGETS)}")
+            if name not in BUDGET_NAMES:
+                raise InputError(
+                    f"{name!r} is no budget", hint=f"give one of {', '.join(BUDGET_NAMES)}"
+                )
             try:
                 self.limits[name] = float(limit)
             except ValueError as exc:
@@ -172,10 +176,10 @@ class Budget:
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a line; of one that was lent calls, what it paid for. Raises InputError without a price."""
         for name in self.limits:
-            self.used[name] += self.prices.amount(row.get("paid", row), name)
+            self.used[name] += self.prices.compute_amount(row.get("paid", row), name)
 
     @property
-    def spent(self) -> str:
+    def exhausted(self) -> str:
         """Which limit is reached, in words; empty if none is."""
         return ", ".join(
             f"{name.replace('_', ' ')} {self.used[name]:,.6g} of {limit:,.6g}"

@@ -18,17 +18,24 @@ import yaml
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
 from kgwb import disk
-from kgwb.bench.questions import BenchQuestion, Lexical
+from kgwb.bench.questions import BenchQuestion, LexicalForm
 from kgwb.errors import InputError
 
-KNOWN = (
+SUPPORTED_FORMATS = (
     "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, and JSON "
     "lines with id, question and answers (a list of IRIs or lexical forms) or sparql"
 )
 # what does [Joe Thomas] appear in<TAB>The Inbetweeners Movie|The Inbetweeners 2
-_METAQA = re.compile(r"([^\t\[]*)\[([^\]\t]+)\]([^\t]*)\t([^\t]*[^\s|][^\t]*)")
-_LC_QUAD = ("corrected_question", "paraphrased_question", "NNQT_question", "intermediary_question")
-_QUERY = re.compile(r"\s*(?:(?:PREFIX\s+\S*\s*|BASE\s*)<[^>]*>\s*)*(\w+)([^{]*)", re.IGNORECASE)
+_METAQA_LINE = re.compile(r"([^\t\[]*)\[([^\]\t]+)\]([^\t]*)\t([^\t]*[^\s|][^\t]*)")
+_LC_QUAD_TEXT_FIELDS = (
+    "corrected_question",
+    "paraphrased_question",
+    "NNQT_question",
+    "intermediary_question",
+)
+_QUERY_FORM = re.compile(
+    r"\s*(?:(?:PREFIX\s+\S*\s*|BASE\s*)<[^>]*>\s*)*(\w+)([^{]*)", re.IGNORECASE
+)
 
 
 def load_questions(path: str | Path, language: str | None = None) -> list[BenchQuestion]:
@@ -42,13 +49,13 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
     Raises InputError naming the file and the entry that cannot be used.
     """
     path = Path(path)
-    form, noun, entries = _entries(path)
-    own = form is _Own
+    form, noun, entries = _read_entries(path)
+    own = form is _KgwbEntry
     questions: list[BenchQuestion] = []
     ids: Counter[str] = Counter()
     for number, entry in entries:
         where = f"{path}, {noun} {number}"
-        for question in _questions(form, entry, number, where):
+        for question in _parse_entry(form, entry, number, where):
             id_ = question.id
             if id_ in ids and own:
                 raise InputError(f"{where}: the id {id_!r} was used before", hint="make ids unique")
@@ -58,17 +65,19 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
             ids[id_] = 1
             changes = {"id": id_}
             if question.translations and (language or not own):
-                changes["language"], changes["question"] = _nearest(
+                changes["language"], changes["question"] = _choose_wording(
                     question.translations, language or "en"
                 )
             questions.append(question.model_copy(update=changes))
     if not questions:
-        raise InputError(f"{path} holds no question", hint=KNOWN)
+        raise InputError(f"{path} holds no question", hint=SUPPORTED_FORMATS)
     if language and not any(question.translations for question in questions):
         languages = {question.language for question in questions if question.language}
-        wanted = _parts(language)[0]
+        wanted = _split_language_tag(language)[0]
         questions = [
-            each for each in questions if not each.language or _parts(each.language)[0] == wanted
+            each
+            for each in questions
+            if not each.language or _split_language_tag(each.language)[0] == wanted
         ]
         if not questions:
             hint = f"its questions are in {', '.join(sorted(languages))}"
@@ -81,36 +90,40 @@ def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None
     rows = (
         json.dumps(each.model_dump(exclude_defaults=True), ensure_ascii=False) for each in questions
     )
-    with disk.explained(f"cannot write to {path}", "give another file"):
-        disk.replace(Path(path), (row + "\n" for row in rows), disk.AS_JSON)
+    with disk.os_errors_as_input_error(f"cannot write to {path}", "give another file"):
+        disk.write_atomically(Path(path), (row + "\n" for row in rows), disk.JSON_ENCODING_ERRORS)
 
 
-def _nearest(texts: Iterable[tuple[str, str]], language: str) -> tuple[str, str]:
+def _choose_wording(texts: Iterable[tuple[str, str]], language: str) -> tuple[str, str]:
     """The language and text nearest to what is wanted: "pt" takes "pt_BR" before English."""
-    wanted = _parts(language)
+    wanted = _split_language_tag(language)
 
     def distance(text: tuple[str, str]) -> tuple[bool, bool, bool]:
-        parts = _parts(text[0])
+        parts = _split_language_tag(text[0])
         return parts != wanted, parts[0] != wanted[0], parts != ["en"]
 
     return min(texts, key=distance)
 
 
-def _parts(language: str) -> list[str]:
+def _split_language_tag(language: str) -> list[str]:
     return re.split("[-_]", language.lower())
 
 
-def _questions(form: type[_Form], entry: object, number: int, where: str) -> list[BenchQuestion]:
+def _parse_entry(
+    entry_class: type[_Entry], entry: object, number: int, where: str
+) -> list[BenchQuestion]:
     try:
         if isinstance(entry, ValueError):
             raise entry
-        return list(form.model_validate(entry).questions(number))
+        return list(entry_class.model_validate(entry).to_questions(number))
     except ValidationError as exc:
         errors = exc.errors(include_url=False)
         problems = "; ".join(
             f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in errors
         )
-        raise InputError(f"{where}: {problems}", hint=f"fix the entry; {KNOWN}") from exc
+        raise InputError(
+            f"{where}: {problems}", hint=f"fix the entry; {SUPPORTED_FORMATS}"
+        ) from exc
     except ValueError as exc:
         raise InputError(f"{where}: {exc}", hint="fix the entry, or leave it out") from exc
 
@@ -118,16 +131,16 @@ def _questions(form: type[_Form], entry: object, number: int, where: str) -> lis
 # --- the forms of entries
 
 
-class _Text(BaseModel):
+class _Wording(BaseModel):
     language: str
     string: str | None = None
 
 
 class _Cell(BaseModel):
-    value: Lexical
+    value: LexicalForm
 
 
-class _Answers(BaseModel):
+class _SparqlResults(BaseModel):
     """SPARQL 1.1 Query Results JSON, with ``results`` empty beside a ``boolean``."""
 
     variables: tuple[str, ...] | None = Field(None, validation_alias=AliasPath("head", "vars"))
@@ -137,7 +150,7 @@ class _Answers(BaseModel):
     ] = None
     boolean: bool | None = None
 
-    def values(self) -> list[str] | None:
+    def first_column(self) -> list[str] | None:
         """The values of the first variable, or the truth; None if there is neither."""
         if self.boolean is not None:
             return [str(self.boolean).lower()]
@@ -147,7 +160,7 @@ class _Answers(BaseModel):
         return [cell.value for cell in cells if cell]
 
 
-def _as_list(question: object) -> object:
+def _wordings_to_list(question: object) -> object:
     listed = question.items() if isinstance(question, dict) else ()
     return [{"language": language, "string": text} for language, text in listed] or question
 
@@ -155,30 +168,32 @@ def _as_list(question: object) -> object:
 class _Qald(BaseModel):
     """A question of QALD, and of TEXT2SPARQL, which has no answers and maps languages to texts."""
 
-    id: Lexical
-    question: Annotated[tuple[_Text, ...], BeforeValidator(_as_list)]
+    id: LexicalForm
+    question: Annotated[tuple[_Wording, ...], BeforeValidator(_wordings_to_list)]
     query: dict[str, Any] | None = None
-    answers: tuple[_Answers, ...] = ()
+    answers: tuple[_SparqlResults, ...] = ()
 
-    def questions(self, number: int) -> Iterator[BenchQuestion]:
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
         texts = [
             (each.language, text) for each in self.question if (text := (each.string or "").strip())
         ]
         if not texts:
             raise ValueError("question: there is no text in any language")
-        values = [values for result in self.answers if (values := result.values()) is not None]
+        values = [
+            values for result in self.answers if (values := result.first_column()) is not None
+        ]
         answers = tuple(dict.fromkeys(chain(*values))) if values else None
         sparql = (self.query or {}).get("sparql")
         asks = any(result.boolean is not None for result in self.answers)
         gold: dict[str, Any] = {"sparql": sparql, "answers": answers}
-        gold["type"] = "boolean" if asks else _type(sparql)
+        gold["type"] = "boolean" if asks else _classify_query(sparql)
         yield BenchQuestion(id=self.id, question=texts[0][1], translations=tuple(texts), **gold)
 
 
 class _LcQuad(BaseModel, extra="allow"):
     """A question of LC-QuAD 1.0 or 2.0; 2.0 leaves some of its wordings out, or writes "n/a" or []."""
 
-    id: Lexical = Field(validation_alias=AliasChoices("_id", "uid"))
+    id: LexicalForm = Field(validation_alias=AliasChoices("_id", "uid"))
     sparql: str | None = Field(
         None,
         validation_alias=AliasChoices(
@@ -186,14 +201,14 @@ class _LcQuad(BaseModel, extra="allow"):
         ),
     )
 
-    def questions(self, number: int) -> Iterator[BenchQuestion]:
-        names = (_LC_QUAD[0], "question", *_LC_QUAD[1:])
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        names = (_LC_QUAD_TEXT_FIELDS[0], "question", *_LC_QUAD_TEXT_FIELDS[1:])
         wordings = [(self.model_extra or {}).get(name) for name in names]
         texts = [text.strip() for text in wordings if isinstance(text, str)]
         text = next((text for text in texts if text.lower() not in ("", "n/a")), None)
         if text is None:
             raise ValueError(f"there is no text in any of {', '.join(names)}")
-        kind = _type(self.sparql)
+        kind = _classify_query(self.sparql)
         yield BenchQuestion(id=self.id, question=text, language="en", sparql=self.sparql, type=kind)
 
 
@@ -204,27 +219,27 @@ class _Dialogue(BaseModel):
     original: tuple[str, ...]
     queries: tuple[str, ...]
 
-    def questions(self, number: int) -> Iterator[BenchQuestion]:
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
         if not len(self.dialogue) == len(self.original) == len(self.queries):
             raise ValueError("dialogue, original and queries differ in length")
         turns = zip(self.dialogue, self.original, self.queries, strict=True)
         for turn, (text, standalone, sparql) in enumerate(turns, 1):
             place = {"id": f"{number}-{turn}", "dialogue": str(number), "turn": turn}
             wording = {"question": text, "standalone": standalone}
-            yield BenchQuestion(**place, **wording, sparql=sparql, type=_type(sparql))
+            yield BenchQuestion(**place, **wording, sparql=sparql, type=_classify_query(sparql))
 
 
-class _Own(BenchQuestion):
-    def questions(self, number: int) -> Iterator[BenchQuestion]:
+class _KgwbEntry(BenchQuestion):
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
         yield BenchQuestion(**dict(self))
 
 
-_Form = _Qald | _LcQuad | _Dialogue | _Own
+_Entry = _Qald | _LcQuad | _Dialogue | _KgwbEntry
 
 
-def _type(sparql: object) -> str | None:
+def _classify_query(sparql: object) -> str | None:
     """boolean, count or factoid, as the gold query asks; None if it is no query."""
-    if not isinstance(sparql, str) or not (query := _QUERY.match(sparql)):
+    if not isinstance(sparql, str) or not (query := _QUERY_FORM.match(sparql)):
         return None
     if query[1].upper() == "ASK":
         return "boolean"
@@ -234,7 +249,7 @@ def _type(sparql: object) -> str | None:
 # --- what a file is
 
 
-def _entries(path: Path) -> tuple[type[_Form], str, Iterable[tuple[int, object]]]:
+def _read_entries(path: Path) -> tuple[type[_Entry], str, Iterable[tuple[int, object]]]:
     """The form of a file's entries, what one is called, and each with its number."""
     try:
         text = disk.read_text(path, "utf-8-sig")
@@ -245,39 +260,39 @@ def _entries(path: Path) -> tuple[type[_Form], str, Iterable[tuple[int, object]]
         (number, line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()
     ]
     if not lines:
-        raise InputError(f"{path} holds no question", hint=KNOWN)
+        raise InputError(f"{path} holds no question", hint=SUPPORTED_FORMATS)
     first = lines[0][1]
-    if _METAQA.fullmatch(first):
+    if _METAQA_LINE.fullmatch(first):
         folder = next(
             (part for part in reversed(path.parts) if re.fullmatch("[123]-hop", part)), ""
         )
         fields: dict[str, Any] = {"language": "en", "hops": int(folder[0]) if folder else None}
         asked: list[tuple[int, object]] = []
         for number, line in lines:
-            if parts := _METAQA.fullmatch(line):
+            if parts := _METAQA_LINE.fullmatch(line):
                 before, topic, after, answers = parts.groups()
                 about = {"id": number, "question": before + topic + after, "topic_entity": topic}
                 asked.append((number, {**fields, **about, "answer_labels": answers.split("|")}))
             else:
                 why = "not a question with its [topic], a tab, and the answers parted by |"
                 asked.append((number, ValueError(why)))
-        return _Own, "line", asked
-    match data := _data(text):
+        return _KgwbEntry, "line", asked
+    match data := _parse_data(text):
         case {"questions": [*entries]}:
             return _Qald, "question", enumerate(entries, 1)
         case {"data": [*entries]}:
             return _Dialogue, "dialogue", enumerate(entries, 1)
         case [*entries] if any(
-            isinstance(entry, dict) and {*_LC_QUAD} & {*entry} for entry in entries
+            isinstance(entry, dict) and {*_LC_QUAD_TEXT_FIELDS} & {*entry} for entry in entries
         ):
             return _LcQuad, "question", enumerate(entries, 1)
-    if first[0] == "{" and isinstance(_data(first), dict):
-        return _Own, "line", [(number, _data(line)) for number, line in lines]
+    if first[0] == "{" and isinstance(_parse_data(first), dict):
+        return _KgwbEntry, "line", [(number, _parse_data(line)) for number, line in lines]
     reason = f": {data}" if isinstance(data, ValueError) else ""
-    raise InputError(f"{path} is no question set that kgwb knows{reason}", hint=KNOWN)
+    raise InputError(f"{path} is no question set that kgwb knows{reason}", hint=SUPPORTED_FORMATS)
 
 
-def _data(text: str) -> object:
+def _parse_data(text: str) -> object:
     """The data of JSON or, where it does not begin like that, of YAML; a ValueError where it is neither."""
     try:
         return json.loads(text) if text.lstrip()[0] in "{[" else yaml.safe_load(text)

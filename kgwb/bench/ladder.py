@@ -12,10 +12,16 @@ from pathlib import Path
 
 from rdflib import URIRef
 
-from kgwb.bench.metrics import score
-from kgwb.bench.questions import BenchQuestion, answer_strings, conversations, read_gold, with_gold
-from kgwb.bench.results import Line, Lines, Results, Row, lost, run_file
-from kgwb.bench.runner import Setup, Watch, Work, work_off
+from kgwb.bench.metrics import score_answers
+from kgwb.bench.questions import (
+    BenchQuestion,
+    add_gold_answers,
+    answer_to_strings,
+    group_by_dialogue,
+    read_gold_query_of,
+)
+from kgwb.bench.results import BenchRow, Results, RowFile, RowSchema, find_run_file, is_lost
+from kgwb.bench.runner import BenchSetup, RunCanceller, Task, run_tasks
 from kgwb.errors import (
     GraphUnreachableError,
     InputError,
@@ -30,13 +36,13 @@ from kgwb.run import Run, System
 from kgwb.run import Setup as RunSetup
 from kgwb.run.gold import GoldDecisions, GoldQuery
 
-LADDER = "ladder.jsonl"
-NO_GOLD = "there is no gold query that can be read"
-GRAPH_OR_GOLD = "the graph does not give the gold answers to the gold query"
-POST_PROCESSING = "not even the gold query mends it"
+LADDER_FILE = "ladder.jsonl"
+NO_GOLD_QUERY = "there is no gold query that can be read"
+GOLD_NOT_REPRODUCED = "the graph does not give the gold answers to the gold query"
+NOT_FIXED_BY_GOLD = "not even the gold query mends it"
 
 
-class Lost(Line):
+class LossRowSchema(RowSchema):
     """What is read of a line of the ladder's file."""
 
     agent: str | None
@@ -54,56 +60,61 @@ def gold_decisions_of(system: System) -> GoldDecisions:
     return system.gold
 
 
-def where_lost(
-    setup: Setup,
+def locate_losses(
+    setup: BenchSetup,
     results: Results,
     questions: Sequence[BenchQuestion],
     *,
     workers: int = 1,
-    finished: Callable[[Row], object] = lambda row: None,
-) -> list[Row]:
+    on_row: Callable[[BenchRow], object] = lambda row: None,
+) -> list[BenchRow]:
     """The lines of ``ladder.jsonl``, one for each lost answer among these questions; goes on where it was.
 
     Saved runs are used where there are any; else the question is asked again. Raises InputError if the system
     does not say what gold means to its agents.
     """
     gold_decisions_of(setup.system)
-    rows = {row["id"]: row for row in results.of(questions)}
-    lines = Lines(results.folder / LADDER, Lost)
-    watch, folder = Watch(), results.folder.resolve()
+    rows = {row["id"]: row for row in results.rows_for(questions)}
+    lines = RowFile(results.folder / LADDER_FILE, LossRowSchema)
+    watch, folder = RunCanceller(), results.folder.resolve()
 
-    def work(question: BenchQuestion, dialogue: Dialogue) -> Work:
-        line = yield climb, setup, question, rows[question.id], dialogue, folder, watch
-        lines.add(line)
-        finished(line)
+    def work(question: BenchQuestion, dialogue: Dialogue) -> Task:
+        line = yield locate_loss, setup, question, rows[question.id], dialogue, folder, watch
+        lines.append(line)
+        on_row(line)
 
-    missed = {key: row for key, row in rows.items() if lost(row)}
+    missed = {key: row for key, row in rows.items() if is_lost(row)}
     works = []
-    for turns in conversations(questions):
+    for turns in group_by_dialogue(questions):
         dialogue = Dialogue()
         for question in turns:
-            if question.id in missed and not stands(
+            if question.id in missed and not is_current(
                 lines.rows.get(question.id), missed[question.id]
             ):
                 works.append(work(question, dialogue))
             turn = from_data(rows.get(question.id, {}).get("remembered"), Turn | None)
             dialogue = Dialogue((*dialogue.turns, turn)) if turn else dialogue
-    work_off(works, workers, watch)
+    run_tasks(works, workers, watch)
     return [lines.rows[each.id] for each in questions if each.id in missed]
 
 
-def stands(line: Row | None, row: Row | None) -> bool:
+def is_current(loss_row: BenchRow | None, row: BenchRow | None) -> bool:
     """Whether a line is about this result, and not about one that was asked again since."""
-    if line is None or row is None:
+    if loss_row is None or row is None:
         return False
-    return (line.get("f1"), line["error"]) == (row.get("f1"), row["error"])
+    return (loss_row.get("f1"), loss_row["error"]) == (row.get("f1"), row["error"])
 
 
-def climb(
-    setup: Setup, question: BenchQuestion, row: Row, dialogue: Dialogue, folder: Path, watch: Watch
-) -> Row:
+def locate_loss(
+    setup: BenchSetup,
+    question: BenchQuestion,
+    row: BenchRow,
+    dialogue: Dialogue,
+    folder: Path,
+    watch: RunCanceller,
+) -> BenchRow:
     """The line of one lost answer. Raises Cancelled, and what says nothing about any agent."""
-    line: Row = {
+    line: BenchRow = {
         name: row[name] for name in ("id", "hops", "type", "question", "f1", "error") if name in row
     }
     line |= {
@@ -114,24 +125,24 @@ def climb(
         "model_calls": 0,
         "why": "",
     }
-    if (gold := gold_of(question, setup.kg)) is None:
-        return line | {"why": NO_GOLD}
+    if (gold := load_gold_query(question, setup.kg)) is None:
+        return line | {"why": NO_GOLD_QUERY}
     try:
-        if file := run_file(folder, row):
+        if file := find_run_file(folder, row):
             run = Run.load(file, setup.system, kg=setup.kg, models=setup.models)
             run = run.fork(prompts=setup.prompts, embeddings=setup.embeddings)
         else:
             run = setup.begin(question.question, dialogue)
     except QuestionError:
         return line | {"why": "it cannot be asked"}
-    if _executed(run, question, watch) == 1:
+    if _execute_and_score(run, question, watch) == 1:
         return line | {"why": "it came right when it was asked again"}
-    return line | climbed(run, gold, question, setup, watch)
+    return line | apply_rungs(run, gold, question, setup, watch)
 
 
-def gold_of(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
+def load_gold_query(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
     """The gold query of a question taken apart, its IRIs named; None if there is none that can be read."""
-    gold = read_gold(question, kg)
+    gold = read_gold_query_of(question, kg)
     if gold is None:
         return None
     names = kg.names(sorted(URIRef(iri) for iri in gold.vertices | gold.predicates))
@@ -141,9 +152,9 @@ def gold_of(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
     )
 
 
-def climbed(
-    run: Run, gold: GoldQuery, question: BenchQuestion, setup: RunSetup, watch: Watch
-) -> Row:
+def apply_rungs(
+    run: Run, gold: GoldQuery, question: BenchQuestion, setup: RunSetup, watch: RunCanceller
+) -> BenchRow:
     """What the rungs did to a run that lost its answer."""
     known = gold_decisions_of(setup.system)
     rungs: dict[str, float] = {}
@@ -153,8 +164,8 @@ def climbed(
             continue
         higher = run.fork()
         for step, value in rung.values.items():  # what is wrong with a value shows when it runs
-            higher.replace(step, value)
-        f1 = _executed(higher, question, watch)
+            higher.override(step, value)
+        f1 = _execute_and_score(higher, question, watch)
         calls += higher.totals.live_model_calls
         if isinstance(higher.error, OverrideError):
             refused.append(f"{name} refused: {higher.error.message}")
@@ -163,28 +174,34 @@ def climbed(
         if f1 == 1:
             blame = {"agent": rung.agent, "stage": known.stages.get(rung.agent), "mended_by": name}
             return {**blame, "rungs": rungs, "model_calls": calls, "why": "; ".join(refused)}
-    (asked,) = with_gold([question.model_copy(update={"answers": None})], setup.kg)
-    right = asked.answers is not None and score(asked.answers, question.answers or ()).f1 == 1
-    why = [POST_PROCESSING if right else GRAPH_OR_GOLD, *refused]
+    (asked,) = add_gold_answers([question.model_copy(update={"answers": None})], setup.kg)
+    right = (
+        asked.answers is not None and score_answers(asked.answers, question.answers or ()).f1 == 1
+    )
+    why = [NOT_FIXED_BY_GOLD if right else GOLD_NOT_REPRODUCED, *refused]
     return {"rungs": rungs, "model_calls": calls, "why": "; ".join(why)}
 
 
-def _executed(run: Run, question: BenchQuestion, watch: Watch) -> float:
+def _execute_and_score(run: Run, question: BenchQuestion, watch: RunCanceller) -> float:
     """The F1 of a run once it is executed; 0 after an error. Raises what says nothing of any agent."""
     error = watch.execute(run)
     if isinstance(run.error, ModelUnreachableError | GraphUnreachableError):
         raise run.error
     return (
-        0.0 if error is not None else score(answer_strings(run.answer), question.answers or ()).f1
+        0.0
+        if error is not None
+        else score_answers(answer_to_strings(run.answer), question.answers or ()).f1
     )
 
 
-def recall(rows: Sequence[Row], what: str, of: str = "linked") -> float | None:
+def compute_linking_recall(
+    rows: Sequence[BenchRow], element: str, count: str = "linked"
+) -> float | None:
     """The average share of the gold ``what`` (vertices, predicates) that was linked, or among ``candidates``.
 
     Over the questions whose gold query has any; None if there is none.
     """
     linked = [
-        counts for row in rows if (counts := row.get("linking", {}).get(what)) and counts["gold"]
+        counts for row in rows if (counts := row.get("linking", {}).get(element)) and counts["gold"]
     ]
-    return sum(each[of] / each["gold"] for each in linked) / len(linked) if linked else None
+    return sum(each[count] / each["gold"] for each in linked) / len(linked) if linked else None

@@ -31,13 +31,13 @@ import numpy
 
 from kgwb.errors import InputError
 
-Rows = Sequence[Mapping[str, Any]]
+BenchRows = Sequence[Mapping[str, Any]]
 """Lines of a results file (kgwb.bench.results)."""
 Matrix = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
-RESAMPLES = 2000
-Cells = Sequence[Sequence[str | None]]
+BOOTSTRAP_SAMPLES = 2000
+TableCells = Sequence[Sequence[str | None]]
 """The rows of a table."""
-MOST_COLUMNS = 10
+MAX_COMBINED_COLUMNS = 10
 """Columns of an answer that are chosen from; of more, all are taken."""
 
 
@@ -71,48 +71,51 @@ class Scores:
         return 2 * self.paper_precision * self.recall / numpy.maximum(both, 1e-300)  # type: ignore[no-any-return]
 
 
-NOTHING = Scores(*[0.0] * 9)
-EVERYTHING = Scores(*[1.0] * 9)
-ABSTAINED = replace(NOTHING, paper_precision=1.0)
+ZERO_SCORES = Scores(*[0.0] * 9)
+PERFECT_SCORES = Scores(*[1.0] * 9)
+ABSTENTION_SCORES = replace(ZERO_SCORES, paper_precision=1.0)
 MEASURES = (*(field.name for field in fields(Scores)), "paper_f1")
 """Names of everything that is measured."""
 
 
-def score(answers: Sequence[str], gold: Iterable[str], table: Cells = ()) -> Scores:
+def score_answers(answers: Sequence[str], gold: Iterable[str], table: TableCells = ()) -> Scores:
     """The scores of the answers to one question; ``table`` has their cells where they are one.
 
     With empty gold the right answer is none: 1 throughout if there are no answers, else 0.
     """
     gold = [*gold]
-    whole, columns = _score(answers, gold), _by_columns(table)
-    if not 1 < len(columns) <= MOST_COLUMNS:
+    whole, columns = _score_values(answers, gold), _transpose(table)
+    if not 1 < len(columns) <= MAX_COMBINED_COLUMNS:
         return replace(whole, lenient=whole.f1)
     choices = chain(*(combinations(columns, size) for size in range(1, len(columns))))
     return replace(
-        whole, lenient=max([whole.f1, *(_score([*chain(*c)], gold).f1 for c in choices)])
+        whole, lenient=max([whole.f1, *(_score_values([*chain(*c)], gold).f1 for c in choices)])
     )
 
 
-def by_column(names: Sequence[str], gold: Cells, table: Cells) -> dict[str, float]:
+def score_columns(names: Sequence[str], gold: TableCells, table: TableCells) -> dict[str, float]:
     """F1 of each gold column against the column of an answer that fits it best."""
-    answered = _by_columns(table)
+    answered = _transpose(table)
     return {
-        name: max((_score(column, right).f1 for column in answered), default=0.0)
-        for name, right in zip(names, _by_columns(gold), strict=False)
+        name: max((_score_values(column, right).f1 for column in answered), default=0.0)
+        for name, right in zip(names, _transpose(gold), strict=False)
     }
 
 
-def _by_columns(table: Cells) -> list[list[str]]:
+def _transpose(table: TableCells) -> list[list[str]]:
     return [[cell for cell in column if cell is not None] for column in zip(*table, strict=False)]
 
 
-def _score(answers: Sequence[str], gold: Sequence[str]) -> Scores:
-    values, right = tuple(dict.fromkeys(map(value_of, answers))), set(map(value_of, gold))
+def _score_values(answers: Sequence[str], gold: Sequence[str]) -> Scores:
+    values, right = (
+        tuple(dict.fromkeys(map(normalize_value, answers))),
+        set(map(normalize_value, gold)),
+    )
     if not values:
-        return ABSTAINED if right else EVERYTHING
+        return ABSTENTION_SCORES if right else PERFECT_SCORES
     ranks = [rank for rank, value in enumerate(values, 1) if value in right]
     if not ranks:
-        return NOTHING
+        return ZERO_SCORES
     precision, recall, first = len(ranks) / len(values), len(ranks) / len(right), ranks[0]
     f1 = 2 * precision * recall / (precision + recall)
     exact = float(precision == recall == 1)
@@ -126,16 +129,16 @@ def score_row(row: Mapping[str, Any]) -> Scores | None:
     if row["gold"] is None:
         return None
     return (
-        score(row["answers"], row["gold"], row.get("table", ()))
+        score_answers(row["answers"], row["gold"], row.get("table", ()))
         if row["error"] is None
-        else NOTHING
+        else ZERO_SCORES
     )
 
 
 # --- averages
 
 
-class Figure(NamedTuple):
+class Estimate(NamedTuple):
     """A value from 0 to 1 with its interval."""
 
     value: float
@@ -147,11 +150,11 @@ class Figure(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Group:
+class QuestionGroup:
     """Some of the questions of a results file."""
 
     name: str
-    rows: Rows = field(repr=False)
+    rows: BenchRows = field(repr=False)
 
     @property
     def errors(self) -> int:
@@ -164,43 +167,49 @@ class Group:
         return len(self.rows) - len(self._scores)
 
     @cached_property
-    def scores(self) -> Scores:
+    def mean_scores(self) -> Scores:
         """The macro averages over the questions that have gold; 0 throughout of none."""
-        return Scores(*_columns(self._scores).mean(axis=0).tolist()) if self._scores else NOTHING
+        return (
+            Scores(*_to_matrix(self._scores).mean(axis=0).tolist()) if self._scores else ZERO_SCORES
+        )
 
-    def figure(self, measure: str) -> Figure | None:
+    def estimate(self, measure: str) -> Estimate | None:
         """A measure with its interval; None where no question has gold."""
         if not self._scores:
             return None
-        return Figure(getattr(self.scores, measure), *_interval(getattr(self._samples, measure)))
+        return Estimate(
+            getattr(self.mean_scores, measure),
+            *_percentile_interval(getattr(self._bootstrap_means, measure)),
+        )
 
     @cached_property
     def _scores(self) -> list[Scores]:
         return [scores for row in self.rows if (scores := score_row(row)) is not None]
 
     @cached_property
-    def _samples(self) -> Scores:
-        return Scores(*_resampled(_columns(self._scores)).T)
+    def _bootstrap_means(self) -> Scores:
+        return Scores(*_bootstrap_means(_to_matrix(self._scores)).T)
 
 
-def groups(rows: Rows) -> list[Group]:
+def group_questions(rows: BenchRows) -> list[QuestionGroup]:
     """All questions, those the graph can answer and cannot, and those of each ``hops``, ``type``,
     ``language`` and ``source``, where given.
 
     An unanswerable question, whose gold is empty, is right when nothing is answered.
     ``source`` separates answers of the graph from those of the model's own knowledge, where that may answer.
     """
-    parts = [Group("all", rows)]
+    parts = [QuestionGroup("all", rows)]
     empty = [row for row in rows if row["gold"] == []]
     if empty and len(empty) < len(rows):
         parts += [
-            Group("answerable", [row for row in rows if row["gold"]]),
-            Group("unanswerable", empty),
+            QuestionGroup("answerable", [row for row in rows if row["gold"]]),
+            QuestionGroup("unanswerable", empty),
         ]
     for name in ("hops", "type", "language", "source"):
         values = sorted({str(row[name]) for row in rows if name in row})
         parts += [
-            Group(f"{name} {v}", [row for row in rows if str(row.get(name)) == v]) for v in values
+            QuestionGroup(f"{name} {v}", [row for row in rows if str(row.get(name)) == v])
+            for v in values
         ]
     return parts
 
@@ -209,32 +218,32 @@ def groups(rows: Rows) -> list[Group]:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ScoreComparison:
     """Two result sets on the questions that both have, with the same gold."""
 
     measure: str
     questions: int
-    one: float
-    other: float
-    interval: tuple[float, float]
+    first: float
+    second: float
+    confidence_interval: tuple[float, float]
     """Of the difference; the questions of both are resampled together."""
-    better: tuple[str, ...]
+    improved_ids: tuple[str, ...]
     """Ids of the questions that the other does better; what is in neither list is a tie."""
-    worse: tuple[str, ...]
-    unpaired: tuple[str, ...]
+    worsened_ids: tuple[str, ...]
+    unpaired_ids: tuple[str, ...]
     """Ids that only one of the two has, or that have no gold."""
-    p: float
+    p_value: float
     """How often so large a difference comes where before and after are exchanged at random by question."""
 
     @property
     def difference(self) -> float:
         """What the other has more."""
-        return self.other - self.one
+        return self.second - self.first
 
 
-def compare(
-    one: Rows, other: Rows, measure: str = "f1", *, resamples: int = RESAMPLES
-) -> Comparison:
+def compare_results(
+    first: BenchRows, second: BenchRows, measure: str = "f1", *, resamples: int = BOOTSTRAP_SAMPLES
+) -> ScoreComparison:
     """Another result set against one, question by question.
 
     Raises InputError for an unknown measure, if they share no question with gold, or if a gold differs.
@@ -244,12 +253,13 @@ def compare(
             f"there is no measure {measure!r}", hint=f"choose one of {', '.join(MEASURES)}"
         )
     sides = [
-        {row["id"]: scores for row in rows if (scores := score_row(row))} for rows in (one, other)
+        {row["id"]: scores for row in rows if (scores := score_row(row))}
+        for rows in (first, second)
     ]
     before, after = sides
     shared = [key for key in before if key in after]
     changes = {key: getattr(after[key], measure) - getattr(before[key], measure) for key in shared}
-    golds, others = ({row["id"]: row["gold"] for row in rows} for rows in (one, other))
+    golds, others = ({row["id"]: row["gold"] for row in rows} for rows in (first, second))
     if differing := [key for key in shared if set(golds[key]) != set(others[key])]:
         hint = "compare results of one question set on one graph"
         raise InputError(
@@ -258,20 +268,24 @@ def compare(
     if not shared:
         hint = "see with_gold, or compare one question set"
         raise InputError("no question with gold to measure", hint=hint)
-    columns = [_columns(side[key] for key in shared) for side in sides]
-    first, second = (float(getattr(Scores(*side.mean(axis=0)), measure)) for side in columns)
-    means = numpy.hsplit(_resampled(numpy.hstack(columns), resamples), 2)
+    columns = [_to_matrix(side[key] for key in shared) for side in sides]
+    first_mean, second_mean = (
+        float(getattr(Scores(*side.mean(axis=0)), measure)) for side in columns
+    )
+    means = numpy.hsplit(_bootstrap_means(numpy.hstack(columns), resamples), 2)
     samples = [getattr(Scores(*side.T), measure) for side in means]
     # The two-sided p of a paired permutation test, its signs drawn at random (Good 2005, chapter 3)
     apart = numpy.array([change for change in changes.values() if change != 0])
-    signs = numpy.random.default_rng(0).choice([-1.0, 1.0], size=(5 * RESAMPLES, len(apart)))
+    signs = numpy.random.default_rng(0).choice(
+        [-1.0, 1.0], size=(5 * BOOTSTRAP_SAMPLES, len(apart))
+    )
     extreme = abs(signs @ apart) >= abs(apart.sum()) - 1e-9
-    return Comparison(
+    return ScoreComparison(
         measure,
         len(shared),
-        first,
-        second,
-        _interval(samples[1] - samples[0]),
+        first_mean,
+        second_mean,
+        _percentile_interval(samples[1] - samples[0]),
         tuple(key for key, change in changes.items() if change > 0),
         tuple(key for key, change in changes.items() if change < 0),
         tuple(key for key in dict.fromkeys((*golds, *others)) if key not in changes),
@@ -279,30 +293,30 @@ def compare(
     )
 
 
-def retention(dialogue: Rows, standalone: Rows) -> float | None:
+def compute_retention(dialogue: BenchRows, standalone: BenchRows) -> float | None:
     """Per cent of F1 kept in dialogues: F1 dialogue / F1 standalone (Chatty-KG, Table 5); None of F1 0.
 
     Both are F1 as the paper computes it, over the same questions (``standalone_forms``). Raises InputError
     like ``compare``, and if a question has no counterpart or no gold.
     """
-    both = compare(dialogue, standalone, "paper_f1", resamples=1)
-    if both.unpaired:
-        first = ", ".join(both.unpaired[:5])
+    both = compare_results(dialogue, standalone, "paper_f1", resamples=1)
+    if both.unpaired_ids:
+        first = ", ".join(both.unpaired_ids[:5])
         hint = "ask both ways: the dialogues, and standalone_forms(questions)"
         raise InputError(
-            f"{len(both.unpaired)} questions have no counterpart or gold: {first}", hint=hint
+            f"{len(both.unpaired_ids)} questions have no counterpart or gold: {first}", hint=hint
         )
-    return 100 * both.one / both.other if both.other else None
+    return 100 * both.first / both.second if both.second else None
 
 
 # --- the bootstrap: rows of a matrix are questions, or samples of them; columns are the fields of Scores
 
 
-def _columns(scores: Iterable[Scores]) -> Matrix:
+def _to_matrix(scores: Iterable[Scores]) -> Matrix:
     return numpy.array([astuple(each) for each in scores])
 
 
-def _resampled(columns: Matrix, resamples: int = RESAMPLES) -> Matrix:
+def _bootstrap_means(columns: Matrix, resamples: int = BOOTSTRAP_SAMPLES) -> Matrix:
     """The means of random samples of the questions, as many in each as there are."""
     generator, count = numpy.random.default_rng(0), len(columns)
     times_drawn = generator.multinomial(count, numpy.full(count, 1 / count), size=resamples)
@@ -310,7 +324,7 @@ def _resampled(columns: Matrix, resamples: int = RESAMPLES) -> Matrix:
     return means
 
 
-def _interval(values: Matrix) -> tuple[float, float]:
+def _percentile_interval(values: Matrix) -> tuple[float, float]:
     low, high = numpy.quantile(values, [0.025, 0.975])
     return float(low), float(high)
 
@@ -318,7 +332,7 @@ def _interval(values: Matrix) -> tuple[float, float]:
 # --- when two answers are the same: by their values, never by their spelling
 
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_MOMENT = re.compile(
+_DATE_OR_DATETIME = re.compile(
     r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 _MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?")
@@ -328,7 +342,7 @@ _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _PORTS = {"http": ":80", "https": ":443"}
 
 
-def value_of(text: str) -> Hashable:
+def normalize_value(text: str) -> Hashable:
     """What is compared in place of an answer's string: gold has no datatypes, so its lexical form shows them.
 
     - A number of any numeric datatype is its number: "3999", "3999.0", "+3.999E3". With leading zeros it is a
@@ -341,7 +355,7 @@ def value_of(text: str) -> Hashable:
     """
     if _NUMBER.fullmatch(text):
         return Decimal(text)
-    if moment := _MOMENT.fullmatch(text):
+    if moment := _DATE_OR_DATETIME.fullmatch(text):
         day, time, zone = moment.groups()
         if time is None or _MIDNIGHT.fullmatch(time):
             return str(day)
@@ -354,11 +368,11 @@ def value_of(text: str) -> Hashable:
             parts = urlsplit(text)
             host = parts.netloc.lower().removesuffix(_PORTS.get(parts.scheme, ":"))
             same = parts._replace(netloc=host, path=parts.path or "/").geturl()
-            text = _ESCAPES.sub(lambda escapes: _needed(escapes[0]), same)
+            text = _ESCAPES.sub(lambda escapes: _decode_escapes(escapes[0]), same)
     return normalize("NFC", text)
 
 
-def _needed(escapes: str) -> str:
+def _decode_escapes(escapes: str) -> str:
     """The escapes an IRI cannot do without, the others as the characters they stand for."""
     try:
         text = unquote_to_bytes(escapes).decode()

@@ -22,23 +22,23 @@ from urllib.parse import parse_qs, urlsplit
 from rdflib import Literal
 
 from kgwb import errors
-from kgwb.bench.runner import Setup
+from kgwb.bench.runner import BenchSetup
 from kgwb.errors import InputError, KgwbError, QueryError
 from kgwb.flow import Dialogue
-from kgwb.kg.sparql import checked, n3
+from kgwb.kg.sparql import n3, validate_query
 from kgwb.run import Run
 from kgwb.terms import Term
 from kgwb.text import remove_controls
 
-NO_ANSWER = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"
+EMPTY_QUERY = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"
 """What is sent where the graph has no answer: a query without solutions is that answer in SPARQL."""
-ANY = ""
+ANY_DATASET = ""
 """The dataset under which a set-up answers for every dataset that is not named."""
-READ_S, SEND_S = 10.0, 60.0
+REQUEST_TIMEOUT_S, REPLY_TIMEOUT_S = 10.0, 60.0
 """The longest that a request may take to arrive, and its reply to be taken."""
-WAITING = 60
+MAX_WAITING_REQUESTS = 60
 """Requests that are read, or wait for a worker, at the same time; later ones wait to be accepted."""
-STATUS: tuple[tuple[Any, HTTPStatus], ...] = (
+STATUS_BY_ERROR: tuple[tuple[Any, HTTPStatus], ...] = (
     (InputError, HTTPStatus.BAD_REQUEST),
     ((errors.GraphTimeoutError, errors.ModelTimeoutError), HTTPStatus.GATEWAY_TIMEOUT),
     ((errors.GraphError, errors.ModelError, errors.InvalidReplyError), HTTPStatus.BAD_GATEWAY),
@@ -47,7 +47,7 @@ STATUS: tuple[tuple[Any, HTTPStatus], ...] = (
 _log = logging.getLogger("kgwb")
 
 
-def one_query(run: Run) -> str:
+def make_answer_query(run: Run) -> str:
     """One SPARQL query whose solutions are the values of a run's answer; NO_ANSWER if no query gives them.
 
     That is the first executed query with a column that has just these values, else the union of such columns
@@ -56,14 +56,14 @@ def one_query(run: Run) -> str:
     """
     answer = run.answer
     if not answer or not answer.queries:
-        return NO_ANSWER
+        return EMPTY_QUERY
     if answer.kind == "boolean" or answer.columns:
         return answer.queries[-1]
     results = {
         call.request["query"]: call.result for call in run.calls.values() if call.kind == "select"
     }
     columns = [
-        _Column(
+        _ResultColumn(
             query,
             name,
             frozenset(row[place] for row in rows.rows) - {None},
@@ -76,30 +76,36 @@ def one_query(run: Run) -> str:
     values = frozenset(value.term for value in answer.values)
     query, best = "", sorted(columns, key=lambda column: -len(column.terms & values))
     if exact := [column for column in columns if column.terms == values]:
-        query = exact[0].query if exact[0].alone else _union(exact[:1])
-    elif inside := _covering([column for column in columns if column.terms <= values], values):
-        query = _union(inside)
-    elif most := _covering(best, values):
+        query = exact[0].query if exact[0].is_only_column else _build_union(exact[:1])
+    elif inside := _find_covering_columns(
+        [column for column in columns if column.terms <= values], values
+    ):
+        query = _build_union(inside)
+    elif most := _find_covering_columns(best, values):
         with suppress(QueryError):  # no query can name a blank node
-            query = _union(most, f" VALUES ?{{}} {{{{ {' '.join(sorted(map(n3, values)))} }}}}")
+            query = _build_union(
+                most, f" VALUES ?{{}} {{{{ {' '.join(sorted(map(n3, values)))} }}}}"
+            )
     for name in dict.fromkeys(column.name for column in columns) if answer.kind == "count" else ():
         same = [column for column in columns if column.name == name and column.terms]
         if values == {Literal(len({term for column in same for term in column.terms}))}:
-            query = query or _union(same, head="(COUNT(DISTINCT ?{}) AS ?count)")
-    query = query or NO_ANSWER
-    checked(query)
+            query = query or _build_union(same, projection="(COUNT(DISTINCT ?{}) AS ?count)")
+    query = query or EMPTY_QUERY
+    validate_query(query)
     return query
 
 
-class _Column(NamedTuple):
+class _ResultColumn(NamedTuple):
     query: str
     name: str
     terms: frozenset[Term | None]
-    alone: bool
+    is_only_column: bool
     """Whether the query has no other."""
 
 
-def _covering(columns: Sequence[_Column], values: frozenset[Term]) -> list[_Column]:
+def _find_covering_columns(
+    columns: Sequence[_ResultColumn], values: frozenset[Term]
+) -> list[_ResultColumn]:
     """As many of the columns as it takes to hold all values; none if all do not."""
     missing, taken = set(values), []
     for column in columns:
@@ -109,7 +115,9 @@ def _covering(columns: Sequence[_Column], values: frozenset[Term]) -> list[_Colu
     return [] if missing else taken
 
 
-def _union(columns: Sequence[_Column], only: str = "", head: str = "DISTINCT ?{}") -> str:
+def _build_union(
+    columns: Sequence[_ResultColumn], values_clause: str = "", projection: str = "DISTINCT ?{}"
+) -> str:
     name, *others = dict.fromkeys(column.name for column in columns)
     parts = [f"{{ {column.query} }}" for column in columns]
     if others:
@@ -119,13 +127,13 @@ def _union(columns: Sequence[_Column], only: str = "", head: str = "DISTINCT ?{}
             f"{{ SELECT (?{column.name} AS ?value_) WHERE {{ {part} }} }}"
             for column, part in renamed
         ]
-    return f"SELECT {head.format(name)} WHERE {{ {' UNION '.join(parts)}{only.format(name)} }}"
+    return f"SELECT {projection.format(name)} WHERE {{ {' UNION '.join(parts)}{values_clause.format(name)} }}"
 
 
 # --- over HTTP
 
 
-class Service(ThreadingHTTPServer):
+class Text2SparqlServer(ThreadingHTTPServer):
     """Answers on one address; ``setups`` by the IRI of the dataset they are for, or ``ANY``.
 
     Every request is a run of its own, without a dialogue; at most ``workers`` are executed at once, the
@@ -136,19 +144,19 @@ class Service(ThreadingHTTPServer):
     request_queue_size = 128
 
     def __init__(
-        self, address: tuple[str, int], setups: Mapping[str, Setup], *, workers: int = 4
+        self, address: tuple[str, int], setups: Mapping[str, BenchSetup], *, workers: int = 4
     ) -> None:
         """Raises InputError if the address cannot be listened on."""
         self.setups = setups
-        self._free, self._connections = (
+        self._worker_slots, self._connection_slots = (
             BoundedSemaphore(workers),
-            BoundedSemaphore(workers + WAITING),
+            BoundedSemaphore(workers + MAX_WAITING_REQUESTS),
         )
         if not address[0].strip():  # to the operating system that is every address of this machine
             hint = "give 127.0.0.1 for this machine only, or 0.0.0.0 for all who can reach it"
             raise InputError("the host is empty", hint=hint)
         try:
-            super().__init__(address, _Handler)
+            super().__init__(address, _RequestHandler)
         except (OSError, OverflowError, TypeError, ValueError) as exc:
             hint = "give another --port (0 takes a free one) or --host"
             raise InputError(
@@ -157,7 +165,7 @@ class Service(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Give a connection a thread, as soon as there are few enough."""
-        self._connections.acquire()
+        self._connection_slots.acquire()
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -165,7 +173,7 @@ class Service(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._connections.release()
+            self._connection_slots.release()
 
     @property
     def url(self) -> str:
@@ -173,75 +181,75 @@ class Service(ThreadingHTTPServer):
         host, port = self.server_address[:2]
         return f"http://{host!s}:{port}/"
 
-    def answer(self, dataset: str, question: str) -> dict[str, str]:
+    def answer_question(self, dataset: str, question: str) -> dict[str, str]:
         """The challenge's reply; ``reason`` says why there is no answer. Raises what stops a run."""
-        setup = self.setups.get(dataset) or self.setups[ANY]
-        with self._free:
+        setup = self.setups.get(dataset) or self.setups[ANY_DATASET]
+        with self._worker_slots:
             run = setup.begin(question, Dialogue()).go()
-        query, reason = one_query(run), run.answer.reason if run.answer is not None else ""
-        reason = reason or ("no query gives just these values" if query == NO_ANSWER else "")
+        query, reason = make_answer_query(run), run.answer.reason if run.answer is not None else ""
+        reason = reason or ("no query gives just these values" if query == EMPTY_QUERY else "")
         reply = {"dataset": dataset, "question": question, "query": query, "reason": reason}
         return {name: text for name, text in reply.items() if text or name != "reason"}
 
 
-class _Arriving(RawIOBase):
+class _DeadlineReader(RawIOBase):
     """The bytes of one request, all of which must have come within READ_S, however they are spread."""
 
     def __init__(self, connection: socket) -> None:
-        self.connection, self.end = connection, monotonic() + READ_S
+        self.connection, self.deadline = connection, monotonic() + REQUEST_TIMEOUT_S
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self.connection.settimeout(max(self.end - monotonic(), 0.001))
+        self.connection.settimeout(max(self.deadline - monotonic(), 0.001))
         return self.connection.recv_into(buffer)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: Service
+class _RequestHandler(BaseHTTPRequestHandler):
+    server: Text2SparqlServer
     server_version, sys_version = "kgwb", ""
 
     def setup(self) -> None:
         super().setup()
-        self.rfile = BufferedReader(_Arriving(self.connection))
+        self.rfile = BufferedReader(_DeadlineReader(self.connection))
 
     def do_GET(self) -> None:
         ask, known = f"ask {self.server.url}", self.server.setups
         try:
             parts = urlsplit(self.path)
         except ValueError as exc:
-            self._fail(HTTPStatus.BAD_REQUEST, f"this is no address: {exc}", ask)
+            self._send_problem(HTTPStatus.BAD_REQUEST, f"this is no address: {exc}", ask)
             return
         fields = {
             name: values[-1] for name, values in parse_qs(parts.query, errors="replace").items()
         }
         dataset, question = fields.get("dataset"), fields.get("question")
         if parts.path not in ("", "/"):
-            self._fail(HTTPStatus.NOT_FOUND, f"there is nothing at {parts.path}", ask)
+            self._send_problem(HTTPStatus.NOT_FOUND, f"there is nothing at {parts.path}", ask)
         elif dataset is None or question is None:
             missing = "dataset" if dataset is None else "question"
-            self._fail(
+            self._send_problem(
                 HTTPStatus.BAD_REQUEST,
                 f"{missing!r} is missing",
                 f"{ask}?dataset=IRI&question=TEXT",
             )
-        elif dataset not in known and ANY not in known:
+        elif dataset not in known and ANY_DATASET not in known:
             hint = f"ask one of {', '.join(known)}"
-            self._fail(HTTPStatus.NOT_FOUND, f"no dataset {dataset!r} is served", hint)
+            self._send_problem(HTTPStatus.NOT_FOUND, f"no dataset {dataset!r} is served", hint)
         else:
             try:
-                self._send(HTTPStatus.OK, self.server.answer(dataset, question))
+                self._send_json(HTTPStatus.OK, self.server.answer_question(dataset, question))
             except KgwbError as exc:
-                status = next(status for kinds, status in STATUS if isinstance(exc, kinds))
-                self._fail(status, exc.message, exc.hint)
+                status = next(status for kinds, status in STATUS_BY_ERROR if isinstance(exc, kinds))
+                self._send_problem(status, exc.message, exc.hint)
 
-    def _fail(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:
-        self._send(status, {"error": remove_controls(error), "hint": remove_controls(hint)})
+    def _send_problem(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:
+        self._send_json(status, {"error": remove_controls(error), "hint": remove_controls(hint)})
 
-    def _send(self, status: HTTPStatus | int, reply: Mapping[str, str]) -> None:
+    def _send_json(self, status: HTTPStatus | int, reply: Mapping[str, str]) -> None:
         body = json.dumps(reply).encode()
-        self.connection.settimeout(SEND_S)
+        self.connection.settimeout(REPLY_TIMEOUT_S)
         with suppress(ConnectionError, TimeoutError):  # whoever asked has gone
             self.send_response(status)
             self.send_header("Content-Type", "application/json; charset=utf-8")
@@ -253,7 +261,9 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """What the protocol itself refuses: another method, an address that is too long."""
         self.close_connection = True
-        self._fail(code, message or HTTPStatus(code).phrase, f"ask {self.server.url} with GET")
+        self._send_problem(
+            code, message or HTTPStatus(code).phrase, f"ask {self.server.url} with GET"
+        )
 
     def log_message(self, form: str, *args: Any) -> None:
         _log.info("%s asks: %s", self.client_address[0], remove_controls(form % args))

@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kgwb.bench.figures import Table
-from kgwb.bench.ladder import climbed, gold_of
-from kgwb.bench.metrics import score
-from kgwb.bench.questions import BenchQuestion, answer_strings
-from kgwb.bench.runner import Watch
+from kgwb.bench.figures import ReportTable
+from kgwb.bench.ladder import apply_rungs, load_gold_query
+from kgwb.bench.metrics import score_answers
+from kgwb.bench.questions import BenchQuestion, answer_to_strings
+from kgwb.bench.runner import RunCanceller
 from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
 from kgwb.run import Run, Setup
 from kgwb.show import html as h
-from kgwb.terms import Triple, triple_text
+from kgwb.terms import Triple, format_triple
 from kgwb.text import format_seconds, pluralize, shorten, single_line
 
 
 @dataclass(frozen=True)
-class Asked:
+class SystemAnswer:
     """What one system made of the question."""
 
     system: str
@@ -29,7 +29,7 @@ class Asked:
     """Why there is no answer, where the run failed."""
     f1: float | None = None
     """None without gold."""
-    lost: str = ""
+    lost_at: str = ""
     """Where a wrong answer was lost; empty if it is right, or if nothing tells."""
 
     @property
@@ -39,38 +39,38 @@ class Asked:
 
 
 @dataclass(frozen=True, repr=False)
-class SideBySide:
+class SystemComparison:
     """The answers of several systems to one question, in the order they were asked."""
 
     question: str
-    asked: tuple[Asked, ...]
+    answers: tuple[SystemAnswer, ...]
     names: dict[str, str] = field(default_factory=dict)
     """Display names by IRI."""
 
     @property
-    def shared(self) -> frozenset[Triple]:
+    def shared_support(self) -> frozenset[Triple]:
         """The triples that every answer with any triple stands on."""
-        sets = [frozenset(each.support) for each in self.asked if each.support]
+        sets = [frozenset(each.support) for each in self.answers if each.support]
         return frozenset.intersection(*sets) if sets else frozenset()
 
     def __getitem__(self, system: str) -> Run:
-        return next(each.run for each in self.asked if each.system == system)
+        return next(each.run for each in self.answers if each.system == system)
 
     def __repr__(self) -> str:
-        tables = self._answers(60), self._triples()
+        tables = self._make_answer_table(60), self._make_support_table()
         return "\n\n".join([self.question, *(str(table) for table in tables if table.rows)])
 
     def _repr_html_(self) -> str:
         title = h.tag("h2", shorten(self.question, 1000), class_="question grow")
-        tables = self._answers(300).html(), self._triples().html()
-        return h.static(h.div("head", title), h.div("body stack", *tables))
+        tables = self._make_answer_table(300).render(), self._make_support_table().render()
+        return h.static_section(h.div("head", title), h.div("body stack", *tables))
 
-    def _answers(self, most: int) -> Table:
+    def _make_answer_table(self, max_chars: int) -> ReportTable:
         """A column for each system, of cells with at most so many letters: its answer, support and cost."""
-        asked, shared = self.asked, self.shared
+        asked, shared = self.answers, self.shared_support
         totals = [each.run.totals for each in asked]
 
-        def stands_on(each: Asked) -> str:
+        def stands_on(each: SystemAnswer) -> str:
             others = {triple for other in asked if other is not each for triple in other.support}
             own = sum(triple not in others for triple in each.support)
             return (
@@ -95,25 +95,25 @@ class SideBySide:
             rows.insert(
                 1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked))
             )
-            rows.append(("lost at", *(each.lost for each in asked)))
-        cells = [tuple(shorten(single_line(cell), most) for cell in row) for row in rows]
-        return Table(("", *(each.system for each in asked)), cells)
+            rows.append(("lost at", *(each.lost_at for each in asked)))
+        cells = [tuple(shorten(single_line(cell), max_chars) for cell in row) for row in rows]
+        return ReportTable(("", *(each.system for each in asked)), cells)
 
-    def _triples(self) -> Table:
+    def _make_support_table(self) -> ReportTable:
         """The triples that answers stand on, those of the most systems first, with a mark for each."""
-        bearers = Counter(triple for each in self.asked for triple in dict.fromkeys(each.support))
+        bearers = Counter(triple for each in self.answers for triple in dict.fromkeys(each.support))
         rows = []
         for triple, _ in bearers.most_common():
-            marks = ("yes" if triple in each.support else "" for each in self.asked)
-            rows.append((single_line(triple_text(triple, self.names)), *marks))
-        return Table(
-            ("the triples that answers stand on", *(each.system for each in self.asked)), rows
+            marks = ("yes" if triple in each.support else "" for each in self.answers)
+            rows.append((single_line(format_triple(triple, self.names)), *marks))
+        return ReportTable(
+            ("the triples that answers stand on", *(each.system for each in self.answers)), rows
         )
 
 
 def ask_all(
     setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Dialogue
-) -> SideBySide:
+) -> SystemComparison:
     """Ask the system of each set-up; a ``BenchQuestion`` has gold that tells which are right.
 
     A system that fails has its error in its column, and the others go on. An answer that is not right is
@@ -130,13 +130,13 @@ def ask_all(
             error = exc.message
         f1, lost = None, ""
         if gold and gold.answers is not None:
-            f1 = 0.0 if error else score(answer_strings(run.answer), gold.answers).f1
+            f1 = 0.0 if error else score_answers(answer_to_strings(run.answer), gold.answers).f1
         if gold and f1 is not None and f1 < 1 and not error:
-            known = gold_of(gold, setup.kg) if setup.system.gold else None
-            blame = climbed(run.fork(), known, gold, setup, Watch()) if known else {}
+            known = load_gold_query(gold, setup.kg) if setup.system.gold else None
+            blame = apply_rungs(run.fork(), known, gold, setup, RunCanceller()) if known else {}
             lost = str(blame.get("agent") or blame.get("why") or "not known")
-        asked.append(Asked(setup.system.name, run, error, f1, lost))
+        asked.append(SystemAnswer(setup.system.name, run, error, f1, lost))
     names = {
         iri: name for each in reversed(asked) for iri, name in each.run.display_names().items()
     }
-    return SideBySide(text, tuple(asked), names)
+    return SystemComparison(text, tuple(asked), names)

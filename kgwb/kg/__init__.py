@@ -9,38 +9,48 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import rdflib
 
+from kgwb.deprecated import renamed_names
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError, SettingError
-from kgwb.kg.base import VOCABULARIES, Found, Graph, Hit, Limits, Rows, Vocabulary, vocabulary_of
-from kgwb.masking import shown
+from kgwb.kg.base import (
+    VOCABULARIES,
+    Graph,
+    Hit,
+    QueryLimits,
+    ResultSet,
+    SearchResult,
+    Vocabulary,
+    load_vocabulary,
+)
+from kgwb.masking import mask_url
 
 if TYPE_CHECKING:
     from kgwb.kg.dialects import Dialect
 
 __all__ = [
-    "SAMPLES",
+    "SAMPLE_NAMES",
     "VOCABULARIES",
-    "Found",
     "Graph",
+    "GraphSource",
     "Hit",
-    "Limits",
-    "Rows",
-    "Source",
+    "QueryLimits",
+    "ResultSet",
+    "SearchResult",
     "Vocabulary",
     "cache_dir",
-    "is_endpoint",
+    "is_endpoint_url",
     "open_kg",
     "sample_path",
 ]
 
-Source: TypeAlias = Graph | str | os.PathLike[str] | rdflib.Graph
+GraphSource: TypeAlias = Graph | str | os.PathLike[str] | rdflib.Graph
 """What can be opened as a graph."""
-SAMPLES = ("films", "cars", "scholars", "wikidata_slice")
+SAMPLE_NAMES = ("films", "cars", "scholars", "wikidata_slice")
 """Names of the graphs that come with kgwb."""
 
 
 def open_kg(
-    source: Source,
+    source: GraphSource,
     *,
     dialect: str | Dialect | None = None,
     vocabulary: str | Vocabulary | None = None,
@@ -65,42 +75,44 @@ def open_kg(
             hint = "give a file, a folder, an endpoint's URL, a sample's name or an rdflib Graph"
             raise GraphFileError(f"{source!r} is no graph", hint=hint)
         return source
-    limits = Limits(query_timeout_s, row_limit, allow_service)
+    limits = QueryLimits(query_timeout_s, row_limit, allow_service)
     if isinstance(vocabulary, str):
-        vocabulary = vocabulary_of(vocabulary)
+        vocabulary = load_vocabulary(vocabulary)
     if not isinstance(vocabulary, Vocabulary | None):
         raise SettingError(f"{vocabulary!r} is no vocabulary", hint="give a name, or a Vocabulary")
-    if isinstance(source, str) and is_endpoint(source):
+    if isinstance(source, str) and is_endpoint_url(source):
         from kgwb.kg.endpoint import Endpoint
 
         return Endpoint(source, dialect=dialect, vocabulary=vocabulary, limits=limits)
     from kgwb.kg.local import LocalGraph
 
     if not isinstance(source, str | os.PathLike):
-        return LocalGraph.of(source, vocabulary=vocabulary, limits=limits)
+        return LocalGraph.from_rdflib(source, vocabulary=vocabulary, limits=limits)
     if dialect is not None:
         raise SettingError(
             "a dialect is for endpoints, and this is a file", hint="leave dialect out"
         )
-    graph = LocalGraph.open(_existing(source), vocabulary=vocabulary, limits=limits, cache=cache)
+    graph = LocalGraph.open(
+        _resolve_path(source), vocabulary=vocabulary, limits=limits, cache=cache
+    )
     graph.source = str(source)  # as the person wrote it: a sample's name, not where it lies
     return graph
 
 
-def is_endpoint(source: str) -> bool:
+def is_endpoint_url(source: str) -> bool:
     """Whether a source of ``open_kg`` is an endpoint's URL."""
     return source.lower().startswith(("http://", "https://"))
 
 
-def _existing(source: str | os.PathLike[str]) -> Path:
+def _resolve_path(source: str | os.PathLike[str]) -> Path:
     """The file or folder of a path or of a sample's name."""
-    hint = f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLES)}"
+    hint = f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLE_NAMES)}"
     if re.match(r"[\w.-]+:\d", str(source)):
         hint = f"an endpoint begins with http:// or https://; else {hint}"
-    name = shown(str(source))[:300] or "of the name ''"
+    name = mask_url(str(source))[:300] or "of the name ''"
     try:
         path = Path(source).expanduser()
-        if str(source) in SAMPLES and not path.exists():
+        if str(source) in SAMPLE_NAMES and not path.exists():
             path = sample_path(str(source))
         if source != "" and path.exists():
             str(path).encode()
@@ -120,8 +132,12 @@ def sample_path(name: str) -> Path:
     """The file of a sample, in the checkout or the installed package; raises GraphFileError."""
     package = Path(__file__).parent.parent
     for folder in (package.parent / "sample_kgs", package / "_data" / "sample_kgs"):
-        if name in SAMPLES and (folder / f"{name}.ttl").exists():
+        if name in SAMPLE_NAMES and (folder / f"{name}.ttl").exists():
             return folder / f"{name}.ttl"
     raise GraphFileError(
-        f"there is no sample {name!r}", hint=f"the samples are {', '.join(SAMPLES)}"
+        f"there is no sample {name!r}", hint=f"the samples are {', '.join(SAMPLE_NAMES)}"
     )
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

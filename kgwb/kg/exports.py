@@ -9,11 +9,11 @@ import networkx as nx
 from rdflib import Literal, URIRef
 
 from kgwb.flow import Answer
-from kgwb.terms import Term, local_name, term_to_data
+from kgwb.terms import Term, name_from_iri, term_to_data
 from kgwb.text import remove_controls
 
 
-def network(answer: Answer) -> nx.MultiDiGraph[str]:
+def to_networkx(answer: Answer) -> nx.MultiDiGraph[str]:
     """Vertices and literals as nodes with id, type and label, triples as edges with id and label."""
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     names: Mapping[Term, str] = dict(answer.names) | {
@@ -22,7 +22,7 @@ def network(answer: Answer) -> nx.MultiDiGraph[str]:
 
     def node(term: Term) -> str:
         key = json.dumps(term_to_data(term))
-        label = names.get(term) or (local_name(term) if isinstance(term, URIRef) else str(term))
+        label = names.get(term) or (name_from_iri(term) if isinstance(term, URIRef) else str(term))
         kind = "literal" if isinstance(term, Literal) else "entity"
         graph.add_node(key, id=remove_controls(term), type=kind, label=remove_controls(label))
         return key
@@ -30,24 +30,24 @@ def network(answer: Answer) -> nx.MultiDiGraph[str]:
     for term in (term for value in answer.values for term in value.terms):
         node(term)
     for subject, predicate, object_ in answer.support:
-        label = remove_controls(names.get(predicate) or local_name(predicate))
+        label = remove_controls(names.get(predicate) or name_from_iri(predicate))
         graph.add_edge(node(subject), node(object_), id=remove_controls(predicate), label=label)
     return graph
 
 
 def to_json(answer: Answer) -> str:
     """networkx's node-link form: lists of nodes and edges."""
-    return json.dumps(nx.node_link_data(network(answer), edges="edges"), ensure_ascii=False)
+    return json.dumps(nx.node_link_data(to_networkx(answer), edges="edges"), ensure_ascii=False)
 
 
 def to_graphml(answer: Answer) -> str:
     """GraphML, as networkx, Gephi and yEd read it."""
-    return "\n".join(nx.generate_graphml(network(answer)))
+    return "\n".join(nx.generate_graphml(to_networkx(answer)))
 
 
 def to_cypher(answer: Answer) -> str:
     """One CREATE statement for Neo4j and its like, every text of the graph in a string; empty of nothing."""
-    graph = network(answer)
+    graph = to_networkx(answer)
     names = {key: f"n{place}" for place, key in enumerate(graph)}
 
     def written(data: Mapping[str, str]) -> str:

@@ -23,14 +23,14 @@ from pyoxigraph import RdfFormat, Store
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.labels import LabelIndex, collect
-from kgwb.kg.parsing import parsed
+from kgwb.kg.labels import LabelIndex, collect_labels
+from kgwb.kg.parsing import open_as_nquads
 
-CACHED_FROM_BYTES = 1_000_000
+MIN_CACHED_BYTES = 1_000_000
 """Sources larger than this are kept in the cache folder once loaded."""
 CACHE_VERSION = 2
 """Raised whenever an older cache or an older label index would give other results."""
-FORMATS = {
+FORMAT_BY_EXTENSION = {
     ".ttl": RdfFormat.TURTLE,
     ".nt": RdfFormat.N_TRIPLES,
     ".nq": RdfFormat.N_QUADS,
@@ -42,20 +42,25 @@ FORMATS = {
     ".jsonld": RdfFormat.JSON_LD,
     ".json": RdfFormat.JSON_LD,
 }
-_KNOWN = f"known are {', '.join(FORMATS)}, each also with .gz"
-_FIX = "fix the file there, fetch it again, or convert it with another tool"
-_REMOTE = (
+_EXTENSIONS_HINT = f"known are {', '.join(FORMAT_BY_EXTENSION)}, each also with .gz"
+_FIX_FILE_HINT = "fix the file there, fetch it again, or convert it with another tool"
+_REMOTE_CONTEXT_HINT = (
     "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle"
 )
-_CHECKSUMS = "checksums.json"
-_FIRST_FILES, _HEAD_BYTES = 5, 20_000
-_PREFIX = re.compile(
+_CHECKSUMS_FILE = "checksums.json"
+_MAX_PREFIX_FILES, _MAX_PREFIX_BYTES = 5, 20_000
+_PREFIX_DECLARATION = re.compile(
     r"(?:prefix\s+([a-z]\w{0,20}):\s*<|xmlns:([a-z]\w{0,20})=[\"'])(\w+:[^\s<>\"']{1,200}[/#])",
     re.I | re.A,
 )
-_LEFT_S = 86_400
+_STALE_AFTER_S = 86_400
 """After this time what a killed process left in the cache folder is removed."""
-_DAMAGED = (OSError, ValueError, RuntimeError, sqlite3.Error)  # RocksDB's own come as RuntimeError
+_DAMAGED_CACHE_ERRORS = (
+    OSError,
+    ValueError,
+    RuntimeError,
+    sqlite3.Error,
+)  # RocksDB's own come as RuntimeError
 _log = logging.getLogger("kgwb")
 
 
@@ -67,31 +72,32 @@ def open_files(
     Raises GraphFileError: nothing there, an unknown extension, no triple, or a file that does not parse.
     """
     files = [path] if path.is_file() else sorted(path.rglob("*"))
-    files = [file for file in files if _suffix(file) in FORMATS and file.is_file()]
+    files = [file for file in files if _suffix(file) in FORMAT_BY_EXTENSION and file.is_file()]
     files = [
         file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)
     ]
     if not files:
         here = f"there is no RDF file in the folder {path}"
         raise GraphFileError(
-            f"{path} has no extension of an RDF format" if path.is_file() else here, hint=_KNOWN
+            f"{path} has no extension of an RDF format" if path.is_file() else here,
+            hint=_EXTENSIONS_HINT,
         )
     digest = _fingerprint(path, files, vocabulary)
-    identity, prefixes = f"sha256:{digest}", _prefixes(files[:_FIRST_FILES])
-    if cache and sum(file.stat().st_size for file in files) > CACHED_FROM_BYTES:
+    identity, prefixes = f"sha256:{digest}", _read_prefixes(files[:_MAX_PREFIX_FILES])
+    if cache and sum(file.stat().st_size for file in files) > MIN_CACHED_BYTES:
         try:
-            cached = _cached(cache_dir() / "graphs" / digest, path, files, vocabulary)
+            cached = _open_or_build_cache(cache_dir() / "graphs" / digest, path, files, vocabulary)
             return (*cached, identity, prefixes)
-        except _DAMAGED as error:
+        except _DAMAGED_CACHE_ERRORS as error:
             _log.warning(
                 "%s is loaded into memory: the cache folder cannot be used (%s)", path, error
             )
     store = Store()
-    _load(store, path, files)
-    return store, LabelIndex.build(collect(store, vocabulary)), identity, prefixes
+    _load_into_store(store, path, files)
+    return store, LabelIndex.build(collect_labels(store, vocabulary)), identity, prefixes
 
 
-def _prefixes(files: Sequence[Path]) -> dict[str, str]:
+def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
     """The prefixes that files declare at their beginning, by namespace."""
     prefixes: dict[str, str] = {}
     for file in files:
@@ -100,8 +106,8 @@ def _prefixes(files: Sequence[Path]) -> dict[str, str]:
             suppress(OSError, EOFError, zlib.error),
             gzip.open(file) if packed else file.open("rb") as stream,
         ):
-            text = stream.read(_HEAD_BYTES).decode(errors="replace")
-            for turtle, xml, namespace in _PREFIX.findall(text):
+            text = stream.read(_MAX_PREFIX_BYTES).decode(errors="replace")
+            for turtle, xml, namespace in _PREFIX_DECLARATION.findall(text):
                 prefixes.setdefault(namespace, turtle or xml)
     return prefixes
 
@@ -124,19 +130,20 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
     return total.hexdigest()
 
 
-def _load(store: Store, path: Path, files: Sequence[Path]) -> None:
+def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
     # Relative IRIs must not depend on where the file lies.
     bases = [f"file:///{quote(os.fsencode(file.relative_to(path.parent)))}" for file in files]
     sources = [
-        (file, FORMATS[_suffix(file)], base, True) for file, base in zip(files, bases, strict=True)
+        (file, FORMAT_BY_EXTENSION[_suffix(file)], base, True)
+        for file, base in zip(files, bases, strict=True)
     ]
     try:
-        with parsed(sources) as quads:
+        with open_as_nquads(sources) as quads:
             store.bulk_load(
                 quads, RdfFormat.N_QUADS, lenient=True
             )  # the IRIs were checked by the parser
     except SyntaxError as error:
-        hint = _REMOTE if "remote contexts" in error.msg else _FIX
+        hint = _REMOTE_CONTEXT_HINT if "remote contexts" in error.msg else _FIX_FILE_HINT
         message = f"{error.filename} does not parse: {error.msg}"
         raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
     if next(store.quads_for_pattern(None, None, None, None), None) is None:
@@ -146,17 +153,17 @@ def _load(store: Store, path: Path, files: Sequence[Path]) -> None:
 # --- the cache folder
 
 
-def _cached(
+def _open_or_build_cache(
     folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary
 ) -> tuple[Store, LabelIndex]:
     for left in folder.parent.glob(".making-*"):
-        if time.time() - left.lstat().st_mtime > _LEFT_S:
+        if time.time() - left.lstat().st_mtime > _STALE_AFTER_S:
             shutil.rmtree(left, ignore_errors=True)
     try:
-        return _reopened(folder)
+        return _open_cached(folder)
     except FileNotFoundError:
         pass
-    except _DAMAGED as error:
+    except _DAMAGED_CACHE_ERRORS as error:
         _log.warning("the cached copy of %s is damaged (%s): it is made anew", path, error)
     folder.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
@@ -164,10 +171,12 @@ def _cached(
     try:
         graph.mkdir()
         store = Store(graph / "store")
-        _load(store, path, files)
-        LabelIndex.build(collect(store, vocabulary), graph / "labels.sqlite").close()
+        _load_into_store(store, path, files)
+        LabelIndex.build(collect_labels(store, vocabulary), graph / "labels.sqlite").close()
         del store  # which closes it
-        (graph / _CHECKSUMS).write_text(json.dumps(_checksums(graph)), encoding="utf-8")
+        (graph / _CHECKSUMS_FILE).write_text(
+            json.dumps(_compute_checksums(graph)), encoding="utf-8"
+        )
         if (
             _fingerprint(path, files, vocabulary) != folder.name
         ):  # other triples under its name, for ever
@@ -176,27 +185,29 @@ def _cached(
             os.rename(graph, folder)
         except OSError:  # There is one: of another process that was first, or the damaged one.
             try:
-                return _reopened(folder)
-            except _DAMAGED:
+                return _open_cached(folder)
+            except _DAMAGED_CACHE_ERRORS:
                 os.rename(folder, making / "damaged")
                 os.rename(graph, folder)
-        return _reopened(folder)
+        return _open_cached(folder)
     finally:
         shutil.rmtree(making, ignore_errors=True)
 
 
-def _reopened(folder: Path) -> tuple[Store, LabelIndex]:
+def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
     """What was cached; nothing is opened before all of it was read, as damage may end the process there."""
-    if json.loads((folder / _CHECKSUMS).read_text(encoding="utf-8")) != _checksums(folder):
+    if json.loads((folder / _CHECKSUMS_FILE).read_text(encoding="utf-8")) != _compute_checksums(
+        folder
+    ):
         raise ValueError("its files are not as they were written")
     return Store.read_only(str(folder / "store")), LabelIndex.open(folder / "labels.sqlite")
 
 
-def _checksums(folder: Path) -> dict[str, int]:
+def _compute_checksums(folder: Path) -> dict[str, int]:
     """The CRC-32 of each file; it finds chance damage, and reads several times faster than a digest."""
     sums: dict[str, int] = {}
     for file in sorted(folder.rglob("*")):
-        if file.is_file() and file.name != _CHECKSUMS:
+        if file.is_file() and file.name != _CHECKSUMS_FILE:
             total = 0
             with file.open("rb") as stream:
                 while part := stream.read(1 << 20):

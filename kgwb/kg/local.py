@@ -18,11 +18,11 @@ from oxrdflib._converter import to_ox
 from rdflib import BNode, URIRef
 
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
-from kgwb.kg.base import SCHEMA_SPACES, Limits, Rows, Vocabulary
+from kgwb.kg.base import SCHEMA_NAMESPACES, QueryLimits, ResultSet, Vocabulary
 from kgwb.kg.files import CACHE_VERSION, open_files
-from kgwb.kg.labels import LabelIndex, collect
-from kgwb.kg.muting import hide, mute
-from kgwb.kg.sparql import Form, checked, n3
+from kgwb.kg.labels import LabelIndex, collect_labels
+from kgwb.kg.muting import add_muted, rewrite_without
+from kgwb.kg.sparql import QueryForm, n3, validate_query
 from kgwb.terms import Term, Triple, Triples, make_literal
 from kgwb.threads import run_in_thread
 
@@ -43,15 +43,15 @@ class LocalGraph:
         prefixes: Mapping[str, str],
         source: str,
         vocabulary: Vocabulary,
-        limits: Limits | None,
+        limits: QueryLimits | None,
     ) -> None:
         self.store, self.identity, self.source = store, identity, source
         self.prefixes = prefixes
         """By namespace, what the graph's author calls it."""
-        self.vocabulary, self.limits = vocabulary, limits or Limits()
+        self.vocabulary, self.limits = vocabulary, limits or QueryLimits()
         self.whole_graph: LocalGraph = self
-        self._take(labels)
-        self._union = next(iter(store.named_graphs()), None) is not None
+        self._use_label_index(labels)
+        self._has_named_graphs = next(iter(store.named_graphs()), None) is not None
 
     @classmethod
     def open(
@@ -59,7 +59,7 @@ class LocalGraph:
         path: Path | str,
         *,
         vocabulary: Vocabulary | None = None,
-        limits: Limits | None = None,
+        limits: QueryLimits | None = None,
         cache: bool = True,
     ) -> LocalGraph:
         """The graph of a file or folder. Raises GraphFileError."""
@@ -67,12 +67,12 @@ class LocalGraph:
         return cls(*open_files(Path(path), vocabulary, cache=cache), str(path), vocabulary, limits)
 
     @classmethod
-    def of(
+    def from_rdflib(
         cls,
         graph: rdflib.Graph,
         *,
         vocabulary: Vocabulary | None = None,
-        limits: Limits | None = None,
+        limits: QueryLimits | None = None,
     ) -> LocalGraph:
         """A copy of an rdflib Graph or Dataset as it is now. Raises GraphFileError if it is empty."""
         vocabulary, store = vocabulary or Vocabulary(), ox.Store()
@@ -90,27 +90,27 @@ class LocalGraph:
             )
         lines = "\n".join(sorted(map(str, store)))
         digest = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}".encode()).hexdigest()
-        labels = LabelIndex.build(collect(store, vocabulary))
+        labels = LabelIndex.build(collect_labels(store, vocabulary))
         prefixes = {str(namespace): prefix for prefix, namespace in graph.namespaces()}
         source = f"rdflib graph of {len(store)} triples"
         return cls(store, labels, f"sha256:{digest}", prefixes, source, vocabulary, limits)
 
-    def _take(self, labels: LabelIndex) -> None:
+    def _use_label_index(self, labels: LabelIndex) -> None:
         self.search, self.exact, self.names = labels.search, labels.exact, labels.names
 
     def without(self, *triples: Triple) -> LocalGraph:
         """See Graph. Labels are indexed anew where a triple has a part in them: seconds, of a large graph."""
         graph = copy(self)
-        graph.muted = mute(self.muted, triples)
-        if any(map(graph._names_by, triples)):
-            store: Any = _Hiding(self.store, graph.muted)
-            graph._take(LabelIndex.build(collect(store, self.vocabulary)))
+        graph.muted = add_muted(self.muted, triples)
+        if any(map(graph._affects_labels, triples)):
+            store: Any = _FilteredStore(self.store, graph.muted)
+            graph._use_label_index(LabelIndex.build(collect_labels(store, self.vocabulary)))
         return graph
 
-    def _names_by(self, triple: Triple) -> bool:
+    def _affects_labels(self, triple: Triple) -> bool:
         """Whether the labels may be others without a triple: it is one, or all there is about a term."""
-        hidden = {*self.vocabulary.hidden, *self.vocabulary.types}
-        if triple[1] in hidden or str(triple[1]).startswith(SCHEMA_SPACES):
+        hidden = {*self.vocabulary.excluded_predicates, *self.vocabulary.types}
+        if triple[1] in hidden or str(triple[1]).startswith(SCHEMA_NAMESPACES):
             return True
         silent = f"?p NOT IN ({', '.join(n3(predicate) for predicate in sorted(hidden))})"
         ends = [n3(end) for end in triple[::2] if isinstance(end, URIRef)]
@@ -118,38 +118,44 @@ class LocalGraph:
         tests = (f"FILTER EXISTS {test}" for test in (f"{{ ?s {n3(triple[1])} ?o }}", *left))
         return not self.ask(f"ASK {{ {' '.join(tests)} }}")
 
-    def select(self, query: str) -> Rows:
+    def select(self, query: str) -> ResultSet:
         """See Graph."""
-        return self._ask(query, ("select",), self._rows)
+        return self._execute_query(query, ("select",), self._read_rows)
 
     def ask(self, query: str) -> bool:
         """See Graph."""
-        return self._ask(query, ("ask",), lambda result, _: bool(result))
+        return self._execute_query(query, ("ask",), lambda result, _: bool(result))
 
     def construct(self, query: str) -> tuple[Triple, ...]:
         """See Graph."""
-        return self._ask(
-            query, ("construct", "describe"), partial(triples_of, most=self.limits.row_limit)
+        return self._execute_query(
+            query,
+            ("construct", "describe"),
+            partial(read_triples, max_triples=self.limits.row_limit),
         )
 
     def __repr__(self) -> str:
         return f"LocalGraph({self.source!r})"
 
-    def _ask(self, query: str, forms: tuple[Form, ...], read: Callable[[Any, float], T]) -> T:
-        parsed = checked(query, *forms, allow_service=self.limits.allow_service)
-        if parsed.undeclared:
-            prefixes = ":, ".join(parsed.undeclared)
+    def _execute_query(
+        self, query: str, forms: tuple[QueryForm, ...], read: Callable[[Any, float], T]
+    ) -> T:
+        parsed = validate_query(query, *forms, allow_service=self.limits.allow_service)
+        if parsed.undeclared_prefixes:
+            prefixes = ":, ".join(parsed.undeclared_prefixes)
             raise QueryError(
                 f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines"
             )
-        text = hide(parsed.text, self.muted)
+        text = rewrite_without(parsed.text, self.muted)
         until = time.monotonic() + self.limits.query_timeout_s
 
         def work() -> T:
             try:
                 # Oxigraph's iterators must not outlive this thread's frames (no other thread may drop them),
                 # so the result has no name here, in the frame that cannot be cleared.
-                return read(self.store.query(text, use_default_graph_as_union=self._union), until)
+                return read(
+                    self.store.query(text, use_default_graph_as_union=self._has_named_graphs), until
+                )
             except BaseException as error:
                 traceback.clear_frames(error.__traceback__)
                 raise
@@ -164,19 +170,21 @@ class LocalGraph:
         except (SyntaxError, ValueError, OSError, RuntimeError) as error:
             raise QueryError(f"Oxigraph rejects the query: {error}") from error
 
-    def _rows(self, result: Any, until: float) -> Rows:
+    def _read_rows(self, result: Any, until: float) -> ResultSet:
         variables = tuple(variable.value for variable in result.variables)
         rows: list[tuple[Term | None, ...]] = []
         for solution in result:
             if len(rows) == self.limits.row_limit:
-                return Rows(variables, tuple(rows), cut=True)
-            rows.append(tuple(None if term is None else from_ox(term) for term in solution))
+                return ResultSet(variables, tuple(rows), cut=True)
+            rows.append(
+                tuple(None if term is None else term_from_oxigraph(term) for term in solution)
+            )
             if time.monotonic() > until:
                 raise TimeoutError
-        return Rows(variables, tuple(rows))
+        return ResultSet(variables, tuple(rows))
 
 
-class _Hiding:
+class _FilteredStore:
     """A store without some triples, as far as ``collect`` reads one."""
 
     def __init__(self, store: ox.Store, muted: Triples) -> None:
@@ -188,22 +196,28 @@ class _Hiding:
         return (quad for quad in quads if tuple(quad.triple) not in self._triples)
 
     def query(self, text: str, **options: Any) -> Any:
-        return self._store.query(hide(text, self._muted), **options)
+        return self._store.query(rewrite_without(text, self._muted), **options)
 
 
-def triples_of(statements: Iterable[Any], until: float = inf, *, most: int) -> tuple[Triple, ...]:
+def read_triples(
+    statements: Iterable[Any], deadline: float = inf, *, max_triples: int
+) -> tuple[Triple, ...]:
     """The first different triples, as rdflib's. Raises TimeoutError when the clock passes ``until``."""
     triples: dict[Triple, None] = {}
     for each in statements:
-        if len(triples) == most:
+        if len(triples) == max_triples:
             break
-        triples[from_ox(each.subject), URIRef(each.predicate.value), from_ox(each.object)] = None
-        if time.monotonic() > until:
+        triples[
+            term_from_oxigraph(each.subject),
+            URIRef(each.predicate.value),
+            term_from_oxigraph(each.object),
+        ] = None
+        if time.monotonic() > deadline:
             raise TimeoutError
     return tuple(triples)
 
 
-def from_ox(term: Any) -> Term:
+def term_from_oxigraph(term: Any) -> Term:
     """The rdflib term of an Oxigraph term, lexical form untouched. Raises QueryError for a triple term."""
     if isinstance(term, ox.NamedNode):
         return URIRef(term.value)

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 from tokenizers import Tokenizer
 
-Floats = NDArray[np.float32]
-MOST_TOKENS = 256
+FloatArray = NDArray[np.float32]
+MAX_TOKENS = 256
 """Of one text, as the model's authors cut it."""
-BATCH, FEW = 2048, 64
+MAX_BATCH_TOKENS, MAX_TEXTS_WITHOUT_THREADS = 2048, 64
 """Tokens that are encoded together, whose intermediate values take some 50 MB; texts that need no threads."""
-ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+ERF_COEFFICIENTS = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 """Abramowitz and Stegun, 7.1.26: the error function to 1.5e-7, which is what float32 can hold."""
 
 
@@ -56,9 +56,9 @@ class MiniLM:
         self._blas = ThreadpoolController()
         self._tokenizer = Tokenizer.from_str((folder / "tokenizer.json").read_text())
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(MOST_TOKENS)
+        self._tokenizer.enable_truncation(MAX_TOKENS)
 
-    def encode(self, texts: Sequence[str]) -> Floats:
+    def encode(self, texts: Sequence[str]) -> FloatArray:
         """A unit vector of each text, (texts, 384). Texts of one length go together, which spares padding."""
         by_length: dict[int, list[tuple[int, list[int]]]] = {}
         for place, text in enumerate(texts):
@@ -74,12 +74,12 @@ class MiniLM:
 
         batches = []
         for length, group in by_length.items():
-            size = max(1, BATCH // length)
+            size = max(1, MAX_BATCH_TOKENS // length)
             batches += [group[start : start + size] for start in range(0, len(group), size)]
         # Each batch on one core: where others work too, BLAS threads that wait for one another make one text
         # take a second instead of milliseconds. Many batches go side by side.
         with self._blas.limit(limits=1, user_api="blas"):
-            if len(texts) <= FEW:
+            if len(texts) <= MAX_TEXTS_WITHOUT_THREADS:
                 for batch in batches:
                     put(batch)
                 return vectors
@@ -88,7 +88,7 @@ class MiniLM:
                     pass
         return vectors
 
-    def _forward(self, ids: NDArray[np.int64]) -> Floats:
+    def _forward(self, ids: NDArray[np.int64]) -> FloatArray:
         """The vectors of texts of one length, from their tokens' ids, (texts, length)."""
         texts, length = ids.shape
         words, positions, kinds = (
@@ -96,23 +96,23 @@ class MiniLM:
             for name in ("word", "position", "token_type")
         )
         states = (words[ids] + positions[:length] + kinds[0]).reshape(texts * length, -1)
-        states = self._norm(states, "embeddings")
+        states = self._layer_norm(states, "embeddings")
         for layer in range(self._layers):
             name = f"encoder.layer.{layer}"
             attended = self._attention(states, texts, f"{name}.attention.self")
-            states = self._norm(
+            states = self._layer_norm(
                 states + self._dense(attended, f"{name}.attention.output.dense"),
                 f"{name}.attention.output",
             )
             inner = _gelu(self._dense(states, f"{name}.intermediate.dense"))
-            states = self._norm(
+            states = self._layer_norm(
                 states + self._dense(inner, f"{name}.output.dense"), f"{name}.output"
             )
         means = states.reshape(texts, length, -1).mean(1)
-        unit: Floats = means / np.linalg.norm(means, axis=1, keepdims=True)
+        unit: FloatArray = means / np.linalg.norm(means, axis=1, keepdims=True)
         return unit
 
-    def _attention(self, states: Floats, texts: int, name: str) -> Floats:
+    def _attention(self, states: FloatArray, texts: int, name: str) -> FloatArray:
         """For each token the mean of its text's values, weighted by how near its query is to their keys."""
         shape = (texts, -1, self._heads, states.shape[1] // self._heads)
         query, key, value = (
@@ -122,14 +122,16 @@ class MiniLM:
         scores = query @ key.transpose(0, 1, 3, 2) / np.sqrt(np.float32(shape[3]))
         shares = np.exp(scores - scores.max(-1, keepdims=True))
         shares /= shares.sum(-1, keepdims=True)
-        means: Floats = (shares @ value).transpose(0, 2, 1, 3).reshape(states.shape)
+        means: FloatArray = (shares @ value).transpose(0, 2, 1, 3).reshape(states.shape)
         return means
 
-    def _dense(self, states: Floats, name: str) -> Floats:
-        product: Floats = states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+    def _dense(self, states: FloatArray, name: str) -> FloatArray:
+        product: FloatArray = (
+            states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        )
         return product
 
-    def _norm(self, states: Floats, name: str) -> Floats:
+    def _layer_norm(self, states: FloatArray, name: str) -> FloatArray:
         states = states - states.mean(1, keepdims=True)
         states /= np.sqrt((states * states).mean(1, keepdims=True) + self._epsilon)
         states *= self._weights[f"{name}.LayerNorm.weight"]
@@ -137,12 +139,12 @@ class MiniLM:
         return states
 
 
-def _gelu(values: Floats) -> Floats:
+def _gelu(values: FloatArray) -> FloatArray:
     """The values, each times the share of a normal distribution that lies below it."""
     size = np.abs(values) * np.float32(0.5**0.5)
     part = np.float32(1) / (1 + np.float32(0.3275911) * size)
-    rest: Floats = np.zeros_like(values)
-    for factor in reversed(ERF):
+    rest: FloatArray = np.zeros_like(values)
+    for factor in reversed(ERF_COEFFICIENTS):
         rest = (rest + np.float32(factor)) * part
     rest *= np.exp(-size * size)
     return values * np.where(values >= 0, 2 - rest, rest) / np.float32(2)

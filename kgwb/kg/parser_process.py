@@ -17,21 +17,21 @@ from typing import Any
 
 import pyoxigraph
 
-TOO_MUCH = "it is nested too deeply or expands to far more than its size"
-NO_GZIP = "it is no whole gzip file"
-STACK_BYTES = 2 << 20
+EXPANSION_MESSAGE = "it is nested too deeply or expands to far more than its size"
+INVALID_GZIP_MESSAGE = "it is no whole gzip file"
+MAX_STACK_BYTES = 2 << 20
 """Less than a thread has: what can be parsed here does not overflow the stack of who reads the N-Quads."""
 
 
-class _Output:
+class _LimitedOutput:
     """Stdout, for a number of bytes."""
 
     def __init__(self, most: int) -> None:
-        self.left = most
+        self.remaining_bytes = most
 
     def write(self, data: bytes) -> int:
-        self.left -= len(data)
-        if self.left < 0:
+        self.remaining_bytes -= len(data)
+        if self.remaining_bytes < 0:
             raise MemoryError
         return sys.stdout.buffer.write(data)
 
@@ -39,7 +39,7 @@ class _Output:
         sys.stdout.buffer.flush()
 
 
-def _limit(kind: int, most: int) -> None:
+def _set_resource_limit(kind: int, most: int) -> None:
     _, hard = resource.getrlimit(kind)
     with suppress(
         ValueError, OSError
@@ -49,10 +49,10 @@ def _limit(kind: int, most: int) -> None:
         )
 
 
-def _convert(
+def _convert_to_nquads(
     path: str, media_type: str, base_iri: str, rename: bool, memory: int, output: int
 ) -> None:
-    _limit(resource.RLIMIT_AS, memory)
+    _set_resource_limit(resource.RLIMIT_AS, memory)
     source: Any = open(path, "rb")  # noqa: SIM115 (the process ends soon)
     if path.lower().endswith(".gz"):
         source = gzip.GzipFile(fileobj=source)
@@ -61,7 +61,7 @@ def _convert(
         raise SyntaxError("it is UTF-16, and RDF is read as UTF-8")
     if start == b"\xef\xbb\xbf":  # UTF-8 with the mark that Windows puts first
         source.read(3)
-    form, sink = pyoxigraph.RdfFormat.from_media_type(media_type), _Output(output)
+    form, sink = pyoxigraph.RdfFormat.from_media_type(media_type), _LimitedOutput(output)
     quads = pyoxigraph.parse(source, form, base_iri=base_iri, rename_blank_nodes=rename)
     pyoxigraph.serialize(quads, sink, pyoxigraph.RdfFormat.N_QUADS)  # type: ignore[arg-type]
 
@@ -72,18 +72,20 @@ def _report(**data: Any) -> None:
 
 
 def _main() -> int:
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_STACK, STACK_BYTES)
+    _set_resource_limit(resource.RLIMIT_CORE, 0)
+    _set_resource_limit(resource.RLIMIT_STACK, MAX_STACK_BYTES)
     for number, source in enumerate(json.load(sys.stdin.buffer)):
         _report(source=number)
         try:
-            _convert(*source)
+            _convert_to_nquads(*source)
         except SyntaxError as error:
             _report(message=error.msg, line=error.lineno, column=error.offset)
         except MemoryError as error:
-            _report(message=str(error) or TOO_MUCH)  # Oxigraph names its limit of a term's size
+            _report(
+                message=str(error) or EXPANSION_MESSAGE
+            )  # Oxigraph names its limit of a term's size
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            _report(message=f"{NO_GZIP}: {error}")
+            _report(message=f"{INVALID_GZIP_MESSAGE}: {error}")
         except (OSError, ValueError) as error:
             _report(message=str(error))
         else:

@@ -23,24 +23,24 @@ from typing import IO, Any
 from pyoxigraph import Quad, RdfFormat, parse
 
 from kgwb.errors import GraphError
-from kgwb.kg.parser_process import TOO_MUCH
-from kgwb.network import LONGEST_S
+from kgwb.kg.parser_process import EXPANSION_MESSAGE
+from kgwb.network import MAX_TIMEOUT_S
 
 MEMORY_BYTES, OUTPUT_BYTES = 400_000_000, 100_000_000
-EXPANSION = 50
+EXPANSION_FACTOR = 50
 """Bytes of memory, and of N-Quads, allowed besides for each byte of the source."""
 GZIP_RATIO = 10
 """Bytes of RDF that a byte of a .gz file is taken for."""
-REPLY_BYTES = 4_000_000
+MAX_COUNTED_REPLY_BYTES = 4_000_000
 """Bytes of an endpoint's reply that count for its limits; a file is as large as its owner wants."""
-COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("parser_process.py")))
-Source = tuple[Path, RdfFormat, str, bool]
+PARSER_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("parser_process.py")))
+RdfSource = tuple[Path, RdfFormat, str, bool]
 """A file, its format, its base IRI, and whether its blank nodes get names that no other file has."""
 
 
 @contextmanager
-def parsed(
-    sources: Sequence[Source], timeout_s: float = inf, most_bytes: int = sys.maxsize
+def open_as_nquads(
+    sources: Sequence[RdfSource], timeout_s: float = inf, max_counted_bytes: int = sys.maxsize
 ) -> Iterator[IO[bytes]]:
     """N-Quads of files, to be read to the end; ``most_bytes`` of each count for what its parser may take.
 
@@ -50,11 +50,11 @@ def parsed(
     jobs = []
     for file, form, base_iri, rename in sources:
         size = file.stat().st_size * (GZIP_RATIO if file.suffix.lower() == ".gz" else 1)
-        extra = EXPANSION * min(size, most_bytes)
+        extra = EXPANSION_FACTOR * min(size, max_counted_bytes)
         limits = (MEMORY_BYTES + extra, OUTPUT_BYTES + extra)
         jobs.append((str(file), form.media_type, base_iri, rename, *limits))
     try:
-        process = subprocess.Popen(COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        process = subprocess.Popen(PARSER_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE)
     except OSError as error:
         message = f"the process that parses RDF cannot be started: {error}"
         raise GraphError(
@@ -65,7 +65,7 @@ def parsed(
         lines: deque[bytes] = deque(maxlen=20)
         reader = Thread(target=lines.extend, args=(process.stderr,), name="kgwb-parser")
         reader.start()
-        timer = Timer(min(timeout_s, LONGEST_S), process.kill)
+        timer = Timer(min(timeout_s, MAX_TIMEOUT_S), process.kill)
         timer.daemon = True
         timer.start()
         cut: SyntaxError | None = None
@@ -87,7 +87,7 @@ def parsed(
     # The code says less than the reports: it is 0 for a killed process where SIGCHLD is ignored.
     report: dict[str, Any] = {
         "source": 0,
-        "message": TOO_MUCH if code < 0 else f"the parser ended with {code}",
+        "message": EXPANSION_MESSAGE if code < 0 else f"the parser ended with {code}",
     }
     for line in lines:
         if line.startswith(b"{"):  # a killed process may write besides
@@ -101,11 +101,13 @@ def parsed(
         raise cut
 
 
-def reply_parsed(body: bytes, form: RdfFormat, base_iri: str, timeout_s: float) -> Iterator[Quad]:
+def parse_response(body: bytes, form: RdfFormat, base_iri: str, timeout_s: float) -> Iterator[Quad]:
     """The quads of an endpoint's reply. Raises what ``parsed`` does."""
     with NamedTemporaryFile(prefix="kgwb-") as file:
         file.write(body)
         file.flush()
-        with parsed([(Path(file.name), form, base_iri, False)], timeout_s, REPLY_BYTES) as quads:
+        with open_as_nquads(
+            [(Path(file.name), form, base_iri, False)], timeout_s, MAX_COUNTED_REPLY_BYTES
+        ) as quads:
             data = quads.read()
     return parse(data, RdfFormat.N_QUADS, lenient=True)

@@ -15,141 +15,150 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rdflib import OWL, RDF, RDFS, XSD, BNode, Literal, URIRef
 
 from kgwb import disk
+from kgwb.deprecated import renamed_names
 from kgwb.errors import GraphError, GraphUnreachableError
-from kgwb.kg.base import SCHEMA_SPACES, WIKIBASE, Graph
-from kgwb.kg.queries import counted, describe
-from kgwb.kg.sparql import n3, one_of, writable
+from kgwb.kg.base import SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Graph
+from kgwb.kg.queries import describe_vertices, parse_count
+from kgwb.kg.sparql import is_valid_iri, n3, values_clause
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.records import from_data, to_data
-from kgwb.terms import Term, local_name, local_part
+from kgwb.terms import Term, local_part, name_from_iri
 
 T = TypeVar("T")
-LARGE = 5_000_000
+LARGE_GRAPH_TRIPLES = 5_000_000
 """Of a graph of more triples, or of one that does not count them, a sample is looked at."""
-SAMPLED, MOST_CLASSES = 1_000, 40
+SAMPLED_INSTANCES, MAX_SAMPLED_CLASSES = 1_000, 40
 """Instances of a sample, and the classes that they are taken from: the largest."""
-MOST_INNER = 4
+MAX_INNER_PREDICATES = 4
 """Predicates of a class that only holds structure."""
-FEW = 12
+MAX_LISTED_VALUES = 12
 """A predicate of a class with at most so many different values has all of them in the survey."""
-LONGEST_S = 120.0
+SURVEY_TIMEOUT_S = 120.0
 """After this time nothing more is asked, and the survey is what is known by then."""
-KEPT_S = 86_400.0
+CACHE_LIFETIME_S = 86_400.0
 """How long the survey of an endpoint is kept; a file is known by its content."""
-VERSION = 2
-UNTYPED = URIRef("urn:kgwb:without-a-class")
+SURVEY_VERSION = 2
+UNTYPED_CLASS = URIRef("urn:kgwb:without-a-class")
 """Stands in queries for the class of things that have none."""
-PLAIN = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
+GENERIC_CLASSES = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
 """Classes that say nothing."""
-NONE = "<urn:kgwb:none>"
+MISSING_PREDICATE = "<urn:kgwb:none>"
 """Stands in queries for predicates that the graph lacks."""
-THINGS = "DISTINCT ?v"
-TRIED_CLASSES, TRIED_PREDICATES = 5, 6
+DISTINCT_VERTICES = "DISTINCT ?v"
+MAX_SUGGESTED_CLASSES, MAX_SUGGESTED_PREDICATES = 5, 6
 """Classes, and predicates of each, that questions are made from."""
 
 
-Parents = Mapping[URIRef, set[URIRef]]
-Used = Mapping[URIRef, Sequence[PropertySurvey]]
+ParentClasses = Mapping[URIRef, set[URIRef]]
+UsedProperties = Mapping[URIRef, Sequence[PropertySurvey]]
 
 
 # --- keeping
 
 
-def survey(kg: Graph, only: Sequence[URIRef] = ()) -> Survey:
+def survey_graph(kg: Graph, only_classes: Sequence[URIRef] = ()) -> Survey:
     """The survey of a graph, kept; with ``only``, a fresh one of some classes of a large graph.
 
     A query that the graph refuses leaves its part out. Muted triples are in it: it is kept with the graph.
     Raises GraphError if nothing can be asked.
     """
     kg = kg.whole_graph
-    if only:
-        return _Surveyor(kg, only).look()
-    digest = hashlib.sha256(f"{VERSION} {kg.identity} {kg.vocabulary!r}".encode()).hexdigest()
+    if only_classes:
+        return _SurveyBuilder(kg, only_classes).build()
+    digest = hashlib.sha256(
+        f"{SURVEY_VERSION} {kg.identity} {kg.vocabulary!r}".encode()
+    ).hexdigest()
     path = disk.cache_dir() / f"survey-{digest[:32]}.json"
-    with _looking.setdefault(digest, Lock()):  # many questions may be asked of it at once
+    with _survey_locks.setdefault(digest, Lock()):  # many questions may be asked of it at once
         with suppress(OSError, ValueError):
             written = path.stat()
-            if not kg.remote or time.time() - written.st_mtime < KEPT_S:
-                if _recent.get(path, (None, None))[0] != written.st_mtime_ns:
+            if not kg.remote or time.time() - written.st_mtime < CACHE_LIFETIME_S:
+                if _loaded_surveys.get(path, (None, None))[0] != written.st_mtime_ns:
                     known = from_data(json.loads(disk.read_text(path)), Survey)
-                    _recent[path] = written.st_mtime_ns, known
-                return _recent[path][1]
-        seen = _Surveyor(kg).look()
+                    _loaded_surveys[path] = written.st_mtime_ns, known
+                return _loaded_surveys[path][1]
+        seen = _SurveyBuilder(kg).build()
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            disk.replace(path, [json.dumps(to_data(seen))], "surrogatepass")
+            disk.write_atomically(path, [json.dumps(to_data(seen))], "surrogatepass")
         return seen
 
 
-_looking: dict[str, Lock] = {}
+_survey_locks: dict[str, Lock] = {}
 """By survey, so that one thread makes it and the others wait."""
-_recent: dict[Path, tuple[int, Survey]] = {}
+_loaded_surveys: dict[Path, tuple[int, Survey]] = {}
 """Surveys that this process read, with when their files were written."""
 
 
 # --- looking
 
 
-class _Surveyor:
+class _SurveyBuilder:
     """Asks a graph everything that its survey holds."""
 
     def __init__(self, kg: Graph, only: Sequence[URIRef] = ()) -> None:
-        self.kg, self.only = kg, only
+        self.kg, self.only_classes = kg, only
         self.queries, self.started = 0, time.perf_counter()
-        self.refused: GraphError | None = None
-        self.shares: dict[URIRef, float] = {}
+        self.first_error: GraphError | None = None
+        self.sampling_fractions: dict[URIRef, float] = {}
         """The part of a class's instances that is in the sample, where one is looked at."""
 
-    def look(self) -> Survey:
+    def build(self) -> Survey:
         """Everything that is asked."""
-        triples = self.number("*", "?s ?p ?o")
+        triples = self.count("*", "?s ?p ?o")
         if (
             triples is None
-            and self.refused
+            and self.first_error
             and not self.rows("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1")
         ):
-            raise self.refused
-        self.large = triples is None or triples > LARGE
-        self.types = self._there(self.kg.vocabulary.types)
-        self.labels = self._there(self.kg.vocabulary.labels)
-        by_predicate = {} if self.large else self.counts("?p", "*", "?s ?p ?o")
-        some = one_of("?c", self.only) if self.only else ""
-        what = "*" if self.large else THINGS
-        sizes = self.counts("?c", what, f"{some} ?v ({self.types}) ?c FILTER(isIRI(?c))")
-        self.meta = [c for c in sizes if str(c).startswith(SCHEMA_SPACES) and c not in PLAIN]
-        for hidden in (*self.meta, OWL.NamedIndividual):
+            raise self.first_error
+        self.is_large = triples is None or triples > LARGE_GRAPH_TRIPLES
+        self.types = self._path_over_existing(self.kg.vocabulary.types)
+        self.labels = self._path_over_existing(self.kg.vocabulary.labels)
+        by_predicate = {} if self.is_large else self.count_by("?p", "*", "?s ?p ?o")
+        some = values_clause("?c", self.only_classes) if self.only_classes else ""
+        what = "*" if self.is_large else DISTINCT_VERTICES
+        sizes = self.count_by("?c", what, f"{some} ?v ({self.types}) ?c FILTER(isIRI(?c))")
+        self.schema_classes = [
+            c for c in sizes if str(c).startswith(SCHEMA_NAMESPACES) and c not in GENERIC_CLASSES
+        ]
+        for hidden in (*self.schema_classes, OWL.NamedIndividual):
             sizes.pop(hidden, None)
-        schema = [] if self.large else self._schema([*by_predicate, *sizes])
-        things = None if self.large else self.number(THINGS, "?v ?any ?value FILTER(isIRI(?v))")
+        schema = [] if self.is_large else self._find_schema_terms([*by_predicate, *sizes])
+        things = (
+            None
+            if self.is_large
+            else self.count(DISTINCT_VERTICES, "?v ?any ?value FILTER(isIRI(?v))")
+        )
         things = None if things is None else things - len(schema)
-        self._instances(sizes, things, schema)
+        self._define_instances(sizes, things, schema)
         parents: dict[URIRef, set[URIRef]] = defaultdict(set)
         for child, parent in self.rows(f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}", 2):
-            if child != parent and parent not in PLAIN:
+            if child != parent and parent not in GENERIC_CLASSES:
                 parents[child].add(parent)
-        used = self._properties()
-        iris = [iri for iri in (*sizes, *_ancestors(sizes, parents)) if iri != UNTYPED]
-        unused = () if self.shares else self._unused({*iris})
+        used = self._collect_properties()
+        iris = [iri for iri in (*sizes, *_ancestors(sizes, parents)) if iri != UNTYPED_CLASS]
+        unused = () if self.sampling_fractions else self._find_unused({*iris})
         shown = sorted({*iris, *unused, *_iris_of(used)})
-        names = (self.answer(lambda: dict(self.kg.names(shown))) if shown else None) or {}
-        labelled, languages = self._labels(schema)
-        totals = self._totals(sizes, parents)
-        both_ways = self._both_ways(used, by_predicate)
+        names = (self.try_query(lambda: dict(self.kg.names(shown))) if shown else None) or {}
+        labelled, languages = self._count_labels(schema)
+        totals = self._count_totals(sizes, parents)
+        both_ways = self._count_symmetric_use(used, by_predicate)
         described = [
             *by_predicate,
             *(p.predicate for each in used.values() for p in each),
             *iris,
             *unused,
         ]
-        described = list(dict.fromkeys(filter(writable, described)))
-        notes = self.answer(lambda: describe(self.kg, described)) or {}
+        described = list(dict.fromkeys(filter(is_valid_iri, described)))
+        notes = self.try_query(lambda: describe_vertices(self.kg, described)) or {}
         classes = [
-            _class(
+            _make_class_survey(
                 iri, names.get(iri, ""), sizes.get(iri, 0), totals[iri], parents.get(iri, ()), used
             )
             for iri in dict.fromkeys((*sizes, *totals))
@@ -167,16 +176,16 @@ class _Surveyor:
                 (iri, notes[iri].description) for iri in sorted(notes) if notes[iri].description
             ),
             names=tuple(sorted(names.items())),
-            sampled=bool(self.shares),
+            sampled=bool(self.sampling_fractions),
             queries=self.queries,
             seconds=round(time.perf_counter() - self.started, 3),
         )
 
     # --- asking
 
-    def answer(self, ask: Callable[[], T]) -> T | None:
+    def try_query(self, ask: Callable[[], T]) -> T | None:
         """What is asked, or None where the graph refuses or the time is over."""
-        if time.perf_counter() - self.started > LONGEST_S:
+        if time.perf_counter() - self.started > SURVEY_TIMEOUT_S:
             return None
         self.queries += 1
         try:
@@ -184,67 +193,73 @@ class _Surveyor:
         except GraphUnreachableError:
             raise
         except GraphError as error:
-            self.refused = self.refused or error
+            self.first_error = self.first_error or error
             return None
 
     def rows(self, query: str, keys: int = 0) -> list[tuple[Any, ...]]:
         """The rows whose first ``keys`` terms are IRIs: some engines give a row for no group at all."""
-        rows: Sequence[tuple[Any, ...]] = self.answer(lambda: self.kg.select(query).rows) or ()
+        rows: Sequence[tuple[Any, ...]] = self.try_query(lambda: self.kg.select(query).rows) or ()
         return [
-            row for row in rows if all(isinstance(k, URIRef) and writable(k) for k in row[:keys])
+            row
+            for row in rows
+            if all(isinstance(k, URIRef) and is_valid_iri(k) for k in row[:keys])
         ]
 
-    def grouped(self, by: str, numbers: str, pattern: str) -> list[tuple[Any, ...]]:
+    def select_grouped(self, by: str, numbers: str, pattern: str) -> list[tuple[Any, ...]]:
         """Numbers by variables that stand for IRIs."""
         return self.rows(
             f"SELECT {by} {numbers} WHERE {{ {pattern} }} GROUP BY {by}", by.count("?")
         )
 
-    def number(self, what: str, pattern: str) -> int | None:
+    def count(self, what: str, pattern: str) -> int | None:
         """How many solutions, or different values of a variable, a pattern has."""
         rows = self.rows(f"SELECT (COUNT({what}) AS ?n) WHERE {{ {pattern} }}")
-        return counted(rows[0][0]) if rows else None
+        return parse_count(rows[0][0]) if rows else None
 
-    def counts(self, key: str, what: str, pattern: str) -> dict[URIRef, int]:
+    def count_by(self, key: str, what: str, pattern: str) -> dict[URIRef, int]:
         """The number of each IRI that a pattern binds the key to, the largest first."""
-        rows = self.grouped(key, f"(COUNT({what}) AS ?n)", pattern)
+        rows = self.select_grouped(key, f"(COUNT({what}) AS ?n)", pattern)
         return dict(
-            sorted(((iri, counted(n)) for iri, n in rows), key=lambda pair: (-pair[1], pair[0]))
+            sorted(((iri, parse_count(n)) for iri, n in rows), key=lambda pair: (-pair[1], pair[0]))
         )
 
-    def _there(self, predicates: Sequence[URIRef]) -> str:
+    def _path_over_existing(self, predicates: Sequence[URIRef]) -> str:
         """A path over those of the predicates that the graph has: the others cost an engine time."""
         rows = self.rows(
-            f"SELECT ?p WHERE {{ {one_of('?p', predicates)} FILTER EXISTS {{ ?s ?p ?o }} }}"
+            f"SELECT ?p WHERE {{ {values_clause('?p', predicates)} FILTER EXISTS {{ ?s ?p ?o }} }}"
         )
-        return "|".join(n3(iri) for iri in predicates if (iri,) in rows) or NONE
+        return "|".join(n3(iri) for iri in predicates if (iri,) in rows) or MISSING_PREDICATE
 
     # --- classes and their instances
 
-    def _schema(self, used: Iterable[URIRef]) -> list[URIRef]:
+    def _find_schema_terms(self, used: Iterable[URIRef]) -> list[URIRef]:
         """Classes and predicates that something is said of: they are no things."""
         rows = self.rows(
-            f"SELECT ?v WHERE {{ {one_of('?v', used)} FILTER EXISTS {{ ?v ?a ?b }} }}", 1
+            f"SELECT ?v WHERE {{ {values_clause('?v', used)} FILTER EXISTS {{ ?v ?a ?b }} }}", 1
         )
-        declared = f"{one_of('?m', self.meta)} ?v ({self.types}) ?m"
-        rows += self.rows(f"SELECT DISTINCT ?v WHERE {{ {declared} }}", 1) if self.meta else []
+        declared = f"{values_clause('?m', self.schema_classes)} ?v ({self.types}) ?m"
+        rows += (
+            self.rows(f"SELECT DISTINCT ?v WHERE {{ {declared} }}", 1)
+            if self.schema_classes
+            else []
+        )
         return sorted({v for (v,) in rows})
 
-    def _instances(
+    def _define_instances(
         self, sizes: dict[URIRef, int], things: int | None, schema: Sequence[URIRef]
     ) -> None:
         """Make the pattern that binds every instance ?v, or those of a sample, to its classes ?c."""
-        if self.large or self.only:
+        if self.is_large or self.only_classes:
             # Instances by name: joined with a subquery that has a LIMIT, Virtuoso reads the whole graph
-            classes = list(sizes)[:MOST_CLASSES]
-            each = SAMPLED // max(1, len(classes))
+            classes = list(sizes)[:MAX_SAMPLED_CLASSES]
+            each = SAMPLED_INSTANCES // max(1, len(classes))
             parts = [
                 f"{{ SELECT ?v ({n3(c)} AS ?c) WHERE {{ ?v ({self.types}) {n3(c)} FILTER(isIRI(?v)) }}"
                 f" LIMIT {each} }}"
                 for c in classes
             ]
-            bare = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED)} AS ?c)"
-            any_ = bare if self.types == NONE else f"?v ({self.types}) ?c"
+            bare = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED_CLASS)} AS ?c)"
+            any_ = bare if self.types == MISSING_PREDICATE else f"?v ({self.types}) ?c"
             pattern = (
                 " UNION ".join(parts)
                 or f"{{ SELECT DISTINCT ?v ?c WHERE {{ {any_} }} LIMIT {each} }}"
@@ -252,21 +267,31 @@ class _Surveyor:
             rows = self.rows(f"SELECT ?v ?c WHERE {{ {pattern} }}", 2)
             here = Counter(c for _, c in rows)
             sizes.update({c: n for c, n in here.items() if c not in sizes})
-            self.shares = {c: n / sizes[c] for c, n in here.items()} or {UNTYPED: 1.0}
-            self.of = f"VALUES (?v ?c) {{ {' '.join(f'({n3(v)} {n3(c)})' for v, c in rows)} }}"
+            self.sampling_fractions = {c: n / sizes[c] for c, n in here.items()} or {
+                UNTYPED_CLASS: 1.0
+            }
+            self.instances_pattern = (
+                f"VALUES (?v ?c) {{ {' '.join(f'({n3(v)} {n3(c)})' for v, c in rows)} }}"
+            )
             return
-        hidden = ", ".join(map(n3, (*self.meta, OWL.NamedIndividual)))
-        self.of = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
-        typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
-        number = (self.number(THINGS, typed) or 0) - (
-            self.number(THINGS, f"{one_of('?v', schema)} {typed}") or 0
+        hidden = ", ".join(map(n3, (*self.schema_classes, OWL.NamedIndividual)))
+        self.instances_pattern = (
+            f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
         )
-        bare = f"{{ SELECT DISTINCT ?v WHERE {{ {_without_class(self.types)} }} }}"
-        if things is not None and things > number and (size := self.number(THINGS, bare)):
-            sizes[UNTYPED] = size
-            self.of = f"{{ {self.of} UNION {{ {bare} BIND({n3(UNTYPED)} AS ?c) }} }}"
+        typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
+        number = (self.count(DISTINCT_VERTICES, typed) or 0) - (
+            self.count(DISTINCT_VERTICES, f"{values_clause('?v', schema)} {typed}") or 0
+        )
+        bare = f"{{ SELECT DISTINCT ?v WHERE {{ {_untyped_pattern(self.types)} }} }}"
+        if things is not None and things > number and (size := self.count(DISTINCT_VERTICES, bare)):
+            sizes[UNTYPED_CLASS] = size
+            self.instances_pattern = (
+                f"{{ {self.instances_pattern} UNION {{ {bare} BIND({n3(UNTYPED_CLASS)} AS ?c) }} }}"
+            )
 
-    def _totals(self, sizes: Mapping[URIRef, int], parents: Parents) -> dict[URIRef, int]:
+    def _count_totals(
+        self, sizes: Mapping[URIRef, int], parents: ParentClasses
+    ) -> dict[URIRef, int]:
         """Instances with those of subclasses; an instance may be typed as both."""
         above = [(c, d) for c in sizes for d in _ancestors([c], parents)]
         below = defaultdict(list)
@@ -274,17 +299,21 @@ class _Surveyor:
             below[d].append(sizes[c])
         pairs = " ".join(f"({n3(c)} {n3(d)})" for c, d in (*above, *((d, d) for d in below)))
         exact: dict[URIRef, int] = {}
-        if above and not self.shares:
-            exact = self.counts("?d", THINGS, f"VALUES (?c ?d) {{ {pairs} }} ?v ({self.types}) ?c")
+        if above and not self.sampling_fractions:
+            exact = self.count_by(
+                "?d", DISTINCT_VERTICES, f"VALUES (?c ?d) {{ {pairs} }} ?v ({self.types}) ?c"
+            )
         sums = {d: sizes.get(d, 0) + sum(some) for d, some in below.items()}
         typed_as_both = {d: sizes[d] for d, some in below.items() if sizes.get(d, 0) >= max(some)}
         return {**sizes, **(exact or sums | typed_as_both)}
 
     # --- what instances use
 
-    def _properties(self) -> dict[URIRef, list[PropertySurvey]]:
-        facts = f"{self.of} ?v ?p ?o FILTER(?p NOT IN ({self.types.replace('|', ', ')}))"
-        values = self._values(2, "?c ?p", facts)
+    def _collect_properties(self) -> dict[URIRef, list[PropertySurvey]]:
+        facts = (
+            f"{self.instances_pattern} ?v ?p ?o FILTER(?p NOT IN ({self.types.replace('|', ', ')}))"
+        )
+        values = self._collect_values(2, "?c ?p", facts)
         # A node only holds structure if it is blank and without a class, or an instance of a class that has
         # few predicates, most of them with literals, and no label
         ways: list[str] = []
@@ -299,46 +328,58 @@ class _Surveyor:
         structure = [
             c
             for c, by in literal.items()
-            if 1 < len(by) <= MOST_INNER and sum(by.values()) >= len(by) - 1
+            if 1 < len(by) <= MAX_INNER_PREDICATES and sum(by.values()) >= len(by) - 1
             if c in reached and not by.keys() & {*self.kg.vocabulary.labels}
         ]
         if structure:
-            kinds = f"{one_of('?t', structure)} ?b ({self.types}) ?t"
+            kinds = f"{values_clause('?t', structure)} ?b ({self.types}) ?t"
             ways += [
                 f"?v ?p ?b . {kinds} . ?b ?q ?o FILTER(?q NOT IN ({self.types.replace('|', ', ')}))"
             ]
         inner: dict[tuple[Any, ...], list[PropertySurvey]] = defaultdict(list)
         for nodes in ways:
             for (c, p, q), each in sorted(
-                self._values(3, "?c ?p ?q", f"{self.of} {nodes}").items()
+                self._collect_values(3, "?c ?p ?q", f"{self.instances_pattern} {nodes}").items()
             ):
                 n = sum(v.triples for v in each)
                 inner[c, p].append(
-                    PropertySurvey(q, n, n, tuple(_whole(v, None, not self.shares) for v in each))
+                    PropertySurvey(
+                        q,
+                        n,
+                        n,
+                        tuple(_with_all_values(v, None, not self.sampling_fractions) for v in each),
+                    )
                 )
-        few = self._few(values)
+        few = self._list_small_value_sets(values)
         loose = sorted(
             {p for (_, p), sorts in values.items() if any(v.sort == "IRI" for v in sorts)}
         )
-        nameless = f"{one_of('?p', loose)} {self.of} ?v ?p ?o FILTER(isIRI(?o))"
+        nameless = (
+            f"{values_clause('?p', loose)} {self.instances_pattern} ?v ?p ?o FILTER(isIRI(?o))"
+        )
         nameless += f" FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
-        rows = self.grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", nameless) if loose else []
-        unnamed = {(c, p): counted(n) for c, p, n in rows}
+        rows = self.select_grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", nameless) if loose else []
+        unnamed = {(c, p): parse_count(n) for c, p, n in rows}
         used: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
         numbers = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
-        for c, p, *counts in self.grouped("?c ?p", numbers, facts):
-            whole = tuple(_whole(v, few.get((c, p)), not self.shares) for v in values[c, p])
-            things, n = (self._scaled(c, number) for number in counts)
+        for c, p, *counts in self.select_grouped("?c ?p", numbers, facts):
+            whole = tuple(
+                _with_all_values(v, few.get((c, p)), not self.sampling_fractions)
+                for v in values[c, p]
+            )
+            things, n = (self._scale_to_class(c, number) for number in counts)
             used[c].append(
                 PropertySurvey(p, things, n, whole, tuple(inner[c, p]), unnamed.get((c, p), 0))
             )
         return used
 
-    def _scaled(self, c: URIRef, n: Any) -> int:
+    def _scale_to_class(self, c: URIRef, n: Any) -> int:
         """A number of triples or things of a sample as it is for the whole class."""
-        return round(counted(n) / self.shares.get(c, 1.0))
+        return round(parse_count(n) / self.sampling_fractions.get(c, 1.0))
 
-    def _values(self, keys: int, by: str, facts: str) -> dict[tuple[Any, ...], list[ValueSurvey]]:
+    def _collect_values(
+        self, keys: int, by: str, facts: str
+    ) -> dict[tuple[Any, ...], list[ValueSurvey]]:
         """What the ?o of a pattern are, by its keys, and by their class or datatype; the commonest first."""
         n, d, pattern = "COUNT(*)", "COUNT(DISTINCT ?o)", facts
         if (
@@ -364,24 +405,24 @@ class _Surveyor:
                 continue
             elif isinstance(example, BNode):
                 sort, shown = sort if kind else "node", ()
-            triples = self._scaled(row[0], number)
-            values[row[:keys]].append(ValueSurvey(sort, of, triples, counted(distinct), shown))
+            triples = self._scale_to_class(row[0], number)
+            values[row[:keys]].append(ValueSurvey(sort, of, triples, parse_count(distinct), shown))
         for some in values.values():
             some.sort(key=lambda v: (-v.triples, v.sort, str(v.of)))
         return values
 
-    def _few(
+    def _list_small_value_sets(
         self, values: Mapping[tuple[Any, ...], list[ValueSurvey]]
     ) -> dict[tuple[Any, ...], list[Term]]:
         """All values of the predicates that have few, classes apart."""
         pairs = [
             (c, p)
             for (c, p), sorts in values.items()
-            if sum(v.distinct for v in sorts) <= FEW and not any(v.sort == "node" for v in sorts)
+            if sum(v.distinct for v in sorts) <= MAX_LISTED_VALUES and not any(v.sort == "node" for v in sorts)
             and (any(v.distinct < v.triples for v in sorts) or (len(sorts) == 1 and sorts[0].distinct == 3))
-            and c != UNTYPED
+            and c != UNTYPED_CLASS
         ]  # fmt: skip
-        of = self.of if self.shares else f"?v ({self.types}) ?c ."
+        of = self.instances_pattern if self.sampling_fractions else f"?v ({self.types}) ?c ."
         few: dict[tuple[Any, ...], list[Term]] = defaultdict(list)
         for start in range(0, len(pairs), 300):
             these = " ".join(f"({n3(c)} {n3(p)})" for c, p in pairs[start : start + 300])
@@ -394,17 +435,17 @@ class _Surveyor:
 
     # --- the rest
 
-    def _unused(self, classes: set[URIRef]) -> tuple[URIRef, ...]:
-        schema = [iri for iri in self.meta if not iri.startswith(WIKIBASE)]
+    def _find_unused(self, classes: set[URIRef]) -> tuple[URIRef, ...]:
+        schema = [iri for iri in self.schema_classes if not iri.startswith(WIKIBASE_NAMESPACE)]
         rows = self.rows(
-            f"SELECT DISTINCT ?p WHERE {{ {one_of('?k', schema)} ?p ({self.types}) ?k"
+            f"SELECT DISTINCT ?p WHERE {{ {values_clause('?k', schema)} ?p ({self.types}) ?k"
             f" FILTER NOT EXISTS {{ ?s ?p ?o }} FILTER NOT EXISTS {{ ?v ({self.types}) ?p }} }}",
             1,
         )
         return tuple(sorted({p for (p,) in rows} - classes))
 
-    def _both_ways(
-        self, used: Used, triples: Mapping[URIRef, int]
+    def _count_symmetric_use(
+        self, used: UsedProperties, triples: Mapping[URIRef, int]
     ) -> tuple[tuple[URIRef, int, int], ...]:
         """Of predicates a tenth of whose triples at least stay within a class."""
         within: Counter[URIRef] = Counter()
@@ -412,27 +453,36 @@ class _Surveyor:
             for p in properties:
                 within[p.predicate] += sum(v.triples for v in p.values if v.of == c)
         some = sorted(p for p, n in within.items() if n and n * 10 >= triples.get(p, n * 10 + 1))
-        both = self.counts("?p", "*", f"{one_of('?p', some)} ?a ?p ?b . ?b ?p ?a") if some else {}
+        both = (
+            self.count_by("?p", "*", f"{values_clause('?p', some)} ?a ?p ?b . ?b ?p ?a")
+            if some
+            else {}
+        )
         return tuple((p, triples[p], both.get(p, 0)) for p in some)
 
-    def _labels(self, schema: Sequence[URIRef]) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+    def _count_labels(
+        self, schema: Sequence[URIRef]
+    ) -> tuple[int | None, tuple[tuple[str, int], ...]]:
         """How many things have a label, in any language and in each."""
         tags: Counter[str] = Counter()
         every: int | None = None
         label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
-        without = [(one_of("?v", schema), -1)] if schema else []
-        for pattern, sign in ((self.of if self.shares else "", 1), *without):
-            number = self.number(THINGS, f"{pattern} {label}")
+        without = [(values_clause("?v", schema), -1)] if schema else []
+        for pattern, sign in (
+            (self.instances_pattern if self.sampling_fractions else "", 1),
+            *without,
+        ):
+            number = self.count(DISTINCT_VERTICES, f"{pattern} {label}")
             every = None if number is None else (every or 0) + sign * number
             for tag, n in self.rows(
                 f"SELECT ?tag (COUNT(DISTINCT ?v) AS ?n) WHERE {{ {pattern} {label}"
                 " BIND(LANG(?label) AS ?tag) } GROUP BY ?tag"
             ):
-                tags[str(tag or "")] += sign * counted(n)
+                tags[str(tag or "")] += sign * parse_count(n)
         return every, tuple(sorted((+tags).items(), key=lambda item: (-item[1], item[0]))[:12])
 
 
-def _without_class(types: str) -> str:
+def _untyped_pattern(types: str) -> str:
     """The pattern of things that have no class, and are neither classes nor predicates."""
     return (
         f"?v ?any ?value FILTER(isIRI(?v)) FILTER NOT EXISTS {{ ?v ({types}) ?type }}"
@@ -440,7 +490,7 @@ def _without_class(types: str) -> str:
     )
 
 
-def _ancestors(iris: Iterable[URIRef], parents: Parents) -> list[URIRef]:
+def _ancestors(iris: Iterable[URIRef], parents: ParentClasses) -> list[URIRef]:
     left = [parent for iri in iris for parent in sorted(parents.get(iri, ()))]
     above: dict[URIRef, None] = {}
     for iri in left:
@@ -450,16 +500,18 @@ def _ancestors(iris: Iterable[URIRef], parents: Parents) -> list[URIRef]:
     return list(above)
 
 
-def _class(
-    iri: URIRef, name: str, size: int, total: int, above: Iterable[URIRef], used: Used
+def _make_class_survey(
+    iri: URIRef, name: str, size: int, total: int, above: Iterable[URIRef], used: UsedProperties
 ) -> ClassSurvey:
     properties = tuple(sorted(used.get(iri, ()), key=lambda p: (-p.things, p.predicate)))
-    if iri == UNTYPED:
+    if iri == UNTYPED_CLASS:
         return ClassSurvey(None, "without a class", size, total, (), properties)
-    return ClassSurvey(iri, name or local_name(iri), size, total, tuple(sorted(above)), properties)
+    return ClassSurvey(
+        iri, name or name_from_iri(iri), size, total, tuple(sorted(above)), properties
+    )
 
 
-def _whole(values: ValueSurvey, few: list[Term] | None, all_seen: bool) -> ValueSurvey:
+def _with_all_values(values: ValueSurvey, few: list[Term] | None, all_seen: bool) -> ValueSurvey:
     """With all values where there are few of them."""
     if few is None:
         return replace(values, whole=all_seen and values.distinct == len(values.examples) < 3)
@@ -479,7 +531,7 @@ def _whole(values: ValueSurvey, few: list[Term] | None, all_seen: bool) -> Value
     return replace(values, examples=tuple(sorted(mine, key=str)), whole=all_seen)
 
 
-def _iris_of(used: Used) -> Iterator[URIRef]:
+def _iris_of(used: UsedProperties) -> Iterator[URIRef]:
     """Every IRI that a survey shows of what instances use."""
     for properties in used.values():
         for each in (*properties, *(inner for p in properties for inner in p.inner)):
@@ -493,32 +545,38 @@ def _iris_of(used: Used) -> Iterator[URIRef]:
 # --- questions to try
 
 
-NO_NOUN = tuple(f" {word}" for word in "at by for from in of on to with".split())
+NON_NOUN_ENDINGS = tuple(f" {word}" for word in "at by for from in of on to with".split())
 """How the name of a predicate ends that nobody asks for as "the directed by of"."""
 
 
-class Try(NamedTuple):
+class SuggestedQuestion(NamedTuple):
     """A question that the graph may answer, with an answer that would be right, if one is known."""
 
     question: str
     answer: Term | None
 
 
-def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
+def suggest_questions(kg: Graph, survey: Survey) -> Iterator[SuggestedQuestion]:
     """Questions about well described things of the largest classes; to be run before they are offered."""
-    labels, hidden, called = {*kg.vocabulary.labels}, kg.vocabulary.hidden, dict(seen.names)
+    labels, hidden, called = (
+        {*kg.vocabulary.labels},
+        kg.vocabulary.excluded_predicates,
+        dict(survey.names),
+    )
     types = "|".join(map(n3, kg.vocabulary.types))
     kinds = sorted(
-        seen.classes, key=lambda kind: labels.isdisjoint(p.predicate for p in kind.properties)
+        survey.classes, key=lambda kind: labels.isdisjoint(p.predicate for p in kind.properties)
     )
     predicates = [
         [p.predicate for p in kind.properties if p.predicate not in hidden] for kind in kinds
     ]
-    nouns = [[iri for iri in iris if not called[iri].endswith(NO_NOUN)] for iris in predicates]
+    nouns = [
+        [iri for iri in iris if not called[iri].endswith(NON_NOUN_ENDINGS)] for iris in predicates
+    ]
     asked = [
         (place, kind, facts[place])
-        for place in range(TRIED_PREDICATES)
-        for kind, facts in [*zip(kinds, nouns, strict=True)][:TRIED_CLASSES]
+        for place in range(MAX_SUGGESTED_PREDICATES)
+        for kind, facts in [*zip(kinds, nouns, strict=True)][:MAX_SUGGESTED_CLASSES]
         if place < len(facts)
     ]
     for place, kind, predicate in asked:
@@ -526,12 +584,12 @@ def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
             of = (
                 f"?v ({types}) {n3(kind.iri)} FILTER(isIRI(?v))"
                 if kind.iri
-                else _without_class(types)
+                else _untyped_pattern(types)
             )
             rows = kg.select(
                 "SELECT ?v (COUNT(?any) AS ?n) (SAMPLE(?one) AS ?o) WHERE { { SELECT DISTINCT ?v ?one"
                 f" WHERE {{ {of} ?v {n3(predicate)} ?one }} LIMIT 200 }} ?v ?any ?value }}"
-                f" GROUP BY ?v ORDER BY DESC(?n) ?v LIMIT {TRIED_PREDICATES * 2}"
+                f" GROUP BY ?v ORDER BY DESC(?n) ?v LIMIT {MAX_SUGGESTED_PREDICATES * 2}"
             ).rows
             things = [(v, o) for v, _, o in rows if isinstance(v, URIRef) and o is not None]
             names = kg.names([v for v, _ in things]) if things else {}
@@ -543,4 +601,10 @@ def tries(kg: Graph, seen: Survey) -> Iterator[Try]:
                 if len(alone.get(names[v], ())) == 1
             ]
             if own:
-                yield Try(f"What is the {called[predicate]} of {names[own[0][0]]}?", own[0][1])
+                yield SuggestedQuestion(
+                    f"What is the {called[predicate]} of {names[own[0][0]]}?", own[0][1]
+                )
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from rdflib import URIRef
 
 from kgwb.kg.base import Vocabulary
-from kgwb.records import NO_NAMES, SUMMARY_PARTS, Record
-from kgwb.terms import Iri, Names, Term, local_name, term_text
+from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, Record
+from kgwb.terms import DisplayNames, Iri, Term, format_term, name_from_iri
 from kgwb.text import and_more, first_items, single_line
 
 LANGUAGE_NAMES = {
@@ -29,9 +29,9 @@ LANGUAGE_NAMES = {
     "zh": "Chinese",
 }
 """English names of languages by their tag."""
-SUMMARY_CLASSES = 12
+MAX_SUMMARY_CLASSES = 12
 """Classes in the text of a survey: the largest."""
-SUMMARY_PREDICATES = 5
+MAX_SUMMARY_PREDICATES = 5
 """Predicates, or subclasses, on the line of a class."""
 MAX_NAME_CHARS = 50
 MAX_CLASS_NAME_CHARS = 22
@@ -79,7 +79,7 @@ class PropertySurvey(Record):
     """Distinct IRIs among its values that have no label, where some of them have no class."""
 
     def __str__(self) -> str:
-        return f"{local_name(self.predicate)} {self.things}"
+        return f"{name_from_iri(self.predicate)} {self.things}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +135,13 @@ class Survey(Record):
     def __repr__(self) -> str:
         return self.summary()
 
-    def plus(self, more: Survey) -> Survey:
+    def with_classes_of(self, more: Survey) -> Survey:
         """Return this survey with the classes that another survey of the graph looked at."""
         fresh = {surveyed.iri: surveyed for surveyed in more.classes}
         classes = tuple(fresh.get(surveyed.iri, surveyed) for surveyed in self.classes)
         return replace(self, classes=classes, names=tuple(sorted({*self.names, *more.names})))
 
-    def valued(self, hidden: Sequence[URIRef]) -> tuple[URIRef, ...]:
+    def predicates_with_name_values(self, excluded: Sequence[URIRef]) -> tuple[URIRef, ...]:
         """Return the predicates whose values a name in a question may be, without hidden ones.
 
         These have texts, or IRIs without a label, as values. A sample says nothing about that.
@@ -154,7 +154,7 @@ class Survey(Record):
                 for used in (prop, *prop.inner):
                     if used.unnamed or any(values.is_text_or_iri for values in used.values):
                         predicates.add(used.predicate)
-        return tuple(sorted(predicates - set(hidden)))
+        return tuple(sorted(predicates - set(excluded)))
 
     def counts(self) -> dict[str, int | None]:
         """Return the numbers of triples, things, classes and predicates by these nouns."""
@@ -168,7 +168,7 @@ class Survey(Record):
     def label_texts(self) -> Iterator[str]:
         """Yield what is known of labels: "98% of the things have a label", "English 1,204"."""
         if self.unlabelled is not None and self.things:
-            labelled = percent(self.things - self.unlabelled, self.things)
+            labelled = format_percent(self.things - self.unlabelled, self.things)
             yield f"{labelled} of the things have a label"
         for language, number in self.languages:
             yield f"{language_name(language)} {number:,}"
@@ -176,12 +176,14 @@ class Survey(Record):
     def subclass_texts(self, surveyed: ClassSurvey) -> list[str]:
         """Return the direct subclasses of a class with their numbers of instances."""
         return [
-            f"{cut(subclass.name)} {subclass.total:,}"
+            f"{shorten_name(subclass.name)} {subclass.total:,}"
             for subclass in self.classes
             if surveyed.iri and surveyed.iri in subclass.parents
         ]
 
-    def summary(self, names: Names = NO_NAMES, *, limit: int | None = SUMMARY_PARTS) -> str:
+    def summary(
+        self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
+    ) -> str:
         """Return the numbers, the largest classes with their predicates, and the labels.
 
         There are at most SUMMARY_CLASSES classes, whatever ``limit`` is.
@@ -191,27 +193,29 @@ class Survey(Record):
         sample = " (classes and predicates of a sample)" if self.sampled else ""
         largest = [surveyed for surveyed in self.classes if surveyed.total]
         lines = [", ".join(counts) + sample]
-        lines += [self._class_line(surveyed, known_names) for surveyed in largest[:SUMMARY_CLASSES]]
-        if len(largest) > SUMMARY_CLASSES:
-            lines.append(and_more(len(largest) - SUMMARY_CLASSES))
+        lines += [
+            self._class_line(surveyed, known_names) for surveyed in largest[:MAX_SUMMARY_CLASSES]
+        ]
+        if len(largest) > MAX_SUMMARY_CLASSES:
+            lines.append(and_more(len(largest) - MAX_SUMMARY_CLASSES))
         lines.append(single_line(", ".join(self.label_texts())))
         return "\n".join(lines)
 
-    def _class_line(self, surveyed: ClassSurvey, names: Names) -> str:
+    def _class_line(self, surveyed: ClassSurvey, names: DisplayNames) -> str:
         """Return name and size of a class with its commonest predicates, else its subclasses."""
-        hidden = Vocabulary().hidden
+        hidden = Vocabulary().excluded_predicates
         uses = [
-            f"{cut(term_text(prop.predicate, names))} {percent(prop.things, surveyed.size)}"
+            f"{shorten_name(format_term(prop.predicate, names))} {format_percent(prop.things, surveyed.size)}"
             for prop in surveyed.properties
             if prop.predicate not in hidden
-        ][:SUMMARY_PREDICATES]
+        ][:MAX_SUMMARY_PREDICATES]
         if not uses:
-            uses = first_items(self.subclass_texts(surveyed), SUMMARY_PREDICATES)
-        name = single_line(cut(surveyed.name, MAX_CLASS_NAME_CHARS))
+            uses = first_items(self.subclass_texts(surveyed), MAX_SUMMARY_PREDICATES)
+        name = single_line(shorten_name(surveyed.name, MAX_CLASS_NAME_CHARS))
         return f"{name:<24}{surveyed.total:>9,}  {single_line(', '.join(uses))}"
 
 
-def percent(number: int, total: int) -> str:
+def format_percent(number: int, total: int) -> str:
     """Return a share in per cent. "100%" is written only for all, and "0%" only for none."""
     if number and number * 100 < total:
         return "<1%"
@@ -222,9 +226,9 @@ def percent(number: int, total: int) -> str:
 
 def language_name(language: str) -> str:
     """Return the English name of a language tag; the tag itself if it has none here."""
-    return LANGUAGE_NAMES.get(language, cut(language))
+    return LANGUAGE_NAMES.get(language, shorten_name(language))
 
 
-def cut(text: str, limit: int = MAX_NAME_CHARS) -> str:
+def shorten_name(text: str, limit: int = MAX_NAME_CHARS) -> str:
     """Return a text of at most ``limit`` characters; "…" stands for what was cut off."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -12,27 +12,27 @@ from rdflib import URIRef
 
 from kgwb.kg.base import Hit
 
-MAX_CHARS = 2_000
+MAX_SEARCH_CHARS = 2_000
 """Characters of a searched text that count."""
-MAX_WORDS = 32
+MAX_SEARCH_WORDS = 32
 """Distinct words of a searched text that count."""
 
-_FOLDED = str.maketrans(
+_LETTER_FOLDING = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
 )
 
 
-def normal(text: str) -> str:
+def normalize(text: str) -> str:
     """The text without letter case and accents, its words (letters and digits) parted by single spaces.
 
     A text that has no letter or digit stays as it is, in lower case.
     """
     folded = text.casefold()
     if not folded.isascii():
-        decomposed = unicodedata.normalize("NFKD", folded).translate(_FOLDED)
+        decomposed = unicodedata.normalize("NFKD", folded).translate(_LETTER_FOLDING)
         # Marks of class 0 are vowels (Indic scripts) and belong to the word; the others are accents.
         folded = "".join(
-            char if _in_word(char) else " "
+            char if _is_word_character(char) else " "
             for char in decomposed
             if not unicodedata.combining(char)
         )
@@ -40,19 +40,25 @@ def normal(text: str) -> str:
     return " ".join(re.findall(r"[a-z0-9]+", folded)) or folded.strip()
 
 
-def _in_word(char: str) -> bool:
+def _is_word_character(char: str) -> bool:
     return char.isalnum() or unicodedata.category(char)[0] == "M"
 
 
-def words(text: str) -> tuple[str, ...]:
+def normalized_words(text: str) -> tuple[str, ...]:
     """The distinct words of a text in normal form, at most MAX_WORDS."""
-    complete = (word for word in normal(text[:MAX_CHARS]).split() if all(map(_in_word, word)))
-    return tuple(dict.fromkeys(complete))[:MAX_WORDS]
+    complete = (
+        word
+        for word in normalize(text[:MAX_SEARCH_CHARS]).split()
+        if all(map(_is_word_character, word))
+    )
+    return tuple(dict.fromkeys(complete))[:MAX_SEARCH_WORDS]
 
 
-def spelled(text: str) -> tuple[str, ...]:
+def lowercase_words(text: str) -> tuple[str, ...]:
     """The distinct words of a text in lower case with their accents, for engines that keep them."""
-    return tuple(dict.fromkeys(re.findall(r"[^\W_]+", text[:MAX_CHARS].lower())))[:MAX_WORDS]
+    return tuple(dict.fromkeys(re.findall(r"[^\W_]+", text[:MAX_SEARCH_CHARS].lower())))[
+        :MAX_SEARCH_WORDS
+    ]
 
 
 @lru_cache(maxsize=1024)
@@ -65,11 +71,11 @@ def language_rank(language: str, languages: tuple[str, ...]) -> int:
     return len(languages)
 
 
-Spellings = Mapping[str, Mapping[str, float]]
+SimilarWords = Mapping[str, Mapping[str, float]]
 """For a word that no label has, those that stand in for it, with how like they are, 0 to 1."""
 
 
-def score(text: str, label: str, spellings: Spellings = MappingProxyType({})) -> float:
+def score_label(text: str, label: str, similar_words: SimilarWords = MappingProxyType({})) -> float:
     """How well a label fits a text, both in normal form: 1 if equal, else the share of letters in common.
 
     A word counts in full where the label has it, by its length where a label's word begins with it, and by
@@ -87,23 +93,23 @@ def score(text: str, label: str, spellings: Spellings = MappingProxyType({})) ->
         elif any(other.startswith(word) for other in present):
             shared += 0.9 * len(word)
         else:
-            near = (like for other, like in spellings.get(word, {}).items() if other in present)
+            near = (like for other, like in similar_words.get(word, {}).items() if other in present)
             shared += len(word) * max(near, default=0.0)
     share = 2 * shared / (len("".join(dict.fromkeys(asked))) + len("".join(present)))
     together = 1.0 if text in label else 0.9
     return round(min(0.99, max(0.01, 0.99 * share * together)), 6)
 
 
-def ranked(
+def rank_labels(
     text: str,
     labels: Sequence[tuple[str, str, str]],
     limit: int,
-    spellings: Spellings = MappingProxyType({}),
+    spellings: SimilarWords = MappingProxyType({}),
 ) -> list[Hit]:
     """The best ``limit`` of (IRI, label, its normal form), each IRI once by its best label; ties by IRI."""
     best: dict[str, tuple[float, str]] = {}
     for iri, label, key in labels:
-        value = score(text, key, spellings)
+        value = score_label(text, key, spellings)
         if iri not in best or (-value, label) < (-best[iri][0], best[iri][1]):
             best[iri] = (value, label)
     order = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:limit]

@@ -28,23 +28,32 @@ from kgwb.errors import (
     QueryError,
     SettingError,
 )
-from kgwb.kg.base import Limits
-from kgwb.kg.sparql import HALF, Form
-from kgwb.masking import SECRET_NAME, cut, is_key, is_plain, shown, without
-from kgwb.network import ERROR_BYTES, check_redirect, received
+from kgwb.kg.base import QueryLimits
+from kgwb.kg.sparql import LONE_SURROGATE, QueryForm
+from kgwb.masking import (
+    SECRET_NAME_PATTERN,
+    is_distinctive_secret,
+    is_safe_parameter,
+    mask_secrets,
+    mask_url,
+    truncate_at_word,
+)
+from kgwb.network import MAX_ERROR_BYTES, check_redirect, read_body
 from kgwb.terms import Term, term_from_data
 from kgwb.threads import run_in_thread
 from kgwb.version import __version__
 
-AGENT = f"kgwb/{__version__}"
-POST_FROM_CHARS = 2_000
+USER_AGENT = f"kgwb/{__version__}"
+MAX_GET_CHARS = 2_000
 """Queries longer than this are sent by POST: servers and proxies cut long URLs."""
-VIRTUOSO_QUERY = re.compile(r"Virtuoso (22|37|42)\w{3} ")
+VIRTUOSO_QUERY_ERROR = re.compile(r"Virtuoso (22|37|42)\w{3} ")
 """How Virtuoso begins, with status 500, what is wrong with a query or its data: a class of SQLSTATE."""
-_CHECK = "check the URL and the network"
-_CHECK_PAGE = "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
-_LOGIN = "give user and password in the URL: https://USER:PASSWORD@host/sparql"
-_ADDRESS = (
+_CHECK_URL_HINT = "check the URL and the network"
+_CHECK_ENDPOINT_HINT = (
+    "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
+)
+_LOGIN_HINT = "give user and password in the URL: https://USER:PASSWORD@host/sparql"
+_URL_HINT = (
     "write it like https://dbpedia.org/sparql; in user and password write %2F %3F %23 for / ? #,"
     " and after the host %40 for @"
 )
@@ -62,7 +71,7 @@ class Secret(str):
         return "'***'"
 
 
-class Address:
+class EndpointUrl:
     """An endpoint's address, with what of it may not be shown. Raises SettingError if it is none."""
 
     def __init__(self, url: str) -> None:
@@ -75,24 +84,24 @@ class Address:
         except ValueError:  # without urllib's words, which may hold a password
             valid = False
         if not valid:
-            raise SettingError(f"{shown(url)!r} is not an address", hint=_ADDRESS)
+            raise SettingError(f"{mask_url(url)!r} is not an address", hint=_URL_HINT)
         login, _, host = parts.netloc.rpartition("@")
         self.url = urlunsplit((parts.scheme, host, parts.path, "", ""))
-        self.source = shown(urlunsplit((parts.scheme, host, parts.path, parts.query, "")))
+        self.source = mask_url(urlunsplit((parts.scheme, host, parts.path, parts.query, "")))
         self.parameters: list[tuple[str, str]] = []
-        self.hidden: list[str] = []
+        self.secrets: list[str] = []
         """What may not be shown of what is sent; a body may hold it where it is a word of the data."""
-        self.keys: list[str] = []
+        self.certain_secrets: list[str] = []
         """Those that are secrets for certain."""
         values = []  # hidden ones that are no keys
         for name, value in parse_qsl(parts.query, keep_blank_values=True):
             parameter = name, value
-            if not is_plain(name, value):
+            if not is_safe_parameter(name, value):
                 parameter = (name, Secret(value)) if value.strip("=") else (Secret(name), value)
                 secret = next(text for text in parameter if isinstance(text, Secret))
-                self.hidden.append(secret)
-                if SECRET_NAME.search(name):
-                    self.keys.append(secret)
+                self.secrets.append(secret)
+                if SECRET_NAME_PATTERN.search(name):
+                    self.certain_secrets.append(secret)
                 else:
                     values.append(parameter)
             self.parameters.append(parameter)
@@ -105,122 +114,130 @@ class Address:
             both = Secret(f"{user}:{password}")
             token = Secret(base64.b64encode(both.encode()).decode())
             self.authorization = Secret(f"Basic {token}")
-            self.hidden += token, both, password or user
-            self.keys += token, both, password or user
+            self.secrets += token, both, password or user
+            self.certain_secrets += token, both, password or user
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class EndpointResponse:
     """What came back."""
 
     body: bytes
-    kind: str
+    media_type: str
     """Media type, without parameters."""
-    partial: bool
+    is_partial: bool
     """Whether the endpoint says that it is not all."""
-    most_rows: int | None = None
+    max_rows: int | None = None
     """Rows the endpoint gives at most, where it says so."""
     server: str = ""
     """What the server calls itself."""
-    hidden: Sequence[str] = field(default=(), repr=False)
+    secrets: Sequence[str] = field(default=(), repr=False)
     """What was sent and may not be shown."""
 
-    def json(self, *, intact: bool = False) -> dict[str, Any]:
+    def parse_json(self, *, require_valid_text: bool = False) -> dict[str, Any]:
         """Its object; what of its texts is not UTF-8 is replaced, or if ``intact`` an error."""
         try:
             text = self.body.decode("utf-8")
         except UnicodeDecodeError as error:
             broken = f"not UTF-8 throughout: {error}"
-            if intact:
-                raise self.wrong(broken) from error
+            if require_valid_text:
+                raise self.invalid_response_error(broken) from error
             _log.warning("%s; broken characters of texts are replaced", broken)
             text = self.body.decode("utf-8", errors="replace")
         try:
             data = json.loads(text, strict=False)
         except (ValueError, RecursionError) as error:
-            raise self.wrong(f"broken JSON: {error}") from error
+            raise self.invalid_response_error(f"broken JSON: {error}") from error
         if not isinstance(data, dict):
-            raise self.wrong("JSON of another kind")
+            raise self.invalid_response_error("JSON of another kind")
         if problem := data.get("error") or data.get("exception"):
-            raise self.wrong(f"it says {problem!r}")
+            raise self.invalid_response_error(f"it says {problem!r}")
         return data
 
-    def table(self, *, intact: bool = False) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    def read_bindings(
+        self, *, intact: bool = False
+    ) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
         """The variables and the rows of a result."""
-        data = self.json(intact=intact)
+        data = self.parse_json(require_valid_text=intact)
         try:
             names, rows = data["head"]["vars"], data["results"]["bindings"]
         except (KeyError, TypeError) as error:
-            raise self.wrong(error) from error
+            raise self.invalid_response_error(error) from error
         if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            raise self.wrong("its variables are no list of names")
+            raise self.invalid_response_error("its variables are no list of names")
         if not (isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
-            raise self.wrong("its rows are no list of rows")
+            raise self.invalid_response_error("its rows are no list of rows")
         return tuple(names), rows
 
-    def wrong(self, problem: object) -> GraphError:
+    def invalid_response_error(self, problem: object) -> GraphError:
         """That it is no result."""
         start = self.body[:1000].decode("utf-8", errors="replace").strip()
         what = (
             "a web page"
-            if start[:1] == "<" and self.kind[-3:] != "xml"
+            if start[:1] == "<" and self.media_type[-3:] != "xml"
             else "what is no SPARQL result"
         )
-        message = f"the endpoint sent {what} ({self.kind}): {cut(start, 200)!r}; {problem}"
-        return GraphError(without(message, self.hidden), hint=_CHECK_PAGE)
+        message = f"the endpoint sent {what} ({self.media_type}): {truncate_at_word(start, 200)!r}; {problem}"
+        return GraphError(mask_secrets(message, self.secrets), hint=_CHECK_ENDPOINT_HINT)
 
 
-def read_term(data: Any) -> Term:
+def parse_cell(data: Any) -> Term:
     """The term of a cell; half a character of a text is replaced. Raises ValueError.
 
     An IRI or a number with a character replaced is another one than was meant, and an error.
     """
     term = term_from_data(data)
-    if HALF.search(term) or "\ufffd" in term:
+    if LONE_SURROGATE.search(term) or "\ufffd" in term:
         if not (isinstance(term, Literal) and term.datatype in (None, XSD.string)):
             raise ValueError(f"not an RDF term, as a character is broken: {data!r}")
-        term = term_from_data({**data, "value": HALF.sub("\ufffd", term)})
+        term = term_from_data({**data, "value": LONE_SURROGATE.sub("\ufffd", term)})
     return term
 
 
-def ask(
-    address: Address, text: str, form: Form, limits: Limits, more: Sequence[tuple[str, str]] = ()
-) -> Reply:
+def send_query(
+    address: EndpointUrl,
+    query: str,
+    form: QueryForm,
+    limits: QueryLimits,
+    extra_parameters: Sequence[tuple[str, str]] = (),
+) -> EndpointResponse:
     """The whole reply to a query that passed the gate, within the time and the bytes that ``limits`` allow.
 
     ``more`` are parameters beside the address's own. Raises GraphUnreachableError, GraphTimeoutError,
     QueryError (the endpoint rejects the query) or GraphError.
     """
-    wrapper = SPARQLWrapper(address.url, agent=AGENT)
+    wrapper = SPARQLWrapper(address.url, agent=USER_AGENT)
     wrapper.setOnlyConneg(True)
-    for name, value in (*address.parameters, *more):
+    for name, value in (*address.parameters, *extra_parameters):
         wrapper.addParameter(name, value)
     # Set here, as SPARQLWrapper guesses the form by pattern and could take a query for an update.
-    wrapper.queryString, wrapper.queryType = text, form.upper()
+    wrapper.queryString, wrapper.queryType = query, form.upper()
     wrapper.setReturnFormat(JSON if form in ("select", "ask") else TURTLE)
-    if len(text) > POST_FROM_CHARS:
+    if len(query) > MAX_GET_CHARS:
         wrapper.setMethod(POST)
     # Not wrapper.query(), which reads whatever an error says to its end, however far that is.
     request = wrapper._createRequest()
     if address.authorization:
         request.add_header("Authorization", address.authorization)
-    hidden = address.hidden
+    secrets = address.secrets
     try:
-        reply = sent(address.url, request, limits)
-        body = without(reply.body, filter(is_key, address.keys))
-        return replace(reply, body=body, server=without(reply.server, hidden), hidden=hidden)
+        reply = send_request(address.url, request, limits)
+        body = mask_secrets(reply.body, filter(is_distinctive_secret, address.certain_secrets))
+        return replace(
+            reply, body=body, server=mask_secrets(reply.server, secrets), secrets=secrets
+        )
     except GraphError as error:
-        if not any(hidden):
+        if not any(secrets):
             raise
         kind, message, hint = (
             type(error),
-            without(error.message, hidden),
-            without(error.hint, hidden),
+            mask_secrets(error.message, secrets),
+            mask_secrets(error.hint, secrets),
         )
     raise kind(message, hint=hint)  # on its own: what urllib raises holds what was sent
 
 
-def sent(url: str, request: Request, limits: Limits) -> Reply:
+def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
     """The whole reply to a request; raises what ``ask`` does, naming ``url``."""
     late = GraphTimeoutError(
         f"{url} took longer than {limits.query_timeout_s:g} s",
@@ -228,7 +245,7 @@ def sent(url: str, request: Request, limits: Limits) -> Reply:
     )
     try:  # Aside, as the socket's own timeout begins anew with every byte.
         return run_in_thread(
-            lambda: _answer(url, request, limits), timeout_s=limits.query_timeout_s
+            lambda: _receive_response(url, request, limits), timeout_s=limits.query_timeout_s
         )
     except TimeoutError as error:
         raise late from error
@@ -236,18 +253,22 @@ def sent(url: str, request: Request, limits: Limits) -> Reply:
         if isinstance(error.reason, TimeoutError):
             raise late from error
         raise GraphUnreachableError(
-            f"{url} cannot be reached: {error.reason}", hint=_CHECK
+            f"{url} cannot be reached: {error.reason}", hint=_CHECK_URL_HINT
         ) from error
     except http.client.InvalidURL:  # its words may hold the password of a proxy
         problem = "it, or what HTTP_PROXY or HTTPS_PROXY says, is no address"
-        raise GraphUnreachableError(f"{url} cannot be asked: {problem}", hint=_CHECK) from None
+        raise GraphUnreachableError(
+            f"{url} cannot be asked: {problem}", hint=_CHECK_URL_HINT
+        ) from None
     except ValueError as error:  # of an address, where it was given or where a redirection leads
-        raise GraphUnreachableError(f"{url} cannot be asked: {error}", hint=_CHECK) from error
+        raise GraphUnreachableError(
+            f"{url} cannot be asked: {error}", hint=_CHECK_URL_HINT
+        ) from error
     except (OSError, http.client.HTTPException) as error:
         raise GraphUnreachableError(f"{url} broke off: {error!r}", hint="try again") from error
 
 
-class _SameServer(HTTPRedirectHandler):
+class _SameOriginRedirects(HTTPRedirectHandler):
     """A redirect stays on its server, and takes body and login along: urllib leaves the body behind."""
 
     def redirect_request(
@@ -262,10 +283,10 @@ class _SameServer(HTTPRedirectHandler):
 
 @cache
 def _opener() -> OpenerDirector:
-    return build_opener(_SameServer)
+    return build_opener(_SameOriginRedirects)
 
 
-def _answer(url: str, request: Request, limits: Limits) -> Reply:
+def _receive_response(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
     until = time.monotonic() + limits.query_timeout_s
     try:
         response = _opener().open(request, timeout=limits.query_timeout_s)
@@ -275,19 +296,24 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
         # with a body that cannot be unpacked
         with closing(error), suppress(ValueError):
             if code >= 400:
-                words = _read(error, until, ERROR_BYTES).decode("utf-8", errors="replace")
-        words = cut(" ".join(words.split()), 500)
+                words = _read_body(error, until, MAX_ERROR_BYTES).decode("utf-8", errors="replace")
+        words = truncate_at_word(" ".join(words.split()), 500)
         if code in (408, 504) or error.headers.get("X-SQL-State") in ("S1T00", "S1TAT"):
             why = f"{url} gave up on the query (HTTP {code}): {words}"
             raise GraphTimeoutError(why, hint="ask for less") from error
-        if code == 400 or VIRTUOSO_QUERY.match(words):
+        if code == 400 or VIRTUOSO_QUERY_ERROR.match(words):
             hint = "the engine's own words tell what it expects"
             raise QueryError(f"{url} rejects the query: {words}", hint=hint) from error
-        hints = {401: _LOGIN, 403: _LOGIN, 404: _CHECK, 429: "wait, then ask less often"}
-        hint = hints.get(code, _CHECK if code < 400 else "try again later")
+        hints = {
+            401: _LOGIN_HINT,
+            403: _LOGIN_HINT,
+            404: _CHECK_URL_HINT,
+            429: "wait, then ask less often",
+        }
+        hint = hints.get(code, _CHECK_URL_HINT if code < 400 else "try again later")
         raise GraphUnreachableError(f"{url} fails (HTTP {code}): {words}", hint=hint) from error
     with response:
-        body = _read(response, until, limits.byte_limit + 1)
+        body = _read_body(response, until, limits.byte_limit + 1)
         if len(body) > limits.byte_limit:
             hint = "ask for less: fewer rows, or rows without long texts"
             raise GraphError(f"{url} sent more than {limits.byte_limit:,} bytes", hint=hint)
@@ -297,12 +323,14 @@ def _answer(url: str, request: Request, limits: Limits) -> Reply:
         partial = response.status == 206 or headers.get("X-SQL-State") == "S1TAT"
         most = headers.get("X-SPARQL-MaxRows", "")
         most_rows = int(most[:18]) if most.isdecimal() else None
-        return Reply(
+        return EndpointResponse(
             body, headers.get_content_type(), partial, most_rows, headers.get("Server", "")
         )
 
 
-def _read(response: Any, until: float, most: int) -> bytes:
+def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
     """The body, or its first ``most`` bytes."""
     chunks = iter(lambda: response.read1(1 << 16), b"")
-    return b"".join(received(chunks, response.headers.get("Content-Encoding", ""), most, until))
+    return b"".join(
+        read_body(chunks, response.headers.get("Content-Encoding", ""), max_bytes, deadline)
+    )

@@ -13,46 +13,56 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from kgwb.errors import InputError, KgwbError
-from kgwb.labs.pages import Remark, work_html
-from kgwb.labs.tasks import MOST_ANSWER, MOST_TRIES, HandIn, Lab, Task, Tried, lab_of, read, write
+from kgwb.labs.pages import Feedback, render_lab_page
+from kgwb.labs.tasks import (
+    MAX_ANSWER_CHARS,
+    MAX_STORED_ANSWERS,
+    HandIn,
+    Lab,
+    Task,
+    TaskProgress,
+    load_lab,
+    read_hand_in,
+    write_file,
+)
 from kgwb.run import Run
 from kgwb.text import remove_controls
 
-MOST_TYPED = 20_000
+MAX_CHECKED_CHARS = 20_000
 """Letters of a text that is checked."""
 
 
-class Work:
+class LabWork:
     """A student's work in a lab. ``path`` keeps it, so that it survives the kernel; None does not."""
 
     def __init__(self, lab: Lab, path: Path | None = None) -> None:
         self.lab, self.path = lab, path
-        self.done = HandIn(kgwb_lab=lab.number)
+        self.submission = HandIn(kgwb_lab=lab.number)
         if path and path.exists():
-            kept = read(path)
+            kept = read_hand_in(path)
             if kept.kgwb_lab == lab.number:
-                self.done = kept
+                self.submission = kept
 
-    def check(self, task: str, answer: object = None) -> Remark:
+    def check(self, task: str, answer: object = None) -> Feedback:
         """Check an answer; says that it is right, or what is wrong with it. Raises InputError for no task."""
-        asked, tried = self._task(task)
+        asked, tried = self._find_task(task)
         if answer is None or answer is ... or answer == "":  # the cell as it came is no try
-            return Remark(asked, "wrong", "there is no answer yet")
-        wrong = _judge(asked, answer)
+            return Feedback(asked, "wrong", "there is no answer yet")
+        wrong = _check_answer(asked, answer)
         tried.tries += 1
         tried.state = "tried" if wrong and tried.state != "solved" else "solved"
-        tried.answers = [*tried.answers, _text(answer)][-MOST_TRIES:]
-        tried.remark = _cut(wrong)
+        tried.answers = [*tried.answers, _answer_to_text(answer)][-MAX_STORED_ANSWERS:]
+        tried.remark = _truncate(wrong)
         self._write(self.path)
-        return Remark(asked, "wrong" if wrong else "right", wrong or "right")
+        return Feedback(asked, "wrong" if wrong else "right", wrong or "right")
 
-    def hint(self, task: str) -> Remark:
+    def hint(self, task: str) -> Feedback:
         """The next hint, at most three; the last one again when there are no more."""
-        asked, tried = self._task(task)
+        asked, tried = self._find_task(task)
         tried.hints = min(tried.hints + 1, len(asked.hints))
         self._write(self.path)
         number = f"hint {tried.hints} of {len(asked.hints)}: "
-        return Remark(
+        return Feedback(
             asked, "hint", number + asked.hints[tried.hints - 1] if asked.hints else "no hints"
         )
 
@@ -63,73 +73,77 @@ class Work:
             raise InputError(
                 "a hand-in needs your name", hint='give it: lab.hand_in("Ada Lovelace")'
             )
-        self.done.student = name
+        self.submission.student = name
         safe = re.sub(r"\W+", "-", name)[:80].strip("-") or "student"
         path = Path(folder) / f"lab{self.lab.number}-{safe}.json"
         self._write(path)
         return path
 
-    def _task(self, name: str) -> tuple[Task, Tried]:
+    def _find_task(self, name: str) -> tuple[Task, TaskProgress]:
         if name not in self.lab.tasks:
             hint = f"the tasks are {', '.join(self.lab.tasks)}"
             raise InputError(f"lab {self.lab.number} has no task {str(name)[:40]!r}", hint=hint)
-        return self.lab.tasks[name], self.done.tasks.setdefault(name, Tried())
+        return self.lab.tasks[name], self.submission.tasks.setdefault(name, TaskProgress())
 
     def _write(self, path: Path | None) -> None:
         if path:
-            write(path, self.done.model_dump_json(indent=1) + "\n")
+            write_file(path, self.submission.model_dump_json(indent=1) + "\n")
 
     def __repr__(self) -> str:
-        solved = sum(tried.state == "solved" for tried in self.done.tasks.values())
+        solved = sum(tried.state == "solved" for tried in self.submission.tasks.values())
         return f"Lab {self.lab.number}, {self.lab.title}: {solved} of {len(self.lab.tasks)} tasks solved"
 
     def _repr_html_(self) -> str:
-        return work_html(self.lab, self.done)
+        return render_lab_page(self.lab, self.submission)
 
 
-def lab(number: int, path: str | Path | None = "") -> Work:
+def lab(number: int, path: str | Path | None = "") -> LabWork:
     """A lab to work in, by its number, 1 to 3.
 
     What was done is kept in ``path``, by default "labN.json" in the current folder. Raises InputError.
     """
-    return Work(lab_of(number), Path(path or f"lab{number}.json") if path is not None else None)
+    return LabWork(
+        load_lab(number), Path(path or f"lab{number}.json") if path is not None else None
+    )
 
 
-def _judge(task: Task, answer: object) -> str:
+def _check_answer(task: Task, answer: object) -> str:
     """What is wrong with an answer, of whatever type it is."""
-    if isinstance(answer, str) and len(answer) > MOST_TYPED:
-        return f"it has {len(answer):,} letters; {MOST_TYPED:,} are the most"
-    if task.form is Run:
+    if isinstance(answer, str) and len(answer) > MAX_CHECKED_CHARS:
+        return f"it has {len(answer):,} letters; {MAX_CHECKED_CHARS:,} are the most"
+    if task.answer_type is Run:
         if not isinstance(answer, Run):
-            return f"give a run, not {_kind(answer)}"
+            return f"give a run, not {_describe_type(answer)}"
     else:
         try:
-            answer = TypeAdapter(task.form).validate_python(answer, strict=True)
+            answer = TypeAdapter(task.answer_type).validate_python(answer, strict=True)
         except ValidationError as exc:
             where = "".join(f"[{place!r}]" for place in exc.errors()[0]["loc"])
             problem = exc.errors()[0]["msg"].replace("Input", f"answer{where}", 1)
-            return f"the comment beside `answer = ...` shows another form than {_kind(answer)}: {problem}"
+            return f"the comment beside `answer = ...` shows another form than {_describe_type(answer)}: {problem}"
     try:
         return task.check(answer)
     except KgwbError as exc:
         return f"it does not work: {exc}"
 
 
-def _kind(value: object) -> str:
+def _describe_type(value: object) -> str:
     return f"a {type(value).__name__}"
 
 
-def _text(answer: object) -> str:
+def _answer_to_text(answer: object) -> str:
     """An answer as it is kept: texts as they are, a run by its question, edits and answer."""
     if isinstance(answer, Run):
         edits = [f"{step}: {value!r}" for step, value in answer.overrides.items()]
-        return _cut("\n".join([answer.question, *edits, f"→ {answer.answer}"]))
+        return _truncate("\n".join([answer.question, *edits, f"→ {answer.answer}"]))
     try:
-        return _cut(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
+        return _truncate(
+            answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        )
     except (TypeError, ValueError, RecursionError):
-        return _kind(answer)
+        return _describe_type(answer)
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     text = remove_controls(text)
-    return text if len(text) <= MOST_ANSWER else text[:MOST_ANSWER] + "…"
+    return text if len(text) <= MAX_ANSWER_CHARS else text[:MAX_ANSWER_CHARS] + "…"

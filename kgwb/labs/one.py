@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 
 from kgwb.flow import Answer
-from kgwb.kg.queries import describe
-from kgwb.labs.tasks import Lab, graph
+from kgwb.kg.queries import describe_vertices
+from kgwb.labs.tasks import Lab, open_sample
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.text import pluralize
@@ -22,10 +22,10 @@ DIALOGUE = (
     "What else has he starred in?",
 )
 """The questions of the first task, numbered from 1."""
-JOIN = "Which films directed by Christopher Nolan star Michael Caine?"
-MUSIC = "By whom was the music for Vertigo composed?"
+TWO_FILMS_QUESTION = "Which films directed by Christopher Nolan star Michael Caine?"
+MUSIC_QUESTION = "By whom was the music for Vertigo composed?"
 LONGEST = "Which film by Stanley Kubrick is the longest?"
-LOST = {
+LOST_ANSWERS = {
     1: ("Louisa May Alcott", ("rephraser", "vertex_selection")),
     2: ("Bernard Herrmann", ("qir",)),
     3: ("Francis Ford Coppola", ("translator",)),
@@ -36,12 +36,12 @@ LOST = {
     5: ("Geoffrey Hinton, Yann LeCun, Yoshua Bengio", ("query_generator",)),
 }
 """For each lost answer the right one, and the agents at which it may be put right."""
-CLUES = {
+EXTRA_HINTS = {
     1: " There are two films and a novel of one name. Which of them is the question about?",
     5: " How does the graph say who won in which year? Ask it for all that it says of one winner.",
 }
 """What the last hint adds."""
-Triples = Sequence[Sequence[str]]
+AnswerTriples = Sequence[Sequence[str]]
 
 
 @LAB.task(
@@ -50,7 +50,7 @@ Triples = Sequence[Sequence[str]]
     "Look for words that stand for something else: its, he, the one.",
     "Three of the five need what was said before.",
 )
-def dependent(numbers: Sequence[int]) -> str:
+def check_dependent_questions(numbers: Sequence[int]) -> str:
     right, answer = {2, 4, 5}, set(numbers)
     if strange := sorted(answer - set(range(1, 6))):
         return f"there is no question {strange[0]}: they have the numbers 1 to 5"
@@ -65,7 +65,7 @@ def dependent(numbers: Sequence[int]) -> str:
     "Only one word of it has to be replaced: which one, and by what of the question before?",
     "Whose first movie? Put the name, with 's, where the pronoun stands. Add nothing else.",
 )
-def rephrased(question: str) -> str:
+def check_rephrased_question(question: str) -> str:
     words = re.findall(r"\w+", question.casefold())
     if left := {"it", "its", "he", "she", "his", "her", "their", "they", "this", "that"} & {*words}:
         return f"{sorted(left)[0]!r} still stands for something said before"
@@ -84,7 +84,7 @@ def rephrased(question: str) -> str:
     "The unknown, ?film, stands in both triples; so both are said of the same films.",
     'Write a relation in the words of the question, as in ("?film", "directed by", "Christopher Nolan").',
 )
-def triples(facts: Triples) -> str:
+def check_triples(facts: AnswerTriples) -> str:
     if any(len(fact) != 3 for fact in facts):
         return 'a triple has three parts, such as ("?film", "relation", "name")'
     unknowns = {end for s, _, o in facts for end in (s, o) if end.startswith("?")}
@@ -96,8 +96,10 @@ def triples(facts: Triples) -> str:
     if len(unknowns) > 1:
         return f"there are {len(unknowns)} unknowns; how many different things are asked for?"
     qir = {"facts": [dict(zip(("subject", "relation", "object"), f, strict=True)) for f in facts]}
-    run = _ask(JOIN, qir=qir | {"target": unknowns.pop()})
-    return _compare(run.answer, ["Inception", "Interstellar", "The Dark Knight", "The Prestige"])
+    run = _run_with_overrides(TWO_FILMS_QUESTION, qir=qir | {"target": unknowns.pop()})
+    return _compare_answer(
+        run.answer, ["Inception", "Interstellar", "The Dark Knight", "The Prestige"]
+    )
 
 
 @LAB.task(
@@ -106,15 +108,15 @@ def triples(facts: Triples) -> str:
     "Look at the types and descriptions of the candidates.",
     "A novel, not a film.",
 )
-def vertex(iri: str) -> str:
-    films = graph("films")
+def check_vertex(iri: str) -> str:
+    films = open_sample("films")
     known = films.exact(["Solaris"]).get("Solaris", ())
     chosen = next((each for each in known if iri.strip("<> ") == str(each)), None)
     if chosen is None:
         return (
             f"that is none of the {pluralize(len(known), 'candidate')}: copy the whole IRI of one"
         )
-    types = describe(films, [chosen])[chosen].types
+    types = describe_vertices(films, [chosen])[chosen].types
     return "" if "novel" in " ".join(types).casefold() else f"that one is a {' and a '.join(types)}"
 
 
@@ -124,19 +126,21 @@ def vertex(iri: str) -> str:
     "The question says what was done (composed); graphs often name who did it.",
     "It is a single predicate, a noun made from the verb of the question.",
 )
-def predicates(names: list[str]) -> str:
+def check_predicates(names: list[str]) -> str:
     qir = {
         "facts": [{"subject": "Vertigo", "relation": "composed", "object": "?who"}],
         "target": "?who",
     }
-    run = _ask(MUSIC, until="query_generator", qir=qir)
+    run = _run_with_overrides(MUSIC_QUESTION, until="query_generator", qir=qir)
     queries = [
         query for query in run.output("query_generator").queries if set(query.predicates) & {*names}
     ]
     if not queries:
         return f"no candidate query has a predicate named {', '.join(names)[:80] or 'so'}"
     chosen = {"predicates": names, "queries": [to_data(query) for query in queries]}
-    return _compare(run.replace("predicate_selection", chosen).go().answer, ["Bernard Herrmann"])
+    return _compare_answer(
+        run.override("predicate_selection", chosen).go().answer, ["Bernard Herrmann"]
+    )
 
 
 @LAB.task(
@@ -145,8 +149,8 @@ def predicates(names: list[str]) -> str:
     "What puts rows in order, and what keeps the first of them?",
     "SELECT ?film WHERE { ... } ORDER BY DESC(?minutes) LIMIT 1",
 )
-def longest(sparql: str) -> str:
-    rows = graph("films").select(sparql).rows
+def check_longest_film(sparql: str) -> str:
+    rows = open_sample("films").select(sparql).rows
     cells = {str(cell) for row in rows for cell in row if cell is not None}
     if not rows:
         return "it yields no rows; a director stands in the graph as an IRI, not as a name"
@@ -157,14 +161,14 @@ def longest(sparql: str) -> str:
     return "its row names no film" if all(map(str.isdecimal, cells)) else "its row is another film"
 
 
-def _lost(number: int) -> None:
-    answer, agents = LOST[number]
+def _add_fix_task(number: int) -> None:
+    answer, agents = LOST_ANSWERS[number]
 
     @LAB.task(
         f"Find and fix lost answer {number}",
         "Go through the steps in their order. At which one is something wrong for the first time?",
         "Everything after the first wrong step only follows from it: leave the later steps alone.",
-        f"Look at what {agents[0].replace('_', ' ')} made of what it was given.{CLUES.get(number, '')}",
+        f"Look at what {agents[0].replace('_', ' ')} made of what it was given.{EXTRA_HINTS.get(number, '')}",
     )
     def fixed(run: Run) -> str:
         original = recording(f"lost/chatty_kg/{number}")
@@ -172,8 +176,8 @@ def _lost(number: int) -> None:
             return f"this run answers another question than {original.question!r}"
         edited = {key.partition("[")[0] for key in run.overrides}
         if not edited:
-            return "nothing was put in by hand: run.replace(step, value), then run.go()"
-        wrong = _compare(run.answer, answer.split(", "))
+            return "nothing was put in by hand: run.override(step, value), then run.go()"
+        wrong = _compare_answer(run.answer, answer.split(", "))
         if not wrong and not edited <= {*agents}:
             strange = sorted(edited - {*agents})[0]
             return f"the answer is right, but {strange} was not the first step that went wrong"
@@ -184,19 +188,19 @@ def _lost(number: int) -> None:
         )
 
 
-for _number in LOST:
-    _lost(_number)
+for _number in LOST_ANSWERS:
+    _add_fix_task(_number)
 
 
-def _ask(question: str, *, until: str | None = None, **values: object) -> Run:
+def _run_with_overrides(question: str, *, until: str | None = None, **values: object) -> Run:
     """A question to Chatty-KG with ``rules``, with values put in by hand."""
-    run = Workbench(graph("films"), "rules").begin(question)
+    run = Workbench(open_sample("films"), "rules").begin(question)
     for step, value in values.items():
-        run.replace(step, value)
+        run.override(step, value)
     return run.go(until=until)
 
 
-def _compare(answer: Answer | None, right: Collection[str]) -> str:
+def _compare_answer(answer: Answer | None, right: Collection[str]) -> str:
     """What is wrong with an answer, without the right one."""
     if answer is None:
         return "the run has no answer yet: run.go()"

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from statistics import fmean, median
 
-from kgwb.labs.recorded import Recorded, of_system, systems
-from kgwb.labs.tasks import Lab, graph
+from kgwb.labs.recorded import RecordedAnswer, answers_of_system, recorded_systems
+from kgwb.labs.tasks import Lab, open_sample
 from kgwb.run import Run
 from kgwb.workbench import recording
 
 LAB = Lab(3, "All systems, the same questions")
-SHARED = "films/{}/4"
+SHARED_RUN_NAME = "films/{}/4"
 """A join that all systems answer: which triples do all of them stand on?"""
-MUTED, KEPT = "films/chatty_kg/4", "Inception"
+MUTED_RUN_NAME, REMAINING_LABEL = "films/chatty_kg/4", "Inception"
 """An answer, and the only one of its values that is to be left."""
 CLAIMS = {
     "A": "Chatty-KG executes up to ten times fewer queries than another system, KGQAn.",
@@ -25,7 +25,7 @@ CLAIMS = {
     "F": "Chatty-KG does not answer from the language model where the graph yields nothing.",
 }
 """Claims of the papers; those that the recorded runs show, and those for which one needs other runs."""
-SHOWN = {"C", "E", "F"}
+VERIFIABLE_CLAIMS = {"C", "E", "F"}
 
 
 @LAB.task(
@@ -34,8 +34,8 @@ SHOWN = {"C", "E", "F"}
     "statistics.mean(row.f1 for row in runs['dog']) is one system's mean. Work out all six.",
     "Take the mean over both graphs, and do not round before: two of the systems are close to each other.",
 )
-def best(system: str) -> str:
-    return _highest(
+def check_best_f1(system: str) -> str:
+    return _check_highest(
         system, lambda rows: fmean(row.f1 for row in rows), "another system has a higher mean F1"
     )
 
@@ -46,9 +46,11 @@ def best(system: str) -> str:
     "statistics.median(row.totals.model_calls for row in runs['dog']) is one system's median.",
     "The number of agents says little: many are code, and where there is one candidate, no model is asked.",
 )
-def cheapest(system: str) -> str:
+def check_fewest_model_calls(system: str) -> str:
     remark = "another system asks less often in the median"
-    return _highest(system, lambda rows: -median(row.totals.model_calls for row in rows), remark)
+    return _check_highest(
+        system, lambda rows: -median(row.totals.model_calls for row in rows), remark
+    )
 
 
 @LAB.task(
@@ -57,10 +59,12 @@ def cheapest(system: str) -> str:
     "Leave out the rows without labels: there the system said that it has no answer.",
     "Two sets share nothing if `row.labels & row.gold` is empty. It is not enough that F1 is below 1.",
 )
-def mistaken(names: list[str]) -> str:
-    rows = {name: of_system(name) for name in systems()}
+def check_wrong_systems(names: list[str]) -> str:
+    rows = {name: answers_of_system(name) for name in recorded_systems()}
     right = {
-        name for name in rows if any(row.labels and not row.labels & row.gold for row in rows[name])
+        name
+        for name in rows
+        if any(row.labels and not row.labels & row.gold_labels for row in rows[name])
     }
     if extra := sorted({*names} - right):
         known = extra[0] in rows
@@ -78,28 +82,32 @@ def mistaken(names: list[str]) -> str:
     "Take for each system the set of the triples that support any of its values.",
     "Which triples are in all six sets? set.intersection(*sets) holds them, if `sets` is a list of sets.",
 )
-def shared(number: int) -> str:
-    answers = [run.answer for name in systems() if (run := recording(SHARED.format(name))).answer]
+def check_shared_triples(number: int) -> str:
+    answers = [
+        run.answer
+        for name in recorded_systems()
+        if (run := recording(SHARED_RUN_NAME.format(name))).answer
+    ]
     supports = [{triple for value in each.values for triple in value.support} for each in answers]
     right = len(set.intersection(*supports))
     return "" if number == right else f"that is too {'many' if number > right else 'few'}"
 
 
 @LAB.task(
-    f"Mute as few triples as you can, so that only {KEPT} is left",
+    f"Mute as few triples as you can, so that only {REMAINING_LABEL} is left",
     "In the debugger, press Mute beside a triple: what is left? run.mute(triple).go() does the same.",
     "A film is in the answer only with both of its triples. How many of them must be muted for it to go?",
     "run.answer.values[1].support[0] is a triple; a list of such triples, one a film, is the answer.",
 )
-def muted(triples: Sequence[tuple[str, str, str]]) -> str:
-    values = answer.values if (answer := recording(MUTED).answer) else ()
+def check_muted_triples(triples: Sequence[tuple[str, str, str]]) -> str:
+    values = answer.values if (answer := recording(MUTED_RUN_NAME).answer) else ()
     known = {tuple(map(str, each)): each for value in values for each in value.support}
     asked = {tuple(part.strip("<> ") for part in triple) for triple in triples}
     if asked - known.keys():
         return "the answer does not stand on all of these: take triples of value.support, or write whole IRIs"
-    left = _opened().mute(*map(known.__getitem__, asked)).go().answer
+    left = _run_to_mute().mute(*map(known.__getitem__, asked)).go().answer
     labels = left.labels if left else ()
-    if {*labels} != {KEPT}:
+    if {*labels} != {REMAINING_LABEL}:
         return f"without these is left: {', '.join(labels) or 'nothing'}"
     return "it can be done with fewer triples" if len(asked) >= len(values) else ""
 
@@ -110,24 +118,26 @@ def muted(triples: Sequence[tuple[str, str, str]]) -> str:
     "Own knowledge is off in these runs, no tool was taken away, and six systems were recorded.",
     "Open a run that a claim is about, such as kgwb.recording('films/dog/3'), and look for what it says.",
 )
-def claims(letters: list[str]) -> str:
+def check_claims(letters: list[str]) -> str:
     chosen = {letter.strip().upper() for letter in letters}
     if strange := sorted(chosen - set(CLAIMS)):
         return f"there is no claim {strange[0]!r}: they are A to {max(CLAIMS)}"
-    if extra := sorted(chosen - SHOWN):
+    if extra := sorted(chosen - VERIFIABLE_CLAIMS):
         return f"for claim {extra[0]} one would have to compare with other runs"
-    return "another one can be seen, too" if chosen != SHOWN else ""
+    return "another one can be seen, too" if chosen != VERIFIABLE_CLAIMS else ""
 
 
 @cache
-def _opened() -> Run:
+def _run_to_mute() -> Run:
     """The run whose triples are muted in forks of it; to ask it anew takes seconds."""
-    return recording(MUTED, kg=graph("films"), model="rules")
+    return recording(MUTED_RUN_NAME, kg=open_sample("films"), model="rules")
 
 
-def _highest(system: str, figure: Callable[[tuple[Recorded, ...]], float], remark: str) -> str:
+def _check_highest(
+    system: str, metric: Callable[[tuple[RecordedAnswer, ...]], float], remark: str
+) -> str:
     """What is wrong with a system as the one of the highest figure."""
-    figures = {name: figure(of_system(name)) for name in systems()}
+    figures = {name: metric(answers_of_system(name)) for name in recorded_systems()}
     if system not in figures:
         return f"the systems are {', '.join(figures)}"
     return "" if figures[system] == max(figures.values()) else remark

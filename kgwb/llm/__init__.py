@@ -8,37 +8,38 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kgwb.deprecated import renamed_names
 from kgwb.errors import ModelError, UnknownModelError
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, Mode
-from kgwb.llm.human import Asked, Human, person
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyMode
+from kgwb.llm.human import Human, PendingRequest, shared_human
 from kgwb.llm.ollama import OllamaModel
 from kgwb.llm.openai import OpenAIModel
 from kgwb.llm.remote import RemoteModel
-from kgwb.llm.rules import Rules
+from kgwb.llm.rules import RulesModel
 from kgwb.llm.scripted import Scripted
-from kgwb.masking import shown
+from kgwb.masking import mask_url
 
 __all__ = [
-    "FORMS",
-    "Asked",
+    "SPEC_FORMATS",
     "ChatModel",
     "ChatReply",
     "ChatRequest",
     "Human",
     "Message",
-    "Mode",
     "ModelStatus",
     "OllamaModel",
     "OpenAIModel",
+    "PendingRequest",
     "RemoteModel",
+    "ReplyMode",
     "Scripted",
-    "available",
+    "check_models",
     "model",
 ]
 
-FORMS = (
+SPEC_FORMATS = (
     "rules",
     "human",
     "openai:MODEL",
@@ -46,7 +47,10 @@ FORMS = (
     "ollama:MODEL",
     "replay:FILE",
 )
-SERVERS: dict[str, Callable[..., RemoteModel]] = {"openai": OpenAIModel, "ollama": OllamaModel}
+SERVER_MODELS: dict[str, Callable[..., RemoteModel]] = {
+    "openai": OpenAIModel,
+    "ollama": OllamaModel,
+}
 
 
 def model(spec: ChatModel | str, **options: Any) -> ChatModel:
@@ -58,16 +62,18 @@ def model(spec: ChatModel | str, **options: Any) -> ChatModel:
     """
     if not isinstance(spec, str):
         if not hasattr(spec, "complete"):
-            raise UnknownModelError(f"{spec!r} is no model", hint=f"give one of {', '.join(FORMS)}")
+            raise UnknownModelError(
+                f"{spec!r} is no model", hint=f"give one of {', '.join(SPEC_FORMATS)}"
+            )
         return spec
     kind, _, rest = spec.strip().partition(":")
     if kind in ("rules", "human") and not rest:
-        return Rules(**options) if kind == "rules" else person(**options)
+        return RulesModel(**options) if kind == "rules" else shared_human(**options)
     name, _, address = re.sub("@(?=https?://)", "\n", rest, count=1).partition("\n")
-    if kind in SERVERS and name:
-        return SERVERS[kind](name, **options | ({"base_url": address} if address else {}))
+    if kind in SERVER_MODELS and name:
+        return SERVER_MODELS[kind](name, **options | ({"base_url": address} if address else {}))
     raise UnknownModelError(
-        f"no model named {shown(spec)!r}", hint=f"write it as one of {', '.join(FORMS)}"
+        f"no model named {mask_url(spec)!r}", hint=f"write it as one of {', '.join(SPEC_FORMATS)}"
     )
 
 
@@ -77,20 +83,20 @@ class ModelStatus:
 
     kind: str
     """The first word of its specification: "rules", "human", "openai", "ollama" or "replay"."""
-    usable: bool
+    is_usable: bool
     detail: str
     """One line: where, or why not and what to do."""
     models: tuple[str, ...] = ()
     """What the server lists, sorted."""
 
 
-def available(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
+def check_models(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
     """The state of each kind of model; waits up to ``timeout_s`` for the list of each server."""
     servers = []
-    for kind, make in SERVERS.items():
+    for kind, make in SERVER_MODELS.items():
         try:
             server = make("")
-            models = server.models(timeout_s)
+            models = server.list_models(timeout_s)
         except ModelError as error:
             why = f"{error.message}; {error.hint}" if error.hint else error.message
             servers.append(ModelStatus(kind, False, why))
@@ -103,3 +109,7 @@ def available(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
         *servers,
         ModelStatus("replay", True, "needs a run file, as in replay:FILE"),
     )
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

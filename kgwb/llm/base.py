@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from kgwb.kg.base import Graph
 
-Mode = Literal["schema", "json", "prompt", "none"]
+ReplyMode = Literal["schema", "json", "prompt", "none"]
 """How a reply's form was enforced: native JSON schema, JSON mode, the prompt alone, or not at all."""
 Rule = Callable[..., dict[str, Any]]
 """Answers a prompt without a language model: returns the reply as JSON data.
@@ -45,7 +45,7 @@ class ChatRequest:
     rule: Rule | None = field(default=None, compare=False)
     """What the model ``rules`` answers with; None if the system has no rule for this prompt."""
 
-    def content(self) -> dict[str, Any]:
+    def recorded_content(self) -> dict[str, Any]:
         """What decides whether a recorded reply may be used again, besides model and repeat number."""
         return {
             "messages": [[message.role, message.content] for message in self.messages],
@@ -61,7 +61,7 @@ class ChatReply:
     """What a model answered, with what it cost."""
 
     text: str
-    mode: Mode = "none"
+    mode: ReplyMode = "none"
     model: str = ""
     """As the server names it."""
     prompt_tokens: int = 0
@@ -75,7 +75,7 @@ class ChatReply:
     """Seconds from sending the request that was answered until its first text came; None if not streamed."""
 
 
-def token_count(value: object) -> int:
+def parse_token_count(value: object) -> int:
     """The tokens that a server says it counted; 0 where that is no number of tokens."""
     return value if type(value) is int and 0 <= value < 2**53 else 0
 

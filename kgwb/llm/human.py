@@ -13,12 +13,12 @@ from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.threads import POLL_INTERVAL_S
 
-ALONE_S = 1.0
+LISTENER_TIMEOUT_S = 1.0
 """How long a request waits for somebody to listen; a panel learns of a run shortly after it began."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
+class PendingRequest:
     """A request that waits for the person; equal requests are kept apart."""
 
     request: ChatRequest
@@ -42,26 +42,26 @@ class Human(ChatModel):
         Each answers the run whose cancel it names, or all runs.
         """
         self._lock = threading.Lock()
-        self._replies: dict[Asked, str | None] = {}
+        self._replies: dict[PendingRequest, str | None] = {}
 
     def __repr__(self) -> str:
-        return f"Human({len(self.waiting)} waiting)"
+        return f"Human({len(self.pending_requests)} waiting)"
 
     @property
-    def waiting(self) -> tuple[Asked, ...]:
+    def pending_requests(self) -> tuple[PendingRequest, ...]:
         """The requests without a reply, oldest first."""
         with self._lock:
             return tuple(asked for asked, reply in self._replies.items() if reply is None)
 
-    def reply(self, text: str, asked: Asked) -> None:
+    def reply(self, text: str, pending: PendingRequest) -> None:
         """Answer a request. Raises ModelError if it does not wait any more."""
         with self._lock:
-            if self._replies.get(asked, "") is not None:
+            if self._replies.get(pending, "") is not None:
                 raise ModelError(
                     "nobody waits for this reply", hint="run the agent again, then reply"
                 )
-            self._replies[asked] = text
-        self._tell()
+            self._replies[pending] = text
+        self._notify_listeners()
 
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
@@ -70,10 +70,10 @@ class Human(ChatModel):
 
         Raises Cancelled, and ModelError if nobody listens.
         """
-        asked, started = Asked(request, cancel), time.perf_counter()
+        asked, started = PendingRequest(request, cancel), time.perf_counter()
         with self._lock:
             self._replies[asked] = None
-        self._tell()
+        self._notify_listeners()
         heard = time.monotonic()
         try:
             while (text := self._replies[asked]) is None:
@@ -81,7 +81,7 @@ class Human(ChatModel):
                     raise Cancelled
                 if any(run in (None, cancel) for run in list(self.listeners.values())):
                     heard = time.monotonic()
-                elif time.monotonic() - heard > ALONE_S:
+                elif time.monotonic() - heard > LISTENER_TIMEOUT_S:
                     raise ModelError(
                         f"nobody is here to answer {request.task} in the place of a model",
                         hint="the model human needs a notebook: open workbench.cell(AGENT) or "
@@ -90,15 +90,15 @@ class Human(ChatModel):
         finally:
             with self._lock:
                 del self._replies[asked]
-            self._tell()
+            self._notify_listeners()
         return ChatReply(text, model=self.name, seconds=time.perf_counter() - started)
 
-    def _tell(self) -> None:
+    def _notify_listeners(self) -> None:
         for listener in list(self.listeners):
             listener()
 
 
 @cache
-def person() -> Human:
+def shared_human() -> Human:
     """The person at this machine: one, whatever number of agents is played."""
     return Human()

@@ -7,23 +7,23 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kgwb.llm.base import ChatReply, ChatRequest, token_count
+from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
 from kgwb.llm.remote import (
-    CONNECT_S,
-    Failure,
-    Form,
+    CONNECT_TIMEOUT_S,
     RemoteModel,
-    chat_messages,
-    checked_url,
-    client_of,
-    status_failure,
+    RequestFailure,
+    RequestFormat,
+    failure_from_status,
+    make_client,
+    messages_to_data,
+    validate_url,
 )
 
 if TYPE_CHECKING:
     import ollama
 
 OLLAMA_URL = "http://127.0.0.1:11434"
-LEAST_CONTEXT = 4096
+MIN_CONTEXT_TOKENS = 4096
 """Tokens of context to ask for at the least."""
 _BYTES_PER_TOKEN = 3  # cautious: English has about 4, Chinese about 3
 
@@ -47,17 +47,20 @@ class OllamaModel(RemoteModel):
             if not re.search(r":\d+$", authority):
                 host = host.replace(authority, f"{authority}:11434", 1)
         # 0.0.0.0, where a server listens, is no place to call
-        url = checked_url(host.replace("//0.0.0.0", "//127.0.0.1"))
+        url = validate_url(host.replace("//0.0.0.0", "//127.0.0.1"))
         name = f"ollama:{model}" + (f"@{url}" if url != OLLAMA_URL else "")
         hints = (
             "check the environment variable OLLAMA_API_KEY",
             f"fetch it with: ollama pull {model}",
         )
-        super().__init__(name, model, url, Form(("schema", "json", "prompt")), hints)
-        self._context = LEAST_CONTEXT
+        super().__init__(name, model, url, RequestFormat(("schema", "json", "prompt")), hints)
+        self._context_tokens = MIN_CONTEXT_TOKENS
 
-    def _parts(self, form: Form, request: ChatRequest) -> Iterator[ChatReply]:
-        stream, mode = "stream" not in form.without, form.modes[0] if request.schema else "prompt"
+    def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
+        stream, mode = (
+            "stream" not in form.omitted_fields,
+            form.modes[0] if request.schema else "prompt",
+        )
         shape = {"schema": request.schema, "json": "json", "prompt": None}[mode]
         chat: Any = self._client(request.timeout_s).chat
         # Ollama cuts what its context does not hold, and does not report it
@@ -65,30 +68,32 @@ class OllamaModel(RemoteModel):
         needed = size // _BYTES_PER_TOKEN + 16 * len(request.messages) + request.max_output_tokens
         with self._lock:
             # Doubled and never lowered, because Ollama loads the model anew for every other size
-            while self._context < needed:
-                self._context *= 2
-            context = self._context
+            while self._context_tokens < needed:
+                self._context_tokens *= 2
+            context = self._context_tokens
         options = {
             "temperature": request.temperature,
             "seed": request.seed,
             "num_predict": request.max_output_tokens,
             "num_ctx": context,
         }
-        left_out = form.without if request.seed is not None else form.without | {"seed"}
+        left_out = (
+            form.omitted_fields if request.seed is not None else form.omitted_fields | {"seed"}
+        )
         options = {name: value for name, value in options.items() if name not in left_out}
         answer = chat(
-            self.model, chat_messages(request), format=shape, stream=stream, options=options
+            self.model, messages_to_data(request), format=shape, stream=stream, options=options
         )
         for part in answer if stream else (answer,):
             yield ChatReply(
                 text=part.message.content or "",
                 model=part.model or "",
-                prompt_tokens=token_count(part.prompt_eval_count),
-                completion_tokens=token_count(part.eval_count),
+                prompt_tokens=parse_token_count(part.prompt_eval_count),
+                completion_tokens=parse_token_count(part.eval_count),
                 finish_reason=(part.done_reason or "stop") if part.done else "",
             )
 
-    def _names(self, timeout_s: float) -> Iterable[Any]:
+    def _model_names(self, timeout_s: float) -> Iterable[Any]:
         return [entry.model for entry in self._client(timeout_s).list().models]
 
     def _client(self, timeout_s: float) -> ollama.Client:
@@ -99,31 +104,33 @@ class OllamaModel(RemoteModel):
 
             # One client a call, because only the client has a timeout; "close" leaves no socket behind
             options["headers"]["Connection"] = "close"
-            timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))
+            timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
             return ollama.Client(self.url, timeout=timeout, **options)
 
-        return client_of(client, self.url)
+        return make_client(client, self.url)
 
-    def _failure(self, error: Exception) -> Failure:
+    def _classify_error(self, error: Exception) -> RequestFailure:
         import ollama
         import pydantic
 
         if isinstance(error, ollama.ResponseError):
             words = str(error.error)
             if error.status_code < 0:  # sent inside a reply that had begun well
-                return Failure("nonsense", words)
+                return RequestFailure("nonsense", words)
             response = getattr(error.__context__, "response", None)
-            return status_failure(error.status_code, words, getattr(response, "headers", {}))
+            return failure_from_status(error.status_code, words, getattr(response, "headers", {}))
         if isinstance(error, ConnectionError) or type(error).__name__ == "ConnectError":
-            return Failure("connection", "no connection; is Ollama running?", transient=True)
+            return RequestFailure(
+                "connection", "no connection; is Ollama running?", is_transient=True
+            )
         if isinstance(
             error, pydantic.ValidationError
         ):  # the SDK takes every line for an object of its own
             few = error.error_count() < 100
-            return Failure(
+            return RequestFailure(
                 "nonsense", str(error.errors()[0]["input"]) if few else "no list of models"
             )
-        return super()._failure(error)
+        return super()._classify_error(error)
 
-    def _key(self) -> str:
+    def _api_key(self) -> str:
         return os.environ.get("OLLAMA_API_KEY", "")

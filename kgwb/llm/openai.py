@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kgwb.errors import UnknownModelError
-from kgwb.llm.base import ChatReply, ChatRequest, token_count
+from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
 from kgwb.llm.remote import (
-    CONNECT_S,
-    Failure,
-    Form,
+    CONNECT_TIMEOUT_S,
     RemoteModel,
-    chat_messages,
-    checked_url,
-    client_of,
-    status_failure,
+    RequestFailure,
+    RequestFormat,
+    failure_from_status,
+    make_client,
+    messages_to_data,
+    validate_url,
 )
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class OpenAIModel(RemoteModel):
         """
         import openai
 
-        url = checked_url(base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL)
+        url = validate_url(base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL)
         # Others know the older field for the length, and may pass over the newer one in silence
         theirs = f".{urlsplit(url).hostname}".endswith(".openai.com")
         without = frozenset({"max_tokens"} if theirs else ())
-        form = Form(("schema", "json with schema", "json", "prompt"), without)
+        form = RequestFormat(("schema", "json with schema", "json", "prompt"), without)
         key = os.environ.get("OPENAI_API_KEY", "").strip()
         if not key and theirs:
             raise UnknownModelError(
@@ -67,7 +67,7 @@ class OpenAIModel(RemoteModel):
         name = f"openai:{model}" + (f"@{url}" if url != OPENAI_URL else "")
         super().__init__(name, model, url, form, hints)
         # Repeats are ours: the SDK would repeat timeouts too, and its waits cannot be cancelled
-        client = client_of(openai.DefaultHttpxClient, url)
+        client = make_client(openai.DefaultHttpxClient, url)
         self._client = openai.OpenAI(
             api_key=key or "no-key-needed", base_url=url, max_retries=0, http_client=client
         )
@@ -75,7 +75,7 @@ class OpenAIModel(RemoteModel):
             self, self._client.close
         )  # else its open sockets wait for the garbage collector
 
-    def _parts(self, form: Form, request: ChatRequest) -> Iterator[ChatReply]:
+    def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
         mode = form.modes[0]
         shape: dict[str, Any] | None = None
         if request.schema is not None and mode == "schema":
@@ -89,62 +89,62 @@ class OpenAIModel(RemoteModel):
             shape = {"type": "json_object", **inside}
         body = {
             "model": self.model,
-            "messages": chat_messages(request),
+            "messages": messages_to_data(request),
             "max_tokens": request.max_output_tokens,
             "max_completion_tokens": request.max_output_tokens
-            if "max_tokens" in form.without
+            if "max_tokens" in form.omitted_fields
             else None,
             "temperature": request.temperature,
             "seed": request.seed,
             "stream": True,
-            "stream_options": None if "stream" in form.without else {"include_usage": True},
+            "stream_options": None if "stream" in form.omitted_fields else {"include_usage": True},
             "response_format": shape,
         }
         body = {
             name: value
             for name, value in body.items()
-            if value is not None and name not in form.without
+            if value is not None and name not in form.omitted_fields
         }
         create: Any = self._client.chat.completions.create
         answer = create(**body, timeout=_timeout(request.timeout_s))
-        if "stream" not in form.without:
+        if "stream" not in form.omitted_fields:
             with answer:
-                yield from map(_part, answer)
+                yield from map(_parse_chunk, answer)
             return
-        if isinstance(answer, str) or not (part := _part(answer)).finish_reason:
+        if isinstance(answer, str) or not (part := _parse_chunk(answer)).finish_reason:
             raise ValueError(f"no choice with a message in {answer}")
         yield part
 
-    def _names(self, timeout_s: float) -> Iterable[Any]:
+    def _model_names(self, timeout_s: float) -> Iterable[Any]:
         return [entry.id for entry in self._client.models.list(timeout=_timeout(timeout_s)).data]
 
-    def _failure(self, error: Exception) -> Failure:
+    def _classify_error(self, error: Exception) -> RequestFailure:
         import openai
 
         if isinstance(error, openai.APIStatusError):
-            words = _words(error.body) or error.message
-            return status_failure(
+            words = _error_message(error.body) or error.message
+            return failure_from_status(
                 error.status_code, words, error.response.headers, str(error.param or "")
             )
         if isinstance(error, openai.APIConnectionError) and isinstance(error.__cause__, Exception):
             error = error.__cause__
-        return super()._failure(error)
+        return super()._classify_error(error)
 
-    def _key(self) -> str:
+    def _api_key(self) -> str:
         return self._client.api_key
 
 
 def _timeout(timeout_s: float) -> openai.Timeout:
     import openai
 
-    return openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S))
+    return openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
 
 
-def _part(answer: Any) -> ChatReply:
+def _parse_chunk(answer: Any) -> ChatReply:
     """What a whole answer, or a chunk of one, says. The SDK checks no types: any of it may be None or odd."""
     choice = next((choice for choice in answer.choices or () if choice.index in (0, None)), None)
     if error := getattr(answer, "error", None) or getattr(choice, "error", None):
-        raise ValueError(_words(error))
+        raise ValueError(_error_message(error))
     message = getattr(choice, "delta", None) or getattr(choice, "message", None)
     content, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
     if isinstance(content, list):  # some servers send the text in parts
@@ -153,15 +153,15 @@ def _part(answer: Any) -> ChatReply:
     return ChatReply(
         text=str(content or refusal or ""),
         model=str(answer.model or ""),
-        prompt_tokens=token_count(getattr(answer.usage, "prompt_tokens", 0)),
-        completion_tokens=token_count(getattr(answer.usage, "completion_tokens", 0)),
+        prompt_tokens=parse_token_count(getattr(answer.usage, "prompt_tokens", 0)),
+        completion_tokens=parse_token_count(getattr(answer.usage, "completion_tokens", 0)),
         finish_reason="refusal"
         if refusal
         else str(getattr(choice, "finish_reason", None) or whole),
     )
 
 
-def _words(body: Any) -> str:
+def _error_message(body: Any) -> str:
     """The message in an error, which servers lay out differently."""
     message = body.get("message") if isinstance(body, dict) else body
     return str(message or body or "")

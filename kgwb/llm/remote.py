@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
+from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
     Cancelled,
     ModelError,
@@ -28,28 +29,28 @@ from kgwb.errors import (
     UnknownModelError,
 )
 from kgwb.kg.base import Graph
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Mode
-from kgwb.masking import MASK, is_key, shown, without
-from kgwb.network import ERROR_BYTES, RedirectError, check_redirect, received
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, ReplyMode
+from kgwb.masking import MASK, is_distinctive_secret, mask_secrets, mask_url
+from kgwb.network import MAX_ERROR_BYTES, RedirectError, check_redirect, read_body
 from kgwb.threads import run_in_thread
 
-REPEATS = 2
+MAX_RETRIES = 2
 """How often a request that failed for a passing reason is repeated."""
-BACKOFF_S = 0.5
+INITIAL_BACKOFF_S = 0.5
 """Wait before the first repeat where the server names none; doubled for the next."""
-LONGEST_WAIT_S = 60.0
+MAX_RETRY_AFTER_S = 60.0
 """A server that asks for a longer wait is not asked again."""
-CONNECT_S = 5.0
+CONNECT_TIMEOUT_S = 5.0
 """Longest wait for the connection itself."""
-EXCERPT = 300
+MAX_EXCERPT_CHARS = 300
 """Characters of a server's own words that an error shows."""
-MOST_BYTES = 32_000_000
+MAX_REPLY_BYTES = 32_000_000
 """Bytes read of one reply, with all that a stream wraps its tokens in; more is no model's reply."""
-MOST_DOCUMENT_BYTES = 2_000_000
+MAX_JSON_DOCUMENT_BYTES = 2_000_000
 """Bytes of a JSON document in it, which is a line of a stream: what is made of it may take 300 times that."""
-MOST_LETTERS = 1_000_000
+MAX_REPLY_CHARS = 1_000_000
 """Length of a reply's text; a longer one would be sent back with what is wrong with it."""
-OPTIONAL = (
+OPTIONAL_FIELDS = (
     "max_tokens",
     "max_completion_tokens",
     "stream_options",
@@ -59,68 +60,75 @@ OPTIONAL = (
 )
 """Fields of a request that some servers refuse."""
 
-_TRANSIENT = frozenset({408, 409, 429})
+_TRANSIENT_STATUSES = frozenset({408, 409, 429})
 _KEY_LIKE = re.compile(
     r"""\b(?:sk|pk|rk|gsk|hf|xai|ghp|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{20,}"""
     r"""|(?<=Bearer )\S+|(?<=Basic )\S+|(?:(?<=api_key=)|(?<=api-key=)|(?<=apikey=))[^\s&"']+""",
     re.IGNORECASE,
 )
-_abandoned: ContextVar[threading.Event] = ContextVar("abandoned", default=threading.Event())  # noqa: B039
+_abandoned_event: ContextVar[threading.Event] = ContextVar("abandoned", default=threading.Event())  # noqa: B039
 """Set when nobody waits for the reply any more that is being read."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RequestFailure:
     """Why one request brought no reply.
 
     A value and not an exception: what the SDKs raise holds the request with its key, and must not be chained.
     """
 
     kind: Literal["timeout", "connection", "status", "nonsense"]
-    text: str = field(default="", repr=False)
+    message: str = field(default="", repr=False)
     """In the words of the server or the SDK, uncut; may hold a key."""
     status: int = 0
     """HTTP status, for kind "status"."""
-    param: str = field(default="", repr=False)
+    refused_field: str = field(default="", repr=False)
     """The request's field that the server refuses."""
-    formal: bool = False
+    is_format_problem: bool = False
     """The form of the request seems to be at fault, whatever the status: another one may do."""
-    transient: bool = False
+    is_transient: bool = False
     """The same request may succeed a moment later. Timeouts do not count: their time is spent."""
-    wait_s: float | None = None
+    retry_after_s: float | None = None
     """Wait that the server asks for."""
 
 
-BROKEN_OFF = Failure("connection", "the reply broke off in the middle", param="stream", formal=True)
+INTERRUPTED_STREAM = RequestFailure(
+    "connection",
+    "the reply broke off in the middle",
+    refused_field="stream",
+    is_format_problem=True,
+)
 """Asked again without a stream: some servers cannot keep one up."""
-EMPTY = replace(BROKEN_OFF, kind="nonsense", text="an empty page")
+EMPTY_RESPONSE = replace(INTERRUPTED_STREAM, kind="nonsense", message="an empty page")
 """The same, for a server that does not stream, or can only say without a stream what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class RequestFormat:
     """How a request is put; servers differ in what they accept."""
 
     modes: tuple[str, ...]
     """Ways to enforce the form of a reply, best first: those that the server has not refused."""
-    without: frozenset[str] = frozenset()
+    omitted_fields: frozenset[str] = frozenset()
     """Those of ``OPTIONAL`` that are left out."""
 
-    def gentler(self, failure: Failure, *, with_schema: bool) -> Form | None:
+    def fallback_for(self, failure: RequestFailure, *, with_schema: bool) -> RequestFormat | None:
         """The form without what the server seems to refuse: a field it names, else the enforcement."""
         if (
-            failure.status not in (400, 422) and not failure.formal
-        ) or failure.param in self.without:
+            failure.status not in (400, 422) and not failure.is_format_problem
+        ) or failure.refused_field in self.omitted_fields:
             return None
-        named = failure.param or failure.text
+        named = failure.refused_field or failure.message
         if "response_format" not in named:
-            for field in OPTIONAL:
-                if field not in self.without and re.search(rf"\b{field}\b", named):
-                    return replace(self, without=self.without | {field})
+            for field in OPTIONAL_FIELDS:
+                if field not in self.omitted_fields and re.search(rf"\b{field}\b", named):
+                    return replace(self, omitted_fields=self.omitted_fields | {field})
         # JSON mode may be refused by naming "messages", where they lack the word
-        elsewhere = self.modes[0] == "schema" and not failure.param.startswith("response_format")
-        if not with_schema or (failure.param and elsewhere) or len(self.modes) == 1:
+        elsewhere = self.modes[0] == "schema" and not failure.refused_field.startswith(
+            "response_format"
+        )
+        if not with_schema or (failure.refused_field and elsewhere) or len(self.modes) == 1:
             return None
         return replace(self, modes=self.modes[1:])
 
@@ -133,12 +141,14 @@ class RemoteModel(ChatModel):
 
     remote = True
 
-    def __init__(self, name: str, model: str, url: str, form: Form, hints: tuple[str, str]) -> None:
+    def __init__(
+        self, name: str, model: str, url: str, form: RequestFormat, hints: tuple[str, str]
+    ) -> None:
         """``hints`` say what to do about a refused key, and about a model that is not there."""
         self.name, self.model, self.url = name, model, url
         self._hints = hints
         self._lock = threading.Lock()
-        self._form = form
+        self._request_format = form
         self._schema_works = False
 
     def __repr__(self) -> str:
@@ -154,7 +164,7 @@ class RemoteModel(ChatModel):
         started = time.perf_counter()
         with_schema = request.schema is not None
         with self._lock:
-            form = self._form
+            form = self._request_format
 
         def watch() -> None:
             if cancel.is_set():
@@ -163,126 +173,142 @@ class RemoteModel(ChatModel):
         tries = repeats = 0
         while True:
             watch()
-            outcome = self._read(form, request, watch)
+            outcome = self._read_reply(form, request, watch)
             tries += 1
             if isinstance(outcome, ChatReply):
                 break
-            if gentler := form.gentler(outcome, with_schema=with_schema):
+            if gentler := form.fallback_for(outcome, with_schema=with_schema):
                 form, repeats = gentler, 0
             elif (
-                outcome.transient
-                and repeats < REPEATS
-                and (outcome.wait_s or 0.0) <= LONGEST_WAIT_S
+                outcome.is_transient
+                and repeats < MAX_RETRIES
+                and (outcome.retry_after_s or 0.0) <= MAX_RETRY_AFTER_S
             ):
-                cancel.wait(BACKOFF_S * 2**repeats if outcome.wait_s is None else outcome.wait_s)
+                cancel.wait(
+                    INITIAL_BACKOFF_S * 2**repeats
+                    if outcome.retry_after_s is None
+                    else outcome.retry_after_s
+                )
                 repeats += 1
             else:
-                raise self._error(outcome, request.timeout_s)
+                raise self._to_error(outcome, request.timeout_s)
         with self._lock:
             self._schema_works |= with_schema and form.modes[0] == "schema"
             # A server that has honoured a schema refused this one, not all of them
             lower = with_schema and not self._schema_works
-            self._form = form if lower else replace(form, modes=self._form.modes)
-        mode: Mode = form.modes[0].partition(" ")[0] if with_schema else "none"  # type: ignore[assignment]
+            self._request_format = (
+                form if lower else replace(form, modes=self._request_format.modes)
+            )
+        mode: ReplyMode = form.modes[0].partition(" ")[0] if with_schema else "none"  # type: ignore[assignment]
         return replace(outcome, mode=mode, seconds=time.perf_counter() - started, tries=tries)
 
-    def models(self, timeout_s: float = 2.0) -> tuple[str, ...]:
+    def list_models(self, timeout_s: float = 2.0) -> tuple[str, ...]:
         """Names of the models that the server lists, sorted; raises a ModelError. Asks once only."""
-        names = self._listed(timeout_s)
-        if isinstance(names, Failure):
-            raise self._error(names, timeout_s, listing=True)
+        names = self._try_list_models(timeout_s)
+        if isinstance(names, RequestFailure):
+            raise self._to_error(names, timeout_s, listing=True)
         return names
 
     @abstractmethod
-    def _parts(self, form: Form, request: ChatRequest) -> Iterator[ChatReply]:
+    def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
         """What one request brings, piece by piece; the last one but for counts has a finish reason."""
 
     @abstractmethod
-    def _names(self, timeout_s: float) -> Iterable[Any]:
+    def _model_names(self, timeout_s: float) -> Iterable[Any]:
         """Names of the models that the server lists."""
 
     @abstractmethod
-    def _key(self) -> str:
+    def _api_key(self) -> str:
         """What the server is given as key; may be empty."""
 
-    def _failure(self, error: Exception) -> Failure:
+    def _classify_error(self, error: Exception) -> RequestFailure:
         """What an exception of a transport or of a reader says; the SDKs' own ones are the adapters'."""
         kind = type(error).__name__  # equal in httpx and httpx2
         if isinstance(error, RedirectError) or kind == "TooManyRedirects":
-            return Failure("connection", str(error))
+            return RequestFailure("connection", str(error))
         if kind in ("ConnectTimeout", "PoolTimeout"):
-            return Failure("connection", "no connection in time")
+            return RequestFailure("connection", "no connection in time")
         if kind in ("ReadTimeout", "WriteTimeout", "TimeoutError"):
-            return Failure("timeout")
+            return RequestFailure("timeout")
         if isinstance(error, transport_errors()):
-            return Failure("connection", str(error) or kind, transient=True)
+            return RequestFailure("connection", str(error) or kind, is_transient=True)
         if isinstance(error, json.JSONDecodeError):
-            return Failure("nonsense", error.doc) if error.doc.strip() else EMPTY
-        return Failure("nonsense", str(error))
+            return RequestFailure("nonsense", error.doc) if error.doc.strip() else EMPTY_RESPONSE
+        return RequestFailure("nonsense", str(error))
 
-    def _tried(
-        self, work: Callable[[], T], most_s: float, watch: Callable[[], None] | None = None
-    ) -> T | Failure:
+    def _call_sdk(
+        self, work: Callable[[], T], timeout_s: float, poll: Callable[[], None] | None = None
+    ) -> T | RequestFailure:
         """What a call of an SDK brings within a time.
 
         Its own timeouts begin anew with every byte, and see no name that is looked up for long.
         """
         try:
-            return run_in_thread(work, poll=watch, timeout_s=most_s)
+            return run_in_thread(work, poll=poll, timeout_s=timeout_s)
         except ModelError:
             raise
         except Exception as error:  # noqa: BLE001  # of an SDK that reads what any server may send
-            return self._failure(error)
+            return self._classify_error(error)
 
-    def _read(
-        self, form: Form, request: ChatRequest, watch: Callable[[], None]
-    ) -> ChatReply | Failure:
+    def _read_reply(
+        self, form: RequestFormat, request: ChatRequest, watch: Callable[[], None]
+    ) -> ChatReply | RequestFailure:
         """The reply to one request, put together from its parts, without the key."""
-        started, keys, abandoned = time.perf_counter(), self._keys(), threading.Event()
+        started, keys, abandoned = time.perf_counter(), self._secrets(), threading.Event()
         parts: list[ChatReply] = []
 
         def read() -> None:
-            _abandoned.set(abandoned)
-            for part in self._parts(form, request):
+            _abandoned_event.set(abandoned)
+            for part in self._stream_reply(form, request):
                 parts.append(replace(part, first_token_s=time.perf_counter() - started))
 
         try:
-            failure = self._tried(read, request.timeout_s + CONNECT_S, watch)
+            failure = self._call_sdk(read, request.timeout_s + CONNECT_TIMEOUT_S, watch)
         finally:
             abandoned.set()
         text = "".join(part.text for part in parts)
         reasons = [part.finish_reason for part in parts if part.finish_reason]
         first_token_s = next((part.first_token_s for part in parts if part.text), None)
         if failure and not reasons:
-            return replace(BROKEN_OFF, text=failure.text) if text and failure.transient else failure
+            return (
+                replace(INTERRUPTED_STREAM, message=failure.message)
+                if text and failure.is_transient
+                else failure
+            )
         if not reasons:
-            return BROKEN_OFF if parts else EMPTY
-        if len(text) > MOST_LETTERS:
-            return Failure("nonsense", f"{len(text):,} letters: {text[:EXCERPT]}")
+            return INTERRUPTED_STREAM if parts else EMPTY_RESPONSE
+        if len(text) > MAX_REPLY_CHARS:
+            return RequestFailure("nonsense", f"{len(text):,} letters: {text[:MAX_EXCERPT_CHARS]}")
         return ChatReply(
-            text=without(text, keys),
-            model=without(next((part.model for part in parts if part.model), ""), keys),
+            text=mask_secrets(text, keys),
+            model=mask_secrets(next((part.model for part in parts if part.model), ""), keys),
             prompt_tokens=max(part.prompt_tokens for part in parts),
             completion_tokens=max(part.completion_tokens for part in parts),
             first_token_s=first_token_s if len(parts) > 1 else None,
-            finish_reason=without("refusal" if "refusal" in reasons else reasons[-1], keys),
+            finish_reason=mask_secrets("refusal" if "refusal" in reasons else reasons[-1], keys),
         )
 
-    def _listed(self, timeout_s: float) -> tuple[str, ...] | Failure:
+    def _try_list_models(self, timeout_s: float) -> tuple[str, ...] | RequestFailure:
         def listed() -> tuple[str, ...]:
             return tuple(
-                sorted(without(str(name), self._keys()) for name in self._names(timeout_s) if name)
+                sorted(
+                    mask_secrets(str(name), self._secrets())
+                    for name in self._model_names(timeout_s)
+                    if name
+                )
             )
 
-        return self._tried(listed, 1.5 * timeout_s)
+        return self._call_sdk(listed, 1.5 * timeout_s)
 
-    def _keys(self) -> list[str]:
+    def _secrets(self) -> list[str]:
         """What must never be shown or kept."""
-        return [key for key in [self._key()] if is_key(key)]
+        return [key for key in [self._api_key()] if is_distinctive_secret(key)]
 
-    def _error(self, failure: Failure, timeout_s: float, *, listing: bool = False) -> ModelError:
+    def _to_error(
+        self, failure: RequestFailure, timeout_s: float, *, listing: bool = False
+    ) -> ModelError:
         """The error to raise for a failure: what was asked, what was seen, what to do; without the keys."""
-        words, status = scrub(failure.text, self._keys()), failure.status
+        words, status = masked_excerpt(failure.message, self._secrets()), failure.status
         error: type[ModelError] = ModelUnreachableError
         message = f"{self.url} answers {status}: {words}"
         hint = "try again later, or look into the server's log"
@@ -300,32 +326,36 @@ class RemoteModel(ChatModel):
             )
         elif status == 404 and not listing:
             error, message = ModelRefusedError, f"no model named {self.model} at {self.url}"
-            listed = self._listed(min(timeout_s, 2.0))
-            names = () if isinstance(listed, Failure) else listed
+            listed = self._try_list_models(min(timeout_s, 2.0))
+            names = () if isinstance(listed, RequestFailure) else listed
             more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-            hint = f"it has {scrub(', '.join(names[:8]))}{more}" if names else self._hints[1]
+            hint = (
+                f"it has {masked_excerpt(', '.join(names[:8]))}{more}" if names else self._hints[1]
+            )
         elif status in (401, 403):
             error, hint = ModelRefusedError, self._hints[0]
         elif status == 429:
             hint = "wait a little, or check the quota of the key"
-        elif not failure.transient:
+        elif not failure.is_transient:
             error = ModelRefusedError
             hint = "shorten the request or take another model, as the server's words say"
         return error(message, hint=hint)
 
+    models = RenamedAttribute("models", "list_models")
 
-def status_failure(status: int, text: str, headers: Any, param: str = "") -> Failure:
+
+def failure_from_status(status: int, text: str, headers: Any, param: str = "") -> RequestFailure:
     """The failure that an HTTP status says, with the wait that the headers ask for."""
     # Ollama and llama.cpp answer 500, and not 400, to a form that they cannot make a grammar of
     formal = status == 500 and any(word in text.lower() for word in ("format", "schema", "grammar"))
-    transient = not formal and (status in _TRANSIENT or status >= 500)
+    transient = not formal and (status in _TRANSIENT_STATUSES or status >= 500)
     wait_s = None
     with suppress(KeyError, ValueError):  # absent, or a date
         wait_s = max(0.0, float(headers["retry-after"]))
-    return Failure("status", text, status, param, formal, transient, wait_s)
+    return RequestFailure("status", text, status, param, formal, transient, wait_s)
 
 
-def chat_messages(request: ChatRequest) -> list[dict[str, str]]:
+def messages_to_data(request: ChatRequest) -> list[dict[str, str]]:
     """The messages in the form that both protocols share."""
     # Half an emoji, as models write it now and then, has no UTF-8 and would stop the transport
     return [
@@ -334,7 +364,7 @@ def chat_messages(request: ChatRequest) -> list[dict[str, str]]:
     ]
 
 
-def client_of(make: Callable[..., T], url: str) -> T:
+def make_client(create_client: Callable[..., T], url: str) -> T:
     """The client that ``make`` makes with options for httpx or httpx2: no redirect leaves the server.
 
     Raises UnknownModelError where the environment allows none.
@@ -345,8 +375,8 @@ def client_of(make: Callable[..., T], url: str) -> T:
         check_redirect(str(type(request.url)(url)), str(request.url))  # spelled alike
 
     try:
-        hooks = {"request": [check], "response": [_bound]}
-        return make(headers={"Accept-Encoding": "identity"}, event_hooks=hooks)
+        hooks = {"request": [check], "response": [_limit_response]}
+        return create_client(headers={"Accept-Encoding": "identity"}, event_hooks=hooks)
     except errors as error:
         kind = type(error).__name__  # and not its words, which may hold the password of a proxy
     raise UnknownModelError(
@@ -356,9 +386,9 @@ def client_of(make: Callable[..., T], url: str) -> T:
     )
 
 
-def _bound(response: Any) -> None:
+def _limit_response(response: Any) -> None:
     """Unpack a body; a reply that is too long is a ValueError, a late one a TimeoutError, an error is cut."""
-    source, abandoned = response.stream, _abandoned.get()
+    source, abandoned = response.stream, _abandoned_event.get()
     coding = response.headers.pop(
         "content-encoding", ""
     )  # so httpx, which has no bound, unpacks nothing
@@ -373,16 +403,16 @@ def _bound(response: Any) -> None:
             closing(source),
             suppress(ValueError),
         ):  # the status counts, also with a body that is unreadable
-            yield from received(source, coding, ERROR_BYTES, until)
+            yield from read_body(source, coding, MAX_ERROR_BYTES, until)
 
     def reply() -> Iterator[bytes]:
         nonlocal finished
         size, document, decoder = 0, 0, getincrementaldecoder("utf-8")()
         streamed = re.search(rb'"stream": ?true', response.request.read())
-        for part in received(source, coding, MOST_BYTES + 1, until):
+        for part in read_body(source, coding, MAX_REPLY_BYTES + 1, until):
             _, newline, rest = part.rpartition(b"\n")
             size, document = size + len(part), len(rest) + (0 if newline and streamed else document)
-            for length, most in ((size, MOST_BYTES), (document, MOST_DOCUMENT_BYTES)):
+            for length, most in ((size, MAX_REPLY_BYTES), (document, MAX_JSON_DOCUMENT_BYTES)):
                 if length > most:
                     raise ValueError(f"more than {most:,} bytes")
             decoder.decode(part)
@@ -413,16 +443,18 @@ def transport_errors() -> tuple[type[Exception], ...]:
     return tuple(error for package in packages for error in (package.HTTPError, package.InvalidURL))
 
 
-def scrub(text: str, keys: Iterable[str] = ()) -> str:
+def masked_excerpt(text: str, keys: Iterable[str] = ()) -> str:
     """An excerpt of a server's words in one line, with everything masked that is, or looks like, a key."""
     # Cut first: what follows takes far more time and memory than a text of this size
     text = " ".join(
-        _KEY_LIKE.sub(MASK, without(text[: 2 * ERROR_BYTES], keys)[:ERROR_BYTES]).split()
+        _KEY_LIKE.sub(
+            MASK, mask_secrets(text[: 2 * MAX_ERROR_BYTES], keys)[:MAX_ERROR_BYTES]
+        ).split()
     )
-    return text if len(text) <= EXCERPT else text[:EXCERPT] + " …"
+    return text if len(text) <= MAX_EXCERPT_CHARS else text[:MAX_EXCERPT_CHARS] + " …"
 
 
-def checked_url(url: str) -> str:
+def validate_url(url: str) -> str:
     """The address without a closing slash; raises UnknownModelError if it is none, or holds a password."""
     try:
         parts = urlsplit(url)
@@ -437,7 +469,7 @@ def checked_url(url: str) -> str:
         )
     if not usable or re.search(r"\s", url):
         raise UnknownModelError(
-            f"{shown(url)!r} is not the address of a server",
+            f"{mask_url(url)!r} is not the address of a server",
             hint="write it like http://localhost:8000/v1",
         )
     return url.rstrip("/")

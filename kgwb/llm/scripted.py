@@ -10,13 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import Cancelled, ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 
-Line = str | Mapping[str, Any] | ChatReply | BaseException
+ScriptedReply = str | Mapping[str, Any] | ChatReply | BaseException
 """One scripted answer: text, data to send as JSON, a whole reply, or an exception to raise."""
-Script = Callable[[ChatRequest], Line] | Mapping[str, Line | Sequence[Line]]
+Script = (
+    Callable[[ChatRequest], ScriptedReply] | Mapping[str, ScriptedReply | Sequence[ScriptedReply]]
+)
 """A function of the request; or by task one line for every call, or a list of lines for one call each."""
 
 
@@ -37,7 +40,7 @@ class Scripted(ChatModel):
         self._delay_s = delay_s
         self._lock = threading.Lock()
         self._requests: list[ChatRequest] = []
-        self._used: Counter[str] = Counter()
+        self._reply_counts: Counter[str] = Counter()
 
     def __repr__(self) -> str:
         return f"Scripted({self.name!r})"
@@ -48,7 +51,7 @@ class Scripted(ChatModel):
         with self._lock:
             return list(self._requests)
 
-    def calls(self, task: str | None = None) -> int:
+    def call_count(self, task: str | None = None) -> int:
         """How many requests came, for one task or for all."""
         return sum(task is None or request.task == task for request in self.requests)
 
@@ -63,7 +66,7 @@ class Scripted(ChatModel):
             raise Cancelled
         script, task = self._script, request.task
         if callable(script):
-            line: Line | Sequence[Line] = script(request)
+            line: ScriptedReply | Sequence[ScriptedReply] = script(request)
         elif task in script:
             line = script[task]
         else:
@@ -71,8 +74,8 @@ class Scripted(ChatModel):
             raise ModelError(f"the script has nothing for task {task!r}", hint=hint)
         if not isinstance(line, str | Mapping | ChatReply | BaseException):
             with self._lock:
-                used = self._used[task]
-                self._used[task] += 1
+                used = self._reply_counts[task]
+                self._reply_counts[task] += 1
             if used >= len(line):
                 raise ModelError(
                     f"the script has {len(line)} answers for task {task!r}, and this is call {used + 1}",
@@ -85,3 +88,5 @@ class Scripted(ChatModel):
             text = line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)
             line = ChatReply(text, model=self.name)
         return replace(line, seconds=time.perf_counter() - started)
+
+    calls = RenamedAttribute("calls", "call_count")

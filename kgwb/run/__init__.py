@@ -10,6 +10,9 @@ that.
 ``agents`` has System and agents, ``ask`` and ``tools`` ask models, and ``prompts`` reads prompt files.
 """
 
+from typing import TYPE_CHECKING
+
+from kgwb.deprecated import renamed_names
 from kgwb.run.agents import AgentSpec, System, agent, remember_turn
 from kgwb.run.engine import Status
 from kgwb.run.replay import Replay
@@ -28,3 +31,7 @@ __all__ = [
     "check_question",
     "remember_turn",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

@@ -167,7 +167,7 @@ class System:
             for title, specs in stages.items()
         )
 
-    def spec(self, key: str) -> AgentSpec:
+    def agent_spec(self, key: str) -> AgentSpec:
         """Return the agent that a step's key names. Raises SettingError if there is none."""
         name = agent_of_key(key)
         for spec in self.agents:
@@ -178,7 +178,7 @@ class System:
 
     def agent_kind(self, key: str) -> str:
         """Return the kind of the agent that a step's key names; "group" for a supervisor."""
-        spec = self.spec(key)
+        spec = self.agent_spec(key)
         return "group" if spec.name in self.supervisors else spec.kind
 
     def rule(self, prompt: str) -> Rule | None:

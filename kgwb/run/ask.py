@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from kgwb.errors import InvalidReplyError
-from kgwb.kg.sparql import HALF
+from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.run.engine import Engine
 from kgwb.run.prompts import parse_prompt
@@ -25,8 +25,8 @@ from kgwb.run.steps import Attempt, CheckResult
 
 R = TypeVar("R", bound=BaseModel)
 
-WELL_FORMED = "well-formed JSON"
-RIGHT_FORM = "the reply's form"
+JSON_CHECK_NAME = "well-formed JSON"
+SCHEMA_CHECK_NAME = "the reply's form"
 UNFINISHED_REPLIES = {
     "length": "cut off by the length limit (setting max_output_tokens)",
     "refusal": "the model refused",
@@ -79,7 +79,7 @@ def find_problems(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
 def ask(
     prompt: str,
     variables: Mapping[str, Any],
-    reply: type[R],
+    reply_class: type[R],
     run: Engine,
     *,
     checks: Sequence[Check[R]] = (),
@@ -105,7 +105,7 @@ def ask(
         request = ChatRequest(
             task=prompt,
             messages=messages,
-            schema=schema_of(reply),
+            schema=schema_of(reply_class),
             variables=variables,
             temperature=settings.temperature,
             seed=settings.seed,
@@ -114,7 +114,9 @@ def ask(
             rule=run.system.rule(prompt),
         )
         call, chat_reply = run.chat(request)
-        parsed, results = check_reply(chat_reply.text, chat_reply.finish_reason, reply, checks)
+        parsed, results = check_reply(
+            chat_reply.text, chat_reply.finish_reason, reply_class, checks
+        )
         attempt = Attempt(call.key, chat_reply.text, results)
         attempts.append(attempt)
         run.add_attempt(attempt)
@@ -150,13 +152,13 @@ def repair_messages(attempt: Attempt) -> tuple[Message, ...]:
 
 
 @lru_cache(maxsize=64)
-def schema_of(reply: type[BaseModel]) -> Mapping[str, Any]:
+def schema_of(reply_class: type[BaseModel]) -> Mapping[str, Any]:
     """Return the JSON schema of a reply class. It is made once."""
-    return reply.model_json_schema()
+    return reply_class.model_json_schema()
 
 
 def check_reply(
-    text: str, finish_reason: str, reply: type[R], checks: Sequence[Check[R]]
+    text: str, finish_reason: str, reply_class: type[R], checks: Sequence[Check[R]]
 ) -> tuple[R | None, tuple[CheckResult, ...]]:
     """Read a reply from a model's text, and check it.
 
@@ -166,8 +168,8 @@ def check_reply(
     problem = ""
     for data in find_json(text):
         try:
-            has_lone_surrogate = HALF.search(json.dumps(data, ensure_ascii=False))
-            parsed = reply.model_validate(data)
+            has_lone_surrogate = LONE_SURROGATE.search(json.dumps(data, ensure_ascii=False))
+            parsed = reply_class.model_validate(data)
         except ValidationError as exc:
             problem = problem or validation_problem(exc)
         except RecursionError:  # it could just be read, but is nested too deeply to be written
@@ -175,14 +177,18 @@ def check_reply(
         else:
             if not has_lone_surrogate:
                 checked = [CheckResult(check.name, check.test(parsed)) for check in checks]
-                return parsed, (CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM), *checked)
+                return parsed, (
+                    CheckResult(JSON_CHECK_NAME),
+                    CheckResult(SCHEMA_CHECK_NAME),
+                    *checked,
+                )
             # A model wrote half of an emoji. That has no UTF-8 form, and no graph holds it.
             problem = problem or "it holds half a character"
     unfinished = UNFINISHED_REPLIES.get(finish_reason, "")
     if problem and not unfinished:
-        return None, (CheckResult(WELL_FORMED), CheckResult(RIGHT_FORM, problem))
+        return None, (CheckResult(JSON_CHECK_NAME), CheckResult(SCHEMA_CHECK_NAME, problem))
     no_json = "no JSON" if text.strip() else "the reply is empty"
-    return None, (CheckResult(WELL_FORMED, unfinished or no_json),)
+    return None, (CheckResult(JSON_CHECK_NAME, unfinished or no_json),)
 
 
 def validation_problem(error: ValidationError) -> str:

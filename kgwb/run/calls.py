@@ -16,17 +16,17 @@ from typing import Any
 from rdflib import URIRef
 
 from kgwb import old_names
-from kgwb.kg.base import Found, Rows
+from kgwb.kg.base import ResultSet, SearchResult
 from kgwb.llm.base import ChatReply
 from kgwb.records import from_data, to_data
 from kgwb.terms import Iri, Triple
 
 RESULT_TYPES: dict[str, Any] = {
     "model": ChatReply,
-    "select": Rows,
+    "select": ResultSet,
     "ask": bool,
     "construct": tuple[Triple, ...],
-    "search": Found,
+    "search": SearchResult,
     "exact": dict[str, tuple[Iri, ...]],
     "names": dict[Iri, str],
     "similarity": tuple[float, ...],

@@ -19,7 +19,7 @@ class StepDifference:
 
     key: str
     status: DifferenceStatus
-    what: tuple[str, ...] = ()
+    changed_parts: tuple[str, ...] = ()
     """The parts that differ: "inputs", "output", "calls", "replies", "error"."""
     first: Step | None = None
     second: Step | None = None
@@ -79,7 +79,7 @@ class Differences(tuple[StepDifference, ...]):
         lines = [str(self)]
         for pair in self:
             if pair.status != "same":
-                parts = f" in {', '.join(pair.what)}" if pair.what else ""
+                parts = f" in {', '.join(pair.changed_parts)}" if pair.changed_parts else ""
                 lines.append(f"{single_line(pair.key)}: {pair.status}{parts}")
                 lines += _unequal_lines(pair)
         return "\n".join(lines)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
+from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
     Cancelled,
     KgwbError,
@@ -25,8 +26,8 @@ from kgwb.errors import (
     Stopped,
 )
 from kgwb.flow import Answer
-from kgwb.kg.base import Graph, Rows
-from kgwb.kg.embeddings import Embeddings, Index
+from kgwb.kg.base import Graph, ResultSet
+from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.records import from_data, to_data
 from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
@@ -72,7 +73,7 @@ class StopCondition:
     """Stop before a step with one of these keys, or of one of these agents."""
     begun: frozenset[str] = frozenset()
     """Keys of steps that had begun when the run paused; they do not count for ``before``."""
-    peek: str = ""
+    preview_of: str = ""
     """Stop where this agent or step would ask its model, or at any call that is not recorded."""
 
     @property
@@ -119,7 +120,7 @@ class Engine:
         self.error: KgwbError | None = None
         self.position = 0
         """How many steps the latest execution has done."""
-        self.attached: object = None
+        self.widget_state: object = None
         """For widgets to keep their state of this run; the run itself does not use it."""
         self.prefer_recorded = False
         """Whether recorded replies are used even if they came from another model."""
@@ -137,7 +138,7 @@ class Engine:
         self._outdated: set[str] = set()
         """Keys of recorded calls that the next execution makes again."""
         self._seconds = 0.0
-        self._peeked_request: ChatRequest | None = None
+        self._previewed_request: ChatRequest | None = None
         self._file: RunFile | None = None
 
     # What systems and agents call
@@ -158,7 +159,7 @@ class Engine:
         return self._recorded_models.get(agent_name, self._recorded_models.get("", ""))
 
     @property
-    def graph(self) -> Graph | None:
+    def unrecorded_graph(self) -> Graph | None:
         """The graph without recording; None in a replay."""
         unrecorded: Graph | None = getattr(self.kg, "inner", None)
         return unrecorded
@@ -174,8 +175,8 @@ class Engine:
         """
         step = self._current_frame().step
         agent_name = step.agent or request.task
-        if step.key and self._stop_condition.peek in (step.agent, step.key):
-            self._peeked_request = request
+        if step.key and self._stop_condition.preview_of in (step.agent, step.key):
+            self._previewed_request = request
             raise Stopped
         model = self.model_for(agent_name)
         content = self._request_to_record(self.model_name(agent_name), request)
@@ -184,7 +185,11 @@ class Engine:
             if self._is_recorded(recorded, agent_name, step.subject):
                 content = recorded
         repeat = self._count_request(content, agent_name, step.subject)
-        make = None if model is None else partial(model.complete, request, self.graph, self._cancel)
+        make = (
+            None
+            if model is None
+            else partial(model.complete, request, self.unrecorded_graph, self._cancel)
+        )
         is_remote = self.kg.remote or (model is not None and model.remote)
         missing = f"the reply of {content['model'] or 'the model'} to {request.task}"
         call = self._call("model", content, repeat, make, is_remote, missing)
@@ -192,7 +197,7 @@ class Engine:
 
     def _request_to_record(self, model_name: str, request: ChatRequest) -> dict[str, Any]:
         """Return the JSON data under which a model call is recorded."""
-        content = {"model": model_name, "task": request.task, "content": request.content()}
+        content = {"model": model_name, "task": request.task, "content": request.recorded_content()}
         if model_name.partition(":")[0] == "rules":  # which reads the graph, too
             content["graph"] = self.kg.identity
             if self.kg.muted:
@@ -237,7 +242,7 @@ class Engine:
             result = from_data(
                 result, result_type
             )  # it may be data, read before its type was known
-        if isinstance(result, Rows) and result.cut:
+        if isinstance(result, ResultSet) and result.cut:
             self.note(f"the result was cut at {len(result.rows)} rows")
         return result
 
@@ -253,13 +258,13 @@ class Engine:
             "phrase": phrase,
             "names": list(names),
         }
-        is_replay = self.graph is None and not self.models
+        is_replay = self.unrecorded_graph is None and not self.models
         if is_replay:  # which computes nothing
             return self.call("similarity", request, None)
         make = partial(self.embeddings.similarity, phrase, names, spelling)
         return self.call("similarity", request, make)
 
-    def nearest(self, phrase: str, index: Index, k: int) -> tuple[tuple[int, float], ...]:
+    def nearest(self, phrase: str, index: EmbeddingIndex, k: int) -> tuple[tuple[int, float], ...]:
         """Return position and cosine of the ``k`` texts of an index nearest to a phrase."""
         request = {"index": index.identity, "phrase": phrase, "k": k}
         return self.call("nearest", request, lambda: index.nearest(phrase, k))
@@ -517,7 +522,7 @@ class Engine:
             call = None if key in self._outdated else self.calls.get(key)
             if call is not None:
                 return call, False, None
-            if self._stop_condition.peek:
+            if self._stop_condition.preview_of:
                 raise Stopped
             if key not in self._pending:
                 self._pending[key] = None
@@ -585,6 +590,8 @@ class Engine:
                 "an agent works only inside a run", hint="use Run.go, or Workbench.ask"
             )
         return frame
+
+    graph = RenamedAttribute("graph", "unrecorded_graph")
 
 
 def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from rdflib import URIRef
 
 from kgwb.errors import GraphError
-from kgwb.flow import Kind
-from kgwb.kg.algebra import Pattern, parts_of
+from kgwb.flow import AnswerKind
+from kgwb.kg.algebra import TriplePattern, analyze_query
 from kgwb.kg.base import Vocabulary
 
 
@@ -19,10 +19,10 @@ class GoldQuery:
     """A gold query, taken apart."""
 
     sparql: str
-    kind: Kind
+    kind: AnswerKind
     target: str
     """The unknown that is asked for ("?x"); empty for a boolean question."""
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[TriplePattern, ...]
     """Its triple patterns (terms in N-Triples form, unknowns as "?x").
 
     Patterns that only say a type or a name are left out.
@@ -78,19 +78,20 @@ class GoldDecisions:
     """Returns what a Run linked, as far as it was executed."""
 
 
-def read_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:
+def parse_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:
     """Take a gold query apart.
 
     Returns None for a query that cannot be taken apart, or that has no pattern about the question.
     """
     try:
-        parts = parts_of(sparql)
+        parts = analyze_query(sparql)
     except GraphError:
         return None
     patterns = tuple(
         pattern
         for pattern in parts.patterns
-        if pattern[1].startswith("<") and URIRef(pattern[1][1:-1]) not in vocabulary.hidden
+        if pattern[1].startswith("<")
+        and URIRef(pattern[1][1:-1]) not in vocabulary.excluded_predicates
     )
     if not patterns:
         return None
@@ -98,7 +99,7 @@ def read_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:
         return GoldQuery(sparql, parts.kind, "", patterns)
     ends = [end for subject, _, object_ in patterns for end in (subject, object_)]
     unknowns = [end for end in ends if end.startswith("?")]
-    for name in (*parts.asked, *unknowns):
+    for name in (*parts.projected_variables, *unknowns):
         if name in unknowns:
             return GoldQuery(sparql, parts.kind, name, patterns)
     return None

@@ -222,7 +222,7 @@ class Prompts:
         parse_prompt(name, text)
         path = self.folder / f"{name}.md" if self.folder else self.path(name)
         try:
-            disk.replace(path, [text])
+            disk.write_atomically(path, [text])
         except (OSError, UnicodeEncodeError) as exc:
             raise PromptError(
                 f"cannot write {path}: {exc}",

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from rdflib import URIRef
 
 from kgwb.errors import NotRecordedError, RunFileError
-from kgwb.kg.base import Found, Graph, Rows, Vocabulary
-from kgwb.kg.muting import hide, mute
+from kgwb.kg.base import Graph, ResultSet, SearchResult, Vocabulary
+from kgwb.kg.muting import add_muted, rewrite_without
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.records import to_data
 from kgwb.run.calls import Call, call_key
@@ -37,14 +37,14 @@ class RecordedGraph:
     def __init__(
         self,
         inner: Graph | None,
-        record: Recorder,
+        recorder: Recorder,
         *,
         identity: str = "",
         vocabulary: Vocabulary | None = None,
         muted: Triples = (),
     ) -> None:
         self.inner = inner
-        self._record = record
+        self._record = recorder
         self.identity = inner.identity if inner else identity
         self.source = inner.source if inner else "recording"
         self.vocabulary = inner.vocabulary if inner else vocabulary or Vocabulary()
@@ -52,7 +52,7 @@ class RecordedGraph:
         self.muted = inner.muted if inner else muted
         self._muted_request = {"muted": to_data(self.muted, Triples)} if self.muted else {}
 
-    def recorded_by(self, record: Recorder) -> RecordedGraph:
+    def with_recorder(self, record: Recorder) -> RecordedGraph:
         """Return the same graph for another run."""
         return RecordedGraph(
             self.inner,
@@ -74,7 +74,7 @@ class RecordedGraph:
             self._record,
             identity=self.identity,
             vocabulary=self.vocabulary,
-            muted=mute(self.muted, triples),
+            muted=add_muted(self.muted, triples),
         )
 
     def _call(self, kind: str, request: Mapping[str, Any], ask: Callable[[Graph], T]) -> T:
@@ -85,9 +85,9 @@ class RecordedGraph:
         return result
 
     def _query_request(self, query: str) -> dict[str, Any]:
-        return {"query": hide(query, self.muted)}
+        return {"query": rewrite_without(query, self.muted)}
 
-    def select(self, query: str) -> Rows:
+    def select(self, query: str) -> ResultSet:
         return self._call("select", self._query_request(query), lambda kg: kg.select(query))
 
     def ask(self, query: str) -> bool:
@@ -96,7 +96,7 @@ class RecordedGraph:
     def construct(self, query: str) -> tuple[Triple, ...]:
         return self._call("construct", self._query_request(query), lambda kg: kg.construct(query))
 
-    def search(self, text: str, limit: int) -> Found:
+    def search(self, text: str, limit: int) -> SearchResult:
         request = {"text": text, "limit": limit, **self._muted_request}
         return self._call("search", request, lambda kg: kg.search(text, limit))
 
@@ -158,7 +158,7 @@ class Replay(ChatModel):
 
         Raises NotRecordedError if there is none.
         """
-        key = _content_key(request.content())
+        key = _content_key(request.recorded_content())
         with self._lock:
             if key not in self._replies:
                 raise NotRecordedError(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kgwb import disk, old_names
+from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
     InputError,
     OverrideError,
@@ -22,7 +23,7 @@ from kgwb.errors import (
     Stopped,
 )
 from kgwb.flow import Dialogue, Question, Turn
-from kgwb.kg import Source, open_kg
+from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest
@@ -66,7 +67,7 @@ class Setup:
         return Run(question=question, dialogue=dialogue, path=path, **setup)
 
 
-FORKABLE = ("question", "dialogue", *(field.name for field in fields(Setup)))
+FORK_PARAMETERS = ("question", "dialogue", *(field.name for field in fields(Setup)))
 
 
 class Run(Engine):
@@ -78,7 +79,7 @@ class Run(Engine):
         question: str,
         dialogue: Dialogue | None = None,
         *,
-        kg: Source | None,
+        kg: GraphSource | None,
         models: Models,
         settings: Settings | Mapping[str, Any] | str | None = None,
         prompts: Prompts | str | Path | None = None,
@@ -115,7 +116,7 @@ class Run(Engine):
         """What a dialogue remembers of the latest finished execution; None again after an edit."""
         graph = None if kg is None else open_kg(kg)
         if isinstance(graph, RecordedGraph):
-            self.kg = graph.recorded_by(self.call)
+            self.kg = graph.with_recorder(self.call)
         else:
             self.kg = RecordedGraph(graph, self.call)
         self.recorded_status = ""
@@ -155,11 +156,11 @@ class Run(Engine):
         """Execute until one more step is done. Returns and raises what ``go`` does."""
         return self._run(StopCondition(count=self.position + 1))
 
-    def back(self, steps: int = 1) -> Run:
+    def step_back(self, steps: int = 1) -> Run:
         """Go back to where so many steps fewer were done. Returns and raises what ``go`` does."""
         return self._run(StopCondition(count=max(self.position - steps, 0)))
 
-    async def ago(self, until: str | int | None = None, *, before: str | None = None) -> Run:
+    async def go_async(self, until: str | int | None = None, *, before: str | None = None) -> Run:
         """Do what ``go`` does without blocking the event loop, for notebooks that await.
 
         Cancelling the task cancels the execution.
@@ -179,7 +180,7 @@ class Run(Engine):
         """Stop the execution at its next call; a slow remote call is left behind."""
         self._cancel.set()
 
-    def replace(self, step: str, value: Any) -> Run:
+    def override(self, step: str, value: Any) -> Run:
         """Put in a value by hand: the step returns it from now on, and what follows runs again.
 
         ``step`` is a key, or the name of an agent that has one step. ``value`` is a record or its
@@ -189,9 +190,9 @@ class Run(Engine):
         fails the agent's check.
         """
         key = self._key_of(step)
-        spec = self.system.spec(key)
+        spec = self.system.agent_spec(key)
         typed = self._typed_override(key, spec, value)
-        current = self.by_key.get(key)
+        current = self.steps_by_key.get(key)
         if current is not None:
             self._check_override(spec, key, typed, current.inputs)
         self.overrides[key] = typed
@@ -217,12 +218,12 @@ class Run(Engine):
                 f"{key}: {problem}", hint=f"give a {type_name}, or its fields as JSON data"
             ) from exc
 
-    def restore(self, step: str) -> Run:
+    def remove_override(self, step: str) -> Run:
         """Remove a value that was put in by hand. Returns the run."""
         key = step if step in self.overrides else self._key_of(step)
-        agent_name = self.system.spec(key).name
+        agent_name = self.system.agent_spec(key).name
         entries = {key}
-        if agent_name not in self.by_key:  # the value may stand under the agent's name
+        if agent_name not in self.steps_by_key:  # the value may stand under the agent's name
             entries.add(agent_name)
         for entry in entries & set(self.overrides):
             del self.overrides[entry]
@@ -245,7 +246,7 @@ class Run(Engine):
         self._return_to(*refreshed)
         return self
 
-    def keep(self) -> Run:
+    def undo_refresh(self) -> Run:
         """Undo ``refresh``: use the recorded calls after all. Returns the run."""
         self._outdated.clear()
         return self
@@ -271,14 +272,14 @@ class Run(Engine):
         Raises SettingError for another change, and what ``Run`` raises.
         """
         path = changes.pop("path", None)
-        unknown = sorted(set(changes) - set(FORKABLE))
+        unknown = sorted(set(changes) - set(FORK_PARAMETERS))
         if unknown:
             raise SettingError(
-                f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(FORKABLE)}"
+                f"a run has no {', '.join(unknown)}", hint=f"change {', '.join(FORK_PARAMETERS)}"
             )
         if isinstance(changes.get("models"), Mapping):
             changes["models"] = {**self.models, **changes["models"]}
-        forked = Run(**{name: getattr(self, name) for name in FORKABLE} | changes)
+        forked = Run(**{name: getattr(self, name) for name in FORK_PARAMETERS} | changes)
         forked._recorded_models = self._recorded_models
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
         forked.calls.update(self.calls)
@@ -295,14 +296,14 @@ class Run(Engine):
 
         Raises SettingError in a replay, and QueryError for a triple with a blank node.
         """
-        if self.graph is None:
+        if self.unrecorded_graph is None:
             raise SettingError(
                 "this run is a replay: there is no graph to ask",
                 hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
             )
-        return self.fork(kg=self.graph.without(*triples))
+        return self.fork(kg=self.unrecorded_graph.without(*triples))
 
-    def peek(self, step: str, *, prompts: Prompts | None = None) -> ChatRequest | None:
+    def preview_request(self, step: str, *, prompts: Prompts | None = None) -> ChatRequest | None:
         """Return the first request that an agent or step will send to its model, without asking.
 
         Nothing is called, and this run does not change. ``prompts`` are used in place of the run's.
@@ -312,12 +313,12 @@ class Run(Engine):
         """
         self._check_agents(step)
         copy = self.fork(prompts=prompts or self.prompts)
-        copy._run(StopCondition(after=frozenset({step}), peek=step))
-        return copy._peeked_request
+        copy._run(StopCondition(after=frozenset({step}), preview_of=step))
+        return copy._previewed_request
 
     def diff(self, other: Run) -> Differences:
         """Return this run's steps beside the other's, aligned by key."""
-        return compare_steps(self.by_key, other.by_key)
+        return compare_steps(self.steps_by_key, other.steps_by_key)
 
     # What the person sees
 
@@ -330,7 +331,7 @@ class Run(Engine):
         return Totals.of(calls, live_model_calls, self._seconds)
 
     @property
-    def by_key(self) -> dict[str, Step]:
+    def steps_by_key(self) -> dict[str, Step]:
         """The steps of the latest execution by key."""
         return {step.key: step for step in self.steps}
 
@@ -349,11 +350,11 @@ class Run(Engine):
         Raises SettingError if the step was not reached.
         """
         key = self._key_of(step)
-        if key not in self.by_key:
+        if key not in self.steps_by_key:
             raise SettingError(
                 f"step {step} was not reached", hint="run on until it is: run.go(until=...)"
             )
-        return self.by_key[key]
+        return self.steps_by_key[key]
 
     def display_names(self) -> dict[str, str]:
         """Return every display name in the record and in the answer, by IRI."""
@@ -411,7 +412,7 @@ class Run(Engine):
         if data["value"] is None:
             self.overrides.pop(key, None)
         else:
-            self.overrides[key] = from_data(data["value"], self.system.spec(key).output_type)
+            self.overrides[key] = from_data(data["value"], self.system.agent_spec(key).output_type)
 
     def _write_to(self, path: str | Path | None) -> None:
         """Begin a file to which every further call is written, with what the run holds already."""
@@ -420,7 +421,7 @@ class Run(Engine):
             self.resume(path)
             self._file.write([self._header(), *self._entries()])
 
-    def resume(self, path: str | Path, *, ended: bool = False) -> None:
+    def resume(self, path: str | Path, *, include_finished: bool = False) -> None:
         """Take the calls of a file of the same question whose run did not come to its end.
 
         With ``ended`` also of one that did. A file that cannot be read is ignored, and its calls
@@ -430,7 +431,7 @@ class Run(Engine):
             header, *entries = RunFile(Path(path)).entries()
             statuses = [entry["end"]["status"] for entry in entries if "end" in entry]
             has_ended = statuses[-1:] == ["done"]
-            if header["question"] == self.question and (ended or not has_ended):
+            if header["question"] == self.question and (include_finished or not has_ended):
                 self._read_entries(entry for entry in entries if "call" in entry)
 
     def _header(self) -> dict[str, Any]:
@@ -459,7 +460,7 @@ class Run(Engine):
         for call in list(self.calls.values()):
             yield {"call": call.to_data()}
         for key, value in self.overrides.items():
-            data = to_data(value, self.system.spec(key).output_type)
+            data = to_data(value, self.system.agent_spec(key).output_type)
             yield {"override": {"step": key, "value": data}}
 
     def _end_entry(self) -> dict[str, Any]:
@@ -481,7 +482,7 @@ class Run(Engine):
         *,
         kg: Graph | None = None,
         models: Models = None,
-        resume: bool = False,
+        append: bool = False,
     ) -> Run:
         """Return a saved run, not executed yet.
 
@@ -502,8 +503,8 @@ class Run(Engine):
             raise RunFileError(
                 f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
             ) from exc
-        if resume:
-            disk.cut_unfinished(file.path)
+        if append:
+            disk.truncate_unfinished_line(file.path)
             run._file = file
         return run
 
@@ -514,7 +515,9 @@ class Run(Engine):
         """Return a run as the header of a run file describes it, without calls."""
         settings = old_names.current_settings(header["settings"])
         known_settings = {  # a setting that has been removed is left out
-            name: value for name, value in settings.items() if name in system.settings.names()
+            name: value
+            for name, value in settings.items()
+            if name in system.settings.setting_names()
         }
         prompts = from_data(header["prompts"], dict[str, str])
         muted = from_data(header.get("muted", []), Triples)
@@ -576,7 +579,7 @@ class Run(Engine):
     def _check_agents(self, *keys: str) -> None:
         """Raise SettingError unless each key names an agent of the system."""
         for key in keys:
-            self.system.spec(key)
+            self.system.agent_spec(key)
 
     def _key_of(self, step: str) -> str:
         """Return the key of a step that is given by its key or its agent's name.
@@ -616,6 +619,13 @@ class Run(Engine):
                 supervisors.add(candidate.key)
                 parent = candidate.parent
         return supervisors
+
+    back = RenamedAttribute("back", "step_back")
+    by_key = RenamedAttribute("by_key", "steps_by_key")
+    keep = RenamedAttribute("keep", "undo_refresh")
+    peek = RenamedAttribute("peek", "preview_request")
+    replace = RenamedAttribute("replace", "override")
+    restore = RenamedAttribute("restore", "remove_override")
 
 
 def check_question(text: str, settings: Settings) -> str:

@@ -22,7 +22,7 @@ DAMAGED_FILE_ERRORS = (
     RecursionError,
 )
 """What reading raises if the entries of a file lack their form, or contradict each other."""
-HOW_TO_GET_ONE = "give a file that Run.save or kgwb ask --save wrote"
+RUN_FILE_HINT = "give a file that Run.save or kgwb ask --save wrote"
 
 encode_compact = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -44,7 +44,7 @@ class RunFile:
         """
         with self._write_errors():
             self._unwritten.append(_to_line(entry))
-            disk.append(self.path, "".join(self._unwritten), "surrogatepass")
+            disk.append_text(self.path, "".join(self._unwritten), "surrogatepass")
         self._unwritten.clear()
 
     def write(self, entries: Iterable[Mapping[str, Any]]) -> None:
@@ -58,7 +58,9 @@ class RunFile:
                     f"{self.path} is there already and is not a kgwb run file",
                     hint="choose another name for the run; this file was left as it is",
                 )
-            disk.replace(self.path, (_to_line(entry) for entry in entries), "surrogatepass")
+            disk.write_atomically(
+                self.path, (_to_line(entry) for entry in entries), "surrogatepass"
+            )
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Yield the entries, the header first.
@@ -68,7 +70,7 @@ class RunFile:
         """
         header: Any = None
         try:
-            for _, entry in disk.json_lines(self.path):
+            for _, entry in disk.read_json_lines(self.path):
                 if header is None:
                     self._check_header(entry)
                     header = entry
@@ -82,10 +84,11 @@ class RunFile:
             if header is None:
                 self._check_header(None)
             raise RunFileError(
-                f"{self.path}, line {exc.number}, is not JSON", hint="restore the file from a copy"
+                f"{self.path}, line {exc.line_number}, is not JSON",
+                hint="restore the file from a copy",
             ) from exc
         if header is None:
-            raise RunFileError(f"{self.path} is empty", hint=HOW_TO_GET_ONE)
+            raise RunFileError(f"{self.path} is empty", hint=RUN_FILE_HINT)
 
     def _is_other_file(self) -> bool:
         """Return whether there is a file, not empty, that does not begin as a run file does."""
@@ -95,14 +98,14 @@ class RunFile:
             return False
         first_entry = None
         with suppress(IsADirectoryError, disk.NotJsonError):
-            _, first_entry = next(disk.json_lines(self.path), (0, None))
+            _, first_entry = next(disk.read_json_lines(self.path), (0, None))
         return not isinstance(first_entry, dict) or "kgwb_run" not in first_entry
 
     def _check_header(self, header: Any) -> None:
         """Raise RunFileError unless this is the first entry of a run file of this version."""
         version = header.get("kgwb_run") if isinstance(header, dict) else None
         if type(version) is not int:
-            raise RunFileError(f"{self.path} is not a kgwb run file", hint=HOW_TO_GET_ONE)
+            raise RunFileError(f"{self.path} is not a kgwb run file", hint=RUN_FILE_HINT)
         if version != FORMAT_VERSION:
             age = "an older" if version < FORMAT_VERSION else "a newer"
             writer = f"{age} kgwb ({header.get('kgwb', 'unknown version')})"

@@ -10,7 +10,7 @@ from kgwb.flow import Link
 from kgwb.kg.survey_records import Survey
 from kgwb.records import one_line, summarize, to_data
 from kgwb.run.calls import QUERY_KINDS, SEARCH_KINDS, Call, names_in_calls
-from kgwb.terms import Names
+from kgwb.terms import DisplayNames
 from kgwb.text import format_seconds, pluralize, shorten, single_line
 
 Origin = Literal["live", "record", "by hand"]
@@ -198,7 +198,7 @@ def format_tree(
     steps: Sequence[Step],
     calls: Mapping[str, Call] = NO_CALLS,
     *,
-    names: Names | None = None,
+    names: DisplayNames | None = None,
     color: bool = False,
 ) -> str:
     """Return steps as a tree: each below its supervisor, with its output, cost and notes.
@@ -225,24 +225,24 @@ def format_tree(
 
 
 def _step_lines(
-    step: Step, calls: Mapping[str, Call], names: Names, supervises: bool, color: bool
+    step: Step, calls: Mapping[str, Call], names: DisplayNames, supervises: bool, color: bool
 ) -> Iterator[str]:
     """Yield the lines of one step; a supervising step's output is left to the steps below it."""
     output = summarize(step.output, names).splitlines() if step.done else [step.outcome]
-    head = colored(output[0], "failure", color) if step.error else output[0]
-    cost = colored(
+    head = add_color(output[0], "failure", color) if step.error else output[0]
+    cost = add_color(
         f"({', '.join([*_origin_text(step), *step_costs(step, calls)])})", "aside", color
     )
-    yield f"{colored(single_line(step.key), 'key', color)}: {head}  {cost}"
+    yield f"{add_color(single_line(step.key), 'key', color)}: {head}  {cost}"
     if not supervises:
         for line in output[1:]:
             yield single_line(line)
     for number, attempt in enumerate(step.attempts, 1):
         problems = "; ".join(f"{check.name}: {check.problem}" for check in attempt.problems)
         if problems:
-            yield colored(single_line(f"attempt {number} failed: {problems}"), "failure", color)
+            yield add_color(single_line(f"attempt {number} failed: {problems}"), "failure", color)
     for note in step.notes:
-        yield colored(single_line(f"note: {note}"), "note", color)
+        yield add_color(single_line(f"note: {note}"), "note", color)
 
 
 def _origin_text(step: Step) -> list[str]:
@@ -265,6 +265,6 @@ def step_costs(step: Step, calls: Mapping[str, Call]) -> list[str]:
     return [*costs, format_seconds(step.seconds)]
 
 
-def colored(text: str, style: str, color: bool) -> str:
+def add_color(text: str, style: str, color: bool) -> str:
     """Return the text in one of TERMINAL_STYLES, or as it is without ``color``."""
     return f"\x1b[{TERMINAL_STYLES[style]}m{text}\x1b[0m" if color else text

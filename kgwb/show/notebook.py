@@ -15,24 +15,24 @@ from kgwb.run import Run
 from kgwb.run.differences import Differences
 from kgwb.run.steps import Step
 from kgwb.show import html as h
-from kgwb.show.comparison import differences_html
+from kgwb.show.comparison import render_differences_page
 from kgwb.show.records import render
-from kgwb.show.run import run_html, step_html
-from kgwb.show.survey import survey_html
+from kgwb.show.run import render_run_page, render_step_page
+from kgwb.show.survey import render_survey_page
 from kgwb.show.terms import RenderContext
 
 
-def record_html(record: Record) -> str:
+def render_record_page(record: Record) -> str:
     """Render a record as HTML that stands alone."""
-    return h.static(render(record, RenderContext()))
+    return h.static_section(render(record, RenderContext()))
 
 
-HTML_FUNCTIONS: Mapping[type, Callable[[Any], str]] = {
-    Run: run_html,
-    Step: step_html,
-    Differences: differences_html,
-    Survey: survey_html,
-    Record: record_html,
+RENDERERS: Mapping[type, Callable[[Any], str]] = {
+    Run: render_run_page,
+    Step: render_step_page,
+    Differences: render_differences_page,
+    Survey: render_survey_page,
+    Record: render_record_page,
 }
 """How objects are shown in a notebook. A class comes before those it derives from."""
 
@@ -42,7 +42,7 @@ def to_html(value: object) -> str:
 
     Raises TypeError for anything else.
     """
-    for shown_type, function in HTML_FUNCTIONS.items():
+    for shown_type, function in RENDERERS.items():
         if isinstance(value, shown_type):
             return function(value)
     raise TypeError(f"kgwb does not show a {type(value).__name__} as HTML")

@@ -11,21 +11,21 @@ from rdflib import BNode, Literal, URIRef
 
 from kgwb.flow import (
     CANNOT_EXPRESS,
-    NOT_HERE,
-    UNGROUNDED,
+    NOT_IN_GRAPH,
+    UNGROUNDED_NOTE,
     Answer,
     Candidate,
     Link,
-    Retrieved,
+    RetrievedCandidates,
     Value,
 )
-from kgwb.kg.queries import Blocking
+from kgwb.kg.queries import EmptyResultCause
 from kgwb.kg.survey_records import Survey
 from kgwb.records import (
-    EXPLANATION_LEADS,
+    EXPLANATION_PREFIXES,
     MAX_LINE_CHARS,
     ShownField,
-    has_own_text,
+    has_custom_str,
     is_record,
     is_table,
     one_line,
@@ -34,20 +34,26 @@ from kgwb.records import (
 )
 from kgwb.run.agents import View, current_version
 from kgwb.show import html as h
-from kgwb.show.explain import Examples, Executed, render_blocking, render_examples, render_executed
+from kgwb.show.explain import (
+    PredicateExamples,
+    QueryResult,
+    render_blocking,
+    render_examples,
+    render_query_result,
+)
 from kgwb.show.html import Html
 from kgwb.show.survey import render_survey
 from kgwb.show.terms import (
     MAX_SUPPORT_TRIPLES,
     RenderContext,
-    curie,
     readable_query,
     render_candidate,
+    render_curie,
     render_query,
     render_term,
     render_triples,
 )
-from kgwb.terms import local_name
+from kgwb.terms import name_from_iri
 from kgwb.text import and_more, display_name, pluralize, shorten
 
 MAX_DEGREE = 1_000
@@ -120,13 +126,13 @@ def render_fields(record: Any, context: RenderContext) -> Html:
 
 def _render_field(record: Any, field: ShownField, context: RenderContext) -> Html:
     if field.mark == "explanation":
-        return render_explanation(field.value, EXPLANATION_LEADS.get(field.name, "because"))
+        return render_explanation(field.value, EXPLANATION_PREFIXES.get(field.name, "because"))
     if is_table(field.value):
         return render_table(field.value, context)
     if field.mark == "sparql":
         return render_query(field.value, context)
     is_composite = is_record(field.value) or isinstance(field.value, tuple)
-    if not (is_composite or field.mark == "score" or not has_own_text(record)):
+    if not (is_composite or field.mark == "score" or not has_custom_str(record)):
         return Html()  # the line of the record says it
     label = h.span("soft", f"{display_name(field.name)} ")
     return h.div("", label, render_cell(field.value, field.mark, context))
@@ -161,16 +167,16 @@ def render_table(records: Sequence[Any], context: RenderContext) -> Html:
 def render_cell(value: Any, mark: str, context: RenderContext) -> Html:
     """Render a value in a table or after its name; ``mark`` is that of its field."""
     if mark == "score":
-        return h.scored(value)
+        return h.score_bar(value)
     if mark == "sparql":
         return render_query(value, context)
     if isinstance(value, URIRef):
-        return curie(value, context)
+        return render_curie(value, context)
     if isinstance(value, Literal | BNode):
         return render_term(value, context)
     if isinstance(value, list | tuple):
         if value and isinstance(value[0], URIRef):
-            return h.join(*(h.div("", curie(iri, context)) for iri in value))
+            return h.join(*(h.div("", render_curie(iri, context)) for iri in value))
         value = ", ".join(one_line(item) for item in value)
     return h.tag("bdi", "" if value is None else shorten(str(value)))
 
@@ -179,7 +185,7 @@ def render_cell(value: Any, mark: str, context: RenderContext) -> Html:
 
 
 def render_choices(
-    options: Sequence[object], taken: int, nothing: str, context: RenderContext
+    options: Sequence[object], selected: int, none_label: str, context: RenderContext
 ) -> Html:
     """Render a row for each option, and a last one for taking none of them.
 
@@ -187,21 +193,23 @@ def render_choices(
     another row takes it.
     """
     rows = [
-        _choice_row(position, option, position == taken, context)
+        _render_choice(position, option, position == selected, context)
         for position, option in enumerate(options)
     ]
-    rows.append(_choice_row(-1, h.span("soft", nothing), taken == -1, context))
+    rows.append(_render_choice(-1, h.span("soft", none_label), selected == -1, context))
     return h.tag("ol", *rows, class_="rows")
 
 
-def _choice_row(position: int, option: object, is_taken: bool, context: RenderContext) -> Html:
-    attributes: dict[str, object] = {"type": "button", "aria_pressed": str(is_taken).lower()}
+def _render_choice(
+    position: int, option: object, is_selected: bool, context: RenderContext
+) -> Html:
+    attributes: dict[str, object] = {"type": "button", "aria_pressed": str(is_selected).lower()}
     action: object = ""
-    if context.live:
+    if context.is_interactive:
         attributes |= {"data_do": "take", "data_arg": position, "id": f"take-{position}"}
         action = h.span("btn ghost", "take this one" if position >= 0 else "take none")
-    if is_taken:
-        action = h.state_sign("ok", "taken")
+    if is_selected:
+        action = h.state_badge("ok", "taken")
     row = h.tag(
         "button",
         h.span("mark"),
@@ -210,14 +218,14 @@ def _choice_row(position: int, option: object, is_taken: bool, context: RenderCo
         class_="cand",
         **attributes,
     )
-    return h.tag("li", row, class_="taken" if is_taken else None)
+    return h.tag("li", row, class_="taken" if is_selected else None)
 
 
-def render_reply(question: str, context: RenderContext) -> Html:
+def render_graph_result(question: str, context: RenderContext) -> Html:
     """Render what the graph replied to a question; nothing if it was not asked."""
-    if question not in context.replies:
+    if question not in context.graph_results:
         return Html()
-    reply = context.replies[question]
+    reply = context.graph_results[question]
     if isinstance(reply, list) and reply:
         return h.div("well", *(h.div("", line) for line in reply))
     return h.div("well", render(reply, context))
@@ -228,57 +236,57 @@ def render_link(link: Link, context: RenderContext) -> Html:
     options = list(dict.fromkeys(link.candidates))
     if link.vertex and link.vertex not in options:
         options.append(link.vertex)
-    options = options[: h.MOST_ROWS]
+    options = options[: h.MAX_ROWS]
     taken = options.index(link.vertex) if link.vertex in options else -1
-    rows = [_candidate_with_degree(option, context) for option in options]
+    rows = [_render_candidate_with_degree(option, context) for option in options]
     return h.join(
         render_choices(rows, taken, "none of them: the graph does not have it", context),
-        _more_band(len(link.candidates) - len(options)),
+        _render_omitted_count(len(link.candidates) - len(options)),
         h.div("band", render_explanation(link.reason)) if link.reason else "",
-        _candidate_questions(link, context),
+        _render_candidate_queries(link, context),
     )
 
 
-def render_retrieved(retrieved: Retrieved, context: RenderContext) -> Html:
+def render_retrieved(retrieved: RetrievedCandidates, context: RenderContext) -> Html:
     """Render the candidates that the label search found, with their scores, and the search."""
     rows = []
-    for rank, candidate in enumerate(retrieved.candidates[: h.MOST_ROWS], 1):
+    for rank, candidate in enumerate(retrieved.candidates[: h.MAX_ROWS], 1):
         bar = h.span("minibar", h.bar(candidate.score))
         score = h.span("take row", bar, h.span("num", f"{candidate.score:.2f}"))
-        label = h.span("grow", _candidate_with_degree(candidate, context))
+        label = h.span("grow", _render_candidate_with_degree(candidate, context))
         row = h.div("cand plain", h.span("num", rank), label, score)
         rows.append(h.tag("li", row))
     how = h.span("soft", f" by {retrieved.how}" if retrieved.how else "")
     search = ""
     if retrieved.query:
         text = h.span("id", shorten(retrieved.query))
-        search = h.div("band", h.fold(h.aside("the search as it was sent"), text))
+        search = h.div("band", h.collapsible(h.muted_text("the search as it was sent"), text))
     return h.join(
         h.div("band", h.tag("b", str(retrieved)), how),
         h.tag("ol", *rows, class_="rows"),
-        _more_band(len(retrieved.candidates) - h.MOST_ROWS),
+        _render_omitted_count(len(retrieved.candidates) - h.MAX_ROWS),
         search,
-        _candidate_questions(retrieved, context),
+        _render_candidate_queries(retrieved, context),
     )
 
 
-def _more_band(number: int) -> Html:
+def _render_omitted_count(number: int) -> Html:
     return h.div("band soft", and_more(number)) if number > 0 else Html()
 
 
-def _candidate_with_degree(candidate: Candidate, context: RenderContext) -> Html:
+def _render_candidate_with_degree(candidate: Candidate, context: RenderContext) -> Html:
     """Render a vertex, and how many triples it has if that was asked."""
     line = render_candidate(candidate, context)
-    degree = context.replies.get("degrees", {}).get(candidate.iri)
+    degree = context.graph_results.get("degrees", {}).get(candidate.iri)
     if degree is None:
         return line
     at_least = "+" if degree >= MAX_DEGREE else ""
     return h.join(line, h.span("under soft", f"degree {degree:,}{at_least}"))
 
 
-def _candidate_questions(record: Retrieved | Link, context: RenderContext) -> Html:
+def _render_candidate_queries(record: RetrievedCandidates | Link, context: RenderContext) -> Html:
     """Render the questions about candidates that a person can put to the graph."""
-    if not context.live:
+    if not context.is_interactive:
         return Html()
     label = f"Is this among the candidates for “{record.entity}”?"
     typed = h.tag(
@@ -289,7 +297,7 @@ def _candidate_questions(record: Retrieved | Link, context: RenderContext) -> Ht
         id="among",
         aria_label=label,
     )
-    can_ask_degrees = record.candidates and "degrees" not in context.replies
+    can_ask_degrees = record.candidates and "degrees" not in context.graph_results
     form = h.tag(
         "form",
         h.tag("label", h.span("", label), typed, class_="f grow"),
@@ -298,7 +306,7 @@ def _candidate_questions(record: Retrieved | Link, context: RenderContext) -> Ht
         class_="row ends controls",
         data_do="where",
     )
-    return h.div("band stack", form, render_reply("where", context))
+    return h.div("band stack", form, render_graph_result("where", context))
 
 
 def render_query_block(
@@ -307,8 +315,8 @@ def render_query_block(
     context: RenderContext,
     *,
     head: object = "",
-    usable: bool = False,
-    empty: bool = False,
+    can_replace: bool = False,
+    is_empty: bool = False,
 ) -> Html:
     """Render a query below its ``head``. Where the person can, it can be edited and run.
 
@@ -316,10 +324,10 @@ def render_query_block(
     of the step. If the query is ``empty``, that is without rows, the person can ask why.
     """
     shown = render_query(query, context)
-    if not context.live:
+    if not context.is_interactive:
         return h.div("", head, shown)
-    executed = context.replies.get(f"query {number}")
-    has_no_rows = empty if executed is None else executed.is_empty
+    executed = context.graph_results.get(f"query {number}")
+    has_no_rows = is_empty if executed is None else executed.is_empty
     text = readable_query(query, context)
     editor = h.tag(
         "textarea",
@@ -333,15 +341,17 @@ def render_query_block(
         data_rev=shorten(query, 40),
     )
     buttons = [h.button("Run query", "query", "run", arg=number)]
-    if usable:
+    if can_replace:
         buttons.append(h.button("Use this query", "use", arg=number))
     if has_no_rows:
         buttons.append(h.button("Why is it empty?", "why", arg=number))
     controls = h.div("row controls", *buttons)
     form = h.tag("form", editor, controls, class_="stack tight", data_do="query", data_arg=number)
-    key = f"{'empty' if empty else 'edit'}-{number}"
-    fold = h.fold(h.aside("edit and run"), form, key=key, unfolded=empty)
-    replies = [render_reply(f"{question} {number}", context) for question in ("query", "why")]
+    key = f"{'empty' if is_empty else 'edit'}-{number}"
+    fold = h.collapsible(h.muted_text("edit and run"), form, key=key, expanded=is_empty)
+    replies = [
+        render_graph_result(f"{question} {number}", context) for question in ("query", "why")
+    ]
     return h.div("", head, h.div("edited", fold, shown), *replies)
 
 
@@ -350,88 +360,88 @@ def render_query_block(
 
 def render_answer(answer: Answer, context: RenderContext) -> Html:
     """Render what supports an answer, or why there is none, and its queries."""
-    return h.div("body stack", *answer_parts(answer, context))
+    return h.div("body stack", *render_answer_parts(answer, context))
 
 
-def answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
+def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     """Return the parts of a rendered answer: text or reason, values with support, queries."""
     context = _with_unique_names(answer, context.with_names(answer.names))
     parts = []
     if answer.ungrounded:
-        parts.append(h.note(UNGROUNDED, kind="bad"))
+        parts.append(h.note(UNGROUNDED_NOTE, level="bad"))
     if answer.text:
         parts.append(h.div("b", shorten(answer.text, MAX_LINE_CHARS)))
     if not answer.values:
         parts.append(h.note(_reason_text(answer.reason)))
     if answer.columns:
-        parts.append(_answer_table(answer, context))
+        parts.append(_render_answer_table(answer, context))
     values = [
-        _numbered_value(number, value, context)
-        for number, value in enumerate(answer.values[: h.MOST_ROWS], 1)
+        _render_numbered_value(number, value, context)
+        for number, value in enumerate(answer.values[: h.MAX_ROWS], 1)
     ]
     if answer.columns:
-        title = h.aside("the triples that each row stands on")
-        parts.append(h.fold(title, *values, key="support"))
+        title = h.muted_text("the triples that each row stands on")
+        parts.append(h.collapsible(title, *values, key="support"))
     else:
         parts += values[:MAX_VALUES]
         if values[MAX_VALUES:]:
-            title = h.aside(f"{len(values) - MAX_VALUES} more")
-            parts.append(h.fold(title, *values[MAX_VALUES:]))
-    parts.append(h.left_out(len(answer.values) - h.MOST_ROWS))
+            title = h.muted_text(f"{len(values) - MAX_VALUES} more")
+            parts.append(h.collapsible(title, *values[MAX_VALUES:]))
+    parts.append(h.omitted_count(len(answer.values) - h.MAX_ROWS))
     if answer.queries:
-        parts.append(_answer_queries(answer, context))
+        parts.append(_render_answer_queries(answer, context))
     return parts
 
 
 def _reason_text(reason: str) -> str:
     if reason.startswith(CANNOT_EXPRESS):
         return reason
-    return f"The graph holds no answer: {reason.removeprefix(f'{NOT_HERE}: ')}"
+    return f"The graph holds no answer: {reason.removeprefix(f'{NOT_IN_GRAPH}: ')}"
 
 
-def _answer_table(answer: Answer, context: RenderContext) -> Html:
+def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
     rows = []
-    for value in answer.values[: h.MOST_ROWS]:
+    for value in answer.values[: h.MAX_ROWS]:
         rows.append(["" if cell is None else render_term(cell, context) for cell in value.row])
-    return h.table(answer.columns, rows, of=len(answer.values))
+    return h.table(answer.columns, rows, total=len(answer.values))
 
 
-def _numbered_value(number: int, value: Value, context: RenderContext) -> Html:
+def _render_numbered_value(number: int, value: Value, context: RenderContext) -> Html:
     """Render a value of an answer with its number and the triples that support it."""
-    support: Html = h.aside("no triple")
+    support: Html = h.muted_text("no triple")
     if value.support:
         support = render_triples(value.support, context, [value.term])
     ends = {str(end) for triple in value.support for end in triple[::2]}
     label = Html()
     if str(value.term) not in ends:  # else the triples show it
-        label = _value_label(value, context)
+        label = _render_value_label(value, context)
     return h.div("row top", h.span("num", number), h.div("grow stack tight", label, support))
 
 
-def _value_label(value: Value, context: RenderContext) -> Html:
+def _render_value_label(value: Value, context: RenderContext) -> Html:
     name = value.label
     if not value.row:
         name = context.names.get(str(value.term), value.label)
     exact = Html()
     if isinstance(value.term, URIRef):
-        exact = curie(value.term, context)
+        exact = render_curie(value.term, context)
     elif str(value.term) != value.label:
         exact = render_term(value.term, context)
     return h.div("row", h.tag("b", shorten(name)), exact)
 
 
-def _answer_queries(answer: Answer, context: RenderContext) -> Html:
+def _render_answer_queries(answer: Answer, context: RenderContext) -> Html:
     is_empty = not answer.values or (answer.kind == "boolean" and answer.labels == ("false",))
     blocks = [
-        render_query_block(number, query, context, empty=is_empty)
+        render_query_block(number, query, context, is_empty=is_empty)
         for number, query in enumerate(answer.queries)
     ]
-    title = h.join("The SPARQL it came from ", h.aside(pluralize(len(blocks), "query")))
+    title = h.join("The SPARQL it came from ", h.muted_text(pluralize(len(blocks), "query")))
     if answer.values:
-        return h.fold(title, *blocks, key="queries")
+        return h.collapsible(title, *blocks, key="queries")
     # With another key: a page keeps collapsed what the person collapsed, and here the person
     # must see at once that the query can be asked why it is empty.
-    return h.fold(title, *blocks, key="empty", unfolded=context.live)
+    return h.collapsible(title, *blocks, key="empty", expanded=context.is_interactive)
 
 
 def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
@@ -439,11 +449,11 @@ def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
     iris_by_name: dict[str, list[str]] = {}
     labels = {
         str(value.term): value.label
-        for value in answer.values[: h.MOST_ROWS]
+        for value in answer.values[: h.MAX_ROWS]
         if isinstance(value.term, URIRef)
     }
     for iri in sorted({*_support_iris(answer), *labels}):
-        name = context.names.get(iri) or labels.get(iri) or local_name(iri)
+        name = context.names.get(iri) or labels.get(iri) or name_from_iri(iri)
         iris_by_name.setdefault(name, []).append(iri)
     names = dict(context.names)
     for name, iris in iris_by_name.items():
@@ -458,7 +468,7 @@ def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
 def _support_iris(answer: Answer) -> set[str]:
     """Return the IRIs in the supporting triples that are shown."""
     iris: set[str] = set()
-    for value in answer.values[: h.MOST_ROWS]:
+    for value in answer.values[: h.MAX_ROWS]:
         for triple in value.support[:MAX_SUPPORT_TRIPLES]:
             iris.update(str(term) for term in triple if isinstance(term, URIRef))
     return iris
@@ -472,11 +482,11 @@ def _distinctions(iris: Sequence[str]) -> Sequence[str]:
 
 BUILT_IN_VIEWS: Mapping[type, View] = {
     Answer: render_answer,
-    Blocking: render_blocking,
-    Examples: render_examples,
-    Executed: render_executed,
+    EmptyResultCause: render_blocking,
+    PredicateExamples: render_examples,
+    QueryResult: render_query_result,
     Link: render_link,
-    Retrieved: render_retrieved,
+    RetrievedCandidates: render_retrieved,
     Survey: render_survey,
 }
 """How records that several systems share, and replies of the graph, are rendered."""

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from rdflib import Literal
 
 from kgwb.errors import KgwbError
-from kgwb.flow import CANNOT_EXPRESS, NOT_HERE, Answer, Value
+from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer, Value
 from kgwb.run import Run
 from kgwb.run.steps import Step, Totals
-from kgwb.terms import triple_text
+from kgwb.terms import format_triple
 from kgwb.text import format_seconds, pluralize, shorten, single_line
 
 STEP_STATES = {
@@ -45,7 +45,7 @@ class RunState:
     """By key. Steps that an edit made stale are among them."""
     states: Mapping[str, str] = field(default_factory=dict)
     """The state of each step that is not simply done or failed, by key; see STEP_STATES."""
-    busy: str = ""
+    current_task: str = ""
     """What is being done now; empty if nothing is."""
     failure: KgwbError | None = None
     previous_answer: Answer | None = None
@@ -59,7 +59,7 @@ class RunState:
         """Return the state of a run that nobody steps through."""
         return cls(
             run,
-            run.by_key,
+            run.steps_by_key,
             failure=run.error,
             answer=run.answer,
             status=run.status,
@@ -67,13 +67,13 @@ class RunState:
         )
 
     @property
-    def is_stale(self) -> bool:
+    def has_stale_steps(self) -> bool:
         return "stale" in self.states.values()
 
     @property
     def has_ended(self) -> bool:
         """Whether the run came to its end, and nothing was changed since."""
-        return self.status == "done" and not self.is_stale
+        return self.status == "done" and not self.has_stale_steps
 
     def step_state(self, key: str) -> str:
         """Return the state of a step or agent, one of STEP_STATES."""
@@ -87,7 +87,7 @@ class RunState:
         return "failed" if step.error else "unfinished"
 
 
-def kind_of_agent(run: Run, agent: str) -> str:
+def displayed_agent_kind(run: Run, agent: str) -> str:
     """Return the kind of an agent; "person" if a person answers its prompts."""
     kind = run.system.agent_kind(agent)
     return "person" if kind == "model" and run.model_name(agent) == "human" else kind
@@ -104,7 +104,7 @@ def setup_text(run: Run) -> str:
     parts = [run.system.name, single_line(models or "recorded replies"), run.settings.profile]
     if run.kg.muted:
         names = run.display_names()
-        muted = [single_line(triple_text(triple, names)) for triple in run.kg.muted]
+        muted = [single_line(format_triple(triple, names)) for triple in run.kg.muted]
         parts.append(f"without {'; '.join(muted)}")
     return " · ".join(parts)
 
@@ -116,8 +116,8 @@ class AnswerState(NamedTuple):
     """How the answer of a run is shown."""
 
     icon: str
-    word: str
-    text: str
+    label: str
+    headline: str
     """The large text: the answer, or what stands for it."""
     details: str
     """What is written below it."""
@@ -125,13 +125,13 @@ class AnswerState(NamedTuple):
 
 def answer_state(state: RunState) -> AnswerState:
     """Return how the answer of a run is shown now."""
-    if state.busy:
-        return AnswerState("wait", _capitalized(state.busy), "…", "")
+    if state.current_task:
+        return AnswerState("wait", _capitalized(state.current_task), "…", "")
     if state.failure is not None:
         message = state.failure.message.removeprefix(f"{state.run.system.name}/")
         hint = f"What to do: {state.failure.hint}" if state.failure.hint else ""
         return AnswerState("bad", "Failed", _capitalized(message), hint)
-    if state.is_stale:
+    if state.has_stale_steps:
         previous = state.previous_answer
         details = "" if previous is None else f"before your edit: {previous}"
         text = "Continue to see the answer after your edit"
@@ -162,48 +162,48 @@ def _state_of_answer(question: str, answer: Answer, cost: str) -> AnswerState:
     if answer:
         text = single_line(shorten(str(answer)))
         details = f"stands on {pluralize(len(answer.support), 'triple')} · {cost}"
-        doubt = doubt_about(question, answer)
+        doubt = describe_type_mismatch(question, answer)
         if doubt:
             return AnswerState("none", "Answered, with doubt", text, f"{doubt} · {details}")
         return AnswerState("ok", "Answered", text, details)
-    reason = answer.reason.removeprefix(f"{NOT_HERE}: ")
+    reason = answer.reason.removeprefix(f"{NOT_IN_GRAPH}: ")
     details = f"{reason} · {cost}" if reason else cost
     if reason.startswith(CANNOT_EXPRESS):
         return AnswerState("none", "Not answered", "The question was not answered", details)
     return AnswerState("none", "Not in this graph", "No answer in this graph", details)
 
 
-EXPECTED_KINDS = {
+EXPECTED_VALUE_TYPES = {
     "where": ("a place", {"a thing", "a text"}),
     "when": ("a time", {"a date", "a number", "a text"}),
     "who": ("somebody", {"a thing", "a text"}),
     "how many": ("a number", {"a number"}),
 }
 """What each question word asks for, and the kinds of values that can be it."""
-QUESTION_WORD = re.compile(rf"\b({'|'.join(EXPECTED_KINDS)})\b")
-MAX_DOUBT_CHARS = 200
+QUESTION_WORD_PATTERN = re.compile(rf"\b({'|'.join(EXPECTED_VALUE_TYPES)})\b")
+MAX_MISMATCH_CHARS = 200
 
 
-def doubt_about(question: str, answer: Answer) -> str:
+def describe_type_mismatch(question: str, answer: Answer) -> str:
     """Return values of a kind that was not asked for: "1967-10-03 is a date where a place was asked".
 
     Returns an empty text if there is none, and for tables, counts and yes or no.
     """
-    question_word = QUESTION_WORD.search(question.casefold())
+    question_word = QUESTION_WORD_PATTERN.search(question.casefold())
     if question_word is None or answer.kind != "list" or answer.columns:
         return ""
-    wanted, fitting_kinds = EXPECTED_KINDS[question_word[1]]
+    wanted, fitting_kinds = EXPECTED_VALUE_TYPES[question_word[1]]
     unfitting = []
     for value in answer.values:
-        kind = _kind_of_value(value)
+        kind = _value_type(value)
         if kind not in fitting_kinds:
             unfitting.append(f"{shorten(value.label, 60)} is {kind}")
     if not unfitting:
         return ""
-    return f"{shorten('; '.join(unfitting), MAX_DOUBT_CHARS)} where {wanted} was asked"
+    return f"{shorten('; '.join(unfitting), MAX_MISMATCH_CHARS)} where {wanted} was asked"
 
 
-def _kind_of_value(value: Value) -> str:
+def _value_type(value: Value) -> str:
     """Return "a thing", "a date", "a number" or "a text"."""
     if not isinstance(value.term, Literal):
         return "a thing"

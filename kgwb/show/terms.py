@@ -19,7 +19,15 @@ from kgwb.run.agents import View
 from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.terms import Names, Term, Triple, local_name, prefix_of, split_iri, term_text
+from kgwb.terms import (
+    DisplayNames,
+    Term,
+    Triple,
+    choose_prefix,
+    format_term,
+    name_from_iri,
+    split_iri,
+)
 from kgwb.text import pluralize, shorten
 
 T = TypeVar("T")
@@ -39,14 +47,14 @@ MAX_SUPPORT_TRIPLES = 20
 """Supporting triples shown of one value."""
 MAX_TYPES = 3
 MAX_RELATIONS = 6
-QUOTED_TEXT = r"\"(?:[^\"\\]|\\.)*\""
+QUOTED_STRING_PATTERN = r"\"(?:[^\"\\]|\\.)*\""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderContext:
     """What is known where a record is rendered."""
 
-    names: Names = field(default_factory=dict)
+    names: DisplayNames = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)
     """The graph's own prefixes, by namespace."""
     inputs: tuple[Any, ...] = ()
@@ -55,11 +63,11 @@ class RenderContext:
     """The steps of the run."""
     views: Mapping[type, View] = field(default_factory=dict)
     """The views of the system, by record class."""
-    live: bool = False
+    is_interactive: bool = False
     """Whether the person can choose, edit and ask here."""
     can_mute: bool = False
     """Whether a triple can be muted here, see ``Run.mute``."""
-    replies: Mapping[str, Any] = field(default_factory=dict)
+    graph_results: Mapping[str, Any] = field(default_factory=dict)
     """What the graph replied to questions about this record, by the name of the question."""
 
     def input_of(self, input_type: type[T]) -> T | None:
@@ -71,7 +79,7 @@ class RenderContext:
 
     def prefix_of(self, namespace: str) -> str:
         """Return the prefix of a namespace; the graph's own if it has one."""
-        return self.prefixes.get(namespace) or prefix_of(namespace)
+        return self.prefixes.get(namespace) or choose_prefix(namespace)
 
     def with_names(self, names: Iterable[tuple[URIRef, str]]) -> RenderContext:
         """Return this context with the names that a record has of its own IRIs.
@@ -102,13 +110,13 @@ def context_of(
 
 def prefixes_of(run: Run) -> Mapping[str, str]:
     """Return the prefixes of a run's graph by namespace; none for a replay or an endpoint."""
-    return getattr(run.graph, "prefixes", {})
+    return getattr(run.unrecorded_graph, "prefixes", {})
 
 
 # Terms and triples
 
 
-def curie(iri: str, context: RenderContext) -> Html:
+def render_curie(iri: str, context: RenderContext) -> Html:
     """Render an IRI as a link with the text "fl:Harry_Potter"."""
     return h.iri_link(iri, curie_text(iri, context), "curie")
 
@@ -124,12 +132,12 @@ def curie_text(iri: str, context: RenderContext) -> str:
 def render_term(term: Term, context: RenderContext) -> Html:
     """Render an IRI by its label, or a literal with its language or datatype."""
     if isinstance(term, URIRef):
-        return h.iri_link(term, term_text(term, context.names))
+        return h.iri_link(term, format_term(term, context.names))
     annotation = "blank node"
     if isinstance(term, RdfLiteral):
-        annotation = term.language or local_name(term.datatype or "")
+        annotation = term.language or name_from_iri(term.datatype or "")
     text = h.tag("bdi", shorten(str(term)))
-    return h.join(text, " ", h.aside(annotation)) if annotation else text
+    return h.join(text, " ", h.muted_text(annotation)) if annotation else text
 
 
 def triple_key(triple: Triple) -> str:
@@ -143,20 +151,20 @@ def render_triples(
     """Render triples as chains of pills, one a line; pills of answers have a double frame."""
     answer_texts = {str(term) for term in answers}
     chains = [
-        _triple_chain(triple, context, answer_texts) for triple in triples[:MAX_SUPPORT_TRIPLES]
+        _render_triple(triple, context, answer_texts) for triple in triples[:MAX_SUPPORT_TRIPLES]
     ]
     hidden = len(triples) - MAX_SUPPORT_TRIPLES
-    more = h.aside(f"and {pluralize(hidden, 'more triple')}") if hidden > 0 else ""
+    more = h.muted_text(f"and {pluralize(hidden, 'more triple')}") if hidden > 0 else ""
     return h.div("stack tight", *chains, more)
 
 
-def _triple_chain(triple: Triple, context: RenderContext, answer_texts: set[str]) -> Html:
+def _render_triple(triple: Triple, context: RenderContext, answer_texts: set[str]) -> Html:
     subject, predicate, object_ = triple
-    relation = h.tag("em", term_text(predicate, context.names))
+    relation = h.tag("em", format_term(predicate, context.names))
     parts = [
-        _term_pill(subject, context, answer_texts),
+        _render_term_pill(subject, context, answer_texts),
         h.span("rel", relation, title=shorten(str(predicate))),
-        _term_pill(object_, context, answer_texts),
+        _render_term_pill(object_, context, answer_texts),
     ]
     if context.can_mute and not isinstance(subject, BNode) and not isinstance(object_, BNode):
         mute = h.button(
@@ -170,17 +178,17 @@ def _triple_chain(triple: Triple, context: RenderContext, answer_texts: set[str]
     return h.div("chain", *parts)
 
 
-def _term_pill(term: Term, context: RenderContext, answer_texts: set[str]) -> Html:
+def _render_term_pill(term: Term, context: RenderContext, answer_texts: set[str]) -> Html:
     pill_class = "unk asked plain" if str(term) in answer_texts else "ent"
     tooltip = shorten(str(term)) if isinstance(term, URIRef) else None
-    return h.span(pill_class, term_text(term, context.names), title=tooltip)
+    return h.span(pill_class, format_term(term, context.names), title=tooltip)
 
 
 def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
     """Render a vertex: its label and types, below them its CURIE and what tells it apart."""
     types = [h.span("type", shorten(name)) for name in candidate.types[:MAX_TYPES]]
     details = candidate.description or ", ".join(candidate.relations[:MAX_RELATIONS])
-    under = [curie(candidate.iri, context)]
+    under = [render_curie(candidate.iri, context)]
     if details:
         under += [h.safe(" · "), h.safe(shorten(details))]
     head = h.span("row", h.tag("b", shorten(candidate.label)), *types)
@@ -258,7 +266,7 @@ def readable_query(query: str, context: RenderContext) -> str:
             return match[0]
         return f"{prefix}:{local}"
 
-    iri_or_text = rf"{QUOTED_TEXT}|<(?P<iri>[A-Za-z][\w+.-]*:[^<>\"\s]+)>"
+    iri_or_text = rf"{QUOTED_STRING_PATTERN}|<(?P<iri>[A-Za-z][\w+.-]*:[^<>\"\s]+)>"
     body = re.sub(iri_or_text, to_curie, lay_out(query))
     prologue = [f"PREFIX {prefix}: <{namespace}>\n" for prefix, namespace in namespaces.items()]
     return "".join(prologue) + body
@@ -281,19 +289,21 @@ def _token_class(token_type: _TokenType) -> str:
     return ""
 
 
-def render_legend(query: str, context: RenderContext) -> Html:
+def render_term_labels(query: str, context: RenderContext) -> Html:
     """Render a table of the terms of a query with their labels; nothing if none is known."""
     namespaces = dict(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", query))
-    body = re.sub(rf"PREFIX[^\n]*\n|{QUOTED_TEXT}", "", query)
+    body = re.sub(rf"PREFIX[^\n]*\n|{QUOTED_STRING_PATTERN}", "", query)
     iris = []
     for iri, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body):
         iris.append(iri or namespaces.get(prefix, "") + local)
     rows = [
-        (curie(iri, context), context.names[iri])
+        (render_curie(iri, context), context.names[iri])
         for iri in dict.fromkeys(iris)
         if iri in context.names
     ]
     if not rows:
         return Html()
-    table = h.table(("term", "label"), rows[: h.MOST_ROWS])
-    return h.fold(h.aside("what its terms are called"), table, key="legend", unfolded=True)
+    table = h.table(("term", "label"), rows[: h.MAX_ROWS])
+    return h.collapsible(
+        h.muted_text("what its terms are called"), table, key="legend", expanded=True
+    )

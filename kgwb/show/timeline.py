@@ -9,7 +9,7 @@ from kgwb.run.agents import agent_of_key
 from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.show.run_state import STEP_STATES, RunState, kind_of_agent, subject_text
+from kgwb.show.run_state import STEP_STATES, RunState, displayed_agent_kind, subject_text
 from kgwb.text import display_name, format_seconds
 
 NODE_CLASSES = {
@@ -26,14 +26,16 @@ MIN_BAR_PERCENT = 2.0
 # The flow strip
 
 
-def flow_strip(state: RunState, chosen: str = "") -> Html:
+def render_pipeline(state: RunState, selected: str = "") -> Html:
     """Render the agents by stage, lit as far as the run came; a click chooses an agent's step.
 
     Screen readers skip it: the timeline says the same in words.
     """
     stages = []
     for title, agents in state.run.system.stages:
-        nodes = [_agent_node(state, agent, agent == agent_of_key(chosen)) for agent in agents]
+        nodes = [
+            _render_agent_node(state, agent, agent == agent_of_key(selected)) for agent in agents
+        ]
         stage = h.div(
             "stage", h.span("caption", title), h.tag("ol", *nodes), style=f"--n:{len(agents)}"
         )
@@ -41,14 +43,14 @@ def flow_strip(state: RunState, chosen: str = "") -> Html:
     return h.div("flow", *stages, aria_hidden="true")
 
 
-def _agent_node(state: RunState, agent: str, is_chosen: bool) -> Html:
+def _render_agent_node(state: RunState, agent: str, is_selected: bool) -> Html:
     steps = [step for step in state.steps.values() if step.agent == agent]
     agent_state = _state_of_agent(state, agent, steps)
-    kind = kind_of_agent(state.run, agent)
+    kind = displayed_agent_kind(state.run, agent)
     classes = ["node", NODE_CLASSES.get(agent_state, "waiting")]
     if any(step.origin == "by hand" for step in steps):
         classes.append("ishand")
-    if is_chosen:
+    if is_selected:
         classes.append("chosen")
     if state.run.breakpoints & {agent, *(step.key for step in steps)}:
         classes.append("stop")
@@ -62,7 +64,7 @@ def _agent_node(state: RunState, agent: str, is_chosen: bool) -> Html:
         type="button",
         data_do="choose",
         data_arg=steps[0].key if steps else agent,
-        title=f"{display_name(agent)}: {h.KINDS[kind]}, {state_word}",
+        title=f"{display_name(agent)}: {h.AGENT_KIND_LABELS[kind]}, {state_word}",
         tabindex="-1",
     )
     return h.tag("li", button, class_=" ".join(classes))
@@ -140,7 +142,7 @@ def _insert_agent(state: RunState, rows: list[TimelineRow], agent: str) -> None:
     rows.insert(position, TimelineRow(agent, None, depth))
 
 
-def timeline(state: RunState, chosen: str) -> Html:
+def render_timeline(state: RunState, selected: str) -> Html:
     """Render a line for each step: breakpoint, icon, name, outcome, and its time as a bar.
 
     A line is drawn after the last step that is done, where the run has not ended.
@@ -150,16 +152,16 @@ def timeline(state: RunState, chosen: str) -> Html:
     times = [row.step.seconds for row in rows if row.step and row.key not in supervisors]
     longest = max(times, default=0.0) or 1.0
     keys = [row.key for row in rows]
-    chosen_position = keys.index(chosen) if chosen in keys else 0
+    chosen_position = keys.index(selected) if selected in keys else 0
     shortcuts = {chosen_position - 1: "k ArrowUp", chosen_position + 1: "j ArrowDown"}
-    cursor = _cursor_position(state, rows)
+    cursor = _paused_position(state, rows)
     lines = []
     for position, row in enumerate(rows):
         lines.append(
-            _timeline_line(
+            _render_timeline_row(
                 state,
                 row,
-                is_chosen=row.key == chosen,
+                is_selected=row.key == selected,
                 shortcut=shortcuts.get(position),
                 supervises=row.key in supervisors,
                 longest=longest,
@@ -170,7 +172,7 @@ def timeline(state: RunState, chosen: str) -> Html:
     return h.tag("ol", *lines, class_="tl", aria_label="steps of the run")
 
 
-def _cursor_position(state: RunState, rows: list[TimelineRow]) -> int | None:
+def _paused_position(state: RunState, rows: list[TimelineRow]) -> int | None:
     """Return the position of the last row that the latest execution reached; None at the end."""
     if state.has_ended or not state.run.steps:
         return None
@@ -183,11 +185,11 @@ def _cursor_position(state: RunState, rows: list[TimelineRow]) -> int | None:
     return max(positions, default=-1)
 
 
-def _timeline_line(
+def _render_timeline_row(
     state: RunState,
     row: TimelineRow,
     *,
-    is_chosen: bool,
+    is_selected: bool,
     shortcut: str | None,
     supervises: bool,
     longest: float,
@@ -195,33 +197,33 @@ def _timeline_line(
     step = row.step
     agent = agent_of_key(row.key)
     name = display_name(agent)
-    kind = kind_of_agent(state.run, agent)
+    kind = displayed_agent_kind(state.run, agent)
     step_state = state.step_state(row.key)
     outcome = _outcome_text(row, step_state, supervises)
     subject = f" {subject_text(step)}" if step is not None and step.subject else ""
     button = h.tag(
         "button",
-        h.kind_tile(kind, small=True, hollow=was_not_asked(step, kind)),
+        h.agent_kind_badge(kind, small=True, outlined=skipped_model(step, kind)),
         h.span(
             "say",
             h.span("nm", name),
-            row_badge(step, step_state, supervises),
+            render_row_badge(step, step_state, supervises),
             h.span("out cut", outcome),
         ),
-        _time_bar(step, kind, longest, supervises),
+        _render_time_bar(step, kind, longest, supervises),
         class_="go",
         type="button",
-        tabindex="0" if is_chosen else "-1",
+        tabindex="0" if is_selected else "-1",
         data_do="choose",
         data_arg=row.key,
         data_key=shortcut,
         title=f"{name}{subject}{': ' if outcome else ''}{outcome}",
         style=f"--d:{row.depth}",
         id=f"t-{row.key}",
-        aria_current="step" if is_chosen else None,
+        aria_current="step" if is_selected else None,
     )
     classes = []
-    if is_chosen:
+    if is_selected:
         classes.append("chosen")
     if supervises:
         classes.append("sup")
@@ -229,11 +231,11 @@ def _timeline_line(
         classes.append("offrow")
     if step_state in ("stale", "ahead"):
         classes.append("isstale" if step_state == "stale" else "ahead")
-    gutter = _breakpoint_button(state, row, is_chosen)
+    gutter = _render_breakpoint_button(state, row, is_selected)
     return h.tag("li", gutter, button, class_=" ".join(classes) or "trow")
 
 
-def _breakpoint_button(state: RunState, row: TimelineRow, is_chosen: bool) -> Html:
+def _render_breakpoint_button(state: RunState, row: TimelineRow, is_chosen: bool) -> Html:
     agent = agent_of_key(row.key)
     has_breakpoint = bool(state.run.breakpoints & {row.key, agent})
     return h.tag(
@@ -262,7 +264,7 @@ def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
     return f"{subject_text(step)}: {step.outcome}" if step.subject else ""
 
 
-def _time_bar(step: Step | None, kind: str, longest: float, supervises: bool) -> Html:
+def _render_time_bar(step: Step | None, kind: str, longest: float, supervises: bool) -> Html:
     is_timed = step is not None and (step.done or step.error) and step.origin != "by hand"
     if step is None or supervises or not is_timed:
         return h.span("ms")
@@ -271,16 +273,16 @@ def _time_bar(step: Step | None, kind: str, longest: float, supervises: bool) ->
     return h.span("ms", format_seconds(step.seconds), h.span(f"track {kind}", bar))
 
 
-def row_badge(step: Step | None, step_state: str, supervises: bool) -> Html:
+def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Html:
     """Render the state of a step where it is worth a word; nothing for a step that is done."""
     if step_state in ("failed", "stale", "running") and not supervises:
-        return h.state_sign(*STEP_STATES[step_state])
+        return h.state_badge(*STEP_STATES[step_state])
     if step is not None and step.origin == "by hand":
-        return h.state_sign("hand", "by hand")
+        return h.state_badge("hand", "by hand")
     return Html()
 
 
-def was_not_asked(step: Step | None, kind: str) -> bool:
+def skipped_model(step: Step | None, kind: str) -> bool:
     """Return whether a step of an agent with a model was done without asking the model."""
     if step is None or kind != "model" or not step.done:
         return False

@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kgwb.deprecated import renamed_names
 from kgwb.errors import KgwbError, RunFileError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
@@ -15,25 +16,29 @@ from kgwb.run.models import open_model
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
 from kgwb.settings import Settings
 
-NAMES = ("chatty_kg", "dog", "ragonite", "robodata", "surveyor", "triad")
+SYSTEM_NAMES = ("chatty_kg", "dog", "ragonite", "robodata", "surveyor", "triad")
 """The systems. Each is the value SYSTEM of the module ``pipeline`` in the folder of its name."""
 
 
-def names() -> tuple[str, ...]:
+def list_systems() -> tuple[str, ...]:
     """Return the names of the systems."""
-    return NAMES
+    return SYSTEM_NAMES
 
 
-def system(name: str) -> System:
+def load_system(name: str) -> System:
     """Return a system by its name. Raises SettingError if there is none of that name."""
-    if name not in NAMES:
-        raise SettingError(f"no system named {name!r}", hint=f"choose one of {', '.join(NAMES)}")
+    if name not in SYSTEM_NAMES:
+        raise SettingError(
+            f"no system named {name!r}", hint=f"choose one of {', '.join(SYSTEM_NAMES)}"
+        )
     pipeline = importlib.import_module(f"{__name__}.{name}.pipeline")
     loaded: System = pipeline.SYSTEM
     return loaded
 
 
-def profile(name: str, /, *, system: str = "", texts: bool = False, **changes: Any) -> Settings:
+def profile(
+    name: str, /, *, system: str = "", are_strings: bool = False, **changes: Any
+) -> Settings:
     """Return the settings of profile ``paper`` or ``fast``, with changes.
 
     They are settings of the system, or without one of the first system that has all settings that
@@ -41,14 +46,18 @@ def profile(name: str, /, *, system: str = "", texts: bool = False, **changes: A
 
     Raises SettingError for an unknown profile or setting, and for an impossible value.
     """
-    settings_classes = [system_by_name(known).settings for known in ([system] if system else NAMES)]
+    settings_classes = [
+        (removed)(known).settings for known in ([system] if system else SYSTEM_NAMES)
+    ]
     for settings_class in settings_classes:
-        if set(changes) <= set(settings_class.names()):
-            return settings_class.of_profile(name, texts=texts, **changes)
-    return settings_classes[0].of_profile(name, texts=texts, **changes)  # which names the unknown
+        if set(changes) <= set(settings_class.setting_names()):
+            return settings_class.of_profile(name, parse_strings=are_strings, **changes)
+    return settings_classes[0].of_profile(
+        name, parse_strings=are_strings, **changes
+    )  # which names the unknown
 
 
-system_by_name = system  # in a function that has a parameter ``system``
+(removed) = load_system  # in a function that has a parameter ``system``
 
 
 def load_run(
@@ -70,8 +79,8 @@ def load_run(
     """
     header = next(RunFile(Path(path)).entries())
     models = open_model(model) if isinstance(model, str) else model
-    run_system = system(header.get("system", "chatty_kg"))
-    run = Run.load(path, run_system, kg=kg, models=models, resume=resume)
+    run_system = load_system(header.get("system", "chatty_kg"))
+    run = Run.load(path, run_system, kg=kg, models=models, append=resume)
     until = run.recorded_position if run.recorded_status == "paused" else None
     try:
         return run.go(until=until)
@@ -83,3 +92,7 @@ def load_run(
         raise RunFileError(
             f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
         ) from exc
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Number
+from typing import TYPE_CHECKING
 
 from rdflib import Literal, URIRef
 
+from kgwb.deprecated import renamed_names
 from kgwb.errors import GraphError, QueryError
-from kgwb.kg.base import Graph, Rows
-from kgwb.kg.queries import Row, support_of
-from kgwb.kg.sparql import checked
+from kgwb.kg.base import Graph, ResultSet
+from kgwb.kg.queries import Row, find_support_by_row
+from kgwb.kg.sparql import validate_query
 from kgwb.run import Run
 from kgwb.terms import Term, Triples
 
 
-def result_of(kg: Graph, sparql: str) -> Rows | bool:
+def execute_sparql(kg: Graph, sparql: str) -> ResultSet | bool:
     """The rows of a SELECT, or the truth of an ASK. Raises a GraphError, also for a query of another form."""
-    if (form := checked(sparql).form) not in ("select", "ask"):
+    if (form := validate_query(sparql).form) not in ("select", "ask"):
         raise QueryError(f"it is a {form.upper()}; write a SELECT or an ASK")
     return kg.ask(sparql) if form == "ask" else kg.select(sparql)
 
 
-def labels_of(terms: Iterable[Term], run: Run) -> dict[Term, str]:
+def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
     """What each term is called: an IRI by its name, anything else as it is written."""
     distinct = dict.fromkeys(terms)
     names = run.kg.names([term for term in distinct if isinstance(term, URIRef)])
@@ -35,17 +37,21 @@ def is_number(term: Term) -> bool:
     return isinstance(value, Number) and not isinstance(value, bool)
 
 
-def names_in(rows: Iterable[Row], run: Run) -> Mapping[URIRef, str]:
+def get_names_in_rows(rows: Iterable[Row], run: Run) -> Mapping[URIRef, str]:
     """What the IRIs in some rows are called."""
     return run.kg.names(sorted({cell for row in rows for cell in row if isinstance(cell, URIRef)}))
 
 
-def supports(
+def find_row_support(
     sparql: str, columns: Sequence[str], rows: Sequence[Row], run: Run
 ) -> Mapping[Row, Triples]:
     """Triples by row, see ``support_of``; where the graph does not say, none, and the step notes why."""
     try:
-        return support_of(run.kg, sparql, columns, rows)
+        return find_support_by_row(run.kg, sparql, columns, rows)
     except GraphError as error:
         run.note(f"what the answer stands on was not found: {error.message}")
         return {}
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

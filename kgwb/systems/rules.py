@@ -8,40 +8,48 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.text import normal
+from kgwb.kg.text import normalize
 from kgwb.llm.base import Rule
-from kgwb.llm.rules import SPELLING, grammar
-from kgwb.llm.rules.words import FUNCTION_WORDS, singular
+from kgwb.llm.rules import SPELLING_WEIGHT, grammar
+from kgwb.llm.rules.words import FUNCTION_WORDS, singularize
 
-NEAR_ENOUGH = 0.82
+MIN_SPELLING_SIMILARITY = 0.82
 """Ratio of matching characters from which a label that is not the name itself is taken for it."""
-LETTERS = 300
+MAX_COMPARED_CHARS = 300
 """Of a name that are compared for likeness, which takes quadratic time."""
 
 
-def vertex(
+def choose_vertex(
     question: str, entity: str, candidates: Sequence[Any], kg: Graph | None, embeddings: Embeddings
 ) -> dict[str, Any]:
     """The label that is the name, homonyms told apart; else one spelled nearly alike; else none."""
-    name = normal(entity)
-    same = [c for c in candidates if normal(c["label"]) == name]
-    holding = [c for c in candidates if {*name.split()} <= {*normal(c["label"]).split()}]
+    name = normalize(entity)
+    same = [c for c in candidates if normalize(c["label"]) == name]
+    holding = [c for c in candidates if {*name.split()} <= {*normalize(c["label"]).split()}]
     likest = same or holding or candidates
     best = max(
-        likest, key=lambda c: (normal(c["label"]).startswith(name), _alike(entity, c["label"]))
+        likest,
+        key=lambda c: (
+            normalize(c["label"]).startswith(name),
+            _compare_spelling(entity, c["label"]),
+        ),
     )
-    if not holding and _alike(entity, best["label"]) < NEAR_ENOUGH:
+    if not holding and _compare_spelling(entity, best["label"]) < MIN_SPELLING_SIMILARITY:
         return {"reason": f"no label is like {entity!r}", "number": 0, "label": ""}
     if len(same) > 1:
-        facts = grammar.read(question, kg).facts
+        facts = grammar.parse_question(question, kg).facts
         relations = [says for subject, says, object_ in facts if entity in (subject, object_)]
-        asked = _content(question.partition(" not ")[0]) - _content(" ".join([entity, *relations]))
+        asked = _find_content_words(question.partition(" not ")[0]) - _find_content_words(
+            " ".join([entity, *relations])
+        )
 
         def fit(candidate: Any) -> float:
             """A year, shared words, and how like the candidate's relations are to the question's."""
-            shared = asked & _content(f"{candidate['type']} {candidate['description']}")
+            shared = asked & _find_content_words(f"{candidate['type']} {candidate['description']}")
             names = [relation.partition(": ")[0] for relation in candidate.get("relations", [])]
-            close = [c for says in relations for c in embeddings.similarity(says, names, SPELLING)]
+            close = [
+                c for says in relations for c in embeddings.similarity(says, names, SPELLING_WEIGHT)
+            ]
             return 2 * any(map(str.isdigit, shared)) + 0.25 * len(shared) + max(close, default=0.0)
 
         best = max(same, key=fit)
@@ -49,30 +57,33 @@ def vertex(
     return {"reason": reason, "number": best["number"], "label": best["label"]}
 
 
-def label(entity: str, labels: Sequence[str]) -> dict[str, Any]:
+def choose_label(entity: str, labels: Sequence[str]) -> dict[str, Any]:
     """The label most like the entity, the first of equals."""
-    return {"label": max(labels, key=lambda text: _alike(entity, text))}
+    return {"label": max(labels, key=lambda text: _compare_spelling(entity, text))}
 
 
-def local_name(entity: str, names: Sequence[str]) -> dict[str, Any]:
+def choose_local_name(entity: str, names: Sequence[str]) -> dict[str, Any]:
     """The local name most like the entity, the first of equals."""
-    return {"name": max(names, key=lambda text: _alike(entity, text))}
+    return {"name": max(names, key=lambda text: _compare_spelling(entity, text))}
 
 
-def _alike(name: str, text: str) -> float:
+def _compare_spelling(name: str, text: str) -> float:
     """The ratio of matching characters."""
     return SequenceMatcher(
-        None, normal(name)[:LETTERS], normal(text)[:LETTERS], autojunk=False
+        None,
+        normalize(name)[:MAX_COMPARED_CHARS],
+        normalize(text)[:MAX_COMPARED_CHARS],
+        autojunk=False,
     ).ratio()
 
 
-def _content(text: str) -> set[str]:
-    return {singular(word) for word in normal(text).split()} - FUNCTION_WORDS
+def _find_content_words(text: str) -> set[str]:
+    return {singularize(word) for word in normalize(text).split()} - FUNCTION_WORDS
 
 
 RULES: Mapping[str, Rule] = {
-    "linking/vertex_selection": vertex,
-    "linking/vertex_selection_labels": label,
-    "linking/vertex_selection_names": local_name,
+    "linking/vertex_selection": choose_vertex,
+    "linking/vertex_selection_labels": choose_label,
+    "linking/vertex_selection_names": choose_local_name,
 }
 """For each prompt, the function by which the model ``rules`` answers it."""

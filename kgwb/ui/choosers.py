@@ -11,25 +11,25 @@ from weakref import WeakKeyDictionary
 from kgwb import systems
 from kgwb.errors import GraphFileError, KgwbError, SettingError
 from kgwb.flow import Answer
-from kgwb.kg import SAMPLES, Graph, open_kg, sample_path
-from kgwb.kg.embeddings import LEXICAL, Embeddings
-from kgwb.kg.survey import Try, survey, tries
+from kgwb.kg import SAMPLE_NAMES, Graph, open_kg, sample_path
+from kgwb.kg.embeddings import LEXICAL_MODEL, Embeddings
+from kgwb.kg.survey import SuggestedQuestion, suggest_questions, survey_graph
 from kgwb.kg.survey_records import Survey
-from kgwb.masking import shown
+from kgwb.masking import mask_url
 from kgwb.run import Run
 from kgwb.run.models import open_model
-from kgwb.show.html import Html, aside, button, div, join, span, state_sign, tag
-from kgwb.show.survey import page
+from kgwb.show.html import Html, button, div, join, muted_text, span, state_badge, tag
+from kgwb.show.survey import render_survey_browser
 from kgwb.show.terms import RenderContext
 from kgwb.text import shorten, single_line
-from kgwb.ui.live import Event, Live, progress, text_field, typed_name
+from kgwb.ui.live import Event, Live, read_name, render_progress, text_input
 from kgwb.ui.session import Worker
 
-OFFERED, MOST_TRIED = 3, 12
+MAX_EXAMPLE_QUESTIONS, MAX_TRIED_QUESTIONS = 3, 12
 """Questions that are offered, and that are tried to find them."""
-MOST_ANSWER = 60
+MAX_ANSWER_CHARS = 60
 """Letters of an answer."""
-STATIC_S = 2.0
+SURVEY_TIMEOUT_S = 2.0
 """How long the form for where no kernel is waits for what is counted."""
 
 
@@ -39,73 +39,82 @@ class Glance(Worker):
     def __init__(self, kg: Graph) -> None:
         super().__init__()
         self.kg = kg
-        self.seen: Survey | None = None
-        self.words = ""  # what is searched for in the survey
-        self.answered: dict[
+        self.survey: Survey | None = None
+        self.search_text = ""  # what is searched for in the survey
+        self.example_answers: dict[
             str, Answer
         ] = {}  # questions that ``rules`` answered, with what it answered
-        self.do("looking at the graph", self._look)
+        self.submit("looking at the graph", self._survey_graph)
 
-    def _look(self) -> None:
-        self.seen = seen = survey(self.kg)
-        self.busy = "trying questions on it"
-        self.tell()
-        system, rules, names = systems.system("chatty_kg"), open_model("rules"), Embeddings(LEXICAL)
+    def _survey_graph(self) -> None:
+        self.survey = seen = survey_graph(self.kg)
+        self.current_task = "trying questions on it"
+        self.notify()
+        system, rules, names = (
+            systems.load_system("chatty_kg"),
+            open_model("rules"),
+            Embeddings(LEXICAL_MODEL),
+        )
         for text, known_answer in islice(
-            chain(known(self.kg.source), tries(self.kg, seen)), MOST_TRIED
+            chain(sample_questions(self.kg.source), suggest_questions(self.kg, seen)),
+            MAX_TRIED_QUESTIONS,
         ):
-            if len(self.answered) == OFFERED or self.cancelled:
+            if len(self.example_answers) == MAX_EXAMPLE_QUESTIONS or self.cancelled:
                 break
             answer = None
             with suppress(KgwbError):
                 answer = Run(system, text, kg=self.kg, models=rules, embeddings=names).go().answer
             values = [str(value.term) for value in answer.values] if answer else []
             if answer and (known_answer is None or str(known_answer) in values):
-                self.answered[text] = answer
-                self.tell()
+                self.example_answers[text] = answer
+                self.notify()
 
-    def view(self, *, live: bool = True) -> Html:
+    def view(self, *, interactive: bool = True) -> Html:
         """Four numbers, questions with answers, classes with their predicates, labels."""
         title = tag("h2", "Your graph at a glance", class_="title grow")
         head = div("head", title, span("id", single_line(self.kg.source)))
-        if (seen := self.seen) is None:
-            return join(head, progress(self))
+        if (seen := self.survey) is None:
+            return join(head, render_progress(self))
         chips = [
             span(
                 "chip",
-                state_sign("ok", ""),
+                state_badge("ok", ""),
                 shorten(question),
                 " ",
-                aside(shorten(str(answer), MOST_ANSWER)),
+                muted_text(shorten(str(answer), MAX_ANSWER_CHARS)),
             )
-            for question, answer in self.answered.items()
+            for question, answer in self.example_answers.items()
         ]
         caption = span("caption", "Questions it can answer: asked just now")
         offered = div("band stack tight", caption, div("chips", *chips)) if chips else ""
         around = RenderContext(prefixes=getattr(self.kg, "prefixes", {}))
-        return join(head, page(seen, around, offered, self.words if live else None), progress(self))
+        return join(
+            head,
+            render_survey_browser(seen, around, offered, self.search_text if interactive else None),
+            render_progress(self),
+        )
 
 
-def known(source: str) -> list[Try]:
+def sample_questions(source: str) -> list[SuggestedQuestion]:
     """Questions that come with a sample graph."""
     with suppress(GraphFileError, OSError):
         text = sample_path(source).with_suffix(".questions.jsonl").read_text(encoding="utf-8")
         questions = [json.loads(line)["question"] for line in text.splitlines()]
         return [
-            Try(question, None)
+            SuggestedQuestion(question, None)
             for question in questions[: len(questions) // 2 : len(questions) // 6]
         ]
     return []
 
 
-_KNOWN: WeakKeyDictionary[Graph, Glance] = WeakKeyDictionary()
+_OVERVIEWS: WeakKeyDictionary[Graph, Glance] = WeakKeyDictionary()
 
 
-def survey_of(kg: Graph) -> Glance:
+def overview_of(kg: Graph) -> Glance:
     """The one glance at a graph, begun with the first who asks for it."""
-    if kg not in _KNOWN:
-        _KNOWN[kg] = Glance(kg)
-    return _KNOWN[kg]
+    if kg not in _OVERVIEWS:
+        _OVERVIEWS[kg] = Glance(kg)
+    return _OVERVIEWS[kg]
 
 
 class GraphChooser(Live):
@@ -117,65 +126,69 @@ class GraphChooser(Live):
     def __init__(self, start: str = "films") -> None:
         self.kg: Graph | None = None
         self.name = ""  # how it was named, without passwords and keys
-        self.typed, self.revision = start, 0
-        self.survey: Glance | None = None  # of the graph
-        self.opening = Worker()
-        super().__init__(self.opening)
+        self.input_text, self.revision = start, 0
+        self.overview: Glance | None = None  # of the graph
+        self.worker = Worker()
+        super().__init__(self.worker)
         if start:
             try:
                 self._open(start)
             except KgwbError as exc:
-                self.problem = exc
+                self.event_error = exc
 
-    def choose(self, name: str) -> Future[None]:
+    def open_graph(self, name: str) -> Future[None]:
         """Open what is named, on a thread of its own."""
-        self.typed = shown(name.strip())
-        return self.opening.do(
-            f"opening {single_line(self.typed)}", lambda: self._open(name.strip())
+        self.input_text = mask_url(name.strip())
+        return self.worker.submit(
+            f"opening {single_line(self.input_text)}", lambda: self._open(name.strip())
         )
 
     def _open(self, name: str) -> None:
         kg = open_kg(name)
         kg.ask("ASK { ?s ?p ?o }")  # an endpoint that does not answer is not opened
-        self.survey = survey_of(kg)
-        self.follow(self.survey)
-        self.kg, self.name = kg, shown(name)
+        self.overview = overview_of(kg)
+        self.subscribe_to(self.overview)
+        self.kg, self.name = kg, mask_url(name)
 
     def view(self) -> Html:
         label = "Graph: a sample, an RDF file or folder, or the URL of an endpoint"
         example = "my_graph.ttl, or http://localhost:8890/sparql"
-        typed = text_field("name", label, self.typed, placeholder=example, data_rev=self.revision)
-        choose = button("Choose", "choose", "", "primary", off=bool(self.opening.busy))
+        typed = text_input(
+            "name", label, self.input_text, placeholder=example, data_rev=self.revision
+        )
+        choose = button("Choose", "choose", "", "primary", disabled=bool(self.worker.current_task))
         field = tag("label", span("", label), typed, class_="f grow")
         form = tag("form", field, choose, class_="row ends", data_do="choose")
         chips = (
             tag("button", name, class_="chip", type="button", data_do="pick", data_arg=name)
-            for name in SAMPLES
+            for name in SAMPLE_NAMES
         )
         body = div("body stack controls", form, div("chips", *chips))
-        return join(body, progress(self.opening), self.survey.view() if self.survey else "")
+        return join(
+            body, render_progress(self.worker), self.overview.view() if self.overview else ""
+        )
 
-    def static_view(self) -> Html:
-        if self.survey is not None and self.survey.worker is not None:
-            self.survey.worker.join(STATIC_S)
+    def render_static(self) -> Html:
+        if self.overview is not None and self.overview.thread is not None:
+            self.overview.thread.join(SURVEY_TIMEOUT_S)
         chosen = div("body", tag("b", self.name or "none chosen"))
-        return join(chosen, self.survey.view(live=False) if self.survey else "")
+        return join(chosen, self.overview.view(interactive=False) if self.overview else "")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({single_line(self.name) or 'none'})"
 
     def do_choose(self, event: Event) -> None:
         try:
-            name = typed_name(event, "name")
+            name = read_name(event, "name")
         except SettingError:
-            self.typed, self.revision = "", self.revision + 1
+            self.input_text, self.revision = "", self.revision + 1
             raise
-        self.choose(name)
+        self.open_graph(name)
 
     def do_pick(self, event: Event) -> None:
         self.revision += 1
-        self.choose(str(event["arg"]))
+        self.open_graph(str(event["arg"]))
 
     def do_find(self, event: Event) -> None:
-        if self.survey is not None:
-            self.survey.words = str(event["value"])
+        if self.overview is not None:
+            self.overview.search_text = str(event["value"])

@@ -12,9 +12,11 @@ from typing import Any
 
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
-from kgwb.show.html import Html, with_style
+from kgwb.show.html import Html, embed_style
 
-VIEW, STATE = (f"application/vnd.jupyter.widget-{name}+json" for name in ("view", "state"))
+VIEW_MIME_TYPE, STATE_MIME_TYPE = (
+    f"application/vnd.jupyter.widget-{name}+json" for name in ("view", "state")
+)
 
 
 class Notebooks(AsyncLargeFileManager):
@@ -23,7 +25,7 @@ class Notebooks(AsyncLargeFileManager):
     async def save(self, model: dict[str, Any], path: str = "") -> Any:
         """Save a file; of kgwb's widgets their HTML is kept, and not their state, which is larger."""
         if model.get("type") == "notebook" and model.get("content"):
-            keep_html(model["content"])
+            embed_widget_html(model["content"])
         return await super().save(model, path)  # type: ignore[no-untyped-call]
 
     async def get(self, path: str, content: bool = True, *args: Any, **more: Any) -> Any:
@@ -32,21 +34,23 @@ class Notebooks(AsyncLargeFileManager):
         model = await super().get(path, content, *args, **more)  # type: ignore[no-untyped-call]
         notebook = content and model["type"] == "notebook"
         if notebook and not await server.session_manager.session_exists(path.strip("/")):
-            leave_html(model["content"])
+            remove_widget_views(model["content"])
         return model
 
 
-def keep_html(notebook: dict[str, Any]) -> None:
+def embed_widget_html(notebook: dict[str, Any]) -> None:
     """Put the HTML of kgwb's widgets from the state that a page saved into the outputs that show them."""
-    saved = notebook.get("metadata", {}).get("widgets", {}).get(STATE, {}).get("state", {})
+    saved = (
+        notebook.get("metadata", {}).get("widgets", {}).get(STATE_MIME_TYPE, {}).get("state", {})
+    )
     states = ((name, widget.get("state", {})) for name, widget in saved.items())
     mine = {
         name: state for name, state in states if str(state.get("_anywidget_id")).startswith("kgwb.")
     }
-    for data in _outputs(notebook):
-        state = mine.get(data.get(VIEW, {}).get("model_id"), {})
+    for data in _output_data(notebook):
+        state = mine.get(data.get(VIEW_MIME_TYPE, {}).get("model_id"), {})
         if html := state.get("html"):
-            data["text/html"] = with_style(
+            data["text/html"] = embed_style(
                 Html(html.replace("<section", "<section data-static", 1))
             )
     for name, state in mine.items():
@@ -56,14 +60,14 @@ def keep_html(notebook: dict[str, Any]) -> None:
         notebook.get("metadata", {}).pop("widgets", None)
 
 
-def leave_html(notebook: dict[str, Any]) -> None:
+def remove_widget_views(notebook: dict[str, Any]) -> None:
     """Take the widget out of every output that has kgwb's HTML besides."""
-    for data in _outputs(notebook):
+    for data in _output_data(notebook):
         if "data-static" in "".join(data.get("text/html", "")):
-            data.pop(VIEW, None)
+            data.pop(VIEW_MIME_TYPE, None)
 
 
-def _outputs(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _output_data(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The data of each output."""
     for cell in notebook.get("cells", ()):
         yield from (output["data"] for output in cell.get("outputs", ()) if "data" in output)

@@ -17,28 +17,30 @@ from rdflib import URIRef
 
 from kgwb.errors import GraphError, SettingError
 from kgwb.flow import Value
-from kgwb.kg.queries import Description, describe
+from kgwb.kg.queries import Description, describe_vertices
 from kgwb.records import MAX_LINE_CHARS
 from kgwb.show import subgraph as picture
-from kgwb.show.html import Html, aside, button, div, join, span, tabs, tag
-from kgwb.show.run import run_head
-from kgwb.show.subgraph import Subgraph, expand, subgraph
-from kgwb.show.terms import context_of, curie
+from kgwb.show.html import Html, button, div, join, muted_text, span, tabs, tag
+from kgwb.show.run import render_question_header
+from kgwb.show.subgraph import Subgraph, build_subgraph, expand_node
+from kgwb.show.terms import context_of, render_curie
 from kgwb.text import remove_controls, shorten, single_line
 from kgwb.ui.live import Event, Live
 from kgwb.ui.session import Session, Worker
 
 Item = TypeVar("Item")
-MOST_DRAWN, MOST_OFFERED = 60, 12
+MAX_PICTURE_NODES, MAX_ANSWER_TABS = 60, 12
 """Nodes that a picture shows readably, and answers to mark."""
-AROUND, CORE = 5, 8
+NEIGHBOUR_TRIPLES, MAX_EXPANDED_NODES = 5, 8
 """Triples around a node that are shown at once, if no more nodes than these stand on the way."""
 VIEWS = (("picture", "Picture", ""), ("graph", "To move around in", ""), ("table", "Table", ""))
-CHARS = 60
-HINT = "Click a node to see what it is. Drag, arrow keys and wheel move it, a double-click fits it."
-VIS = max(Path(pyvis.__file__).parent.glob("lib/vis-*/vis-network.min.js"))
-SCRIPT = Path(__file__).with_name("subgraph_frame.js")
-STYLE = """
+MAX_TAB_CHARS = 60
+GRAPH_HINT = (
+    "Click a node to see what it is. Drag, arrow keys and wheel move it, a double-click fits it."
+)
+VIS_SCRIPT_PATH = max(Path(pyvis.__file__).parent.glob("lib/vis-*/vis-network.min.js"))
+FRAME_SCRIPT_PATH = Path(__file__).with_name("subgraph_frame.js")
+FRAME_STYLE = """
 html, body, #graph { margin: 0; height: 100%; overflow: hidden; background: var(--ground);
   font: 13px sans-serif }
 .vis-network:focus { outline: none }
@@ -54,130 +56,153 @@ class SubgraphPanel(Live):
 
     def __init__(self, session: Session, *, outer: Live | None = None) -> None:
         """``outer`` is a widget of the same session that it is shown inside of."""
-        self.session, self.outer = session, outer
+        self.session, self.parent = session, outer
         self.subgraph = Subgraph()
-        self.shown = ""  # the chosen view; empty for the one that fits
-        self.lit, self.picked = 0, -1
+        self.selected_view = ""  # the chosen view; empty for the one that fits
+        self.highlighted_number, self.selected_number = 0, -1
         """The answer whose support stands out, and the node that is looked at; -1 for none."""
-        self.about: dict[
+        self.descriptions: dict[
             int, Description
         ] = {}  # the graph's descriptions of nodes, by their numbers
-        self.asking = Worker()
-        self._outputs: object = None
-        self._linked: object = None
-        self._taking = threading.RLock()
-        super().__init__(self.asking, *(() if outer else (session,)))
+        self.worker = Worker()
+        self._last_outputs: object = None
+        self._last_subgraph: object = None
+        self._update_lock = threading.RLock()
+        super().__init__(self.worker, *(() if outer else (session,)))
 
-    def _take(self) -> None:
+    def _update_subgraph(self) -> None:
         """Take the run's subgraph anew if what the run yielded has changed."""
-        with self._taking:
+        with self._update_lock:
             run = self.session.run
             done = run.status == "done"
             outputs = run.answer, done, [step.output for step in tuple(run.steps)]
-            if outputs == self._outputs:
+            if outputs == self._last_outputs:
                 return
-            linked, self._outputs = subgraph(run), outputs
-            if self._linked == (linked, done):
+            linked, self._last_outputs = build_subgraph(run), outputs
+            if self._last_subgraph == (linked, done):
                 return
-            self._linked, self.subgraph = (linked, done), linked
-            self.lit, self.picked, self.about = 0, -1, {}
-            if done and run.graph and not run.graph.remote and len(linked.nodes) <= CORE:
+            self._last_subgraph, self.subgraph = (linked, done), linked
+            self.highlighted_number, self.selected_number, self.descriptions = 0, -1, {}
+            if (
+                done
+                and run.unrecorded_graph
+                and not run.unrecorded_graph.remote
+                and len(linked.nodes) <= MAX_EXPANDED_NODES
+            ):
                 for node in linked.nodes:  # what lies around a short path, where that costs nothing
                     if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
                         with suppress(GraphError):
-                            self.subgraph = expand(run.graph, self.subgraph, node.term, AROUND)
+                            self.subgraph = expand_node(
+                                run.unrecorded_graph, self.subgraph, node.term, NEIGHBOUR_TRIPLES
+                            )
 
     @property
-    def marked(self) -> Value | None:
+    def highlighted_answer(self) -> Value | None:
         """The answer whose support stands out."""
-        return _at(self.subgraph.answers, self.lit)
+        return _item_at(self.subgraph.answers, self.highlighted_number)
 
     def view(self) -> Html:
-        self._take()
-        top = Html() if self.outer else run_head(self.session.run)
+        self._update_subgraph()
+        top = Html() if self.parent else render_question_header(self.session.run)
         if not self.subgraph.nodes:
-            return join(top, picture.NOTHING)
-        shown = self.shown or ("picture" if len(self.subgraph.nodes) <= MOST_DRAWN else "graph")
+            return join(top, picture.EMPTY_MESSAGE)
+        shown = self.selected_view or (
+            "picture" if len(self.subgraph.nodes) <= MAX_PICTURE_NODES else "graph"
+        )
         labels = [
-            picture.fit_width(single_line(value.label), CHARS) for value in self.subgraph.answers
+            picture.fit_width(single_line(value.label), MAX_TAB_CHARS)
+            for value in self.subgraph.answers
         ]
         numbers = (n + 1 if labels.count(label) > 1 else "" for n, label in enumerate(labels))
-        options = [*zip(map(str, range(len(labels))), labels, numbers, strict=True)][:MOST_OFFERED]
-        marks = tabs([*options, ("-1", "nothing marked", "")], str(self.lit), "lit", bare=True)
-        bar = div("row controls", marks, span("grow"), tabs(VIEWS, shown, "drawn", bare=True))
-        lit, parts = self.marked, [picture.legend(self.subgraph, self.marked)]
+        options = [*zip(map(str, range(len(labels))), labels, numbers, strict=True)][
+            :MAX_ANSWER_TABS
+        ]
+        marks = tabs(
+            [*options, ("-1", "nothing marked", "")],
+            str(self.highlighted_number),
+            "lit",
+            borderless=True,
+        )
+        bar = div("row controls", marks, span("grow"), tabs(VIEWS, shown, "drawn", borderless=True))
+        lit, parts = (
+            self.highlighted_answer,
+            [picture.render_legend(self.subgraph, self.highlighted_answer)],
+        )
         if shown == "table":
-            parts.insert(0, picture.tables(self.subgraph, context_of(self.session.run)))
+            parts.insert(0, picture.render_tables(self.subgraph, context_of(self.session.run)))
         elif shown == "picture":
-            parts.insert(0, picture.svg(self.subgraph, lit, do="node"))
+            parts.insert(0, picture.render_svg(self.subgraph, lit, event="node"))
         else:
-            parts.insert(0, self._frame())
+            parts.insert(0, self._render_frame())
         if lit is not None and not lit.support:
             parts.append(div("", tag("b", shorten(lit.label)), " has no supporting triple."))
-        return join(top, div("band", bar), div("body stack", *parts, self._node()))
+        return join(top, div("band", bar), div("body stack", *parts, self._render_selected_node()))
 
-    def static_view(self) -> Html:
-        self._take()
-        shown, lit = self.subgraph, self.marked
+    def render_static(self) -> Html:
+        self._update_subgraph()
+        shown, lit = self.subgraph, self.highlighted_answer
         if not shown.nodes:
-            return picture.NOTHING
-        words = picture.tables(shown, context_of(self.session.run))
-        return div("body stack", picture.svg(shown, lit), picture.legend(shown, lit), words)
+            return picture.EMPTY_MESSAGE
+        words = picture.render_tables(shown, context_of(self.session.run))
+        return div(
+            "body stack", picture.render_svg(shown, lit), picture.render_legend(shown, lit), words
+        )
 
-    def _frame(self) -> Html:
+    def _render_frame(self) -> Html:
         top: Live = self
-        while isinstance(top.outer, Live):
-            top = top.outer
-        top.page = top.page or page()
-        lit = picture.lit_parts(self.subgraph, self.marked)
-        shown = {"graph": graph(self.subgraph), "lit": lit, "picked": self.picked}
+        while isinstance(top.parent, Live):
+            top = top.parent
+        top.frame_page = top.frame_page or frame_page()
+        lit = picture.highlighted_parts(self.subgraph, self.highlighted_answer)
+        shown = {"graph": to_vis_network(self.subgraph), "lit": lit, "picked": self.selected_number}
         title = shorten(f"Subgraph of: {single_line(self.session.run.question)}")
         # as Html, because JSON may not be cut as other texts are
         text = Html(escape(json.dumps(shown, ensure_ascii=False), quote=True))
         data = {"data_page": "node", "data_keep": "graph", "data_graph": text}
-        return join(div("frame", **data, title=title, id="graph"), aside(HINT))
+        return join(div("frame", **data, title=title, id="graph"), muted_text(GRAPH_HINT))
 
-    def _node(self) -> Html:
+    def _render_selected_node(self) -> Html:
         """The node that is looked at, and what may be asked about it."""
-        node = _at(self.subgraph.nodes, self.picked)
+        node = _item_at(self.subgraph.nodes, self.selected_number)
         if node is None:
-            return aside("Click a node to see what it is, and to expand it.")
-        about = self.about.get(self.picked, Description())
+            return muted_text("Click a node to see what it is, and to expand it.")
+        about = self.descriptions.get(self.selected_number, Description())
         parts = [
             tag("b", shorten(node.label)),
             *(span("type", shorten(name)) for name in about.types),
         ]
         if isinstance(node.term, URIRef):
-            iri = curie(node.term, context_of(self.session.run))
+            iri = render_curie(node.term, context_of(self.session.run))
             parts += [iri, span("grow"), button("Expand one hop", "expand", "plus")]
-        lines = [aside(picture.in_words(node.roles))] if node.roles else []
+        lines = [muted_text(picture.describe_roles(node.roles))] if node.roles else []
         lines += [div("", shorten(about.description, MAX_LINE_CHARS))] if about.description else []
-        lines += [aside(self.asking.failure.message)] if self.asking.failure else []
+        lines += [muted_text(self.worker.failure.message)] if self.worker.failure else []
         return div("well stack tight", div("row", *parts), *lines)
 
     def do_drawn(self, event: Event) -> None:
-        self.shown = str(event["arg"])
+        self.selected_view = str(event["arg"])
 
     def do_lit(self, event: Event) -> None:
-        self.lit = int(event["arg"])
+        self.highlighted_number = int(event["arg"])
 
     def do_node(self, event: Event) -> None:
         """Look at a node; an answer shows what it stands on too."""
-        self.picked = number = int(event["arg"])
-        node, kg = _at(self.subgraph.nodes, number), self.session.run.graph
+        self.selected_number = number = int(event["arg"])
+        node, kg = _item_at(self.subgraph.nodes, number), self.session.run.unrecorded_graph
         if node is None:
             return
         answers = [n for n, value in enumerate(self.subgraph.answers) if value.term == node.term]
-        self.lit = answers[0] if answers else self.lit
-        term, about = node.term, self.about
+        self.highlighted_number = answers[0] if answers else self.highlighted_number
+        term, about = node.term, self.descriptions
         if kg and isinstance(term, URIRef) and number not in about:
-            self.asking.do(
-                "asking the graph", lambda: about.update({number: describe(kg, [term])[term]})
+            self.worker.submit(
+                "asking the graph",
+                lambda: about.update({number: describe_vertices(kg, [term])[term]}),
             )
 
     def do_expand(self, event: Event) -> None:
-        kg, before = self.session.run.graph, self.subgraph
-        node = _at(before.nodes, self.picked)
+        kg, before = self.session.run.unrecorded_graph, self.subgraph
+        node = _item_at(before.nodes, self.selected_number)
         if node is None:
             raise SettingError("no node is chosen", hint="click a node")
         if kg is None:
@@ -185,19 +210,19 @@ class SubgraphPanel(Live):
             raise SettingError("this run is a replay: there is no graph to ask", hint=hint)
 
         def grow() -> None:
-            grown = expand(kg, before, node.term)
-            with self._taking:
+            grown = expand_node(kg, before, node.term)
+            with self._update_lock:
                 if self.subgraph is before:  # the run may have gone on
                     self.subgraph = grown
 
-        self.asking.do("asking the graph", grow)
+        self.worker.submit("asking the graph", grow)
 
 
-def _at(items: Sequence[Item], number: int) -> Item | None:
+def _item_at(items: Sequence[Item], number: int) -> Item | None:
     return items[number] if 0 <= number < len(items) else None
 
 
-def page() -> str:
+def frame_page() -> str:
     """The HTML for ``<iframe sandbox="allow-scripts" srcdoc>``, still empty: it asks nothing of any network.
 
     It takes messages ``{kgwb: {graph, theme, lit, picked}}`` from the window around it, and sends it
@@ -209,35 +234,36 @@ def page() -> str:
         f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:"
     )
     scripts = (
-        f'<script nonce="{nonce}">{path.read_text("utf-8")}</script>' for path in (VIS, SCRIPT)
+        f'<script nonce="{nonce}">{path.read_text("utf-8")}</script>'
+        for path in (VIS_SCRIPT_PATH, FRAME_SCRIPT_PATH)
     )
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{STYLE}</style></head>'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{FRAME_STYLE}</style></head>'
         f'<body><div id="graph"></div>{"".join(scripts)}</body></html>'
     )
 
 
-def graph(subgraph: Subgraph) -> dict[str, Any]:
+def to_vis_network(subgraph: Subgraph) -> dict[str, Any]:
     """Nodes and edges as pyvis hands them to vis-network; an id is a place in the subgraph."""
-    network, drawn = Network(directed=True), picture.layout(subgraph)
-    for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.places, strict=True)):
+    network, drawn = Network(directed=True), picture.compute_layout(subgraph)
+    for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.boxes, strict=True)):
         look: dict[str, Any] = {
             "kind": node.shape,
-            "told": remove_controls(picture.about(node)),
+            "told": remove_controls(picture.tooltip_text(node)),
             "x": place.x,
             "y": place.y,
         }
         shape = "ellipse" if node.shape == "unknown" else "box"
         network.add_node(number, remove_controls("\n".join(picture.box_lines(node))), shape, **look)
     for number, (edge, ends, bend) in enumerate(
-        zip(subgraph.edges, drawn.ends, drawn.bends, strict=True)
+        zip(subgraph.edges, drawn.endpoints, drawn.curvatures, strict=True)
     ):
         turn = {"enabled": True, "type": "curvedCCW" if bend > 0 else "curvedCW", "roundness": 0.2}
         look = {
-            "label": remove_controls(picture.fit_width(edge.label, picture.ARROW_CHARS)),
-            "told": remove_controls(picture.about(edge)),
+            "label": remove_controls(picture.fit_width(edge.label, picture.MAX_EDGE_LABEL_CHARS)),
+            "told": remove_controls(picture.tooltip_text(edge)),
         }
-        look |= {"found": picture.is_pale(edge), "smooth": turn if bend else False}
+        look |= {"found": picture.is_only_expanded(edge), "smooth": turn if bend else False}
         network.add_edge(*ends, id=number, **look)
     return {"nodes": network.nodes, "edges": network.edges}

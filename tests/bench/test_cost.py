@@ -7,10 +7,17 @@ from typing import Any
 import pytest
 from small import CHATTY, DIRECTED, DOG, iri, workbench
 
-from kgwb.bench.cost import Budget, Cost, Prices, costs, load_prices, stages
+from kgwb.bench.cost import (
+    Budget,
+    CostSummary,
+    Prices,
+    load_prices,
+    sum_seconds_by_stage,
+    summarize_costs,
+)
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import Results
-from kgwb.bench.runner import Bench, Setup
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg.embeddings import Embeddings
@@ -44,17 +51,17 @@ def prices(folder: Path, text: str = TABLE) -> Prices:
 
 def test_tokens_cost_what_the_first_price_that_fits_says(tmp_path: Path) -> None:
     table = prices(tmp_path)
-    assert table.of("openai:large-2026").source == "made up"
-    assert table.money(used(1_000_000, 250_000)) == pytest.approx(2 + 2)
-    assert table.money(used(400_000, 100_000, "small")) == pytest.approx(0.2 + 0.1)
-    assert table.money({"seconds": 1.0}) == 0  # a line of an older kgwb has no tokens
+    assert table.find_price("openai:large-2026").source == "made up"
+    assert table.compute_money(used(1_000_000, 250_000)) == pytest.approx(2 + 2)
+    assert table.compute_money(used(400_000, 100_000, "small")) == pytest.approx(0.2 + 0.1)
+    assert table.compute_money({"seconds": 1.0}) == 0  # a line of an older kgwb has no tokens
 
 
 def test_the_table_that_is_shipped_has_no_price_of_a_hosted_model() -> None:
     shipped = load_prices()
-    assert shipped.of("rules").input == shipped.of("ollama:phi4").output == 0
+    assert shipped.find_price("rules").input == shipped.find_price("ollama:phi4").output == 0
     with pytest.raises(InputError, match="no price of 'openai:gpt-4o'") as complaint:
-        shipped.of("openai:gpt-4o")
+        shipped.find_price("openai:gpt-4o")
     assert '[[price]] with model = "openai:gpt-4o"' in complaint.value.hint
 
 
@@ -79,7 +86,7 @@ def test_seconds_by_stage_count_every_step_once() -> None:
         Step(key, key.partition("[")[0], "", parent.strip("-"), {}, str, seconds=float(seconds))
         for key, parent, seconds in map(str.split, spent.split(";"))
     ]
-    assert stages(CHATTY, steps) == {
+    assert sum_seconds_by_stage(CHATTY, steps) == {
         "understanding": 3.0,
         "linking": 5.0,
         "execution and selection": 13.0,
@@ -87,13 +94,18 @@ def test_seconds_by_stage_count_every_step_once() -> None:
 
 
 def test_a_system_that_names_no_stages_for_the_papers_has_those_it_declares() -> None:
-    assert stages(DOG, []).keys() == {"find the start", "each hop", "shorten the question", "else"}
+    assert sum_seconds_by_stage(DOG, []).keys() == {
+        "find the start",
+        "each hop",
+        "shorten the question",
+        "else",
+    }
 
 
 def test_every_agent_of_chatty_kg_but_the_supervisor_of_all_stages_has_a_stage() -> None:
-    from kgwb.systems.chatty_kg.gold import STAGES
+    from kgwb.systems.chatty_kg.gold import STAGE_BY_AGENT
 
-    assert {spec.name for spec in CHATTY.agents} ^ {*STAGES} == {"query_planning"}
+    assert {spec.name for spec in CHATTY.agents} ^ {*STAGE_BY_AGENT} == {"query_planning"}
 
 
 def test_median_and_percentile_over_the_questions_that_have_the_figure(tmp_path: Path) -> None:
@@ -107,15 +119,15 @@ def test_median_and_percentile_over_the_questions_that_have_the_figure(tmp_path:
         for n in range(1, 5)
     ]
     rows.append({"seconds": 5.0, "model_calls": 3, "queries": 1})  # an older line
-    kinds = costs(rows, prices(tmp_path))
-    assert kinds["seconds"] == Cost(5, 15.0, 3.0, pytest.approx(4.8))
-    assert kinds["seconds, linking"] == Cost(4, 5.0, 1.25, pytest.approx(1.925))
+    kinds = summarize_costs(rows, prices(tmp_path))
+    assert kinds["seconds"] == CostSummary(5, 15.0, 3.0, pytest.approx(4.8))
+    assert kinds["seconds, linking"] == CostSummary(4, 5.0, 1.25, pytest.approx(1.925))
     assert (kinds["model calls"].total, kinds["prompt tokens"].total, kinds["EUR"].total) == (
         11,
         10**7,
         20.0,
     )
-    assert costs([])["seconds"] == Cost(0, 0.0, 0.0, 0.0)
+    assert summarize_costs([])["seconds"] == CostSummary(0, 0.0, 0.0, 0.0)
 
 
 QUESTIONS = [
@@ -126,15 +138,15 @@ QUESTIONS = [
 
 def bench(
     folder: Path, budget: Budget | None, workers: int = 1
-) -> tuple[Bench, list[dict[str, Any]]]:
+) -> tuple[Benchmark, list[dict[str, Any]]]:
     replies = {
         name: ChatReply(json.dumps(reply), prompt_tokens=10, completion_tokens=5)
         for name, reply in DIRECTED.items()
     }
     model = Scripted(lambda request: replies[request.task], name="openai:large")
-    setup = Setup.of(workbench(model, embeddings=Embeddings("lexical")))
-    results = Results(folder, setup.config(QUESTIONS))
-    runner = Bench(setup, results, workers=workers, budget=budget or Budget({}))
+    setup = BenchSetup.from_workbench(workbench(model, embeddings=Embeddings("lexical")))
+    results = Results(folder, setup.to_config(QUESTIONS))
+    runner = Benchmark(setup, results, workers=workers, budget=budget or Budget({}))
     return runner, runner.run(QUESTIONS)
 
 
@@ -153,7 +165,7 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
 ) -> None:
     for _ in range(2):  # what was spent before counts
         runner, rows = bench(tmp_path, Budget(limits, prices(tmp_path)))
-        assert (len(rows), bool(runner.stopped)) == (asked, asked < len(QUESTIONS))
+        assert (len(rows), bool(runner.stop_reason)) == (asked, asked < len(QUESTIONS))
     rows = bench(tmp_path, None)[1]
     assert [row["id"] for row in rows] == [question.id for question in QUESTIONS]
     calls = {"calls": 2, "prompt_tokens": 20, "completion_tokens": 10}

@@ -11,11 +11,11 @@ import pytest
 
 import kgwb
 from kgwb import llm
-from kgwb.bench import Bench, Report, Results, Setup, load_prices, load_questions
-from kgwb.bench.changes import Effect, changes
+from kgwb.bench import Benchmark, BenchSetup, Report, Results, load_prices, load_questions
+from kgwb.bench.changes import ResultsComparison, find_changes
 from kgwb.bench.cost import Budget
-from kgwb.bench.figures import Measured
-from kgwb.bench.lab import Lab
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.lab import RetryExperiment
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import read_results
 from kgwb.cli import main
@@ -68,8 +68,10 @@ def measured(
 ) -> Path:
     """The 60 questions of films, measured with every run kept."""
     folder = tmp_path_factory.mktemp("lab") / "first"
-    setup = Setup.of(kgwb.Workbench(graph, Counting(), embeddings=Embeddings("lexical")))
-    Bench(setup, Results(folder, setup.config(questions)), save_runs=True).run(questions)
+    setup = BenchSetup.from_workbench(
+        kgwb.Workbench(graph, Counting(), embeddings=Embeddings("lexical"))
+    )
+    Benchmark(setup, Results(folder, setup.to_config(questions)), save_runs=True).run(questions)
     return folder
 
 
@@ -92,18 +94,20 @@ def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_chan
 ) -> None:
     rows = {row["id"]: row for row in read_results(measured)[1]}
     model = Counting(wrong_director)
-    lab = Lab(measured, kg=graph, model=model)
-    setup, chosen = lab.changed(edited()), lab.choose(["all"])
-    estimate = lab.estimate(setup, chosen, prices=PRICES)
+    lab = RetryExperiment(measured, kg=graph, model=model)
+    setup, chosen = lab.make_setup(edited()), lab.choose_questions(["all"])
+    estimate = lab.estimate_cost(setup, chosen, prices=PRICES)
     assert not model.calls
-    lab.ask(setup, chosen, tmp_path / "again")
-    after = Measured.read(tmp_path / "again")
+    lab.ask_again(setup, chosen, tmp_path / "again")
+    after = LoadedResults.read(tmp_path / "again")
     assert len(rows) == len(after.rows) == 60
     assert model.calls == {QIR: 60, "chatty_kg/predicate_selection": 1}
     assert estimate.calls[0] == 60 <= sum(model.calls.values()) <= estimate.calls[1]
     assert sum(row["paid"]["model_calls"] for row in after.rows.values()) == 61
     [broken] = [
-        change for change in changes(Measured.read(measured), after) if change.outcome == "broken"
+        change
+        for change in find_changes(LoadedResults.read(measured), after)
+        if change.outcome == "broken"
     ]
     assert (broken.before["id"], broken.agent) == ("films-001", "qir")
 
@@ -111,8 +115,8 @@ def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_chan
 def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_before(
     measured: Path, graph: Graph
 ) -> None:
-    lab = Lab(measured, kg=graph)
-    chosen, all_rows = lab.choose(), lab.earlier.rows
+    lab = RetryExperiment(measured, kg=graph)
+    chosen, all_rows = lab.choose_questions(), lab.earlier_results.rows
     missed = {key for key, row in all_rows.items() if row["f1"] < 1}
     ids = {question.id for question in chosen}
     assert missed < ids and len(ids) >= 2 * len(missed) == 16
@@ -120,31 +124,35 @@ def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_bef
         assert question.turn < 2 or f"{question.id[:-1]}{question.turn - 1}" in ids
     wrong = {key for key in missed if all_rows[key]["answers"]}
     with_earlier = {"films-001", "films-women-1", "films-women-2", *wrong}
-    assert {q.id for q in lab.choose(["wrong", "films-001"])} == with_earlier
+    assert {q.id for q in lab.choose_questions(["wrong", "films-001"])} == with_earlier
     assert all(
-        question.type == "count" for question in lab.choose(["type=count"]) if not question.turn
+        question.type == "count"
+        for question in lab.choose_questions(["type=count"])
+        if not question.turn
     )
     with pytest.raises(InputError, match=r"no question of .* is 'blamed=qir'"):
-        lab.choose(["blamed=qir"])
+        lab.choose_questions(["blamed=qir"])
 
 
 def test_a_budget_stops_it_and_the_same_command_goes_on(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
     model = Counting()
-    lab = Lab(measured, kg=graph, model=model)
-    setup, chosen = lab.changed(edited()), lab.choose(["type=count"])
-    stopped = lab.ask(setup, chosen, tmp_path / "again", budget=Budget({"model_calls": 2}))
+    lab = RetryExperiment(measured, kg=graph, model=model)
+    setup, chosen = lab.make_setup(edited()), lab.choose_questions(["type=count"])
+    stopped = lab.ask_again(setup, chosen, tmp_path / "again", budget=Budget({"model_calls": 2}))
     assert "model calls 2 of 2" in stopped
-    assert lab.ask(setup, chosen, tmp_path / "again", budget=Budget({"model_calls": 99})) == ""
+    assert (
+        lab.ask_again(setup, chosen, tmp_path / "again", budget=Budget({"model_calls": 99})) == ""
+    )
     assert model.calls[QIR] == len(chosen)
 
 
 def test_what_differs_in_nothing_is_not_asked(measured: Path, graph: Graph) -> None:
     with pytest.raises(InputError, match="nothing differs"):
-        Lab(measured, kg=graph).changed()
+        RetryExperiment(measured, kg=graph).make_setup()
     with pytest.raises(InputError, match="was measured on another graph"):
-        Lab(measured, kg="cars")
+        RetryExperiment(measured, kg="cars")
 
 
 def test_exactly_the_questions_that_vary_by_themselves_are_marked(
@@ -167,21 +175,25 @@ def test_exactly_the_questions_that_vary_by_themselves_are_marked(
                 ]
         return reply
 
-    lab = Lab(measured, kg=graph, model=Counting(varying))
-    chosen = lab.choose(["films-001", "films-005", "films-027", "films-002", "films-003"])
-    setup = lab.changed(edited())
-    lab.ask(setup, chosen, tmp_path / "again")
-    lab.ask(setup, chosen, tmp_path / "again", repeats=3)  # what was asked once is asked more often
-    rows = Measured.read(tmp_path / "again").rows
+    lab = RetryExperiment(measured, kg=graph, model=Counting(varying))
+    chosen = lab.choose_questions(["films-001", "films-005", "films-027", "films-002", "films-003"])
+    setup = lab.make_setup(edited())
+    lab.ask_again(setup, chosen, tmp_path / "again")
+    lab.ask_again(
+        setup, chosen, tmp_path / "again", repeats=3
+    )  # what was asked once is asked more often
+    rows = LoadedResults.read(tmp_path / "again").rows
     assert {key for key, row in rows.items() if row["varies"]} == {
         "films-001",
         "films-005",
         "films-027",
     }
     assert {row["varies"] for row in rows.values()} == {"qir", ""}
-    effect = Effect(Measured.read(measured, "first"), Measured.read(tmp_path / "again", "again"))
+    effect = ResultsComparison(
+        LoadedResults.read(measured, "first"), LoadedResults.read(tmp_path / "again", "again")
+    )
     assert effect.counts == {"varies by itself": 3, "still right": 2}
-    assert "no answer differs" in "\n".join(effect.lines())
+    assert "no answer differs" in "\n".join(effect.summary_lines())
 
 
 def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> None:
@@ -216,8 +228,12 @@ def test_a_matrix_names_the_best_by_agent_and_by_question(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
     for name, model in (("bad", Counting(wrong_director)), ("good", Counting())):
-        lab = Lab(measured, kg=graph, model=model)
-        lab.ask(lab.changed(edited()), lab.choose(["films-001", "films-002"]), tmp_path / name)
+        lab = RetryExperiment(measured, kg=graph, model=model)
+        lab.ask_again(
+            lab.make_setup(edited()),
+            lab.choose_questions(["films-001", "films-002"]),
+            tmp_path / name,
+        )
     report = Report(measured, tmp_path / "bad", tmp_path / "good")
     html = report._repr_html_()
     assert "0 fixed, 1 broken" in html
@@ -232,5 +248,5 @@ def test_a_matrix_names_the_best_by_agent_and_by_question(
     assert (
         opened.key == "qir"
         and "the right answer is" in opened.view()
-        and opened.run.graph is not None
+        and opened.run.unrecorded_graph is not None
     )

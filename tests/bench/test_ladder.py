@@ -12,16 +12,23 @@ from small import EX, films, predicates, qir, vertex, workbench
 
 from kgwb import open_kg, profile
 from kgwb.bench import load_questions
-from kgwb.bench.ladder import GRAPH_OR_GOLD, LADDER, NO_GOLD, POST_PROCESSING, recall, where_lost
-from kgwb.bench.questions import BenchQuestion, with_gold, with_queries
-from kgwb.bench.results import Results, Row
-from kgwb.bench.runner import Bench, Setup
+from kgwb.bench.ladder import (
+    GOLD_NOT_REPRODUCED,
+    LADDER_FILE,
+    NO_GOLD_QUERY,
+    NOT_FIXED_BY_GOLD,
+    compute_linking_recall,
+    locate_losses,
+)
+from kgwb.bench.questions import BenchQuestion, add_gold_answers, add_gold_queries
+from kgwb.bench.results import BenchRow, Results
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.cli import main
 from kgwb.errors import InputError, ModelUnreachableError
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatRequest, Scripted
-from kgwb.run.gold import read_gold_query
+from kgwb.run.gold import parse_gold_query
 
 BORN = "SELECT DISTINCT ?city WHERE { :arrival :director ?d . ?d :birthPlace ?city }"
 QUESTION = "In which city was the director of Arrival born?"
@@ -66,18 +73,18 @@ class Model:
         raise AssertionError(agent)
 
 
-def setup(model: Any, **settings: Any) -> Setup:
+def setup(model: Any, **settings: Any) -> BenchSetup:
     how: Any = {"settings": profile("fast", **settings), "embeddings": Embeddings("lexical")}
-    return Setup.of(workbench(Scripted(model), **how))
+    return BenchSetup.from_workbench(workbench(Scripted(model), **how))
 
 
 def climbed(
     folder: Path, model: Any, *questions: BenchQuestion, save_runs: Any = False, **settings: Any
-) -> list[Row]:
+) -> list[BenchRow]:
     given = setup(model, **settings)
-    results = Results(folder, given.config())
-    Bench(given, results, save_runs=save_runs).run(questions)
-    return where_lost(given, results, questions)
+    results = Results(folder, given.to_config())
+    Benchmark(given, results, save_runs=save_runs).run(questions)
+    return locate_losses(given, results, questions)
 
 
 ASKED = question("1", QUESTION, BORN, "gentilly", hops=2)
@@ -159,10 +166,10 @@ def test_a_dialogue_s_question_that_was_understood_wrongly(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("query", "answers", "why"),
     [
-        (BORN, ("missoula",), GRAPH_OR_GOLD),
-        (None, ("missoula",), NO_GOLD),
-        ("SELECT ?x { ?x a :Film }", ("missoula",), NO_GOLD),
-        ("ASK { :arrival :director :denis }", ("true",), POST_PROCESSING),
+        (BORN, ("missoula",), GOLD_NOT_REPRODUCED),
+        (None, ("missoula",), NO_GOLD_QUERY),
+        ("SELECT ?x { ?x a :Film }", ("missoula",), NO_GOLD_QUERY),
+        ("ASK { :arrival :director :denis }", ("true",), NOT_FIXED_BY_GOLD),
     ],
 )
 def test_what_even_the_gold_query_does_not_mend_is_named_as_such(
@@ -230,14 +237,14 @@ def test_the_ladder_goes_on_where_it_stopped_and_climbs_again_for_another_result
     lost = [ASKED.model_copy(update={"id": id_}) for id_ in "123"]
     model = Model(predicate_selection=predicates([], []))
     lines = climbed(tmp_path, model, *lost)
-    whole = (tmp_path / LADDER).read_bytes()
-    (tmp_path / LADDER).write_bytes(
+    whole = (tmp_path / LADDER_FILE).read_bytes()
+    (tmp_path / LADDER_FILE).write_bytes(
         whole[: whole.rindex(b"{") + 9]
     )  # killed in the middle of the last line
     model.asked = 0
     assert climbed(tmp_path, model, *lost) == lines
     assert model.asked == 2
-    (tmp_path / LADDER).write_text(json.dumps({**lines[0], "error": "no route"}) + "\n")
+    (tmp_path / LADDER_FILE).write_text(json.dumps({**lines[0], "error": "no route"}) + "\n")
     assert climbed(tmp_path, model, lost[0]) == lines[:1]
 
 
@@ -252,17 +259,17 @@ def test_an_error_is_lost_and_what_is_right_is_not(tmp_path: Path) -> None:
 def test_a_server_that_is_away_is_not_taken_for_an_agent_s_fault(tmp_path: Path) -> None:
     given = setup(Model(qir=qir("Arrival | directed by | ?d")))
     away = setup(lambda request: ModelUnreachableError("no route"))
-    results = Results(tmp_path, given.config())
-    Bench(given, results).run([ASKED])
+    results = Results(tmp_path, given.to_config())
+    Benchmark(given, results).run([ASKED])
     with pytest.raises(ModelUnreachableError):
-        where_lost(away, results, [ASKED])
-    assert [line["agent"] for line in where_lost(given, results, [ASKED])] == ["qir"]
+        locate_losses(away, results, [ASKED])
+    assert [line["agent"] for line in locate_losses(given, results, [ASKED])] == ["qir"]
 
 
 def test_a_system_that_does_not_say_what_gold_is(tmp_path: Path) -> None:
     given: Any = replace(setup(Model()), system=SimpleNamespace(name="other", gold=None))
     with pytest.raises(InputError, match="other does not say what gold means"):
-        where_lost(given, Results(tmp_path, {}), [])
+        locate_losses(given, Results(tmp_path, {}), [])
 
 
 # --- linking recall
@@ -270,15 +277,15 @@ def test_a_system_that_does_not_say_what_gold_is(tmp_path: Path) -> None:
 
 def test_linking_recall_counts_what_was_linked_and_what_was_offered(tmp_path: Path) -> None:
     given = setup(Model(predicate_selection=predicates(["director"], ["number of children"])))
-    [row] = Bench(given, Results(tmp_path, given.config())).run([ASKED])
+    [row] = Benchmark(given, Results(tmp_path, given.to_config())).run([ASKED])
     assert row["linking"] == {
         "vertices": {"gold": 1, "linked": 1, "candidates": 1},
         "predicates": {"gold": 2, "linked": 1, "candidates": 2},
     }
-    other: Row = {"linking": {"predicates": {"gold": 1, "linked": 1, "candidates": 1}}}
-    assert recall([row, other, {}], "predicates") == 0.75
-    assert recall([row, other, {}], "predicates", "candidates") == 1.0
-    assert recall([{}], "vertices") is None
+    other: BenchRow = {"linking": {"predicates": {"gold": 1, "linked": 1, "candidates": 1}}}
+    assert compute_linking_recall([row, other, {}], "predicates") == 0.75
+    assert compute_linking_recall([row, other, {}], "predicates", "candidates") == 1.0
+    assert compute_linking_recall([{}], "vertices") is None
 
 
 # --- gold queries
@@ -286,7 +293,7 @@ def test_linking_recall_counts_what_was_linked_and_what_was_offered(tmp_path: Pa
 
 def test_a_gold_query_is_taken_apart() -> None:
     pattern = "?f a :Film ; :director :denis . FILTER NOT EXISTS { ?f :basedOn ?b }"
-    gold = read_gold_query(sparql(f"SELECT (COUNT(?f) AS ?n) {{ {pattern} }}"), Vocabulary())
+    gold = parse_gold_query(sparql(f"SELECT (COUNT(?f) AS ?n) {{ {pattern} }}"), Vocabulary())
     assert gold is not None
     assert (gold.kind, gold.target) == ("count", "?f")
     assert gold.patterns == (("?f", f"<{EX}director>", f"<{EX}denis>"),)
@@ -297,7 +304,7 @@ def test_a_gold_query_is_taken_apart() -> None:
     "query", ["SELECT ?x { dbo:x dbo:y ?x }", "nonsense", "SELECT ?x { ?x a <http://e/F> }"]
 )
 def test_what_cannot_be_taken_apart_is_none(query: str) -> None:
-    assert read_gold_query(query, Vocabulary()) is None
+    assert parse_gold_query(query, Vocabulary()) is None
 
 
 # --- MetaQA
@@ -306,10 +313,10 @@ def test_what_cannot_be_taken_apart_is_none(query: str) -> None:
 @pytest.mark.long
 def test_the_gold_query_of_a_metaqa_path_gives_its_gold_answers(metaqa: Path) -> None:
     kg, some = open_kg(metaqa), load_questions(metaqa.with_name("metaqa_dev.jsonl"))[::25]
-    bare = with_queries((one.model_copy(update={"hops": None}) for one in some), kg)
+    bare = add_gold_queries((one.model_copy(update={"hops": None}) for one in some), kg)
     queried = [one.model_copy(update={"answers": None}) for one in bare]
     assert {one.sparql.count(" .") for one in queried if one.sparql} == {1, 2, 3}
-    for asked, one in zip(with_gold(queried, kg), some, strict=True):
+    for asked, one in zip(add_gold_answers(queried, kg), some, strict=True):
         assert {*(asked.answers or ())} == {*(one.answers or ())}
 
 
@@ -317,7 +324,7 @@ def test_a_path_without_its_graph_has_no_gold_query() -> None:
     asked = BenchQuestion(
         id="1", question="?", answers=(), topic_entity=EX + "m", path="movie_to_year"
     )
-    assert with_queries([asked], films()) == [asked]
+    assert add_gold_queries([asked], films()) == [asked]
 
 
 @pytest.mark.long
@@ -330,7 +337,7 @@ def test_the_ladder_names_an_agent_for_every_answer_that_rules_loses_on_metaqa(
     (tmp_path / "q.jsonl").write_text("\n".join(lines))
     command = f"bench --kg {metaqa} --questions {tmp_path}/q.jsonl --out {tmp_path}/out --ladder"
     assert main(command.split()) == 0
-    told = [json.loads(line) for line in (tmp_path / "out" / LADDER).read_text().splitlines()]
+    told = [json.loads(line) for line in (tmp_path / "out" / LADDER_FILE).read_text().splitlines()]
     assert told
     assert all(line["agent"] for line in told)
     assert re.search(rf"^all +{len(told)}  ", capsys.readouterr().out, re.MULTILINE)

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from kgwb.bench import compare, retention
+from kgwb.bench import compare_results, compute_retention
 from kgwb.bench.metrics import (
-    ABSTAINED,
-    EVERYTHING,
+    ABSTENTION_SCORES,
     MEASURES,
-    NOTHING,
-    Figure,
+    PERFECT_SCORES,
+    ZERO_SCORES,
+    Estimate,
     Scores,
-    by_column,
-    groups,
-    score,
-    value_of,
+    group_questions,
+    normalize_value,
+    score_answers,
+    score_columns,
 )
 from kgwb.errors import InputError
 
@@ -81,12 +81,12 @@ DIFFERENT = [
 
 @pytest.mark.parametrize("spellings", SAME, ids=lambda spellings: str(spellings[0]))
 def test_values_are_the_same_whatever_their_spelling(spellings: Sequence[str]) -> None:
-    assert len({value_of(text) for text in spellings}) == 1
+    assert len({normalize_value(text) for text in spellings}) == 1
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
 def test_values_that_differ(one: str, other: str) -> None:
-    assert value_of(one) != value_of(other)
+    assert normalize_value(one) != normalize_value(other)
 
 
 # --- one question
@@ -95,9 +95,9 @@ def test_values_that_differ(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     ("answers", "gold", "scores"),
     [
-        ([A], [A], EVERYTHING),
-        ([B], [A], NOTHING),
-        ([A, B], [B, A], EVERYTHING),
+        ([A], [A], PERFECT_SCORES),
+        ([B], [A], ZERO_SCORES),
+        ([A, B], [B, A], PERFECT_SCORES),
         #                       P    R    F1     @1   MRR  @5   exact, paper's P
         ([A, B], [A], Scores(0.5, 1.0, 2 / 3, 1.0, 1.0, 1.0, 0.0, 0.5)),
         ([B, A], [A], Scores(0.5, 1.0, 2 / 3, 0.0, 0.5, 1.0, 0.0, 0.5)),
@@ -108,14 +108,14 @@ def test_values_that_differ(one: str, other: str) -> None:
             Scores(0.5, 1.0, 2 / 3, 0.0, 0.5, 1.0, 0.0, 0.5),
         ),  # 4 comes second
         ([*"bcdef", A], [A], Scores(1 / 6, 1.0, 2 / 7, 0.0, 1 / 6, 0.0, 0.0, 1 / 6)),
-        (["2016.0"], ["2016", "+2016"], EVERYTHING),
-        ([], [], EVERYTHING),
-        ([A], [], NOTHING),
-        ([], [A], ABSTAINED),
+        (["2016.0"], ["2016", "+2016"], PERFECT_SCORES),
+        ([], [], PERFECT_SCORES),
+        ([A], [], ZERO_SCORES),
+        ([], [A], ABSTENTION_SCORES),
     ],
 )
 def test_the_scores_of_one_question(answers: list[str], gold: list[str], scores: Scores) -> None:
-    found = score(answers, gold)
+    found = score_answers(answers, gold)
     assert [getattr(found, name) for name in MEASURES] == pytest.approx(
         [getattr(replace(scores, lenient=scores.f1), name) for name in MEASURES]
     )
@@ -148,10 +148,10 @@ def test_a_table_is_scored_as_one_set_by_its_best_columns_and_column_by_column(
     table: list[list[str | None]], f1: float, lenient: float, columns: dict[str, float]
 ) -> None:
     values = [cell for line in table for cell in line if cell is not None]
-    scores = score(values, ["412", "97.5", "EUR"], table)
+    scores = score_answers(values, ["412", "97.5", "EUR"], table)
     assert (scores.f1, scores.lenient) == (pytest.approx(f1, abs=0.11), pytest.approx(lenient))
     assert scores.lenient >= scores.f1
-    assert by_column(("amount", "currency"), GOLD_TABLE, table) == pytest.approx(columns)
+    assert score_columns(("amount", "currency"), GOLD_TABLE, table) == pytest.approx(columns)
 
 
 # --- a set worked out by hand
@@ -183,16 +183,16 @@ WORKED = [
 
 
 def test_the_figures_of_a_set_worked_out_by_hand() -> None:
-    everything = groups(WORKED)[0]
+    everything = group_questions(WORKED)[0]
     counts = (everything.name, len(everything.rows), everything.errors, everything.without_gold)
     assert counts == ("all", 11, 1, 1)
-    assert [getattr(everything.scores, name) for name in MEASURES] == pytest.approx(
+    assert [getattr(everything.mean_scores, name) for name in MEASURES] == pytest.approx(
         [0.6, 0.65, 0.6, 0.5, 0.6, 0.7, 0.4, 0.7, 0.6, 0.91 / 1.35]  # the last is no mean of F1s
     )
 
 
 def test_averages_by_hops_type_and_language_are_over_those_that_have_them() -> None:
-    parts = {group.name: group for group in groups(WORKED)}
+    parts = {group.name: group for group in group_questions(WORKED)}
     kinds = ["type count", "type factoid", "type list"]
     assert [*parts] == [
         "all",
@@ -203,22 +203,25 @@ def test_averages_by_hops_type_and_language_are_over_those_that_have_them() -> N
         "language de",
         "language en",
     ]
-    assert (len(parts["unanswerable"].rows), parts["unanswerable"].scores.exact) == (2, 0.5)
-    assert parts["type factoid"].scores.f1 == pytest.approx(2 / 4)
-    assert parts["type factoid"].scores.paper_f1 == pytest.approx(0.75 / 1.25)  # P 3/4, R 2/4
-    assert (len(parts["hops 2"].rows), parts["hops 2"].scores.mrr) == (2, pytest.approx(0.75))
+    assert (len(parts["unanswerable"].rows), parts["unanswerable"].mean_scores.exact) == (2, 0.5)
+    assert parts["type factoid"].mean_scores.f1 == pytest.approx(2 / 4)
+    assert parts["type factoid"].mean_scores.paper_f1 == pytest.approx(0.75 / 1.25)  # P 3/4, R 2/4
+    assert (len(parts["hops 2"].rows), parts["hops 2"].mean_scores.mrr) == (2, pytest.approx(0.75))
 
 
 def test_a_difference_of_few_questions_may_be_chance() -> None:
     for better, p in ((0, 1), (1, 1), (3, 0.25), (6, 0.031), (12, 0.0005)):
         before = [row(number, [] if number < better else [A], [A]) for number in range(20)]
         after = [row(number, [A], [A]) for number in range(20)]
-        assert compare(before, after, resamples=1).p == pytest.approx(p, abs=0.02)
+        assert compare_results(before, after, resamples=1).p_value == pytest.approx(p, abs=0.02)
 
 
 def test_no_question_is_no_division_by_zero() -> None:
     for rows in ([], [row(1, [], None)]):
-        assert (groups(rows)[0].scores, groups(rows)[0].figure("f1")) == (NOTHING, None)
+        assert (group_questions(rows)[0].mean_scores, group_questions(rows)[0].estimate("f1")) == (
+            ZERO_SCORES,
+            None,
+        )
 
 
 # Chatty-KG, Table 5: P, R and F1 of dialogue and standalone questions, all in per cent.
@@ -248,37 +251,41 @@ def yes_and_no(pattern: str) -> Rows:
 
 def test_retention_is_the_f1_that_dialogues_keep() -> None:
     # dialogue: P 3/4 (one withheld), R 2/4, F1 0.6; standalone: P = R = F1 = 3/4
-    assert retention(yes_and_no("11-0"), yes_and_no("1110")) == pytest.approx(80)
-    assert retention(yes_and_no("00"), yes_and_no("0-")) is None
+    assert compute_retention(yes_and_no("11-0"), yes_and_no("1110")) == pytest.approx(80)
+    assert compute_retention(yes_and_no("00"), yes_and_no("0-")) is None
     with pytest.raises(InputError, match="1 questions have no counterpart or gold: 2"):
-        retention(yes_and_no("110"), yes_and_no("11"))
+        compute_retention(yes_and_no("110"), yes_and_no("11"))
 
 
 def test_a_comparison_names_what_changed_and_leaves_ties_out() -> None:
-    found = compare(
+    found = compare_results(
         yes_and_no("110010"), [*yes_and_no("011110"), row(9, [], [A]), row(5, [A], None)][:7], "f1"
     )
-    assert (found.questions, found.one, found.other) == (
+    assert (found.questions, found.first, found.second) == (
         6,
         pytest.approx(3 / 6),
         pytest.approx(4 / 6),
     )
     assert found.difference == pytest.approx(1 / 6)
-    assert (found.better, found.worse, found.unpaired) == (("2", "3"), ("0",), ("9",))
+    assert (found.improved_ids, found.worsened_ids, found.unpaired_ids) == (
+        ("2", "3"),
+        ("0",),
+        ("9",),
+    )
 
 
-def figure(rows: Rows, measure: str = "f1") -> Figure:
-    figure = groups(rows)[0].figure(measure)
+def figure(rows: Rows, measure: str = "f1") -> Estimate:
+    figure = group_questions(rows)[0].estimate(measure)
     assert figure is not None
     return figure
 
 
 def test_the_paired_interval_of_a_difference_is_narrower_than_the_intervals_apart() -> None:
     one, other = yes_and_no("10" * 50), yes_and_no("10" * 45 + "1" * 10)
-    both, alone = compare(one, other), figure(one)
+    both, alone = compare_results(one, other), figure(one)
     assert both.difference == pytest.approx(0.05)
-    assert both.interval[0] <= both.difference <= both.interval[1]
-    assert both.interval[1] - both.interval[0] < 0.1 < alone.high - alone.low
+    assert both.confidence_interval[0] <= both.difference <= both.confidence_interval[1]
+    assert both.confidence_interval[1] - both.confidence_interval[0] < 0.1 < alone.high - alone.low
 
 
 def test_the_bootstrap_interval_is_that_of_theory_and_repeatable() -> None:
@@ -287,14 +294,17 @@ def test_the_bootstrap_interval_is_that_of_theory_and_repeatable() -> None:
     assert half == pytest.approx((0.5, 0.4307, 0.5693), abs=0.011)
     assert figure(yes_and_no("10" * 100), "recall") == half
     assert figure(yes_and_no("11"), "paper_f1") == (1, 1, 1)
-    same = compare(yes_and_no("10-1"), yes_and_no("10-1"), "paper_f1")
-    assert (same.interval, same.difference) == ((0, 0), 0)
+    same = compare_results(yes_and_no("10-1"), yes_and_no("10-1"), "paper_f1")
+    assert (same.confidence_interval, same.difference) == ((0, 0), 0)
 
 
 def test_every_measure_can_be_compared() -> None:
     for measure in MEASURES:
         assert (
-            compare(yes_and_no("0000"), yes_and_no("1111"), measure, resamples=10).difference == 1
+            compare_results(
+                yes_and_no("0000"), yes_and_no("1111"), measure, resamples=10
+            ).difference
+            == 1
         )
 
 
@@ -309,5 +319,5 @@ def test_every_measure_can_be_compared() -> None:
 )
 def test_what_cannot_be_compared(one: Rows, other: Rows, measure: str, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint) as caught:
-        compare(one, other, measure)
+        compare_results(one, other, measure)
     assert caught.value.hint

@@ -7,10 +7,10 @@ from rdflib import Literal, URIRef
 from kgwb import bench
 from kgwb.bench.questions import (
     BenchQuestion,
-    conversations,
-    standalone_forms,
-    standard,
-    term_string,
+    group_by_dialogue,
+    make_standalone_questions,
+    term_to_string,
+    to_standard_sparql,
 )
 from kgwb.kg import Graph, open_kg
 from kgwb.terms import Term
@@ -35,10 +35,17 @@ def kg() -> Graph:
 
 
 def test_conversations_are_dialogues_by_turn_and_standalone_forms_are_asked_one_by_one() -> None:
-    assert [[one.id for one in turns] for turns in conversations(DIALOGUE)] == [["1"], ["d1", "d2"]]
-    forms = standalone_forms(DIALOGUE)
+    assert [[one.id for one in turns] for turns in group_by_dialogue(DIALOGUE)] == [
+        ["1"],
+        ["d1", "d2"],
+    ]
+    forms = make_standalone_questions(DIALOGUE)
     assert [one.question for one in forms] == ["Who made Dune?", "And Denis?", "Who?"]
-    assert [[one.id for one in turns] for turns in conversations(forms)] == [["1"], ["d2"], ["d1"]]
+    assert [[one.id for one in turns] for turns in group_by_dialogue(forms)] == [
+        ["1"],
+        ["d2"],
+        ["d1"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +59,7 @@ def test_conversations_are_dialogues_by_turn_and_standalone_forms_are_asked_one_
     ],
 )
 def test_terms_are_written_as_gold_is(term: Term, text: str) -> None:
-    assert term_string(term) == text
+    assert term_to_string(term) == text
 
 
 @pytest.mark.parametrize(
@@ -71,7 +78,7 @@ def test_terms_are_written_as_gold_is(term: Term, text: str) -> None:
 def test_gold_is_run_where_it_is_missing(
     kg: Graph, given: dict[str, object], answers: tuple[str, ...]
 ) -> None:
-    [question] = bench.with_gold([BenchQuestion(id="1", question="?", **given)], kg)  # type: ignore[arg-type]
+    [question] = bench.add_gold_answers([BenchQuestion(id="1", question="?", **given)], kg)  # type: ignore[arg-type]
     assert (question.answers, question.gold_error) == (answers, None)
 
 
@@ -92,7 +99,7 @@ def test_gold_that_cannot_be_had_is_told_and_the_question_kept(
 ) -> None:
     kg = open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"), row_limit=3)
     good = BenchQuestion(id="2", question="?", sparql="ASK { ?s ?p ?o }")
-    bad, other = bench.with_gold([BenchQuestion(id="1", question="?", **given), good], kg)  # type: ignore[arg-type]
+    bad, other = bench.add_gold_answers([BenchQuestion(id="1", question="?", **given), good], kg)  # type: ignore[arg-type]
     assert bad.answers is None
     assert error in (bad.gold_error or "")
     assert other.answers == ("true",)
@@ -107,7 +114,7 @@ def test_a_topic_entity_that_is_no_iri_has_no_gold_query(kg: Graph, entity: str)
     named = open_kg(
         rdflib.Graph().parse(data=f"<{EX}arrival> <{EX}directed_by> <{EX}villeneuve> .")
     )
-    assert [bool(one.sparql) for one in bench.with_queries([odd, good], named)] == [False, True]
+    assert [bool(one.sparql) for one in bench.add_gold_queries([odd, good], named)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -127,4 +134,4 @@ def test_a_topic_entity_that_is_no_iri_has_no_gold_query(kg: Graph, entity: str)
     ],
 )
 def test_virtuosos_counts_are_sent_as_the_standard_has_them(written: str, sent: str) -> None:
-    assert standard(written) == sent
+    assert to_standard_sparql(written) == sent

@@ -16,7 +16,7 @@ from small import DIRECTED, HOMONYMS, films, workbench
 
 import kgwb
 from kgwb.bench import Report, load_prices
-from kgwb.bench.report import run_page
+from kgwb.bench.report import render_run_page
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
@@ -253,7 +253,7 @@ def test_only_a_report_is_replaced_by_a_report(
 
 def test_a_damaged_run_says_so_on_its_page(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{}\n")
-    assert "What to do" in Page(run_page(tmp_path / "a.jsonl")).text
+    assert "What to do" in Page(render_run_page(tmp_path / "a.jsonl")).text
 
 
 def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_blame(
@@ -269,7 +269,7 @@ def test_a_lost_question_opens_in_the_debugger_with_its_gold_and_the_agent_to_bl
     assert opened.session.run.question == "Who directed Arrival?"
     assert "the right answer is Gold Value" in read(opened)
     live = kgwb.debug(report, "z", kg=films(), model=Scripted(DIRECTED))
-    assert live.session.run.graph is not None
+    assert live.session.run.unrecorded_graph is not None
     assert opened.key == "qir"
 
 
@@ -284,7 +284,7 @@ def test_a_lost_question_opens_live_on_its_own_graph_but_on_no_address_of_a_stra
         measured = folder(tmp_path / spec[:5], *rows, **setup)
         bench.ask("Who directed Dune?").save(measured / "runs" / "z.jsonl")
         opened = kgwb.debug(Report(measured), "z")
-        assert opened.run.graph is not None
+        assert opened.run.unrecorded_graph is not None
         assert [model.name for model in opened.run.models.values()] == names
         assert "the right answer is </span><b>Arrival</b>" in opened.view()
 

@@ -18,11 +18,19 @@ from rdflib import URIRef
 from small import CHATTY, DIRECTED, asked, films, workbench
 
 from kgwb import profile
-from kgwb.bench.cost import costs
-from kgwb.bench.metrics import groups
+from kgwb.bench.cost import summarize_costs
+from kgwb.bench.metrics import group_questions
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import CONFIG, RESULTS, Results, Row, locked, read_results, run_file
-from kgwb.bench.runner import Bench, Setup
+from kgwb.bench.results import (
+    CONFIG_FILE,
+    RESULTS_FILE,
+    BenchRow,
+    Results,
+    find_run_file,
+    lock_folder,
+    read_results,
+)
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.cli import main
 from kgwb.errors import InputError, ModelUnreachableError
 from kgwb.flow import Answer, Dialogue, Value
@@ -68,24 +76,29 @@ def lookup(question: str, dialogue: Dialogue, run: Run) -> Answer:
 TOY = System("toy", lambda question, dialogue, run: lookup(question.text, dialogue, run), (lookup,))
 
 
-def setup(model: Scripted | None = None, **settings: object) -> Setup:
+def setup(model: Scripted | None = None, **settings: object) -> BenchSetup:
     graph = open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"))
     models = {"": model or Scripted(lambda request: "ok")}
-    return Setup(graph, TOY, models, profile("fast", **settings), Prompts(), Embeddings("lexical"))
+    return BenchSetup(
+        graph, TOY, models, profile("fast", **settings), Prompts(), Embeddings("lexical")
+    )
 
 
 def bench(
-    folder: Path, given: Setup | None = None, questions: list[BenchQuestion] = QUESTIONS, **how: Any
-) -> list[Row]:
+    folder: Path,
+    given: BenchSetup | None = None,
+    questions: list[BenchQuestion] = QUESTIONS,
+    **how: Any,
+) -> list[BenchRow]:
     given = given or setup()
-    return Bench(given, Results(folder, given.config()), **how).run(questions)
+    return Benchmark(given, Results(folder, given.to_config()), **how).run(questions)
 
 
-def lines(folder: Path) -> list[Row]:
-    return [json.loads(line) for line in (folder / RESULTS).read_text().splitlines()]
+def lines(folder: Path) -> list[BenchRow]:
+    return [json.loads(line) for line in (folder / RESULTS_FILE).read_text().splitlines()]
 
 
-def timeless(rows: list[Row]) -> list[Row]:
+def timeless(rows: list[BenchRow]) -> list[BenchRow]:
     return sorted(({**row, "seconds": 0, "stages": {}} for row in rows), key=lambda row: row["id"])
 
 
@@ -125,7 +138,7 @@ def test_a_line_has_exactly_these_fields(tmp_path: Path) -> None:
 def test_answers_of_own_knowledge_are_told_apart_where_they_are_allowed(tmp_path: Path) -> None:
     [row, *_] = bench(tmp_path, setup(own_knowledge=True))
     assert row["source"] == "the graph"
-    parts = [group.name for group in groups([row, {**row, "source": "own knowledge"}])]
+    parts = [group.name for group in group_questions([row, {**row, "source": "own knowledge"}])]
     assert parts[-2:] == ["source own knowledge", "source the graph"]
 
 
@@ -176,7 +189,7 @@ def dask() -> Iterator[Executor]:
 def test_any_executor_asks_the_same(tmp_path: Path, executor: Any) -> None:
     """Other processes make the set-up anew from its recipe; the lines are written here."""
     with executor() as pool:
-        rows = bench(tmp_path, Setup.made_by(setup), executor=pool, save_runs=True)
+        rows = bench(tmp_path, BenchSetup.from_factory(setup), executor=pool, save_runs=True)
         assert pool.submit(len, "it is left open").result() == 15
     assert timeless(rows) == timeless(bench(tmp_path / "threads", save_runs=True))
     assert timeless(rows) == timeless(lines(tmp_path))
@@ -188,7 +201,7 @@ def test_a_set_up_is_sent_by_its_recipe_and_must_be_made_the_same() -> None:
         pickle.dumps(setup())
     assert "Setup.made_by" in complaint.value.hint
     with pytest.raises(InputError, match="a worker has another set-up: settings "):
-        pickle.loads(pickle.dumps(replace(setup(theta=2), recipe=setup)))
+        pickle.loads(pickle.dumps(replace(setup(theta=2), factory=setup)))
 
 
 # --- everything needed to repeat it
@@ -196,14 +209,14 @@ def test_a_set_up_is_sent_by_its_recipe_and_must_be_made_the_same() -> None:
 
 def test_the_configuration_tells_what_is_needed_to_repeat_it(tmp_path: Path) -> None:
     given = setup(Scripted({}, name="one"))
-    Results(tmp_path, given.config(QUESTIONS))
+    Results(tmp_path, given.to_config(QUESTIONS))
     config, rows = read_results(tmp_path)
     assert rows == []
     assert {"kgwb", "kg", "system", "models", "embeddings", "prompts", "settings"} < {*config}
     assert {"python", "rdflib", "pyoxigraph", "torch", "openai"} < {*config["versions"]}
     assert config["questions"]["count"] == len(QUESTIONS)
-    assert config["questions"] != given.config(QUESTIONS[1:])["questions"]
-    assert {*replace(given, system=CHATTY).config()["prompts"]} >= {
+    assert config["questions"] != given.to_config(QUESTIONS[1:])["questions"]
+    assert {*replace(given, system=CHATTY).to_config()["prompts"]} >= {
         "chatty_kg/qir",
         "chatty_kg/rephraser",
     }
@@ -223,21 +236,21 @@ def test_lines_of_an_older_kgwb_are_read(tmp_path: Path) -> None:
     old = [
         {name: value for name, value in row.items() if name not in new} for row in lines(tmp_path)
     ]
-    (tmp_path / RESULTS).write_text("".join(json.dumps(row) + "\n" for row in old))
+    (tmp_path / RESULTS_FILE).write_text("".join(json.dumps(row) + "\n" for row in old))
     assert bench(tmp_path) == sorted(
         old, key=lambda row: [one.id for one in QUESTIONS].index(row["id"])
     )
     assert read_results(tmp_path)[1] == old
-    assert costs(old)["seconds"].questions == len(old)
+    assert summarize_costs(old)["seconds"].questions == len(old)
 
 
 def test_reading_a_folder_changes_nothing_in_it(tmp_path: Path) -> None:
     bench(tmp_path)
-    with (tmp_path / RESULTS).open("ab") as file:
+    with (tmp_path / RESULTS_FILE).open("ab") as file:
         file.write(b'{"id": "1')
-    torn = (tmp_path / RESULTS).read_bytes()
+    torn = (tmp_path / RESULTS_FILE).read_bytes()
     assert len(read_results(tmp_path)[1]) == len(QUESTIONS)
-    assert (tmp_path / RESULTS).read_bytes() == torn
+    assert (tmp_path / RESULTS_FILE).read_bytes() == torn
     with pytest.raises(InputError, match="holds no results"):
         read_results(tmp_path / "elsewhere")
 
@@ -245,10 +258,10 @@ def test_reading_a_folder_changes_nothing_in_it(tmp_path: Path) -> None:
 def test_the_first_queries_of_a_process_may_come_side_by_side() -> None:
     code = """
 import sys, threading
-from kgwb.kg.sparql import checked
+from kgwb.kg.sparql import validate_query
 sys.setswitchinterval(1e-5)
 queries = [f"SELECT ?x{number} {{ <http://example.org/a> ?p ?x{number} }}" for number in range(4)]
-threads = [threading.Thread(target=checked, args=(query,)) for query in queries]
+threads = [threading.Thread(target=validate_query, args=(query,)) for query in queries]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
 """
@@ -268,9 +281,9 @@ def test_a_question_that_fails_is_written_and_the_others_go_on(tmp_path: Path) -
     assert rows["d2"]["error"].startswith(
         "IndexError"
     )  # the toy has a bug: nobody was answered before
-    results = Results(tmp_path, setup().config())
-    results.retry_errors()
-    assert [row["f1"] for row in Bench(setup(), results).run(QUESTIONS)][-2:] == [1.0, 1.0]
+    results = Results(tmp_path, setup().to_config())
+    results.drop_errors()
+    assert [row["f1"] for row in Benchmark(setup(), results).run(QUESTIONS)][-2:] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("tokens", [2**63, -1])
@@ -294,14 +307,14 @@ def test_after_a_kill_in_the_middle_of_a_line_the_rest_is_asked_and_the_results_
     tmp_path: Path,
 ) -> None:
     whole = bench(tmp_path / "whole")
-    written = (tmp_path / "whole" / RESULTS).read_bytes()
+    written = (tmp_path / "whole" / RESULTS_FILE).read_bytes()
     for end in (0, 10, len(written) // 2, len(written) - 1):
         folder, model = tmp_path / str(end), Scripted(lambda request: "ok")
         bench(folder, questions=[])
-        (folder / RESULTS).write_bytes(written[:end])
+        (folder / RESULTS_FILE).write_bytes(written[:end])
         assert timeless(bench(folder, setup(model))) == timeless(whole)
         assert len(lines(folder)) == len(QUESTIONS)
-        assert model.calls() == len(QUESTIONS) - written[:end].count(b"\n")
+        assert model.call_count() == len(QUESTIONS) - written[:end].count(b"\n")
 
 
 def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:
@@ -328,7 +341,8 @@ def test_results_of_another_set_up_or_of_other_questions_are_not_mixed_in(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [*((CONFIG, text) for text in ("{", "[]", "[" * 200_000)), (RESULTS, "{}\n")]
+    ("name", "text"),
+    [*((CONFIG_FILE, text) for text in ("{", "[]", "[" * 200_000)), (RESULTS_FILE, "{}\n")],
 )
 def test_a_damaged_folder_is_named(tmp_path: Path, name: str, text: str) -> None:
     bench(tmp_path)
@@ -341,9 +355,9 @@ def test_a_folder_that_is_a_file_or_that_another_benchmark_writes_to(tmp_path: P
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be used"):
         bench(tmp_path / "file")
-    with locked(tmp_path / "out"), pytest.raises(InputError, match="another benchmark"):
-        locked(tmp_path / "out").__enter__()
-    with locked(tmp_path / "out"):
+    with lock_folder(tmp_path / "out"), pytest.raises(InputError, match="another benchmark"):
+        lock_folder(tmp_path / "out").__enter__()
+    with lock_folder(tmp_path / "out"):
         pass
 
 
@@ -351,7 +365,7 @@ def test_any_id_has_a_file_and_a_fingerprint(tmp_path: Path) -> None:
     ids = ["x" * 400, "x" * 401, "ä" * 100, "\ud800", "a/../b", "plain"]
     asked = [BenchQuestion(id=id_, question="director of \ud800") for id_ in ids]
     given = setup()
-    prints = {given.config([one])["questions"]["fingerprint"] for one in asked}
+    prints = {given.to_config([one])["questions"]["fingerprint"] for one in asked}
     assert len(prints) == len(ids)
     bench(tmp_path / "out", given, asked, save_runs=True)
     files = [tmp_path / "out" / row["run"] for row in read_results(tmp_path / "out")[1]]
@@ -373,8 +387,10 @@ def test_an_answer_whose_run_cannot_be_saved_is_kept_until_a_later_run_can_be(
     model = Scripted(lambda request: "ok")
     for _ in range(2):
         rows = bench(tmp_path, setup(model), save_runs=wanted)
-        assert [run_file(tmp_path, row) is not None for row in rows] == [wanted] * len(QUESTIONS)
-        assert model.calls() == len(QUESTIONS) - (not wanted)
+        assert [find_run_file(tmp_path, row) is not None for row in rows] == [wanted] * len(
+            QUESTIONS
+        )
+        assert model.call_count() == len(QUESTIONS) - (not wanted)
 
 
 @pytest.mark.parametrize("failure", [ModelUnreachableError("no route"), "no JSON"])
@@ -388,10 +404,10 @@ def test_a_question_tried_again_goes_on_from_its_kept_run(
     for reply in (failure, failure, DIRECTED[selection]):
         model = Scripted({**DIRECTED, selection: reply})
         how: Any = {"settings": profile("fast", theta=1), "embeddings": Embeddings("lexical")}
-        given = Setup.of(workbench(model, kg, **how))
-        results = Results(tmp_path, given.config())
-        results.retry_errors()
-        [row] = Bench(given, results, save_runs=True).run(questions)
+        given = BenchSetup.from_workbench(workbench(model, kg, **how))
+        results = Results(tmp_path, given.to_config())
+        results.drop_errors()
+        [row] = Benchmark(given, results, save_runs=True).run(questions)
         told.append((row["f1"], dict(asked(model))))
         if damaged:
             path = tmp_path / row["run"]

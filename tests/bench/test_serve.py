@@ -31,10 +31,10 @@ from small import FILMS as FILMS_TURTLE
 
 import kgwb
 from kgwb.bench import load_questions, serve
-from kgwb.bench.metrics import score
-from kgwb.bench.questions import term_string
-from kgwb.bench.runner import Setup
-from kgwb.bench.serve import ANY, NO_ANSWER, Service, one_query
+from kgwb.bench.metrics import score_answers
+from kgwb.bench.questions import term_to_string
+from kgwb.bench.runner import BenchSetup
+from kgwb.bench.serve import ANY_DATASET, EMPTY_QUERY, Text2SparqlServer, make_answer_query
 from kgwb.cli import main
 from kgwb.errors import (
     GraphUnreachableError,
@@ -44,7 +44,7 @@ from kgwb.errors import (
     ModelTimeoutError,
     UnknownModelError,
 )
-from kgwb.flow import Answer, Dialogue, Kind, Value
+from kgwb.flow import Answer, AnswerKind, Dialogue, Value
 from kgwb.kg import Graph, sample_path
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
@@ -59,12 +59,12 @@ def values(sparql: str, kg: Graph) -> set[str]:
         return {str(kg.ask(sparql)).lower()}
     rows = kg.select(sparql)
     assert len(rows.variables) == 1
-    return {term_string(row[0]) for row in rows.rows if row[0] is not None}
+    return {term_to_string(row[0]) for row in rows.rows if row[0] is not None}
 
 
 def answered(run: Run) -> set[str]:
     assert run.answer is not None
-    return {term_string(value.term) for value in run.answer.values}
+    return {term_to_string(value.term) for value in run.answer.values}
 
 
 # --- one query for an answer
@@ -84,7 +84,9 @@ def test_one_query_has_the_values_of_the_answer(
     system: str, sample: str, profile: str, most: int
 ) -> None:
     kg, right = kgwb.open_kg(sample), 0
-    setup = Setup.of(kgwb.Workbench(kg, system=system, settings=kgwb.profile(profile)))
+    setup = BenchSetup.from_workbench(
+        kgwb.Workbench(kg, system=system, settings=kgwb.profile(profile))
+    )
     kinds = set()
     for one in load_questions(sample_path(sample).with_suffix(".questions.jsonl"))[:most]:
         run = setup.begin(one.standalone or one.question, Dialogue())
@@ -92,7 +94,7 @@ def test_one_query_has_the_values_of_the_answer(
             run.go()
         except KgwbError:  # rules does not read it
             continue
-        sparql = one_query(run)
+        sparql = make_answer_query(run)
         assert values(sparql, kg) == answered(run), one.question
         kinds |= {word for word in ("ASK", "COUNT", "UNION", "FILTER(false)") if word in sparql}
         right += bool(run.answer)
@@ -122,24 +124,24 @@ PARTED = f"<{EX}wheel> <{EX}part> [] , <{EX}hub> ."
     ],
 )
 def test_one_query_takes_the_columns_that_have_the_values(
-    queries: list[str], kind: Kind, wanted: str, words: str
+    queries: list[str], kind: AnswerKind, wanted: str, words: str
 ) -> None:
     kg = films(FILMS_TURTLE + PARTED)
     terms = [Literal(int(word)) if word.isdigit() else iri(word) for word in wanted.split()]
-    sparql = one_query(asked(kg, queries, kind, terms))
+    sparql = make_answer_query(asked(kg, queries, kind, terms))
     assert words in sparql
-    assert values(sparql, kg) == {term_string(term) for term in terms}
+    assert values(sparql, kg) == {term_to_string(term) for term in terms}
 
 
 def test_values_that_no_query_gives_are_no_answer() -> None:
     kg = films(FILMS_TURTLE + PARTED)
     blank = next(row[1] for row in kg.select(PARTS).rows if isinstance(row[1], BNode))
     for queries, term in (([], Literal("by heart")), ([DIRECTORS], iri("amy")), ([PARTS], blank)):
-        assert one_query(asked(kg, queries, "list", [term])) == NO_ANSWER
-    assert one_query(asked(kg, [DIRECTORS], "count", [Literal(3)])) == NO_ANSWER
+        assert make_answer_query(asked(kg, queries, "list", [term])) == EMPTY_QUERY
+    assert make_answer_query(asked(kg, [DIRECTORS], "count", [Literal(3)])) == EMPTY_QUERY
 
 
-def asked(kg: Graph, queries: list[str], kind: Kind, terms: Sequence[Term]) -> Any:
+def asked(kg: Graph, queries: list[str], kind: AnswerKind, terms: Sequence[Term]) -> Any:
     """As much of a run as its one query is made of."""
     calls = {
         number: SimpleNamespace(kind="select", request={"query": query}, result=kg.select(query))
@@ -153,9 +155,13 @@ def asked(kg: Graph, queries: list[str], kind: Kind, terms: Sequence[Term]) -> A
 
 
 @contextmanager
-def serving(model: Any = None, *, at: str = ANY, workers: int = 4) -> Iterator[Service]:
+def serving(
+    model: Any = None, *, at: str = ANY_DATASET, workers: int = 4
+) -> Iterator[Text2SparqlServer]:
     bench = workbench(Scripted(model or DIRECTED))
-    with Service(("127.0.0.1", 0), {at: Setup.of(bench)}, workers=workers) as service:
+    with Text2SparqlServer(
+        ("127.0.0.1", 0), {at: BenchSetup.from_workbench(bench)}, workers=workers
+    ) as service:
         thread = threading.Thread(target=service.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -187,9 +193,9 @@ def test_a_question_is_answered_with_sparql() -> None:
 def test_no_answer_is_a_query_without_solutions_and_says_why() -> None:
     with serving({"chatty_kg/qir": qir("Xyzzy | directed by | ?person")}) as service:
         status, told = get(service.url, dataset=FILMS, question="Who directed Xyzzy?")
-    assert (status, told["query"]) == (200, NO_ANSWER)
+    assert (status, told["query"]) == (200, EMPTY_QUERY)
     assert "no vertex for Xyzzy" in told["reason"]
-    assert values(NO_ANSWER, films()) == set()
+    assert values(EMPTY_QUERY, films()) == set()
 
 
 @pytest.mark.parametrize(
@@ -296,8 +302,8 @@ def test_who_goes_away_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
 def test_requests_that_never_end_hold_few_threads_and_only_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(serve, "READ_S", 1.0)
-    monkeypatch.setattr(serve, "WAITING", 4)
+    monkeypatch.setattr(serve, "REQUEST_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(serve, "MAX_WAITING_REQUESTS", 4)
     before = threading.active_count()
     with serving(workers=1) as service, ExitStack() as opened, ThreadPoolExecutor(1) as pool:
         address: Any = service.server_address[:2]
@@ -426,11 +432,11 @@ def test_the_challenges_client_scores_kgwb(tmp_path: Path) -> None:
     client("evaluate", "kgwb", right, found, "-o", scores)
 
     told, kg = json.loads(scores.read_text()), kgwb.open_kg("films")
-    setup = Setup.of(kgwb.Workbench(kg))
+    setup = BenchSetup.from_workbench(kgwb.Workbench(kg))
     ours = {}
     for number, one in enumerate(asked, 1):
         run = setup.begin(one.question, Dialogue()).go()
-        ours[f"films:{number}-en"] = score(sorted(answered(run)), one.answers or ()).f1
+        ours[f"films:{number}-en"] = score_answers(sorted(answered(run)), one.answers or ()).f1
     assert {key: told[key]["set_F"] for key in ours} == pytest.approx(ours)
     assert told["average"]["set_F"] == pytest.approx(sum(ours.values()) / len(ours))
     assert told["average"]["set_F"] > 0.7

@@ -16,14 +16,14 @@ def test_every_system_answers_in_a_column_or_says_why_not() -> None:
     workbench = kgwb.Workbench(kgwb.open_kg("films"), models={"qir": "rules"})
     question = BenchQuestion(id="1", question="Who directed Arrival?", answers=(DENIS,))
     shown = workbench.ask_all(question)
-    by_system = {each.system: each for each in shown.asked}
-    assert tuple(by_system) == systems.names() and not workbench.runs
-    answered = [each for each in shown.asked if not each.error]
+    by_system = {each.system: each for each in shown.answers}
+    assert tuple(by_system) == systems.list_systems() and not workbench.runs
+    answered = [each for each in shown.answers if not each.error]
     assert len(answered) >= 2 and {each.f1 for each in answered} == {1.0}
     assert "rules has no rule" in by_system["surveyor"].error and by_system["surveyor"].f1 == 0
-    assert len(shown.shared) == 1 and shown["dog"].totals.model_calls == 3
+    assert len(shown.shared_support) == 1 and shown["dog"].totals.model_calls == 3
     text, page = repr(shown), str(shown._repr_html_())
-    assert all(name in text and name in page for name in systems.names())
+    assert all(name in text and name in page for name in systems.list_systems())
     assert "Arrival — director → Denis Villeneuve" in text and "failed: rules has no rule" in text
 
 
@@ -34,9 +34,9 @@ def test_a_wrong_answer_names_where_it_was_lost() -> None:
         answers=("https://kgwb.example/films/Eric_Heisserer",),
         sparql="PREFIX f: <https://kgwb.example/films/> SELECT ?x { f:Arrival f:screenwriter ?x }",
     )
-    [asked] = kgwb.Workbench(kgwb.open_kg("films")).ask_all(question, ["chatty_kg"]).asked
-    assert asked.f1 == 0 and asked.lost in {
-        spec.name for spec in systems.system("chatty_kg").agents
+    [asked] = kgwb.Workbench(kgwb.open_kg("films")).ask_all(question, ["chatty_kg"]).answers
+    assert asked.f1 == 0 and asked.lost_at in {
+        spec.name for spec in systems.load_system("chatty_kg").agents
     }
 
 
@@ -66,4 +66,4 @@ def test_the_terminal_asks_and_measures_several(
     assert "all, chatty_kg" in shown and "all, surveyor" in shown
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"chatty_kg", "surveyor"}
     with pytest.raises(SettingError, match="no system named"):
-        cli.system_names("dog,cat")
+        cli.parse_system_names("dog,cat")

@@ -190,12 +190,12 @@ def nothing(cell: Cell) -> None:
 LAB = """
 import tempfile
 from pathlib import Path
-from kgwb.bench import Bench, Results, Setup, load_questions, with_gold
+from kgwb.bench import Benchmark, BenchSetup, Results, add_gold_answers, load_questions
 folder, kg = Path(tempfile.mkdtemp()), kgwb.open_kg("films")
-questions = with_gold(load_questions(sample_path("films").with_suffix(".questions.jsonl"))[:20], kg)
+questions = add_gold_answers(load_questions(sample_path("films").with_suffix(".questions.jsonl"))[:20], kg)
 for name in ("fast", "paper"):
-    setup = Setup.of(kgwb.Workbench(kg, "rules", settings=kgwb.profile(name)))
-    Bench(setup, Results(folder / name, setup.config(questions)), save_runs=True).run(questions)
+    setup = BenchSetup.from_workbench(kgwb.Workbench(kg, "rules", settings=kgwb.profile(name)))
+    Benchmark(setup, Results(folder / name, setup.to_config(questions)), save_runs=True).run(questions)
 kgwb.PromptLab(folder / "fast", folder / "paper")
 """
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 import kgwb
-from kgwb.bench import Bench, Report, Results, Setup, load_questions
+from kgwb.bench import Benchmark, BenchSetup, Report, Results, load_questions
 from kgwb.kg import sample_path
 
 
@@ -17,9 +17,9 @@ from kgwb.kg import sample_path
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     questions = load_questions(sample_path("films").with_suffix(".questions.jsonl"))[:12]
-    setup = Setup.of(kgwb.Workbench(kgwb.open_kg("films")))
-    results = Results(folder / "films", setup.config(questions))
-    Bench(setup, results, save_runs=True).run(questions)
+    setup = BenchSetup.from_workbench(kgwb.Workbench(kgwb.open_kg("films")))
+    results = Results(folder / "films", setup.to_config(questions))
+    Benchmark(setup, results, save_runs=True).run(questions)
     return Report(folder / "films").save(folder / "report.html")
 
 

@@ -73,7 +73,7 @@ def serving(*servers: Server) -> Iterator[None]:
 
 def graph_server() -> Server:
     """SPARQL over the films."""
-    store = LocalGraph.of(rdflib.Graph().parse(data=FILMS, format="turtle")).store
+    store = LocalGraph.from_rdflib(rdflib.Graph().parse(data=FILMS, format="turtle")).store
 
     def answer(seen: Seen) -> Right:
         result = store.query(seen.query)

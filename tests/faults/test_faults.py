@@ -27,7 +27,7 @@ from kgwb.errors import (
     ModelUnreachableError,
 )
 from kgwb.flow import Answer, Dialogue, Question, Value
-from kgwb.kg import Graph, Limits
+from kgwb.kg import Graph, QueryLimits
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.endpoint import Endpoint
 from kgwb.llm import model as open_model
@@ -127,7 +127,7 @@ def undisturbed() -> Iterator[tuple[Answer | None, list[tuple[str, str]]]]:
 
 @pytest.fixture
 def town(monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
-    monkeypatch.setattr("kgwb.llm.remote.CONNECT_S", 0.2)
+    monkeypatch.setattr("kgwb.llm.remote.CONNECT_TIMEOUT_S", 0.2)
     found = Town()
     with serving(*found.servers.values()):
         yield found
@@ -243,12 +243,12 @@ class _misbehaving:
         self.server, self.fault, self.run, self.expected = server, fault, run, expected
 
     def __enter__(self) -> None:
-        self.settings, kg = self.run.settings, self.run.graph
+        self.settings, kg = self.run.settings, self.run.unrecorded_graph
         assert isinstance(kg, Endpoint)
         self.limits = kg.limits
         if self.expected == LATE:
             kg.limits = replace(kg.limits, query_timeout_s=0.5)
-            self.run.settings = self.settings.changed(model_timeout_s=0.5)
+            self.run.settings = self.settings.with_changes(model_timeout_s=0.5)
         if self.fault is None:
             self.server.stop()
         self.server.fault = self.fault
@@ -257,7 +257,7 @@ class _misbehaving:
         self.server.fault = None
         if self.fault is None:
             self.server.start()
-        self.run.settings, self.run.graph.limits = self.settings, self.limits  # type: ignore[union-attr]
+        self.run.settings, self.run.unrecorded_graph.limits = self.settings, self.limits  # type: ignore[union-attr]
 
 
 # --- what of a partial result is sound
@@ -303,7 +303,7 @@ def test_a_part_is_an_answer_only_where_it_cannot_be_wrong(
 
 
 def test_more_than_the_byte_limit_is_refused(town: Town) -> None:
-    kg = Endpoint(town.of("graph").url, limits=Limits(byte_limit=100))
+    kg = Endpoint(town.of("graph").url, limits=QueryLimits(byte_limit=100))
     with pytest.raises(GraphError, match="more than 100 bytes") as caught:
         kg.select("SELECT * { ?s ?p ?o }")
     assert caught.value.hint
@@ -409,7 +409,7 @@ def test_a_widget_shows_a_fault_with_what_to_do(chatty: tuple[Server, Server]) -
     session = session_of(_workbench(graph, model).begin(QUESTION))
     session.go().result(60)
     assert isinstance(session.failure, ModelUnreachableError) and session.failure.hint
-    assert session.state("qir") == "failed"
+    assert session.step_state("qir") == "failed"
     model.fault = None
     session.go().result(60)
     assert session.failure is None and str(session.run.answer) == "Denis Villeneuve"

@@ -21,8 +21,8 @@ from small import CALLS, MADE_UP, SCRIPT, films, made_up, prompt
 
 from kgwb import load_run
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import CONFIG, RESULTS, Results
-from kgwb.bench.runner import Bench, Setup
+from kgwb.bench.results import CONFIG_FILE, RESULTS_FILE, Results
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.cli import main
 from kgwb.errors import InputError, PromptError, RunFileError
 from kgwb.kg import open_kg
@@ -31,7 +31,7 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
-from kgwb.systems import system
+from kgwb.systems import load_system
 
 FULL_AFTER = 4_000_000
 Full = Callable[[], AbstractContextManager[None]]
@@ -102,7 +102,7 @@ def test_a_run_that_cannot_be_recorded_stops_and_goes_on(disk: tuple[Path, Full]
         assert "not lost" in caught.value.hint
         assert run.status == "failed" and run.error is caught.value
     assert path.read_bytes().startswith(before) and path.read_bytes().endswith(b"\n")
-    assert (str(run.go().answer), model.calls()) == ("three", CALLS)
+    assert (str(run.go().answer), model.call_count()) == ("three", CALLS)
     assert Run.load(path, MADE_UP).go().answer == run.answer
 
 
@@ -141,12 +141,12 @@ def test_a_save_leaves_the_earlier_file(disk: tuple[Path, Full]) -> None:
     assert Run.load(run.save(path), MADE_UP).go().answer == run.answer
 
 
-def _bench(out: Path) -> Bench:
-    setup = Setup(
-        films(), system("chatty_kg"), {"": Scripted(lambda request: "?")}, Settings(theta=1), Prompts(),
+def _bench(out: Path) -> Benchmark:
+    setup = BenchSetup(
+        films(), load_system("chatty_kg"), {"": Scripted(lambda request: "?")}, Settings(theta=1), Prompts(),
         Embeddings("lexical"),
     )  # fmt: skip
-    return Bench(setup, Results(out, setup.config()))
+    return Benchmark(setup, Results(out, setup.to_config()))
 
 
 QUESTIONS = [BenchQuestion(id=str(n), question=f"Who directed {n}?", answers=()) for n in range(40)]
@@ -156,22 +156,22 @@ def test_a_benchmark_stops_and_goes_on(disk: tuple[Path, Full]) -> None:
     folder, full = disk
     out = folder / "out"
     _bench(out).run(QUESTIONS[:3])
-    before = (out / RESULTS).read_bytes()
+    before = (out / RESULTS_FILE).read_bytes()
     with full(), pytest.raises(InputError, match=f"cannot write to .*({FULL})") as caught:
         _bench(out).run(QUESTIONS)
     assert "goes on" in caught.value.hint
-    written = (out / RESULTS).read_bytes()
+    written = (out / RESULTS_FILE).read_bytes()
     assert written.startswith(before) and written.endswith(b"\n")
-    results = Results(out, _bench(out).setup.config())
+    results = Results(out, _bench(out).setup.to_config())
     for row in results.rows.values():
         row["error"] = None  # to be kept, and so to be written anew
     with full(), pytest.raises(InputError, match=FULL):
-        results.retry_errors()
-    assert ((out / RESULTS).read_bytes(), len(results.rows)) == (written, written.count(b"\n"))
+        results.drop_errors()
+    assert ((out / RESULTS_FILE).read_bytes(), len(results.rows)) == (written, written.count(b"\n"))
     assert [row["id"] for row in _bench(out).run(QUESTIONS)] == [
         question.id for question in QUESTIONS
     ]
-    lines = (out / RESULTS).read_text().splitlines()
+    lines = (out / RESULTS_FILE).read_text().splitlines()
     assert len({json.loads(line)["id"] for line in lines}) == len(lines) == len(QUESTIONS)
 
 
@@ -182,7 +182,7 @@ def test_a_benchmark_that_cannot_begin_says_so(disk: tuple[Path, Full]) -> None:
         _bench(folder / "out")
     assert names(folder / "out") == []
     _bench(folder / "out")
-    assert names(folder / "out") == [CONFIG]
+    assert names(folder / "out") == [CONFIG_FILE]
 
 
 def test_a_graph_that_cannot_be_cached_is_opened_in_memory(
@@ -211,12 +211,15 @@ def test_vectors_that_cannot_be_kept_are_used_all_the_same(
     disk: tuple[Path, Full], caplog: pytest.LogCaptureFixture
 ) -> None:
     folder, full = disk
-    Counted("some/model", folder=folder).similarity("a", ["b"])
+    Counted("some/model", cache_folder=folder).similarity("a", ["b"])
     with full(), caplog.at_level(logging.WARNING, "kgwb"):
-        assert Counted("some/model", folder=folder).similarity("c", ["d", "e", "f"]) == (1.0,) * 3
+        assert (
+            Counted("some/model", cache_folder=folder).similarity("c", ["d", "e", "f"])
+            == (1.0,) * 3
+        )
     assert "vectors are not kept" in caplog.text
     caplog.clear()
-    assert Counted("some/model", folder=folder).similarity("c", ["d", "a"]) == (1.0,) * 2
+    assert Counted("some/model", cache_folder=folder).similarity("c", ["d", "a"]) == (1.0,) * 2
     assert caplog.text == ""
 
 

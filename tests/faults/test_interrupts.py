@@ -24,7 +24,7 @@ from small import CHATTY, FILMS, films
 from kgwb import Workbench, model, open_kg
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import Results
-from kgwb.bench.runner import Bench, Setup
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.kg.embeddings import Embeddings
 from kgwb.run import Run
 
@@ -138,8 +138,10 @@ class World:
         self.kg.exact(["Arrival"])
 
     def bench(self) -> list[dict[str, Any]]:
-        setup = Setup.of(Workbench(self.kg, self.model, embeddings=self.embeddings))
-        return Bench(setup, Results(self.out, setup.config()), workers=2).run(QUESTIONS)
+        setup = BenchSetup.from_workbench(
+            Workbench(self.kg, self.model, embeddings=self.embeddings)
+        )
+        return Benchmark(setup, Results(self.out, setup.to_config()), workers=2).run(QUESTIONS)
 
     def bench_anew(self) -> None:
         (self.out / "results.jsonl").unlink(missing_ok=True)
@@ -162,7 +164,7 @@ PLACES: dict[str, Callable[[World], Callable[[], object]]] = {
 def test_after_an_interrupt_everything_goes_on(
     place: str, times: int, alarm: Alarm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgwb.kg.files.CACHED_FROM_BYTES", 0)
+    monkeypatch.setattr("kgwb.kg.files.MIN_CACHED_BYTES", 0)
     # Python itself loses an interrupt that hits a finalizer, and a file that one hits as it is opened
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     world, chosen = World(tmp_path), random.Random(place)

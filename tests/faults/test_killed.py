@@ -21,7 +21,7 @@ from jupyter_client.manager import KernelManager
 from page import wait_for
 from small import DIRECTED, EX, HOMONYMS
 
-from kgwb.bench.results import CONFIG, RESULTS, Results
+from kgwb.bench.results import CONFIG_FILE, RESULTS_FILE, Results
 from kgwb.errors import InputError
 from kgwb.kg import open_kg
 from kgwb.llm import model as open_model
@@ -139,7 +139,7 @@ class Benchmark:
         process = self.start(out)
         _, said = process.communicate(timeout=WAIT_S)
         assert process.returncode == 0, said.decode()
-        lines = (self.folder / out / RESULTS).read_text(encoding="utf-8").splitlines()
+        lines = (self.folder / out / RESULTS_FILE).read_text(encoding="utf-8").splitlines()
         rows = ({**json.loads(line), "seconds": 0, "stages": {}} for line in lines)
         return sorted(rows, key=lambda row: row["id"])
 
@@ -169,7 +169,7 @@ def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Be
         process.communicate(timeout=WAIT_S)
         killed += process.returncode == -signal.SIGKILL
         if kill % 2:  # what a process that is killed in the middle of writing can leave behind
-            with (benchmark.folder / "killed" / RESULTS).open("ab") as file:
+            with (benchmark.folder / "killed" / RESULTS_FILE).open("ab") as file:
                 file.write('{"id": "11", "question": "Who directed Fü'.encode()[:-1])
     assert killed == KILLS
     assert benchmark.finish("killed") == whole
@@ -184,18 +184,18 @@ def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Be
 def test_a_benchmark_killed_before_its_first_result_begins_anew(
     tmp_path: Path, torn: bytes | None
 ) -> None:
-    (tmp_path / RESULTS).touch()
+    (tmp_path / RESULTS_FILE).touch()
     if torn is not None:
-        (tmp_path / CONFIG).write_bytes(torn)
+        (tmp_path / CONFIG_FILE).write_bytes(torn)
     results = Results(tmp_path, {"kg": "films"})
-    assert json.loads((tmp_path / CONFIG).read_text()) == {"kg": "films"}
+    assert json.loads((tmp_path / CONFIG_FILE).read_text()) == {"kg": "films"}
     said = {"question": "Who?", "answers": [], "gold": None, "error": None}
-    results.add({"id": "1", **said, "seconds": 0.0, "model_calls": 0, "queries": 0})
-    (tmp_path / CONFIG).write_bytes(b'{"kgwb": "0.1')
+    results.append({"id": "1", **said, "seconds": 0.0, "model_calls": 0, "queries": 0})
+    (tmp_path / CONFIG_FILE).write_bytes(b'{"kgwb": "0.1')
     with pytest.raises(InputError, match="is not JSON") as caught:
         Results(tmp_path, {"kg": "films"})
     assert "delete config.json" in caught.value.hint
-    (tmp_path / CONFIG).unlink()
+    (tmp_path / CONFIG_FILE).unlink()
     assert list(Results(tmp_path, {"kg": "films"}).rows) == ["1"]
 
 

@@ -14,8 +14,8 @@ from hostile.corpus import texts
 from hostile.runs import bundles, hostile_run
 from hostile.test_shown import shown_by_widgets, static_forms
 from kgwb.run import Run
-from kgwb.show.html import style
-from kgwb.ui.live import script
+from kgwb.show.html import load_style
+from kgwb.ui.live import load_script
 from kgwb.ui.session import session_of
 from kgwb.ui.subgraph import SubgraphPanel
 
@@ -49,7 +49,7 @@ def test_nothing_runs_in_a_browser(tmp_path: Path) -> None:
     forms = [html for run in runs for _, html in static_forms(run, runs[0])]
     forms += [html for run in runs[::12] for html in shown_by_widgets(run)]
     bare = re.sub("<style>.*?</style>", "", "".join(forms), flags=re.S)  # hundreds of them are slow
-    head = f"<!DOCTYPE html><meta charset=utf-8><style>{style()}</style>"
+    head = f"<!DOCTYPE html><meta charset=utf-8><style>{load_style()}</style>"
     saved.write_text(f"{head}<body>{bare}</body>", encoding="utf-8")
     asked: list[str] = []
     dialogs: list[str] = []
@@ -84,7 +84,7 @@ def test_nothing_runs_in_a_browser(tmp_path: Path) -> None:
 def show_frames(page: Page, runs: list[Run]) -> None:
     """Subgraphs as the widget's own script shows them, each node pointed at until its tooltip is there."""
     page.add_script_tag(
-        content=script().replace("export default { render };", "window.render = render;"),
+        content=load_script().replace("export default { render };", "window.render = render;"),
         type="module",
     )
     page.wait_for_function("typeof window.render === 'function'")
@@ -92,7 +92,7 @@ def show_frames(page: Page, runs: list[Run]) -> None:
     for run in runs[:: SHOWN // FRAMES][:FRAMES]:
         made = SubgraphPanel(session_of(run))
         made.update({"do": "drawn", "arg": "graph"})
-        page.evaluate(MODEL % json.dumps({"html": made.html, "page": made.page}))
+        page.evaluate(MODEL % json.dumps({"html": made.html, "page": made.frame_page}))
     tooltips = 0
     for frame, element in zip(page.frames[1:], page.locator("iframe").all(), strict=True):
         frame.wait_for_function("nodes.length > 0 && document.querySelector('canvas').height > 0")

@@ -16,7 +16,7 @@ from hostile.test_surveys import assert_quoted
 from kgwb.disk import cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
-from kgwb.systems.ragonite.database import database
+from kgwb.systems.ragonite.database import open_database
 
 ATTACKS = (
     "ATTACH DATABASE '/etc/passwd' AS other", "PRAGMA writable_schema = 1",
@@ -34,11 +34,11 @@ SETTINGS = RAGONITE.settings(sql_timeout_s=0.5)
 
 @pytest.mark.parametrize("attack", [*ATTACKS, *QUOTES])
 def test_a_query_can_only_read_the_tables(attack: str) -> None:
-    known = database(films(), SETTINGS, Embeddings("lexical"))
+    known = open_database(films(), SETTINGS, Embeddings("lexical"))
     [path] = cache_dir().glob("ragonite-*.sqlite")
     before = path.read_bytes()
-    assert known.sql(attack, SETTINGS).error
-    assert known.sql("SELECT count(*) FROM film", SETTINGS).rows == (("4",),)
+    assert known.execute_sql(attack, SETTINGS).error
+    assert known.execute_sql("SELECT count(*) FROM film", SETTINGS).rows == (("4",),)
     assert path.read_bytes() == before
     assert not (cache_dir() / "x").exists()
 
@@ -51,9 +51,9 @@ def test_what_a_graph_says_stays_a_value() -> None:
         asked = sql("SELECT * FROM novel"), passages(words[0]), FINISH
         model = Scripted(script(*asked, answer=cited((words[4], 2), text=words[1])))
         run = ragonite(model, "Who?", kg=kg).go()
-        assert model.calls() == 4
+        assert model.call_count() == 4
         for table in run.output("ragonite").tables:
-            rows = database(kg, SETTINGS, run.embeddings).sql(
+            rows = open_database(kg, SETTINGS, run.embeddings).execute_sql(
                 f"SELECT * FROM {table.name}", SETTINGS
             )
             assert rows.error == ""

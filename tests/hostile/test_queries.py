@@ -35,9 +35,9 @@ from kgwb.errors import GraphError, KgwbError, OverrideError, QueryError, QueryR
 from kgwb.flow import CandidateQuery
 from kgwb.kg import Graph
 from kgwb.kg.dialects import DIALECTS
-from kgwb.kg.sparql import checked
-from kgwb.kg.text import spelled
-from kgwb.kg.transport import Reply
+from kgwb.kg.sparql import validate_query
+from kgwb.kg.text import lowercase_words
+from kgwb.kg.transport import EndpointResponse
 from kgwb.llm import Scripted
 from kgwb.records import to_data
 from kgwb.run import Run
@@ -56,7 +56,7 @@ ARGUMENTS = {
 
 def shape(query: str) -> str:
     """A query with its strings, IRIs and numbers blanked, and what is said several times said once."""
-    blank = re.sub(r"[?$]\w+", "?v", checked(query, allow_service=True).shape)
+    blank = re.sub(r"[?$]\w+", "?v", validate_query(query, allow_service=True).skeleton)
     text = " ".join(re.findall(r'"s"|<%>|\?v|@[\w-]+|\w+|\S', re.sub("1e0", "1", blank)))
     for unit in (
         r"(?:<%>|\?v) <%> (?:<%>|\?v) \.",
@@ -84,7 +84,7 @@ def test_no_label_changes_what_an_engine_is_asked(
     with serving() as server:
         kg: Any = open_kg(f"{server.url}/sparql", dialect=name + ARGUMENTS.get(name, ""))
         monkeypatch.setattr(
-            "kgwb.kg.endpoint.ask", lambda _, text, *more: sent.append(text) or NOTHING
+            "kgwb.kg.endpoint.send_query", lambda _, text, *more: sent.append(text) or NOTHING
         )
         shapes(kg, "once", sent)  # what is learnt of the graph before the first search
         asked = 0
@@ -93,7 +93,7 @@ def test_no_label_changes_what_an_engine_is_asked(
                 f"{'abcdefghijklmnopqrstuvwxyz'[n % 26]}{n}".ljust(len(word), "x")[
                     : max(len(word), 1)
                 ]
-                for n, word in enumerate(spelled(text))
+                for n, word in enumerate(lowercase_words(text))
             )
             hostile, harmless = shapes(kg, text, sent), shapes(kg, tame or "-", sent)
             assert hostile <= harmless, f"{text!r:.300}: {hostile - harmless}"
@@ -102,7 +102,7 @@ def test_no_label_changes_what_an_engine_is_asked(
         assert not server.seen or name == "wikidata"
 
 
-NOTHING = Reply(
+NOTHING = EndpointResponse(
     b'{"head": {"vars": []}, "results": {"bindings": []}, "boolean": false}', "text/json", False
 )
 
@@ -130,7 +130,7 @@ def test_every_label_is_found_and_read_as_it_was_written() -> None:
         assert names[vertex] == text.strip()
         found = kg.search(text, 600)
         assert found.how, text
-        if spelled(text) and len(text) < 1_000:
+        if lowercase_words(text) and len(text) < 1_000:
             assert vertex in kg.exact([text]).get(text, ()), f"{text!r} is not found"
 
 
@@ -173,7 +173,7 @@ def test_rules_make_nothing_of_hostile_questions() -> None:
         if len(text) > 2_000 or not text.strip():
             continue
         run = bench.begin(f"Who directed {text}?")
-        bench.forget()
+        bench.new_dialogue()
         try:
             run.go()
         except KgwbError as error:
@@ -307,13 +307,13 @@ def test_what_a_person_types_in_a_widget_does_not_reach_it(kg: Graph) -> None:
     run = recorded()
     fork = run.fork(kg=kg)
     cell = AgentCell(session_of(run), "query_generator")
-    size = len(run.graph.store)  # type: ignore[union-attr]
+    size = len(run.unrecorded_graph.store)  # type: ignore[union-attr]
     for query in FORBIDDEN[::25]:
         press(cell, "Run query", sparql=query)
-        settle(cell.asking)
+        settle(cell.graph_worker)
         assert "Failed" in read(cell) or "row" in read(cell)
-    assert len(run.graph.store) == size  # type: ignore[union-attr]
-    assert fork.graph is not None
+    assert len(run.unrecorded_graph.store) == size  # type: ignore[union-attr]
+    assert fork.unrecorded_graph is not None
 
 
 def overridden(query: str, *, patterns: bool) -> dict[str, Any]:
@@ -336,7 +336,7 @@ def test_what_is_put_in_by_hand_does_not_reach_it(patterns: bool, kg: Graph) -> 
     for query in FORBIDDEN[::20]:
         live = run.fork().fork(kg=kg)
         for agent, made in overridden(query, patterns=patterns).items():
-            live.replace(agent, made)
+            live.override(agent, made)
         with suppress(GraphError, OverrideError):
             live.go()
 

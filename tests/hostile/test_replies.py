@@ -40,7 +40,7 @@ from kgwb.flow import (
     Context,
     Dialogue,
     Question,
-    Retrieved,
+    RetrievedCandidates,
     Turn,
     Value,
 )
@@ -53,20 +53,26 @@ from kgwb.run.prompts import shipped_folder
 from kgwb.run.tools import act
 from kgwb.settings import Settings
 from kgwb.show.notebook import to_html
-from kgwb.systems import linking, names, system
+from kgwb.systems import linking, list_systems, load_system
 from kgwb.systems.chatty_kg import chat, queries
 from kgwb.systems.chatty_kg import qir as qirs
-from kgwb.systems.chatty_kg.records import Fact, Generated, Linked, LinkedRelation, RankedPredicate
+from kgwb.systems.chatty_kg.records import (
+    Fact,
+    GeneratedQueries,
+    LinkedRelation,
+    LinkingResult,
+    RankedPredicate,
+)
 from kgwb.systems.dog import hop, question
-from kgwb.systems.dog.records import Filled, Relation, Relations, Solved
+from kgwb.systems.dog.records import FilledTriples, Relation, Relations, SolvedHop
 from kgwb.systems.ragonite import pipeline as ragonite
 from kgwb.systems.ragonite.records import Source
-from kgwb.systems.ragonite.tools import OFFERED as RAGONITE_TOOLS
+from kgwb.systems.ragonite.tools import TOOLS_BY_ABLATION as RAGONITE_TOOLS
 from kgwb.systems.ragonite.tools import Finish, Sparql
 from kgwb.systems.robodata import states
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import Position, Visit
-from kgwb.systems.robodata.states import DECIDERS, assess, observe, produce
+from kgwb.systems.robodata.states import DECIDERS, advise_strategy, assess_strategy, produce_answer
 from kgwb.systems.surveyor import drafter
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
 from kgwb.systems.triad import records as triads
@@ -83,8 +89,8 @@ LABELS = (
 )  # fmt: skip
 NAMES = ("director", "directed by", ORDERS[3], 'a"b', "Director")
 CANDIDATES = tuple(Candidate(iri(f"v{n}"), label, 0.5) for n, label in enumerate(LABELS))
-RETRIEVED = Retrieved("Arrival", CANDIDATES)
-HOMONYM = Retrieved("Dune", tuple(c for c in CANDIDATES if c.label == "Dune"))
+RETRIEVED = RetrievedCandidates("Arrival", CANDIDATES)
+HOMONYM = RetrievedCandidates("Dune", tuple(c for c in CANDIDATES if c.label == "Dune"))
 FACTS = (Fact("Arrival", "by", "?x"), Fact("?x", "from", "?y"))
 BY_FACT = (NAMES[:3], NAMES[3:])
 QUERIES = tuple(
@@ -92,8 +98,8 @@ QUERIES = tuple(
     for n, one in enumerate(BY_FACT[0])
     for two in BY_FACT[1]
 )
-GENERATED = Generated(QUERIES, len(QUERIES))
-LINKED = Linked(
+GENERATED = GeneratedQueries(QUERIES, len(QUERIES))
+LINKED = LinkingResult(
     (),
     tuple(
         LinkedRelation(
@@ -126,15 +132,19 @@ class Case:
     @property
     def of(self) -> System:
         """The system whose prompt it is; what links for several of them is Chatty-KG's here."""
-        return system(FOLDERS[self.prompt]) if FOLDERS[self.prompt] in names() else CHATTY
+        return (
+            load_system(FOLDERS[self.prompt]) if FOLDERS[self.prompt] in list_systems() else CHATTY
+        )
 
 
 ASKED = "Who starred in Dune and in Arrival?"
 RELATIONS = Relations(
     "Dune", (Relation("director", "out", (iri("d"),)), Relation("sequel of", "in", ()))
 )
-FILLED = Filled("list", triples=(("Dune", "director", "Denis"), ("Dune", "director", 'say "hi"')))
-SOLVED = (Solved("Dune", "director", "Denis"),)
+FILLED = FilledTriples(
+    "list", triples=(("Dune", "director", "Denis"), ("Dune", "director", 'say "hi"'))
+)
+SOLVED = (SolvedHop("Dune", "director", "Denis"),)
 MENTIONS, PART = (
     Mentions(ASKED, (Mention("Dune", CANDIDATES),)),
     Part("org:Film 4", ("Film",), ("Story",)),
@@ -262,8 +272,8 @@ DECISIONS: Mapping[Any, Any] = {
 POSITION = Position(
     "Who directed Dune?",
     local=LocalGraph()
-    .plus([], [(iri("dune"), iri("director"), iri("denis"))])
-    .knowing([(iri("dune"), "Dune")]),
+    .with_triples([], [(iri("dune"), iri("director"), iri("denis"))])
+    .with_names([(iri("dune"), "Dune")]),
     visits=(Visit("EVAL_LOCAL", "so", "REMOTE"),),
 )
 
@@ -296,31 +306,31 @@ CASES = {
     for case in (
         Case(
             "classifier",
-            lambda run: chat.classify("Who was Ada, and when was he born?", CONTEXT, run),
+            lambda run: chat.classify_question("Who was Ada, and when was he born?", CONTEXT, run),
             ({"reason": "he", "label": "dependent"}, {"reason": "", "label": "self-contained"}),
             lambda reply: reply.label in ("dependent", "self-contained"),
         ),
         Case(
             "rephraser",
-            lambda run: chat.rephrase("When was he born?", CONTEXT, run),
+            lambda run: chat.rephrase_question("When was he born?", CONTEXT, run),
             ({"question": "When was Denis Villeneuve born?"},),
             lambda reply: bool(reply.question.strip()),
         ),
         Case(
             "translator",
-            lambda run: chat.translate(Question("Wer ist der Regisseur von Dune?"), run),
+            lambda run: chat.translate_question(Question("Wer ist der Regisseur von Dune?"), run),
             ({"question": "Who directed Dune?"},),
             lambda reply: bool(reply.question.strip()),
         ),
         Case(
             "answer_writer",
-            lambda run: chat.reword(ANSWER, "Who?", run),
+            lambda run: chat.reword_answer(ANSWER, "Who?", run),
             ({"sentence": 'It is a "b" and <b>.'},),
             lambda reply: all(value.label in reply.sentence.casefold() for value in ANSWER.values),
         ),
         Case(
             "qir",
-            lambda run: qirs.extract("Who directed Arrival?", run),
+            lambda run: qirs.extract_qir("Who directed Arrival?", run),
             (
                 qir("Arrival | directed by | ?person"),
                 qir("Dune | by | ?x", "?x | born in | ?y", target="?y"),
@@ -330,27 +340,27 @@ CASES = {
         ),
         Case(
             "qir_published",
-            lambda run: qirs.extract("Who directed Arrival?", run),
+            lambda run: qirs.extract_qir("Who directed Arrival?", run),
             (published(qir("Arrival | directed by | ?person")),),
             _triples,
             PAPER,
         ),
         Case(
             "vertex_selection",
-            lambda run: linking.select(RETRIEVED, "Who?", Context(), run),
+            lambda run: linking.select_vertex(RETRIEVED, "Who?", Context(), run),
             (vertex(0, ""), *(vertex(n, label) for n, label in enumerate(LABELS, 1))),
             _vertex,
         ),
         Case(
             "vertex_selection_labels",
-            lambda run: linking.select(RETRIEVED, "Who?", Context(), run),
+            lambda run: linking.select_vertex(RETRIEVED, "Who?", Context(), run),
             tuple({"label": label} for label in LABELS if label != "Dune"),
             lambda reply: reply.label.casefold() in [label.casefold() for label in LABELS],
             PAPER,
         ),
         Case(
             "vertex_selection_names",
-            lambda run: linking.select(HOMONYM, "Who?", Context(), run),
+            lambda run: linking.select_vertex(HOMONYM, "Who?", Context(), run),
             ({"name": "v3"}, {"name": "v4"}),
             lambda reply: reply.name in ("v3", "v4"),
             PAPER,
@@ -373,7 +383,7 @@ CASES = {
         ),
         Case(
             "topic_entity",
-            lambda run: question.find_topics(ASKED, run),
+            lambda run: question.find_topic_entities(ASKED, run),
             ({"entities": ["Dune", "Arrival"]}, {"entities": ["dune"]}),
             _copied,
         ),
@@ -393,25 +403,25 @@ CASES = {
         ),
         Case(
             "linguist",
-            lambda run: question.polish("round 1", ASKED, SOLVED, (), (FILLED,), run),
+            lambda run: question.simplify_as_linguist("round 1", ASKED, SOLVED, (), (FILLED,), run),
             (remark("When was [Denis] born?"),),
             _goes_on,
         ),
         Case(
             "own_knowledge",
-            lambda run: hop.remember(ASKED, "no way on", run),
+            lambda run: hop.answer_from_own_knowledge(ASKED, "no way on", run),
             ({"answers": ["Timothée Chalamet"]}, {"answers": []}),
             # from memory: its answers are marked as not grounded
         ),
         Case(
             "mention_finder",
-            lambda run: drafter.find_names("Who directed Dune?", Dialogue(), LABELS, run),
+            lambda run: drafter.find_mentions("Who directed Dune?", Dialogue(), LABELS, run),
             (mention("Dune", classes=LABELS[:2]), mention(classes=["none of them"])),
             # names are looked up, and of the classes only those listed are taken
         ),
         Case(
             "drafter",
-            lambda run: drafter.draft(MENTIONS, PART, run),
+            lambda run: drafter.draft_query(MENTIONS, PART, run),
             (
                 draft(assumptions=["a"]),
                 draft("", "table", "a", missing="x", more=["Film"]),
@@ -421,7 +431,7 @@ CASES = {
         ),
         Case(
             "reviewer",
-            lambda run: drafter.review(
+            lambda run: drafter.review_draft(
                 "draft", MENTIONS, PART, Draft("ASK { }"), Executed("ASK { }"), run
             ),
             (FINE, revise("SELECT * { ?a ?b ?c }", "a"), NOT_HERE),
@@ -432,7 +442,7 @@ CASES = {
         ),
         Case(
             "triplets",
-            lambda run: roles.parse(ASKED, (), run),
+            lambda run: roles.extract_triplets(ASKED, (), run),
             (TWO_HOPS, triplets("Arrival | directed by | ?x")),
             _whole_triplets,
         ),
@@ -444,7 +454,7 @@ CASES = {
         ),
         Case(
             "answer_type",
-            lambda run: roles.classify(ASKED, run),
+            lambda run: roles.classify_answer_type(ASKED, run),
             tuple({"type": name} for name in ("count", "select", "yes or no")),
             lambda reply: reply.type in ("count", "select", "yes or no"),
         ),
@@ -468,13 +478,13 @@ CASES = {
         ),
         Case(
             "own_truth",
-            lambda run: roles.remember(ASKED, "yes or no", "nothing found", run),
+            lambda run: roles.answer_from_own_knowledge(ASKED, "yes or no", "nothing found", run),
             ({"answer": "True"}, {"answer": "False"}),
             lambda reply: reply.answer in ("True", "False"),
         ),
         Case(
             "own_fact",
-            lambda run: roles.remember(ASKED, "select", "nothing found", run),
+            lambda run: roles.answer_from_own_knowledge(ASKED, "select", "nothing found", run),
             ({"answer": "Timothée Chalamet"}, {"answer": ""}),
             # from memory: its answer is marked as not grounded
         ),
@@ -489,7 +499,7 @@ CASES = {
         ),
         Case(
             "produce",
-            lambda run: produce(POSITION, run),
+            lambda run: produce_answer(POSITION, run),
             (
                 told(*PROVEN, ["orgx:nobody"], [], ["a", "b"]),
                 told(kind="count", answers=()),
@@ -500,12 +510,12 @@ CASES = {
         ),
         Case(
             "assessment",
-            lambda run: assess("turn 2", POSITION, run),
+            lambda run: assess_strategy("turn 2", POSITION, run),
             ({"strategy": "It searches."}, {"strategy": ""}),
         ),
         Case(
             "observation",
-            lambda run: observe("turn 2", POSITION, "It searches.", run),
+            lambda run: advise_strategy("turn 2", POSITION, "It searches.", run),
             ({"judgement": "", "advice": "Fetch."},),
         ),
         *(
@@ -528,7 +538,7 @@ CASES = {
         ),
         Case(
             "answerer",
-            lambda run: ragonite.write(ASKED, Dialogue(), SOURCES, run),
+            lambda run: ragonite.write_answer(ASKED, Dialogue(), SOURCES, run),
             (
                 cited(("Dune", 1), ("1", 2), text="Dune [1], [2]."),
                 cited(("true", 2), kind="boolean"),
@@ -559,7 +569,9 @@ def door(name: str) -> tuple[type[BaseModel], tuple[Check[Any], ...]]:
 def play(case: Case, text: str) -> Any:
     """What the agent makes of one reply, in one attempt."""
     replies = {**dict(case.before), case.prompt: text}
-    return alone(case.work, replies, kg=KG, settings=case.settings.changed(theta=1), of=case.of)
+    return alone(
+        case.work, replies, kg=KG, settings=case.settings.with_changes(theta=1), of=case.of
+    )
 
 
 OFFERED = {"entity_choice": CANDIDATES, "relation_choice": AROUND, "query_choice": KEPT}

@@ -29,13 +29,13 @@ from hostile.servers import Said, Seen, serving
 from kgwb import cli, open_kg
 from kgwb.errors import KgwbError
 from kgwb.kg import Graph
-from kgwb.llm import Scripted, available, model
-from kgwb.masking import masked, shown
+from kgwb.llm import Scripted, check_models, model
+from kgwb.masking import mask_url, mask_urls_in_text
 from kgwb.run import Run
 from kgwb.show.notebook import to_html
 from kgwb.ui.chat import Chat
 from kgwb.ui.choosers import GraphChooser
-from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.ui.debugger import VIEW_LABELS, Debugger
 from kgwb.ui.session import session_of
 
 KEY = "sk-proj-kGwB0123456789/abc+DEF=xyz"
@@ -142,7 +142,7 @@ def test_a_key_that_a_server_sends_back_is_kept_nowhere(
 ) -> None:
     says, spec, variable = PROTOCOLS[protocol]
     monkeypatch.setenv(variable, key)
-    monkeypatch.setattr("kgwb.llm.remote.BACKOFF_S", 0.0)
+    monkeypatch.setattr("kgwb.llm.remote.INITIAL_BACKOFF_S", 0.0)
     with serving(says(status)) as server:
         made = model(spec.format(server.url))
         run = chatty("Who directed Arrival?", made, path=tmp_path / "kept.jsonl")  # type: ignore[arg-type]
@@ -164,7 +164,7 @@ def test_a_server_that_lists_the_key_as_a_model(monkeypatch: pytest.MonkeyPatch)
     with serving(openai_says(200)) as openai, serving(ollama_says(200)) as ollama:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{openai.url}/v1")
         monkeypatch.setenv("OLLAMA_HOST", ollama.url)
-        assert_kept("what there is", *available())
+        assert_kept("what there is", *check_models())
 
 
 # --- endpoints
@@ -287,7 +287,7 @@ def test_an_address_is_shown_without_its_secrets(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By every command that takes one, in every file that keeps one, whatever the server sends back of it."""
-    monkeypatch.setattr("kgwb.bench.serve.Service.serve_forever", lambda _: None)
+    monkeypatch.setattr("kgwb.bench.serve.Text2SparqlServer.serve_forever", lambda _: None)
     written, hidden = FORMS[form]
     questions = one_question(tmp_path)
     for status in (200, 401):
@@ -384,8 +384,8 @@ def test_what_a_server_says_is_cut_before_it_is_searched() -> None:
 def test_masking_takes_time_in_proportion(shape: str) -> None:
     def seconds(size: int) -> float:
         began = time.process_time()
-        masked(shape * (size // len(shape)))
-        shown(shape * (size // len(shape)))
+        mask_urls_in_text(shape * (size // len(shape)))
+        mask_url(shape * (size // len(shape)))
         return time.process_time() - began
 
     assert seconds(400_000) <= 12 * seconds(100_000) + 0.5
@@ -461,9 +461,9 @@ def assert_nowhere(run: Run, folder: Path) -> None:
     for each in (run, *run.steps):
         assert_kept("the run", repr(each), to_html(each))
     debugger = Debugger(session_of(run))
-    for view in VIEWS:
+    for view in VIEW_LABELS:
         debugger.update({"do": "view", "arg": view})
-    assert_kept("the debugger", debugger.static(), debugger.get_state())
+    assert_kept("the debugger", debugger.static_html(), debugger.get_state())
     widgets.Widget.close_all()
     assert_folder(folder)
 
@@ -541,15 +541,15 @@ def test_choosers_and_chat(monkeypatch: pytest.MonkeyPatch) -> None:
         chooser = GraphChooser("")
         for url in (address(server.url), f"{server.url}?sig={ODD_KEY}", f"{server.url}?{ODD_KEY}"):
             press(chooser, "Choose", name=url)
-            settle(chooser.opening)
+            settle(chooser.worker)
             assert_kept("the chooser", chooser.get_state())
         bench = kgwb.Workbench(graph(server.url, dialect="generic"), Scripted(DIRECTED))
         chat = Chat(bench)
         press(chat, "Ask", question="Who directed Arrival?")
         settle(chat.conversation)
-        assert_kept("the chat", chat.static(), chat.get_state())
+        assert_kept("the chat", chat.static_html(), chat.get_state())
     with serving() as server:
-        chooser.choose(address(server.url)).result()
+        chooser.open_graph(address(server.url)).result()
         assert chooser.kg is not None
-        assert_kept("the chooser", chooser.get_state(), repr(chooser), chooser.static())
+        assert_kept("the chooser", chooser.get_state(), repr(chooser), chooser.static_html())
     assert films()

@@ -18,25 +18,25 @@ from small import films
 from hostile.corpus import IRIS, NO_IRIS, texts
 from hostile.runs import EACH, HARMLESS, Page, as_shown, bundles, hostile_run, plain
 from kgwb import flow
-from kgwb.cli import print_run
+from kgwb.cli import print_answer_and_steps
 from kgwb.errors import GraphError
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.steps import format_tree
-from kgwb.show.form import StepForm
+from kgwb.show.form import OutputForm
 from kgwb.show.html import iri_link as linked
-from kgwb.show.html import page, style
+from kgwb.show.html import load_style, static_page
 from kgwb.show.notebook import to_html
-from kgwb.show.run import waterfall
-from kgwb.show.subgraph import subgraph
+from kgwb.show.run import render_waterfall
+from kgwb.show.subgraph import build_subgraph
 from kgwb.text import CONTROL_CHARACTERS
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.choosers import GraphChooser
-from kgwb.ui.debugger import VIEWS, ComparisonPanel, Debugger
+from kgwb.ui.debugger import VIEW_LABELS, ComparisonPanel, Debugger
 from kgwb.ui.live import Live
 from kgwb.ui.session import session_of
-from kgwb.ui.subgraph import SubgraphPanel, graph
+from kgwb.ui.subgraph import SubgraphPanel, to_vis_network
 from kgwb.workbench import Workbench
 
 COUNT = 1_000
@@ -67,8 +67,8 @@ def static_forms(run: Run, other: Run) -> Iterator[tuple[str, str]]:
     if run.answer is not None:
         yield "record", record_html(run.answer)
     yield "differences", to_html(run.diff(other))
-    yield "subgraph", SubgraphPanel(session_of(run)).static()
-    yield "waterfall", page(waterfall(run.steps, run.calls))
+    yield "subgraph", SubgraphPanel(session_of(run)).static_html()
+    yield "waterfall", static_page(render_waterfall(run.steps, run.calls))
 
 
 @cache
@@ -85,7 +85,7 @@ def assert_only_text(html: str, where: str) -> Page:
     page = Page(html)
     assert page.odd == [], where
     assert page.parts <= usual(), (where, page.parts - usual())
-    assert all(rule in style() for rules in page.styles for rule in rules.split("}")), where
+    assert all(rule in load_style() for rules in page.styles for rule in rules.split("}")), where
     assert not CONTROL_CHARACTERS.search(html), where
     assert not page.text or AS_IT_IS.match(html), where
     html.encode()
@@ -110,7 +110,7 @@ def test_texts_for_a_terminal_do_nothing_to_it(
     batch: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for bundle, run in runs(batch):
-        print_run(run, True)
+        print_answer_and_steps(run, True)
         shown = [
             *map(repr, (run, run.diff(harmless_runs()[0]), *run.steps)),
             format_tree(run.steps, run.calls),
@@ -127,7 +127,7 @@ def shown_by_widgets(run: Run, one_in: int = 9) -> Iterator[str]:
     """What widgets show of a run, in every view; of the cells of its steps one in so many."""
     session = session_of(run)
     debugger = Debugger(session)
-    for view in VIEWS:
+    for view in VIEW_LABELS:
         debugger.update({"do": "view", "arg": view})
         yield from markup(debugger)
     for step in run.steps[len(run.question) % one_in :: one_in]:
@@ -142,7 +142,7 @@ def shown_by_widgets(run: Run, one_in: int = 9) -> Iterator[str]:
 def markup(widget: Live) -> Iterator[str]:
     widget.update({"do": "shown", "display": "page"})
     yield widget.html
-    yield widget.static()
+    yield widget.static_html()
     json.dumps(widget.get_state(["html"]), ensure_ascii=False).encode()
 
 
@@ -210,13 +210,13 @@ def surveyed(bundle: tuple[str, ...]) -> Survey:
 def test_a_survey_shows_text_and_nothing_else() -> None:
     """On its page, in the chooser that searches in it, and in the terminal."""
     chooser = GraphChooser()
-    glance = chooser.survey
-    assert glance is not None and glance.worker is not None
-    glance.worker.join()
+    glance = chooser.overview
+    assert glance is not None and glance.thread is not None
+    glance.thread.join()
 
     def pages(bundle: tuple[str, ...]) -> Iterator[str]:
-        glance.seen, glance.answered = surveyed(bundle), {bundle[0]: flow.Answer("list")}
-        yield record_html(glance.seen)
+        glance.survey, glance.example_answers = surveyed(bundle), {bundle[0]: flow.Answer("list")}
+        yield record_html(glance.survey)
         for words in ("", bundle[1]):
             chooser.update({"do": "find", "value": words})
             yield from markup(chooser)
@@ -237,9 +237,13 @@ def test_a_survey_shows_text_and_nothing_else() -> None:
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_the_graph_of_the_frame_is_data(batch: int) -> None:
     """The page of the frame is always the same; labels go there as data, and are drawn as text."""
-    known = {(kind, name) for run in harmless_runs() for kind, name in keys(graph(subgraph(run)))}
+    known = {
+        (kind, name)
+        for run in harmless_runs()
+        for kind, name in keys(to_vis_network(build_subgraph(run)))
+    }
     for bundle, run in runs(batch):
-        data = graph(subgraph(run))
+        data = to_vis_network(build_subgraph(run))
         json.dumps(data, ensure_ascii=False).encode()
         assert set(keys(data)) <= known
         for one in (*data["nodes"], *data["edges"]):
@@ -271,7 +275,7 @@ def test_what_is_no_iri_is_shown_and_not_asked_for(value: str) -> None:
     assert Page(record_html(link)).odd == []
     before = len(run.calls)
     with pytest.raises(GraphError):
-        run.replace(chosen.key, link).go()
+        run.override(chosen.key, link).go()
     assert not [
         call for call in [*run.calls.values()][before:] if value in str(call.request.get("query"))
     ]
@@ -282,9 +286,9 @@ def test_every_form_holds_what_it_shows() -> None:
     for _, run in runs(0):
         for step in run.steps:
             if step.done:
-                form = StepForm(step)
-                assert form.value(form.first) == step.output
-                assert Page(form.html()).odd == []
+                form = OutputForm(step)
+                assert form.parse(form.initial_values) == step.output
+                assert Page(form.render()).odd == []
 
 
 def test_right_to_left_texts_stand_alone() -> None:
@@ -295,4 +299,4 @@ def test_right_to_left_texts_stand_alone() -> None:
     for text in ("עברית", "אבג"):
         assert set(re.findall(rf"<(\w+)[^<]*>{text}<", html)) <= {"bdi", "a", "span", "b"}
     rule = ".kg :is(a, b, bdi, del, em, ins, mark, span, summary, td, th) { unicode-bidi: isolate }"
-    assert rule in style()
+    assert rule in load_style()

@@ -28,7 +28,7 @@ from kgwb.run.prompts import Prompts, shipped_folder
 from kgwb.run.replay import Replay
 from kgwb.show.notebook import to_html
 from kgwb.text import CONTROL_CHARACTERS
-from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.ui.debugger import VIEW_LABELS, Debugger
 from kgwb.ui.session import session_of
 
 MUTATED = 1_500
@@ -83,7 +83,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The lines of a real run file: homonyms, an edited prompt, an override."""
     run = chatty("Who directed Dune?", Scripted(HOMONYMS)).go()
     run.edit_prompt("chatty_kg/qir", run.prompts.text("chatty_kg/qir") + "\n")
-    run.replace("qir", run.output("qir"))
+    run.override("qir", run.output("qir"))
     path = run.go().save(tmp_path_factory.mktemp("runs") / "run.jsonl")
     load(path)  # imports what loading imports
     return path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -259,9 +259,9 @@ def assert_shown(run: Any, *, widgets_too: bool = False) -> None:
     assert not CONTROL_CHARACTERS.search(repr(run))
     if widgets_too:
         debugger = Debugger(session_of(run))
-        for view in VIEWS:
+        for view in VIEW_LABELS:
             debugger.update({"do": "view", "arg": view})
-        assert Page(debugger.static()).odd == []
+        assert Page(debugger.static_html()).odd == []
         widgets.Widget.close_all()
 
 

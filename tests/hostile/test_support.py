@@ -16,13 +16,13 @@ from hostile.corpus import IRIS, NO_IRIS, SEED, texts
 from hostile.runs import bundles, graph
 from hostile.test_surveys import assert_quoted
 from kgwb.kg.exports import to_cypher, to_graphml, to_json
-from kgwb.kg.sparql import HALF
+from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.llm import Scripted
 from kgwb.show.notebook import to_html
-from kgwb.systems.robodata.records import TOOLS
+from kgwb.systems.robodata.records import TOOLS_BY_STATE
 
 RUNS, ELEMENTS = 60, 8
-WHOLE = [text for text in texts(500) if not HALF.search(text)]
+WHOLE = [text for text in texts(500) if not LONE_SURROGATE.search(text)]
 """Without half characters, with which no reply is accepted."""
 THERE = set(films().construct("CONSTRUCT WHERE { ?s ?p ?o }"))
 
@@ -40,7 +40,7 @@ def invented(number: int) -> list[list[str]]:
         "wdt:S1",
     ]
     ids += [f"<{iri('dune')}>", str(iri("denis")), '"Dune"', "Dune", *WHOLE[:40], *IRIS, *NO_IRIS]
-    ids = [each for each in ids if not HALF.search(each)]
+    ids = [each for each in ids if not LONE_SURROGATE.search(each)]
     lengths = (chance.choice((0, 1, 2, 3, 3, 3, 4)) for _ in range(ELEMENTS))
     return [[chance.choice(ids) for _ in range(length)] for length in lengths]
 
@@ -89,7 +89,7 @@ def uses(state: str, text: str) -> list[dict[str, object]]:
             for name, shape in form.model_json_schema()["properties"].items()
         }
         | {"tool": form.spec.name}
-        for form in TOOLS[state]  # type: ignore[index]
+        for form in TOOLS_BY_STATE[state]  # type: ignore[index]
     ]
 
 
@@ -115,7 +115,7 @@ def test_ids_mean_one_iri_each() -> None:
     run, _ = answered()
     ids = run.output("local_graph[turn 5]").ids
     for text in (*IRIS, *(f"http://e/{n}#{text}" for n, text in enumerate(IRIS))):
-        known = ids.knowing([(URIRef(text), "a")])
-        written = known.write(URIRef(text))
-        assert known.means(written, URIRef(text))
-        assert not known.means(written, URIRef(text + "x"))
+        known = ids.with_names([(URIRef(text), "a")])
+        written = known.format_id(URIRef(text))
+        assert known.matches(written, URIRef(text))
+        assert not known.matches(written, URIRef(text + "x"))

@@ -14,13 +14,13 @@ from surveying import FINE, draft, mention, revise, script, surveyor
 from hostile.corpus import IRIS, NO_IRIS, texts
 from hostile.runs import bundles, graph
 from kgwb.flow import Candidate
-from kgwb.kg.base import Rows
-from kgwb.kg.findings import Amount, Facts, findings_of
-from kgwb.kg.queries import Held
+from kgwb.kg.base import ResultSet
+from kgwb.kg.findings import QuantityWithUnit, SchemaFacts, inspect_result
+from kgwb.kg.queries import ValueMatch
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
-from kgwb.kg.survey_text import ODD, Writer
+from kgwb.kg.survey_text import INVALID_IRI_CHARACTER, SurveyWriter
 from kgwb.llm import Scripted
-from kgwb.systems.surveyor.drafter import names_text, result_text
+from kgwb.systems.surveyor.drafter import format_mentions, format_result
 from kgwb.systems.surveyor.records import Executed, Mention, Mentions
 
 LABELS = texts(1_000)
@@ -47,7 +47,7 @@ def test_what_a_graph_says_stands_in_quotes_before_surveyor() -> None:
         )
         model = Scripted(replies)
         surveyor(model, "Who?", kg=graph(words, IRIS[number % len(IRIS)])).go()
-        assert model.calls() == 4
+        assert model.call_count() == 4
         for request in model.requests:
             shown = request.variables
             for name in {"survey", "names", "result"} & shown.keys():
@@ -74,24 +74,33 @@ def test_no_iri_ends_the_brackets_that_it_stands_in(text: str) -> None:
     both = tuple((kind, 2, 1) for kind in kinds)
     names = tuple((kind, "INJECTED") for kind in kinds)
     seen = Survey(1, 1, 1, classes, 1, (), kinds, both, (), names)
-    writer = Writer(seen)
-    texts = [writer.group(group) for group in writer.groups]
-    assert_quoted("\n".join([*texts, *writer.remarks(texts), *map(writer.title, writer.groups)]))
+    writer = SurveyWriter(seen)
+    texts = [writer.format_group(group) for group in writer.groups]
+    assert_quoted(
+        "\n".join([*texts, *writer.remarks(texts), *map(writer.format_title, writer.groups)])
+    )
     prefixes = tuple((prefix, space) for space, prefix in writer.prefixes.items())
-    assert not any(ODD.search(space) for _, space in prefixes), "they are written into queries"
+    assert not any(INVALID_IRI_CHARACTER.search(space) for _, space in prefixes), (
+        "they are written into queries"
+    )
     injected = ("INJECTED",)
     candidates = tuple(
         Candidate(kind, *injected, 1, injected, relations=injected) for kind in kinds
     )
-    held = tuple(Held(kind, kind, 2) for kind in kinds)
-    assert_quoted(names_text(Mentions("Who?", (Mention("INJECTED", candidates, held),)), prefixes))
+    held = tuple(ValueMatch(kind, kind, 2) for kind in kinds)
+    assert_quoted(
+        format_mentions(Mentions("Who?", (Mention("INJECTED", candidates, held),)), prefixes)
+    )
     rows = tuple((kind, Literal("INJECTED |\n"), None) for kind in kinds)
     executed = Executed("ASK { }", ("a", "b", "c"), rows, names=names)
-    assert_quoted(result_text(executed, 8))
+    assert_quoted(format_result(executed, 8))
     query = f"SELECT ?a {{ ?a <{iri('of')}> ?b . ?b <{iri('n')}> ?c }}"
-    amounts = tuple(Amount(iri("of"), iri("n"), kind, 2) for kind in kinds)
+    amounts = tuple(QuantityWithUnit(iri("of"), iri("n"), kind, 2) for kind in kinds)
     findings = [
-        str(each) for each in findings_of(films(), query, Rows(("a",), ()), Facts(amounts=amounts))
+        str(each)
+        for each in inspect_result(
+            films(), query, ResultSet(("a",), ()), SchemaFacts(amounts=amounts)
+        )
     ]
     assert_quoted("\n".join(each for each in findings if "beside" in each))
     assert sum("beside" in each for each in findings) == len(kinds)

@@ -35,13 +35,13 @@ from kgwb.errors import (
     QueryRefusedError,
     SettingError,
 )
-from kgwb.kg import VOCABULARIES, Limits, Vocabulary, cache_dir, endpoint, open_kg
-from kgwb.kg.base import well_known
-from kgwb.kg.dialects import DIALECTS, STAGES, Dialect, named
+from kgwb.kg import VOCABULARIES, QueryLimits, Vocabulary, cache_dir, endpoint, open_kg
+from kgwb.kg.base import vocabulary_for_url
+from kgwb.kg.dialects import DIALECTS, SEARCH_STAGES, Dialect, parse_dialect
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.sparql import checked
-from kgwb.kg.text import spelled
+from kgwb.kg.sparql import validate_query
+from kgwb.kg.text import lowercase_words
 
 LABEL, NAME = f"<{RDFS.label}>", f"<{FOAF.name}>"
 TWO = Vocabulary(labels=(RDFS.label, FOAF.name))
@@ -52,7 +52,9 @@ HELD = (
 )
 ARGUMENTS = {"graphdb-connector": ":people/label", "neptune": ":https://search.example"}
 SPARQL = [
-    named(name + ARGUMENTS.get(name, "")) for name, dialect in DIALECTS.items() if dialect.pattern
+    parse_dialect(name + ARGUMENTS.get(name, ""))
+    for name, dialect in DIALECTS.items()
+    if dialect.pattern
 ]
 LUCENE = ("ada AND love", "ada* AND love*", "ada OR love")
 
@@ -128,8 +130,8 @@ TEXTS: dict[str, list[str | None]] = {
 
 @pytest.mark.parametrize("dialect", SPARQL, ids=lambda dialect: dialect.name)
 def test_each_stage_is_asked_in_the_engines_own_words(dialect: Dialect) -> None:
-    for stage, expected in zip(STAGES, TEXTS[dialect.name], strict=True):
-        query = dialect.search_query(["ada", "love"], 7, stage, TWO)
+    for stage, expected in zip(SEARCH_STAGES, TEXTS[dialect.name], strict=True):
+        query = dialect.build_search_query(["ada", "love"], 7, stage, TWO)
         if expected is None:
             assert query is None
             continue
@@ -138,14 +140,16 @@ def test_each_stage_is_asked_in_the_engines_own_words(dialect: Dialect) -> None:
             f"DISTINCT ?v ?label WHERE {{ {expected}{only} }}\n"
             f"ORDER BY {HELD if stage == 'any word' else ''}STRLEN(STR(?label)) ?v LIMIT 7"
         )
-        assert not checked(query or "", magic=dialect.magic).undeclared
+        assert not validate_query(
+            query or "", allowed_service_iri=dialect.service_iri
+        ).undeclared_prefixes
 
 
 def test_short_words_get_no_wildcard_where_the_engine_refuses_it() -> None:
     for name, dialect in DIALECTS.items():
         query = (
-            dialect.search_query(["ada"], 7, "prefix", TWO)
-            if dialect.whole and dialect.pattern
+            dialect.build_search_query(["ada"], 7, "prefix", TWO)
+            if dialect.is_complete and dialect.pattern
             else None
         )
         assert (query is not None) == (
@@ -158,20 +162,23 @@ SIGNS_OF_QUERIES = "\"'\\{}[]()<>;#*?~^:/$&|!+-\r\n\x00ANDORTo 東"
 
 @given(st.text(max_size=60) | st.text(SIGNS_OF_QUERIES, max_size=60), st.sampled_from(SPARQL))
 def test_no_text_changes_what_a_query_means(text: str, dialect: Dialect) -> None:
-    words, magic = spelled(text), dialect.magic
-    for stage in STAGES if words else ():
-        query = dialect.search_query(words, 7, stage, TWO)
-        plain = dialect.search_query(["word"] * len(words), 7, stage, TWO)
+    words, magic = lowercase_words(text), dialect.service_iri
+    for stage in SEARCH_STAGES if words else ():
+        query = dialect.build_search_query(words, 7, stage, TWO)
+        plain = dialect.build_search_query(["word"] * len(words), 7, stage, TWO)
         if query is None:
             continue
         assert plain is not None
-        assert checked(query, magic=magic).shape == checked(plain, magic=magic).shape
-        assert checked(query, magic=magic).form == "select"
+        assert (
+            validate_query(query, allowed_service_iri=magic).skeleton
+            == validate_query(plain, allowed_service_iri=magic).skeleton
+        )
+        assert validate_query(query, allowed_service_iri=magic).form == "select"
         parseQuery(query)
         _oxigraph_parses(query.replace(f"<{magic}>", "<tag:nobody>"))  # a test asks no other host
         if magic:
             with pytest.raises(QueryRefusedError):
-                checked(query)
+                validate_query(query)
 
 
 def _oxigraph_parses(query: str) -> None:
@@ -183,9 +190,9 @@ def _oxigraph_parses(query: str) -> None:
 
 def test_names_of_a_site_are_checked() -> None:
     assert '("ada" "en" 70)' in (
-        named("graphdb-fts:en").search_query(["ada"], 7, "all words", TWO) or ""
+        parse_dialect("graphdb-fts:en").build_search_query(["ada"], 7, "all words", TWO) or ""
     )
-    assert str(named("generic")) == "generic (named)"
+    assert str(parse_dialect("generic")) == "generic (named)"
     own = Dialect("mine", "?v ?p ?label FILTER($test)")
     assert Endpoint("http://127.0.0.1:9/sparql", dialect=own).dialect is own
     for wrong in (
@@ -203,13 +210,13 @@ def test_names_of_a_site_are_checked() -> None:
         assert caught.value.hint
 
 
-MAGIC = sorted({dialect.magic for dialect in DIALECTS.values() if dialect.magic})
+MAGIC = sorted({dialect.service_iri for dialect in DIALECTS.values() if dialect.service_iri})
 
 
 @pytest.mark.parametrize("magic", MAGIC)
 def test_the_engines_own_service_is_ours_alone(magic: str) -> None:
     own = f"SELECT ?v {{ SERVICE <{magic}> {{ ?v ?p ?o }} }}"
-    assert checked(own, magic=magic).form == "select"
+    assert validate_query(own, allowed_service_iri=magic).form == "select"
     for query, given_magic in (
         (own, ""),  # whoever wrote it
         (own, "http://example.org/other"),
@@ -226,7 +233,7 @@ def test_the_engines_own_service_is_ours_alone(magic: str) -> None:
         (f"INSERT {{ ?v ?p ?o }} WHERE {{ SERVICE <{magic}> {{ ?v ?p ?o }} }}", magic),
     ):
         with pytest.raises(QueryRefusedError):
-            checked(query, magic=given_magic)
+            validate_query(query, allowed_service_iri=given_magic)
     kg = Endpoint("http://127.0.0.1:9/sparql")
     for ask in (kg.select, kg.ask, kg.construct):
         with pytest.raises(QueryRefusedError):
@@ -337,7 +344,7 @@ def test_what_a_server_calls_itself_is_tried_first(engine: Engine, said: str, fi
 def test_an_endpoint_that_fails_while_probed_is_said_to_fail(engine: Engine) -> None:
     with pytest.raises(GraphUnreachableError, match="out of memory"):
         Endpoint(engine("", "is broken").url).dialect  # noqa: B018 (probes)
-    slow = Endpoint(engine("", "hangs").url, limits=Limits(query_timeout_s=0.5))
+    slow = Endpoint(engine("", "hangs").url, limits=QueryLimits(query_timeout_s=0.5))
     with pytest.raises(GraphTimeoutError, match=r"longer than 0\.5 s .*dialect virtuoso") as caught:
         slow.search("ada", 3)
     assert 'dialect="generic"' in caught.value.hint
@@ -349,7 +356,7 @@ def test_an_endpoint_that_fails_while_probed_is_said_to_fail(engine: Engine) -> 
 def test_an_empty_graph_is_probed_again_when_it_is_no_longer_empty(engine: Engine) -> None:
     fake = engine(SIGNS["virtuoso"])
     nothing = rdflib.Graph().parse(data="<http://e/a> <http://e/b> 1 .", format="turtle")
-    full, fake.people = fake.people, LocalGraph.of(nothing)
+    full, fake.people = fake.people, LocalGraph.from_rdflib(nothing)
     assert str(Endpoint(fake.url).dialect) == "generic (no label to probe with)"
     fake.people = full
     assert str(Endpoint(fake.url).dialect) == "virtuoso (probed)"
@@ -370,7 +377,7 @@ def test_a_memory_that_is_damaged_or_old_is_made_again(engine: Engine) -> None:
         assert json.loads(file.read_bytes())["dialect"] == "jena"
     fake.sign = ""
     assert Endpoint(fake.url).dialect.name == "jena"
-    old = time.time() - endpoint.REMEMBERED_S - 60
+    old = time.time() - endpoint.DIALECT_CACHE_LIFETIME_S - 60
     os.utime(file, (old, old))
     assert str(Endpoint(fake.url).dialect) == "generic (probed)"
 
@@ -508,7 +515,9 @@ def test_wikidata_is_known_by_its_host(
     monkeypatch.setitem(SIGNS, "mwapi", "wikibase:apiOutputItem")
     fake.sign = "wikibase:apiOutputItem"
     for name, own in (("wikidata", {"argument": wikibase.api}), ("wikidata-mwapi", {})):
-        monkeypatch.setitem(DIALECTS, name, replace(DIALECTS[name], hints=("//127.0.0.1:",), **own))
+        monkeypatch.setitem(
+            DIALECTS, name, replace(DIALECTS[name], engine_hints=("//127.0.0.1:",), **own)
+        )
     kg = Endpoint(fake.url)
     assert str(kg.dialect) == f"{expected} (probed)"
     assert kg.search("babbage", 3).hits[0].label == "Charles Babbage"
@@ -532,7 +541,7 @@ def test_wikidata_is_known_by_its_host(
     ],
 )
 def test_well_known_graphs_have_their_vocabulary(url: str, name: str) -> None:
-    assert well_known(url) is VOCABULARIES[name]
+    assert vocabulary_for_url(url) is VOCABULARIES[name]
     assert open_kg(url).vocabulary is VOCABULARIES[name]
     assert open_kg(url, vocabulary="yago").vocabulary is VOCABULARIES["yago"]
 
@@ -540,8 +549,11 @@ def test_well_known_graphs_have_their_vocabulary(url: str, name: str) -> None:
 def test_noise_is_hidden_and_facts_are_not() -> None:
     for vocabulary in VOCABULARIES.values():
         assert {RDF.type, OWL.sameAs} <= set(vocabulary.noise)
-        assert all(predicate in vocabulary.hidden for predicate in vocabulary.labels)
-    wikidata, dbpedia = VOCABULARIES["wikidata"].hidden, VOCABULARIES["dbpedia"].hidden
+        assert all(predicate in vocabulary.excluded_predicates for predicate in vocabulary.labels)
+    wikidata, dbpedia = (
+        VOCABULARIES["wikidata"].excluded_predicates,
+        VOCABULARIES["dbpedia"].excluded_predicates,
+    )
     for iri in (
         "prop/P31",
         "prop/statement/P31",
@@ -557,7 +569,7 @@ def test_noise_is_hidden_and_facts_are_not() -> None:
 def test_a_vocabulary_can_be_extended_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = VOCABULARIES["default"].plus(
+    mine = VOCABULARIES["default"].with_added(
         noise=["http://e/p", "http://e/p", RDF.type], languages=["de"]
     )
     assert mine.noise == (*Vocabulary().noise, URIRef("http://e/p"))
@@ -571,7 +583,7 @@ def test_a_vocabulary_can_be_extended_and_kept(
     own = open_kg("films", vocabulary=str(file), cache=False).vocabulary
     assert (own.labels, own.noise) == ((URIRef("http://e/name"),), (URIRef("http://e/"),))
     assert own.types == Vocabulary().types
-    assert URIRef("http://e/x") in own.hidden
+    assert URIRef("http://e/x") in own.excluded_predicates
 
 
 UNUSABLE = (

@@ -21,7 +21,7 @@ from kgwb.errors import (
     QueryRefusedError,
     SettingError,
 )
-from kgwb.kg import Limits, open_kg
+from kgwb.kg import QueryLimits, open_kg
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
 
@@ -102,7 +102,7 @@ def test_long_queries_are_posted_and_the_agent_named(kg: Endpoint, server: Serve
     ],
 )
 def test_rows_are_cut_at_the_limit(server: Server, query: str, sent: str) -> None:
-    rows = Endpoint(f"{server.url}/sparql", limits=Limits(row_limit=3)).select(query)
+    rows = Endpoint(f"{server.url}/sparql", limits=QueryLimits(row_limit=3)).select(query)
     assert (len(rows.rows), rows.cut) == (3, True)
     assert server.seen[0].fields["query"][0].endswith(sent)
 
@@ -210,7 +210,7 @@ def test_what_is_no_answer_is_not_taken_for_one(
     query: str, reply: Said, error: type[GraphError], says: str
 ) -> None:
     with serving(lambda seen: reply) as server, pytest.raises(error, match=says) as caught:
-        kg = Endpoint(server.url, limits=Limits(query_timeout_s=1.0))
+        kg = Endpoint(server.url, limits=QueryLimits(query_timeout_s=1.0))
         getattr(kg, query.split(maxsplit=1)[0].lower())(query)
     assert caught.value.hint
 

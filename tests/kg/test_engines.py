@@ -19,10 +19,10 @@ from pyoxigraph import NamedNode
 from rdflib import URIRef
 
 from kgwb.errors import GraphTimeoutError, QueryError
-from kgwb.kg import SAMPLES, Found, Hit, Limits, queries, sample_path
+from kgwb.kg import SAMPLE_NAMES, Hit, QueryLimits, SearchResult, queries, sample_path
 from kgwb.kg.endpoint import Endpoint
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.text import normal, words
+from kgwb.kg.text import normalize, normalized_words
 
 pytestmark = pytest.mark.timeout(600)  # a busy machine makes a slow engine
 PLAIN = re.compile(r"[A-Za-z]+(?:[ :,-]+[A-Za-z]+)*")
@@ -31,26 +31,26 @@ PLAIN = re.compile(r"[A-Za-z]+(?:[ :,-]+[A-Za-z]+)*")
 
 def opened(path: Path) -> LocalGraph:
     """The graph of a file, without a limit that would hide a difference."""
-    return LocalGraph.open(path, limits=Limits(row_limit=1_000_000))
+    return LocalGraph.open(path, limits=QueryLimits(row_limit=1_000_000))
 
 
 def served(url: str) -> Endpoint:
     """The graph at a URL, with time for every query: answers are compared here, not seconds."""
-    return Endpoint(url, limits=Limits(query_timeout_s=100))
+    return Endpoint(url, limits=QueryLimits(query_timeout_s=100))
 
 
 def texts(file: LocalGraph, most: int) -> Iterator[tuple[str, str, str]]:
     """Texts to search for, always the same: the kind, the text, and the label that it was made of."""
     every = vertices(file)
-    only_schema = queries.schema(file, every)
+    only_schema = queries.find_schema_terms(file, every)
     labels = sorted(set(file.names([iri for iri in every if iri not in only_schema]).values()))
     odd = [label for label in labels if not PLAIN.fullmatch(label)]
     chosen = random.Random(4).sample(labels, min(most, len(labels)))
     for label in dict.fromkeys((*chosen, *odd[:most])):
-        asked = words(label)
+        asked = normalized_words(label)
         yield "whole", label, label
         yield "other case", label.upper(), label
-        yield "no accents", normal(label), label
+        yield "no accents", normalize(label), label
         if len(asked) > 1:
             yield "two words", f"{asked[-1]} {asked[0]}", label
             yield "too many words", f"{label} of the xyzzy", label
@@ -66,7 +66,7 @@ def vertices(file: LocalGraph) -> list[URIRef]:
     return [URIRef(iri) for iri in iris[:: len(iris) // 2000 + 1]]
 
 
-def plain(found: Found, label: str) -> bool:
+def plain(found: SearchResult, label: str) -> bool:
     """Whether the label that was asked for and those that were found are plain."""
     return all(map(PLAIN.fullmatch, (label, *(hit.label for hit in found.hits))))
 
@@ -76,7 +76,7 @@ def told(hits: Sequence[Hit]) -> set[tuple[URIRef, float]]:
     return {(hit.iri, hit.score) for hit in hits}
 
 
-def best(found: Found) -> Found:
+def best(found: SearchResult) -> SearchResult:
     """The first hit alone, and those of the same score."""
     return replace(found, hits=tuple(hit for hit in found.hits if hit.score == found.hits[0].score))
 
@@ -90,10 +90,10 @@ def differences(kg: Endpoint, file: LocalGraph, most: int = 60) -> Iterator[str]
     for what, ask in {
         "names": lambda graph: graph.names([*every, *predicates]),
         "exact": lambda graph: graph.exact([*labels[::7], *map(str.lower, labels[:50]), "nobody"]),
-        "schema": lambda graph: queries.schema(graph, iris),
-        "describe": lambda graph: queries.describe(graph, iris),
-        "degrees": lambda graph: queries.degrees(graph, iris, 5),
-        "predicates": lambda graph: [queries.predicates(graph, iri) for iri in iris],
+        "schema": lambda graph: queries.find_schema_terms(graph, iris),
+        "describe": lambda graph: queries.describe_vertices(graph, iris),
+        "degrees": lambda graph: queries.count_degrees(graph, iris, 5),
+        "predicates": lambda graph: [queries.find_predicates(graph, iri) for iri in iris],
         "ask": lambda graph: [graph.ask(f"ASK {{ {one} }}") for one in (*asked, "<urn:x> ?p ?o")],
         "construct": lambda graph: [
             set(graph.construct(f"CONSTRUCT WHERE {{ {one} }}")) for one in asked
@@ -114,8 +114,10 @@ def _of_one_spelling(file: LocalGraph) -> list[str]:
     predicates = " ".join(f"<{predicate}>" for predicate in file.vocabulary.labels)
     query = f"SELECT DISTINCT ?l WHERE {{ VALUES ?p {{ {predicates} }} ?v ?p ?l }} ORDER BY ?l"
     labels = [str(label) for (label,) in file.select(query).rows]
-    spellings = Counter(normal(label) for label in dict.fromkeys(map(str.lower, labels)))
-    return [label for label in labels if label.istitle() and spellings[normal(label)] == 1][:1000]
+    spellings = Counter(normalize(label) for label in dict.fromkeys(map(str.lower, labels)))
+    return [label for label in labels if label.istitle() and spellings[normalize(label)] == 1][
+        :1000
+    ]
 
 
 def _told_of(iris: Sequence[URIRef], graph: Endpoint | LocalGraph) -> set[tuple[str, ...]]:
@@ -152,7 +154,7 @@ def test_odd_names_are_found_as_in_the_file(
     assert list(differences(kg, people)) == []
 
 
-@pytest.mark.parametrize("sample", [*SAMPLES, "metaqa"])
+@pytest.mark.parametrize("sample", [*SAMPLE_NAMES, "metaqa"])
 def test_virtuoso_searches_and_reads_a_graph_as_its_file(
     virtuoso: Engine, sample: str, request: pytest.FixtureRequest
 ) -> None:
@@ -182,7 +184,7 @@ def test_words_with_accents_are_not_found_without_them(virtuoso: Engine) -> None
 
 def test_the_sites_own_row_limit_is_told(virtuoso: Engine) -> None:
     everything = Endpoint(
-        virtuoso.sparql, dialect="virtuoso", limits=Limits(row_limit=2 * MAX_ROWS)
+        virtuoso.sparql, dialect="virtuoso", limits=QueryLimits(row_limit=2 * MAX_ROWS)
     )
     rows = everything.select("SELECT ?s ?o { ?s a ?o . ?p a ?q }")
     assert (len(rows.rows), rows.cut) == (MAX_ROWS, True)
@@ -221,7 +223,9 @@ def test_many_values_in_one_query_lose_no_vertex(virtuoso: Engine) -> None:
 
 
 def test_running_out_of_time_is_an_error(virtuoso: Engine) -> None:
-    everything = Endpoint(virtuoso.sparql, dialect="virtuoso", limits=Limits(query_timeout_s=4))
+    everything = Endpoint(
+        virtuoso.sparql, dialect="virtuoso", limits=QueryLimits(query_timeout_s=4)
+    )
     assert everything.dialect
     # Three patterns over Virtuoso's own 2,500 triples take it 20 s.
     patterns = " . ".join(f"?s{n} ?p{n} ?o{n}" for n in range(5))
@@ -232,7 +236,7 @@ def test_running_out_of_time_is_an_error(virtuoso: Engine) -> None:
 # --- Oxigraph
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
 def test_oxigraph_searches_and_reads_a_graph_as_its_file(oxigraph: Engine, sample: str) -> None:
     path = sample_path(sample)
     kg, file = served(oxigraph.load(path)), opened(path)
@@ -249,9 +253,11 @@ def test_oxigraph_searches_and_reads_a_graph_as_its_file(oxigraph: Engine, sampl
     assert list(differences(kg, file)) == []
 
 
-def whole_words(found: Found, text: str) -> list[Hit]:
+def whole_words(found: SearchResult, text: str) -> list[Hit]:
     """The hits with all words of a text: CONTAINS finds "Japan" in "Japanese" too."""
-    return [hit for hit in found.hits if {*words(text)} <= {*words(hit.label)}]
+    return [
+        hit for hit in found.hits if {*normalized_words(text)} <= {*normalized_words(hit.label)}
+    ]
 
 
 def test_predicates_and_classes_have_names_but_are_not_found(oxigraph: Engine) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import QueryError, QueryRefusedError
-from kgwb.kg.local import from_ox
-from kgwb.kg.sparql import checked, n3, quoted
+from kgwb.kg.local import term_from_oxigraph
+from kgwb.kg.sparql import n3, string_literal, validate_query
 
 PASSED = {
     "SELECT * WHERE { ?s ?p ?o }": "select",
@@ -106,24 +106,24 @@ SLOW = {
 
 @pytest.mark.parametrize(("query", "form"), PASSED.items())
 def test_queries_pass_with_their_form(query: str, form: str) -> None:
-    assert checked(query).form == form
+    assert validate_query(query).form == form
 
 
 @pytest.mark.parametrize("query", REFUSED)
 def test_what_is_more_than_reading_is_refused(query: str) -> None:
     with pytest.raises(QueryRefusedError):
-        checked(query)
+        validate_query(query)
 
 
 @pytest.mark.parametrize("query", BROKEN)
 def test_what_does_not_parse_is_an_error(query: str) -> None:
     with pytest.raises(QueryError):
-        checked(query)
+        validate_query(query)
 
 
 def deep(frames: int, query: str) -> str:
     """The form of a query where so many frames are on the stack already."""
-    return deep(frames - 1, query) if frames else checked(query).form
+    return deep(frames - 1, query) if frames else validate_query(query).form
 
 
 @pytest.mark.parametrize("name", LARGE)
@@ -136,7 +136,7 @@ def test_long_and_deep_queries_pass_wherever_they_are_asked(name: str) -> None:
 @pytest.mark.parametrize("query", TOO_LARGE)
 def test_what_is_too_large_is_refused_as_such(query: str) -> None:
     with pytest.raises(QueryError, match="too long or nested too deeply") as caught:
-        checked(query)
+        validate_query(query)
     assert "about 1,000 patterns" in caught.value.hint
 
 
@@ -144,7 +144,7 @@ def test_what_is_too_large_is_refused_as_such(query: str) -> None:
 def test_no_text_is_read_for_long(name: str) -> None:
     begun = time.perf_counter()
     with pytest.raises(QueryError):
-        checked(SLOW[name])
+        validate_query(SLOW[name])
     assert time.perf_counter() - begun < 10  # it was up to minutes
 
 
@@ -156,9 +156,9 @@ def test_no_text_is_read_for_long(name: str) -> None:
     ],
 )
 def test_what_needs_leave_passes_by_leave(query: str) -> None:
-    assert checked(query, allow_service=True).form == "select"
+    assert validate_query(query, allow_service=True).form == "select"
     with pytest.raises(QueryRefusedError):
-        checked("LOAD <http://e/data>", allow_service=True)
+        validate_query("LOAD <http://e/data>", allow_service=True)
 
 
 @pytest.mark.parametrize(
@@ -170,17 +170,17 @@ def test_what_needs_leave_passes_by_leave(query: str) -> None:
 )
 def test_the_error_says_where(query: str, says: str) -> None:
     with pytest.raises(QueryError, match=says):
-        checked(query)
+        validate_query(query)
 
 
 def test_what_passed_is_not_remembered_for_another_query_of_the_same_shape() -> None:
-    assert checked('SELECT * { ?s ?p "a" }').form == "select"
+    assert validate_query('SELECT * { ?s ?p "a" }').form == "select"
     with pytest.raises(QueryError):
-        checked('SELECT * { ?s ?p "a\\u0022 }')
+        validate_query('SELECT * { ?s ?p "a\\u0022 }')
 
 
 def test_comments_are_blanked_out_of_what_is_sent() -> None:
-    found = checked('SELECT * { # all\r\n ?s ?p "#kept" }# end')
+    found = validate_query('SELECT * { # all\r\n ?s ?p "#kept" }# end')
     assert found.text == 'SELECT * {      \n ?s ?p "#kept" }     '
 
 
@@ -196,23 +196,25 @@ def test_comments_are_blanked_out_of_what_is_sent() -> None:
     ],
 )
 def test_limit_and_values_of_the_outer_query_are_seen(query: str, unlimited: bool) -> None:
-    assert checked(query).unlimited == unlimited
+    assert validate_query(query).accepts_limit == unlimited
 
 
 def test_undeclared_prefixes_are_named() -> None:
-    assert checked("PREFIX a: <http://e/> SELECT * { a:x b:y c:z, b:w }").undeclared == ("b", "c")
+    assert validate_query(
+        "PREFIX a: <http://e/> SELECT * { a:x b:y c:z, b:w }"
+    ).undeclared_prefixes == ("b", "c")
 
 
 def value(written: str) -> object:
     """What a term that stands in a query means to Oxigraph."""
-    allowed = checked(f"SELECT ?x {{ VALUES ?x {{ {written} }} }}")
+    allowed = validate_query(f"SELECT ?x {{ VALUES ?x {{ {written} }} }}")
     ((term,),) = pyoxigraph.Store().query(allowed.text)  # type: ignore[misc, str-unpack]
-    return from_ox(term)
+    return term_from_oxigraph(term)
 
 
 @given(st.text())
 def test_no_literal_can_smuggle_anything(text: str) -> None:
-    assert value(quoted(text)) == Literal(text)
+    assert value(string_literal(text)) == Literal(text)
 
 
 @given(st.text(alphabet="\"'\\#<>{}\r\n us0042SERVICE", max_size=60))
@@ -221,7 +223,7 @@ def test_what_passes_in_a_string_of_any_kind_has_no_service_for_oxigraph(text: s
         query = f"SELECT * {{ ?s ?p {quote}{text}{quote} }}"
         with suppress(QueryError, QueryRefusedError):
             # Oxigraph reads it the same way: a pattern over an empty store, no call to another endpoint.
-            assert list(pyoxigraph.Store().query(checked(query).text)) == []  # type: ignore[arg-type]
+            assert list(pyoxigraph.Store().query(validate_query(query).text)) == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

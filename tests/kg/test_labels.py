@@ -14,8 +14,8 @@ from small import films
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.labels import Label, LabelIndex
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.text import normal, score
-from kgwb.terms import local_name
+from kgwb.kg.text import normalize, score_label
+from kgwb.terms import name_from_iri
 
 EX = "http://example.org/"
 FILMS = {
@@ -74,8 +74,10 @@ def test_search_goes_from_strict_to_loose(text: str, how: str, names: list[str])
 def test_scores_tell_exact_from_near() -> None:
     hits = shared.search("harry potter", 10).hits
     assert hits[0].score == 1 > hits[1].score > 0
-    assert score("harry potter", "harry potter") == 1
-    assert 0 < score("potter", "harry potter") < score("harry potter", "potter harry") < 1
+    assert score_label("harry potter", "harry potter") == 1
+    assert (
+        0 < score_label("potter", "harry potter") < score_label("harry potter", "potter harry") < 1
+    )
 
 
 def test_the_limit_keeps_exact_matches() -> None:
@@ -150,7 +152,7 @@ def test_names_are_read_from_iris() -> None:
         "urn:isbn:123": "123",
         EX: "example.org",
     }
-    assert {iri: local_name(iri) for iri in names} == names
+    assert {iri: name_from_iri(iri) for iri in names} == names
 
 
 def test_normal_form() -> None:
@@ -160,7 +162,7 @@ def test_normal_form() -> None:
         "¿?": "¿?",
         "ﬁve": "five",
     }
-    assert {text: normal(text) for text in texts} == texts
+    assert {text: normalize(text) for text in texts} == texts
 
 
 def test_what_has_no_label_is_found_by_its_iri_and_the_schema_is_not(people: LocalGraph) -> None:

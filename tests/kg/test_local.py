@@ -73,7 +73,7 @@ def test_a_graph_keeps_the_prefixes_of_its_author(
     graph = rdflib.Graph().parse(
         data=text, format={"a.nt": "nt", "a.rdf": "xml"}.get(name, "turtle")
     )
-    assert prefixes.items() <= {**LocalGraph.of(graph).prefixes, "http://e#": "e"}.items()
+    assert prefixes.items() <= {**LocalGraph.from_rdflib(graph).prefixes, "http://e#": "e"}.items()
 
 
 def test_a_folder_is_one_graph(tmp_path: Path, people_file: Path) -> None:
@@ -144,11 +144,11 @@ def test_a_parser_that_does_not_finish_is_an_error(
     finally:
         signal.signal(signal.SIGCHLD, before)
     monkeypatch.setattr(
-        parsing, "COMMAND", (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
+        parsing, "PARSER_COMMAND", (sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
     )
     with pytest.raises(GraphFileError, match="does not parse"):
         open_kg(people_file)
-    monkeypatch.setattr(parsing, "COMMAND", (str(tmp_path / "none"),))
+    monkeypatch.setattr(parsing, "PARSER_COMMAND", (str(tmp_path / "none"),))
     with pytest.raises(GraphError, match="cannot be started"):
         open_kg(people_file)
 
@@ -234,7 +234,7 @@ def test_identity_follows_content_and_not_place(tmp_path: Path, people_file: Pat
 
 @pytest.fixture
 def cached(monkeypatch: pytest.MonkeyPatch, people_file: Path) -> Path:
-    monkeypatch.setattr(files, "CACHED_FROM_BYTES", 0)
+    monkeypatch.setattr(files, "MIN_CACHED_BYTES", 0)
     return people_file
 
 
@@ -245,7 +245,7 @@ def _folder() -> Path:
 
 def test_a_large_file_is_loaded_once(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = LocalGraph.open(cached)
-    monkeypatch.setattr(files, "_load", None)
+    monkeypatch.setattr(files, "_load_into_store", None)
     again = LocalGraph.open(cached)
     assert again.identity == first.identity
     assert again.search("lovelace", 5) == first.search("lovelace", 5)
@@ -276,16 +276,16 @@ def test_a_damaged_cache_is_made_anew(
 def test_a_file_that_changes_while_it_is_read_is_not_cached(
     cached: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, load = cached.read_bytes(), files._load
+    before, load = cached.read_bytes(), files._load_into_store
 
     def changed(*args: Any) -> None:
         cached.write_bytes(before + b"<http://e/s> <http://e/p> 1 .")
         load(*args)
 
-    monkeypatch.setattr(files, "_load", changed)
+    monkeypatch.setattr(files, "_load_into_store", changed)
     with pytest.raises(GraphFileError, match="changed while it was read"):
         LocalGraph.open(cached)
-    monkeypatch.setattr(files, "_load", load)
+    monkeypatch.setattr(files, "_load_into_store", load)
     cached.write_bytes(before)
     assert len(LocalGraph.open(cached).store) == 20
 
@@ -312,7 +312,7 @@ def test_an_unusable_cache_folder_is_done_without(
 
 def test_two_processes_may_open_at_once(cached: Path) -> None:
     code = (
-        "import sys; from kgwb.kg import files; files.CACHED_FROM_BYTES = 0\n"
+        "import sys; from kgwb.kg import files; files.MIN_CACHED_BYTES = 0\n"
         "from kgwb.kg.local import LocalGraph\n"
         "sys.exit(not LocalGraph.open(sys.argv[1]).search('lovelace', 5).hits)"
     )
@@ -322,12 +322,16 @@ def test_two_processes_may_open_at_once(cached: Path) -> None:
 
 
 def test_vertices_are_described_and_their_triples_counted_and_named(people: LocalGraph) -> None:
-    found = queries.describe(people, [ADA, LONDON])
+    found = queries.describe_vertices(people, [ADA, LONDON])
     assert (found[ADA], found[LONDON]) == ((("person",), "English mathematician"), (("City",), ""))
     nobody = URIRef(EX + "nobody")
-    assert queries.degrees(people, [ADA, CHARLES, nobody], 3) == {ADA: 3, CHARLES: 3, nobody: 0}
-    assert queries.degrees(people, [LONDON], 100) == {LONDON: 5}
-    assert queries.predicates(people, ADA) == (
+    assert queries.count_degrees(people, [ADA, CHARLES, nobody], 3) == {
+        ADA: 3,
+        CHARLES: 3,
+        nobody: 0,
+    }
+    assert queries.count_degrees(people, [LONDON], 100) == {LONDON: 5}
+    assert queries.find_predicates(people, ADA) == (
         (URIRef(EX + "bornIn"), "out"),
         (URIRef(EX + "knows"), "in"),
     )

@@ -141,7 +141,11 @@ def outcomes() -> Iterator[dict[str, Any]]:
 def _bomb(seen: Seen) -> Said:
     """Answers every query with the bomb that its path names."""
     name = seen.path[1:].partition("?")[0]
-    return 200, {"Content-Type": files.FORMATS[Path(name).suffix].media_type}, (BOMBS | SLOW)[name]
+    return (
+        200,
+        {"Content-Type": files.FORMAT_BY_EXTENSION[Path(name).suffix].media_type},
+        (BOMBS | SLOW)[name],
+    )
 
 
 def _error(way: Callable[[], object]) -> str:

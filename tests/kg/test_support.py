@@ -11,9 +11,9 @@ from small import EX, FILMS, films, iri
 
 from kgwb import open_kg
 from kgwb.errors import KgwbError
-from kgwb.kg.base import Rows
-from kgwb.kg.findings import Facts, findings_of
-from kgwb.kg.queries import support_of
+from kgwb.kg.base import ResultSet
+from kgwb.kg.findings import SchemaFacts, inspect_result
+from kgwb.kg.queries import find_support_by_row
 
 START = f"PREFIX : <{EX}> PREFIX rdfs: <{RDFS}> "
 
@@ -23,10 +23,10 @@ def supported(query: str, turtle: str = FILMS) -> dict[tuple[str, ...], list[str
     kg, sparql = films(turtle), query if query.startswith("PREFIX") else START + query
     if query.startswith("ASK"):
         assert kg.ask(sparql)
-        found = support_of(kg, sparql, (), ())
+        found = find_support_by_row(kg, sparql, (), ())
     else:
         rows = kg.select(sparql)
-        found = support_of(kg, sparql, rows.variables, list(dict.fromkeys(rows.rows)))
+        found = find_support_by_row(kg, sparql, rows.variables, list(dict.fromkeys(rows.rows)))
     return {
         tuple(map(short, row)): sorted(" ".join(map(short, t)) for t in triples)
         for row, triples in found.items()
@@ -113,7 +113,7 @@ def test_blank_nodes_of_the_graph_are_shown_and_those_of_a_query_have_names_of_t
     kg = films(priced)
     sparql = START + "SELECT ?x ?n WHERE { ?x :price ?p . ?p :amount ?n }"
     rows = kg.select(sparql)
-    for row, triples in support_of(kg, sparql, rows.variables, rows.rows).items():
+    for row, triples in find_support_by_row(kg, sparql, rows.variables, rows.rows).items():
         [price] = [triple for triple in triples if triple[1] == iri("price")]
         [amount] = [triple for triple in triples if triple[1] == iri("amount")]
         assert (
@@ -126,7 +126,7 @@ def test_blank_nodes_of_the_graph_are_shown_and_those_of_a_query_have_names_of_t
 def test_a_dataset_of_its_own_is_asked() -> None:
     sparql = START + "SELECT ?f FROM :nowhere WHERE { ?f :director :denis }"
     dune = (iri("dune"),)
-    assert support_of(films(), sparql, ("f",), [dune]) == {dune: ()}
+    assert find_support_by_row(films(), sparql, ("f",), [dune]) == {dune: ()}
 
 
 # --- anything at all
@@ -168,10 +168,12 @@ def test_nothing_but_errors_of_kgwb_come_out_of_any_query(query: str) -> None:
         result = kg.ask(sparql) if query.startswith("ASK") else kg.select(sparql)
     except KgwbError as error:
         assert error.message
-        result = Rows(("f",), ())
+        result = ResultSet(("f",), ())
     rows = () if isinstance(result, bool) else tuple(dict.fromkeys(result.rows))
-    for finding in findings_of(kg, sparql, result, Facts((iri("director"),))):
+    for finding in inspect_result(kg, sparql, result, SchemaFacts((iri("director"),))):
         assert finding.text
     with suppress(KgwbError):
-        found = support_of(kg, sparql, () if isinstance(result, bool) else result.variables, rows)
+        found = find_support_by_row(
+            kg, sparql, () if isinstance(result, bool) else result.variables, rows
+        )
         assert set(found) == (set(rows) or {()})

@@ -21,8 +21,8 @@ from kgwb import disk, open_kg
 from kgwb.errors import GraphTimeoutError, GraphUnreachableError
 from kgwb.kg import Graph, sample_path
 from kgwb.kg import survey as surveying
-from kgwb.kg.base import Rows
-from kgwb.kg.survey import _Surveyor, survey, tries
+from kgwb.kg.base import ResultSet
+from kgwb.kg.survey import _SurveyBuilder, suggest_questions, survey_graph
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 
 ODD = f"""{FILMS}
@@ -56,7 +56,7 @@ def uses(kind: ClassSurvey) -> dict[str, PropertySurvey]:
 
 
 def test_a_graph_is_counted_without_its_schema() -> None:
-    seen = survey(films(ODD))
+    seen = survey_graph(films(ODD))
     assert {kind.name: kind.size for kind in seen.classes} == {
         "without a class": 9,
         "film": 5,
@@ -76,7 +76,7 @@ def test_a_graph_is_counted_without_its_schema() -> None:
 
 
 def test_instances_of_subclasses_count_once_for_their_superclasses() -> None:
-    seen = kinds(survey(films(SHOP)))
+    seen = kinds(survey_graph(films(SHOP)))
     sizes = {name: (kind.size, kind.total) for name, kind in seen.items()}
     expected = {
         "Machine": (0, 3),
@@ -90,7 +90,7 @@ def test_instances_of_subclasses_count_once_for_their_superclasses() -> None:
 
 
 def test_values_are_told_by_class_datatype_and_language() -> None:
-    seen = survey(films(SHOP))
+    seen = survey_graph(films(SHOP))
     gantry, tractor = uses(kinds(seen)["Gantry"]), uses(kinds(seen)["Tractor"])
     [status], [built], [port] = (gantry[name].values for name in ("status", "built", "port"))
     assert (status.sort, status.examples, status.whole) == ("string", (Literal("running"),), True)
@@ -109,7 +109,7 @@ def test_values_are_told_by_class_datatype_and_language() -> None:
 
 
 def test_nodes_that_hold_structure_are_looked_into() -> None:
-    weight = uses(kinds(survey(films(SHOP)))["Gantry"])["weight"]
+    weight = uses(kinds(survey_graph(films(SHOP)))["Gantry"])["weight"]
     assert [(v.sort, v.examples) for v in weight.values] == [("node", ())]
     unit, value = weight.inner
     assert (unit.predicate, unit.values[0].of, unit.triples) == (iri("unit"), iri("Unit"), 2)
@@ -117,7 +117,7 @@ def test_nodes_that_hold_structure_are_looked_into() -> None:
 
 
 def test_what_is_declared_described_and_asserted_in_reverse() -> None:
-    seen = survey(films(SHOP))
+    seen = survey_graph(films(SHOP))
     assert seen.unused == (iri("Boat"), iri("colour"))
     assert seen.both_ways == ((iri("nextTo"), 3, 2),)
     assert seen.notes == ((iri("status"), "whether it runs"),)
@@ -128,7 +128,7 @@ def test_all_values_are_there_where_they_are_few() -> None:
     many = "".join(
         f':n{n} a :Node ; :even {n % 2} ; :number {n} ; :third "{n % 3}" .' for n in range(30)
     )
-    node = uses(kinds(survey(films(f"@prefix : <http://example.org/> . {many}")))["Node"])
+    node = uses(kinds(survey_graph(films(f"@prefix : <http://example.org/> . {many}")))["Node"])
     [even], [number], [third] = (node[name].values for name in ("even", "number", "third"))
     assert (even.whole, [str(term) for term in even.examples]) == (True, ["0", "1"])
     assert (third.whole, len(third.examples)) == (True, 3)
@@ -136,7 +136,7 @@ def test_all_values_are_there_where_they_are_few() -> None:
 
 
 def test_a_graph_without_types_has_one_class_of_all() -> None:
-    seen = survey(
+    seen = survey_graph(
         films('@prefix : <http://example.org/> . :a :knows :b . :b :age 3 . :c :knows "x" .')
     )
     [only] = seen.classes
@@ -144,12 +144,12 @@ def test_a_graph_without_types_has_one_class_of_all() -> None:
 
 
 def limited(
-    kg: Graph, monkeypatch: pytest.MonkeyPatch, ask: Callable[[str, Any], Rows]
+    kg: Graph, monkeypatch: pytest.MonkeyPatch, ask: Callable[[str, Any], ResultSet]
 ) -> list[str]:
     """Have ``ask`` answer the graph's queries, which are returned as they come."""
     select, asked = kg.select, list[str]()
 
-    def answer(query: str) -> Rows:
+    def answer(query: str) -> ResultSet:
         asked.append(query)
         return ask(query, select)
 
@@ -161,18 +161,18 @@ def limited(
 def test_of_a_large_graph_some_instances_of_each_class_are_looked_at(
     counted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ask(query: str, select: Callable[[str], Rows]) -> Rows:
+    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
         if "COUNT(*)" in query and "GROUP" not in query and not counted:
             raise GraphTimeoutError("too slow", hint="")
         return select(query)
 
     kg = open_kg("films")
-    whole = kinds(survey(kg))
+    whole = kinds(survey_graph(kg))
     monkeypatch.setenv("KGWB_CACHE", str(Path(os.environ["KGWB_CACHE"]) / "other"))
-    monkeypatch.setattr(surveying, "LARGE", 100)
-    monkeypatch.setattr(surveying, "SAMPLED", 160)
+    monkeypatch.setattr(surveying, "LARGE_GRAPH_TRIPLES", 100)
+    monkeypatch.setattr(surveying, "SAMPLED_INSTANCES", 160)
     asked = limited(kg, monkeypatch, ask)
-    seen = survey(kg)
+    seen = survey_graph(kg)
     assert (seen.sampled, seen.things, seen.triples is None) == (True, None, not counted)
     assert {name: kind.total for name, kind in kinds(seen).items()} == {
         n: k.total for n, k in whole.items()
@@ -185,7 +185,7 @@ def test_of_a_large_graph_some_instances_of_each_class_are_looked_at(
 
 def test_some_classes_alone_are_looked_at_anew() -> None:
     kg = films(SHOP)
-    seen = survey(kg, [iri("Tractor")])
+    seen = survey_graph(kg, [iri("Tractor")])
     assert [kind.name for kind in seen.classes] == ["Machine", "Tractor"]
     assert uses(kinds(seen)["Tractor"])["status"].things == 1
 
@@ -194,15 +194,15 @@ def test_what_a_graph_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch) -> No
     kg, refused = films(SHOP), ""
     parts = "triples things predicates unlabelled languages unused both_ways notes sampled".split()
 
-    def ask(query: str, select: Callable[[str], Rows]) -> Rows:
+    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
         if query == refused:
             raise GraphTimeoutError("too slow", hint="")
         return select(query)
 
     asked = limited(kg, monkeypatch, ask)
-    whole, lost = _Surveyor(kg).look(), dict[str, set[str]]()
+    whole, lost = _SurveyBuilder(kg).build(), dict[str, set[str]]()
     for refused in list(dict.fromkeys(asked)):
-        seen = _Surveyor(kg).look()
+        seen = _SurveyBuilder(kg).build()
         lost[refused] = {part for part in parts if getattr(seen, part) != getattr(whole, part)}
     assert set().union(*lost.values()) >= {*parts} - {"sampled"}
     assert min(map(len, lost.values())) == 0 and sum(len(some) > 3 for some in lost.values()) < 5
@@ -213,7 +213,7 @@ def test_a_graph_that_answers_nothing_is_an_error(monkeypatch: pytest.MonkeyPatc
         kg, select = films(), Mock(side_effect=error("gone", hint=""))
         monkeypatch.setattr(kg, "select", select)
         with pytest.raises(error, match="gone"):
-            survey(kg)
+            survey_graph(kg)
         assert select.call_count <= 2
 
 
@@ -222,7 +222,7 @@ def test_a_row_of_no_group_and_one_that_no_query_can_name_are_no_classes(
 ) -> None:
     """Some engines count nothing as a row with unbound keys."""
 
-    def ask(query: str, select: Callable[[str], Rows]) -> Rows:
+    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
         rows = select(query)
         odd = [
             tuple(Literal(0) if name in ("n", "d", "things") else None for name in rows.variables)
@@ -232,43 +232,43 @@ def test_a_row_of_no_group_and_one_that_no_query_can_name_are_no_classes(
         return replace(rows, rows=(*rows.rows, *odd)) if "GROUP BY" in query else rows
 
     kg = films(ODD)
-    expected = replace(_Surveyor(kg).look(), seconds=0)
+    expected = replace(_SurveyBuilder(kg).build(), seconds=0)
     limited(kg, monkeypatch, ask)
-    assert replace(_Surveyor(kg).look(), seconds=0) == expected
+    assert replace(_SurveyBuilder(kg).build(), seconds=0) == expected
 
 
 def test_after_its_time_nothing_more_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     kg = films()
-    monkeypatch.setattr(surveying, "LONGEST_S", -1.0)
-    assert survey(kg).queries == 0
+    monkeypatch.setattr(surveying, "SURVEY_TIMEOUT_S", -1.0)
+    assert survey_graph(kg).queries == 0
 
 
 def test_a_survey_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     kg: Any = films(SHOP)
     asked = limited(kg, monkeypatch, lambda query, select: select(query))
-    first = survey(kg)
+    first = survey_graph(kg)
     assert asked
     asked.clear()
-    assert (survey(kg), asked) == (first, [])
+    assert (survey_graph(kg), asked) == (first, [])
     [file] = disk.cache_dir().glob("survey-*.json")
     for damage in ("", "{}", "[1", '{"triples": 3}', file.read_text()[:-9]):
         file.write_text(damage)
         asked.clear()
-        assert replace(survey(kg), seconds=0) == replace(first, seconds=0)
+        assert replace(survey_graph(kg), seconds=0) == replace(first, seconds=0)
         assert asked
     asked.clear()
     os.utime(file, (0, 0))
-    assert (replace(survey(kg), seconds=0), asked) == (replace(first, seconds=0), []), (
+    assert (replace(survey_graph(kg), seconds=0), asked) == (replace(first, seconds=0), []), (
         "a file is known"
     )
     kg.remote = True
-    survey(kg)
+    survey_graph(kg)
     assert asked, "an endpoint may have changed since"
 
 
 def test_questions_are_about_things_of_one_name_and_facts_that_count() -> None:
     kg = films()
-    made = {one.question: one.answer for one in tries(kg, survey(kg))}
+    made = {one.question: one.answer for one in suggest_questions(kg, survey_graph(kg))}
     assert made["What is the director of Arrival?"] == iri("denis")
     assert made["What is the birth place of Denis Villeneuve?"] == iri("gentilly")
     assert not any("Dune?" in question or "label" in question for question in made)
@@ -303,16 +303,16 @@ def test_an_endpoint_is_seen_as_its_file_is(
         tmp_path / f"shop_{engine}.ttl",
     ):
         kg = open_kg(server.load(file))
-        there = survey(kg)
-        assert told(there) == told(survey(open_kg(file)))
+        there = survey_graph(kg)
+        assert told(there) == told(survey_graph(open_kg(file)))
         assert there.queries < 30
         if file.stem == "films":
-            assert len([*islice(tries(kg, there), 5)]) == 5
+            assert len([*islice(suggest_questions(kg, there), 5)]) == 5
 
 
 @pytest.mark.long
 def test_metaqa_in_virtuoso_is_seen_as_its_file_is(virtuoso: engines.Engine, metaqa: Path) -> None:
-    here, there = survey(open_kg(metaqa)), survey(open_kg(virtuoso.load(metaqa)))
+    here, there = survey_graph(open_kg(metaqa)), survey_graph(open_kg(virtuoso.load(metaqa)))
     sys.stdout.write(
         f"MetaQA: {there.queries} queries; file {here.seconds} s, {virtuoso.name} {there.seconds} s\n"
     )

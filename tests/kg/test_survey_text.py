@@ -8,9 +8,17 @@ import pytest
 from rdflib import RDF, RDFS, Literal, URIRef
 from small import EX, films, iri
 
-from kgwb.kg.survey import survey
+from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
-from kgwb.kg.survey_text import Writer, bracketed, curie, plain, quoted, short_name, with_prefixes
+from kgwb.kg.survey_text import (
+    SurveyWriter,
+    add_missing_prefixes,
+    bracket_iri,
+    format_value,
+    quote_text,
+    short_name,
+    to_curie,
+)
 
 SHOP = """
 @prefix : <http://example.org/> .
@@ -30,13 +38,13 @@ SHOP = """
 """
 
 
-def writer(turtle: str = SHOP) -> Writer:
-    return Writer(survey(films(turtle)))
+def writer(turtle: str = SHOP) -> SurveyWriter:
+    return SurveyWriter(survey_graph(films(turtle)))
 
 
 def test_a_survey_is_written_with_alike_classes_together() -> None:
     written = writer()
-    machine, unit, sale = (written.group(group) for group in written.groups)
+    machine, unit, sale = (written.format_group(group) for group in written.groups)
     assert machine.splitlines() == [
         'org:Machine 4 instances, each of one subclass: org:Crane 3 [org:Gantry "Ship-to-shore crane" 2],'
         ' org:Tractor 1 ("what does work")',
@@ -64,7 +72,7 @@ def test_classes_that_are_not_alike_stay_apart() -> None:
         f"@prefix : <{EX}> . @prefix rdfs: <{RDFS}> . :Lot rdfs:subClassOf :Place ."
         ":Sea rdfs:subClassOf :Place . :a a :Lot ; :p 1 ; :q 2 . :b a :Sea ; :x 1 ; :y 2 ."
     )
-    assert sorted(group.head.name for group in apart.groups) == ["Lot", "Sea"]
+    assert sorted(group.top_class.name for group in apart.groups) == ["Lot", "Sea"]
 
 
 def test_many_values_are_told_by_their_ends() -> None:
@@ -72,7 +80,7 @@ def test_many_values_are_told_by_their_ends() -> None:
         f':n{n} a :N ; :size {n} ; :day "20{n:02}-01-01" ; :name "n{n}" .' for n in range(40)
     )
     written = writer(f"@prefix : <{EX}> . {many}")
-    [text] = map(written.group, written.groups)
+    [text] = map(written.format_group, written.groups)
     assert "org:size: all integer 0 … 39" in text
     assert 'org:name: all string "n0", "n9"' in text
 
@@ -91,14 +99,14 @@ def lattice(depth: int, width: int) -> Survey:
 
 @pytest.mark.parametrize(("depth", "width"), [(1_500, 1), (30, 3), (2, 200)])
 def test_a_tree_of_classes_is_told_however_deep_or_tangled_it_is(depth: int, width: int) -> None:
-    written = Writer(lattice(depth, width))
+    written = SurveyWriter(lattice(depth, width))
     assert sum(len(group.members) for group in written.groups) == depth * width
-    assert all(len(written.group(group)) < 100_000 for group in written.groups)
+    assert all(len(written.format_group(group)) < 100_000 for group in written.groups)
 
 
 def test_a_circle_of_classes_ends_and_values_that_are_not_known_are_left_out() -> None:
     a, b, use = iri("A"), iri("B"), (PropertySurvey(iri("p"), 1, 1, (), (), 3),)
-    written = Writer(
+    written = SurveyWriter(
         Survey(
             1,
             1,
@@ -108,7 +116,7 @@ def test_a_circle_of_classes_ends_and_values_that_are_not_known_are_left_out() -
             (),
         )
     )
-    [lines] = (written.group(group).splitlines() for group in written.groups)
+    [lines] = (written.format_group(group).splitlines() for group in written.groups)
     assert lines[0] == "org:A 2 instances, 1 of the class itself: org:B 2"
     assert lines[1].rstrip() == "  org:p: all"
 
@@ -126,20 +134,20 @@ def test_a_circle_of_classes_ends_and_values_that_are_not_known_are_left_out() -
     ],
 )
 def test_a_name_is_one_that_a_query_can_hold(value: str, written: str) -> None:
-    assert curie(value, {EX: "ex"}) == written
-    query = with_prefixes(f"ASK {{ {written} ?p ?o }}", (("ex", EX), ("other", "http://e/")))
+    assert to_curie(value, {EX: "ex"}) == written
+    query = add_missing_prefixes(f"ASK {{ {written} ?p ?o }}", (("ex", EX), ("other", "http://e/")))
     assert query.startswith(f"PREFIX ex: <{EX}>\nASK" if written.startswith("ex:") else "ASK")
 
 
 def test_terms_are_plain_or_in_quotes_or_in_brackets() -> None:
     assert [
-        plain(term)
+        format_value(term)
         for term in (None, Literal(3), Literal("2001-02-03"), Literal('a\n"b"'), iri("a"))
     ] == [*("nothing", "3", "2001-02-03", '"a \\"b\\""', f"<{EX}a>")]
-    assert quoted("word " * 20, 12) == '"word word wo…"'
+    assert quote_text("word " * 20, 12) == '"word word wo…"'
     assert (short_name(iri("a")), short_name("mailto:a@b")) == ("a", "<mailto:a@b>")
-    assert bracketed(str(RDF.type)) == f"<{RDF.type}>"
-    assert Writer(
+    assert bracket_iri(str(RDF.type)) == f"<{RDF.type}>"
+    assert SurveyWriter(
         Survey(0, 0, 0, (ClassSurvey(URIRef("http://e/>x/A"), "A", 1, 1),), 0, ())
     ).prefixes.keys() == {
         "http://www.w3.org/1999/02/22-rdf-syntax-ns#",

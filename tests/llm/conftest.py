@@ -16,7 +16,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.upper().startswith(("OPENAI_", "OLLAMA_")) or name.upper().endswith("_PROXY"):
             monkeypatch.delenv(name)
-    monkeypatch.setattr("kgwb.llm.remote.BACKOFF_S", 0.001)
+    monkeypatch.setattr("kgwb.llm.remote.INITIAL_BACKOFF_S", 0.001)
 
 
 @pytest.fixture

@@ -273,7 +273,7 @@ def test_whoever_leaves_frees_the_server(
     openai_server: OpenAIServer, how: str, monkeypatch: Any
 ) -> None:
     """The connection is closed in the middle of the reply, while the server still sends."""
-    monkeypatch.setattr("kgwb.llm.remote.CONNECT_S", 0.2)
+    monkeypatch.setattr("kgwb.llm.remote.CONNECT_TIMEOUT_S", 0.2)
     openai_server.always = half(OpenAIServer, end="drip")
     cancel = threading.Event()
     model = openai_server.tiny()

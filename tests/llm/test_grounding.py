@@ -11,8 +11,8 @@ from small import answer_of
 
 from kgwb import open_kg
 from kgwb.kg import Graph
-from kgwb.kg.embeddings import DEFAULT, Embeddings
-from kgwb.llm.rules.grounding import read
+from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
+from kgwb.llm.rules.grounding import ground_question
 from kgwb.workbench import Workbench
 
 REWORDED = Path(__file__).parents[2] / "benchmarks" / "metaqa_reworded.jsonl"
@@ -41,7 +41,7 @@ HARBOUR = """
 
 @pytest.fixture(autouse=True)
 def _the_default_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
 
 
 @pytest.fixture(scope="module")
@@ -113,11 +113,13 @@ def test_a_server_suggests_what_the_file_does(
 ) -> None:
     served = open_kg(request.getfixturevalue(server).load(file))
     for question in (*ANSWERED, *NOT_SAID):
-        assert read(question, served, Embeddings()) == read(question, kg, Embeddings()), question
+        assert ground_question(question, served, Embeddings()) == ground_question(
+            question, kg, Embeddings()
+        ), question
 
 
 def test_without_a_graph_the_grammar_reads_alone() -> None:
-    assert read("Who directed Echo?", None, Embeddings("lexical")).facts
+    assert ground_question("Who directed Echo?", None, Embeddings("lexical")).facts
 
 
 @pytest.mark.long
@@ -131,6 +133,6 @@ def test_reworded_questions_over_a_graph_it_was_not_made_on(kept: str, metaqa: P
     bench = Workbench(open_kg(metaqa), "rules")
     right = 0
     for row in asked:
-        bench.forget()
+        bench.new_dialogue()
         right += sorted(answers(bench, row["question"])) == sorted(gold[row["id"]])
     assert right >= 0.8 * len(asked) > 10

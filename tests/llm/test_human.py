@@ -14,17 +14,17 @@ from page import wait_for
 
 from kgwb.errors import Cancelled, ModelError, SettingError
 from kgwb.llm import Human, model
-from kgwb.llm.human import Asked
+from kgwb.llm.human import PendingRequest
 from kgwb.run import Run
 from kgwb.workbench import load_run
 from tests.small import CHATTY, chatty, films, predicates, qir
 
 
-def answering(human: Human, say: Callable[[Asked], str | None]) -> None:
+def answering(human: Human, say: Callable[[PendingRequest], str | None]) -> None:
     """Have a person reply to every request, on whatever thread it comes; None leaves it waiting."""
 
     def listen() -> None:
-        for asked in human.waiting:
+        for asked in human.pending_requests:
             text = say(asked)
             if text is not None:
                 human.reply(text, asked)
@@ -39,9 +39,14 @@ def test_there_is_one_person_who_takes_the_time_that_it_takes() -> None:
     human = Human()
     answering(human, lambda asked: f"to {asked.request.task}")
     reply = complete(human, task="a", timeout_s=0.001)
-    assert (reply.text, reply.model, reply.prompt_tokens, human.waiting) == ("to a", "human", 0, ())
+    assert (reply.text, reply.model, reply.prompt_tokens, human.pending_requests) == (
+        "to a",
+        "human",
+        0,
+        (),
+    )
     with pytest.raises(ModelError, match="nobody waits"):
-        human.reply("?", Asked(ask(), threading.Event()))
+        human.reply("?", PendingRequest(ask(), threading.Event()))
 
 
 def test_requests_queue_up_and_each_gets_its_own_reply() -> None:
@@ -52,36 +57,38 @@ def test_requests_queue_up_and_each_gets_its_own_reply() -> None:
         replies = []
         for task in "abc":
             replies.append(pool.submit(complete, human, task=task))
-            wait_for(lambda: len(human.waiting) == len(replies))
-        assert [asked.request.task for asked in human.waiting] == ["a", "b", "c"]
-        human.reply("3", human.waiting[2])
-        human.reply("1", human.waiting[0])
-        human.reply("2", human.waiting[0])
+            wait_for(lambda: len(human.pending_requests) == len(replies))
+        assert [asked.request.task for asked in human.pending_requests] == ["a", "b", "c"]
+        human.reply("3", human.pending_requests[2])
+        human.reply("1", human.pending_requests[0])
+        human.reply("2", human.pending_requests[0])
         assert [reply.result(10).text for reply in replies] == ["1", "2", "3"]
 
 
 def test_a_cancel_ends_the_waiting() -> None:
     human, cancel = Human(), threading.Event()
-    human.listeners[lambda: cancel.set() if human.waiting else None] = cancel
+    human.listeners[lambda: cancel.set() if human.pending_requests else None] = cancel
     with pytest.raises(Cancelled):
         human.complete(ask(), None, cancel)
-    assert human.waiting == ()
+    assert human.pending_requests == ()
 
 
 def test_where_nobody_is_a_run_fails_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgwb.llm.human.ALONE_S", 0.1)
+    monkeypatch.setattr("kgwb.llm.human.LISTENER_TIMEOUT_S", 0.1)
     run = chatty("Who directed Arrival?", Human())  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="nobody is here to answer chatty_kg/qir") as caught:
         run.go()
     assert "workbench.debug" in caught.value.hint
-    assert (run.status, run.models[""].waiting) == ("failed", ())  # type: ignore[attr-defined]
+    assert (run.status, run.models[""].pending_requests) == ("failed", ())  # type: ignore[attr-defined]
 
 
 def test_who_answers_another_run_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kgwb.llm.human.ALONE_S", 0.1)
+    monkeypatch.setattr("kgwb.llm.human.LISTENER_TIMEOUT_S", 0.1)
     human, mine, other = Human(), threading.Event(), threading.Event()
     human.listeners[
-        lambda: [human.reply("me", asked) for asked in human.waiting if asked.cancel is mine]
+        lambda: [
+            human.reply("me", asked) for asked in human.pending_requests if asked.cancel is mine
+        ]
     ] = mine
     assert human.complete(ask(), None, mine).text == "me"
     with pytest.raises(ModelError, match="nobody is here"):
@@ -115,12 +122,16 @@ def test_a_cancelled_run_keeps_what_was_said_and_resumes(tmp_path: Path) -> None
     run = Run(CHATTY, "Who directed Arrival?", kg=films(), models=human, path=path)
     going = threading.Thread(target=run.go)
     going.start()
-    wait_for(lambda: [a.request.task for a in human.waiting] == ["chatty_kg/predicate_selection"])
+    wait_for(
+        lambda: (
+            [a.request.task for a in human.pending_requests] == ["chatty_kg/predicate_selection"]
+        )
+    )
     with pytest.raises(SettingError, match="being executed"):
         run.go()
     run.cancel()
     going.join(10)
-    wait_for(lambda: not human.waiting)
+    wait_for(lambda: not human.pending_requests)
     assert (run.status, run.output("qir").target) == ("cancelled", "?person")
     human.listeners.clear()
     answering(human, lambda asked: json.dumps(predicates(["director"])))

@@ -10,11 +10,11 @@ from model_servers import Answer, OllamaServer, OpenAIServer
 
 from kgwb import llm
 from kgwb.errors import UnknownModelError
-from kgwb.llm import FORMS, ModelStatus, OllamaModel, OpenAIModel, available, model
+from kgwb.llm import SPEC_FORMATS, ModelStatus, OllamaModel, OpenAIModel, check_models, model
 
 
 def status(kind: str, timeout_s: float = 1.0) -> ModelStatus:
-    return {state.kind: state for state in available(timeout_s)}[kind]
+    return {state.kind: state for state in check_models(timeout_s)}[kind]
 
 
 def test_importing_loads_no_sdk() -> None:
@@ -74,7 +74,7 @@ def test_the_address_comes_from_the_environment_or_an_option(
     )
 
 
-ALL_FORMS = ", ".join(FORMS)
+ALL_FORMS = ", ".join(SPEC_FORMATS)
 NO_NAMES = (
     "",
     *"gpt-4o openai openai: ollama:@http://localhost rules:fast replay: azure:gpt-4o".split(),
@@ -113,16 +113,16 @@ def test_what_names_no_model_is_refused_with_what_to_do(
 
 
 def test_the_kinds_and_what_a_server_needs() -> None:
-    assert [state.kind for state in available(0.2)] == [
+    assert [state.kind for state in check_models(0.2)] == [
         "rules",
         "human",
         "openai",
         "ollama",
         "replay",
     ]
-    assert status("rules").usable
+    assert status("rules").is_usable
     assert "replay:FILE" in status("replay").detail
-    assert not status("openai").usable
+    assert not status("openai").is_usable
     assert "OPENAI_API_KEY is not set; set OPENAI_API_KEY" in status("openai").detail
 
 
@@ -163,6 +163,6 @@ def test_servers_that_do_not_list_their_models(
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.url)
     monkeypatch.setattr(openai_server, "listing", lambda: listing)
     state = status("openai", 0.5 if listing.delay_s else 20.0)
-    assert not state.usable
+    assert not state.is_usable
     assert detail in state.detail
     assert key not in repr(state)

@@ -11,7 +11,7 @@ from model_server import MODEL
 from model_servers import ask, complete
 
 from kgwb.errors import Cancelled, ModelRefusedError
-from kgwb.llm import ChatReply, Message, OllamaModel, OpenAIModel, RemoteModel, available
+from kgwb.llm import ChatReply, Message, OllamaModel, OpenAIModel, RemoteModel, check_models
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine makes a slow model
 POETS = {
@@ -77,7 +77,7 @@ def test_who_cancels_leaves_the_server_to_others(smollm: RemoteModel) -> None:
 def test_models_are_listed(llama: str, ollama: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", llama)
     monkeypatch.setenv("OLLAMA_HOST", ollama)
-    found = {state.kind: state.models for state in available(30.0)}
+    found = {state.kind: state.models for state in check_models(30.0)}
     assert (found["openai"], found["ollama"]) == ((MODEL,), (MODEL,))
 
 

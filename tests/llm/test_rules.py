@@ -15,8 +15,8 @@ from kgwb import open_kg
 from kgwb.errors import ModelError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatRequest
-from kgwb.llm.rules import Rules, grammar
-from kgwb.llm.rules.words import mentions, tokens_of
+from kgwb.llm.rules import RulesModel, grammar
+from kgwb.llm.rules.words import find_mentions, tokenize
 from kgwb.workbench import Workbench
 
 DIRECTOR, WRITER = "director directed by", "writer written by"
@@ -61,16 +61,16 @@ def kg() -> Graph:
         ("Was Echo directed by Ada Byron?", [f"Echo | {DIRECTOR} | Ada Byron"]),
         ("Was the director of Echo influenced by Ada Byron?",
          [f"Echo | {DIRECTOR} | ?subject", "?subject | influenced by | Ada Byron"]),
-        ("Was Ada Byron a poet?", [f"Ada Byron | {grammar.KIND} | poet"]),
-        ("Which cars have a heat pump?", [f"?answer | {grammar.HAS} | heat pump"]),
+        ("Was Ada Byron a poet?", [f"Ada Byron | {grammar.IS_A_RELATION} | poet"]),
+        ("Which cars have a heat pump?", [f"?answer | {grammar.HAS_RELATION} | heat pump"]),
         ("Which papers by Ada Byron cite Echo?",
-         [f"?answer | {grammar.MADE_BY} | Ada Byron", "?answer | cite | Echo"]),
+         [f"?answer | {grammar.MADE_BY_RELATION} | Ada Byron", "?answer | cite | Echo"]),
         ("Who wrote the 1987 novel Echo?", [f"Echo | {WRITER} | ?answer"]),
         ("Who were the starring actors of Echo?", ["Echo | starring actor cast | ?answer"]),
     ],
 )  # fmt: skip
 def test_a_question_is_read_as_triples(question: str, facts: list[str], kg: Graph) -> None:
-    assert [" | ".join(fact) for fact in grammar.read(question, kg).facts] == facts
+    assert [" | ".join(fact) for fact in grammar.parse_question(question, kg).facts] == facts
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_question_is_read_as_triples(question: str, facts: list[str], kg: Grap
     ],
 )
 def test_the_question_type_is_read_from_its_words(question: str, kind: str, kg: Graph) -> None:
-    assert grammar.read(question, kg).kind == kind
+    assert grammar.parse_question(question, kg).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_the_question_type_is_read_from_its_words(question: str, kind: str, kg: 
 )
 def test_what_it_cannot_read_it_does_not_answer(question: str) -> None:
     with pytest.raises(ModelError, match="rules does not read"):
-        grammar.read(question, None)
+        grammar.parse_question(question, None)
 
 
 @pytest.mark.parametrize(
@@ -119,15 +119,15 @@ def test_what_it_cannot_read_it_does_not_answer(question: str) -> None:
 def test_names_are_spotted_and_hostile_text_does_no_harm(
     question: str, names: list[str] | None, kg: Graph
 ) -> None:
-    spotted = [mention.text for mention in mentions(question, tokens_of(question), kg)]
+    spotted = [mention.text for mention in find_mentions(question, tokenize(question), kg)]
     assert names is None or spotted == names
-    grammar.read(question, kg)
+    grammar.parse_question(question, kg)
 
 
 def test_a_task_without_a_rule_is_refused() -> None:
     request = ChatRequest(task="poetry/sonnet", variables={}, messages=())
     with pytest.raises(ModelError, match="no rule for poetry/sonnet"):
-        Rules().complete(request, None, threading.Event())
+        RulesModel().complete(request, None, threading.Event())
 
 
 def test_rules_names_no_benchmark_and_no_sample_entity() -> None:

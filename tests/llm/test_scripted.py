@@ -27,7 +27,7 @@ def test_a_script_by_task() -> None:
         say(model, "c")
     assert caught.value.hint == "it has a, b"
     assert "".join(request.task for request in model.requests) == "ababbbc"
-    assert (model.calls(), model.calls("a"), model.calls("z")) == (7, 2, 0)
+    assert (model.call_count(), model.call_count("a"), model.call_count("z")) == (7, 2, 0)
 
 
 def test_a_function_sees_the_request_and_may_give_a_whole_reply() -> None:

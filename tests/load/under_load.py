@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from kgwb import systems
-from kgwb.bench.questions import BenchQuestion, conversations
-from kgwb.bench.results import RESULTS, Results
-from kgwb.bench.runner import RUNS, Bench, Setup
+from kgwb.bench.questions import BenchQuestion, group_by_dialogue
+from kgwb.bench.results import RESULTS_FILE, Results
+from kgwb.bench.runner import RUNS_FOLDER, Benchmark, BenchSetup
 from kgwb.errors import InvalidReplyError, KgwbError
 from kgwb.flow import Answer, Dialogue, Question, Turn
 from kgwb.kg import Graph, open_kg
@@ -152,7 +152,7 @@ def _record(recording: Recording, most: int) -> None:
     replies: dict[str, str] = {}
     runs: dict[str, str] = {}
     failed: list[str] = []
-    for turns in conversations(questions_of(Path(recording.questions), most)):
+    for turns in group_by_dialogue(questions_of(Path(recording.questions), most)):
         workbench = Workbench(kg, "rules", embeddings=Embeddings())
         for question in turns:
             run = workbench.begin(question.question)
@@ -316,23 +316,23 @@ def _by_bench(
     given: Load, asked: Sequence[BenchQuestion], watch: Watch, kg: Graph, model: OpenAIModel
 ) -> None:
     folder, told = Path(given.folder), []
-    system = Watched(watch, systems.system("chatty_kg"))
-    setup = Setup(kg, system, {"": model}, Settings(), Prompts(), Embeddings())
+    system = Watched(watch, systems.load_system("chatty_kg"))
+    setup = BenchSetup(kg, system, {"": model}, Settings(), Prompts(), Embeddings())
 
     def finished(row: dict[str, Any]) -> None:
         told.append(row)
         watch.sample()
 
-    results = Results(folder, setup.config())
+    results = Results(folder, setup.to_config())
     saved = given.how == "bench, saved"
-    rows = Bench(setup, results, workers=given.workers, save_runs=saved, finished=finished).run(
+    rows = Benchmark(setup, results, workers=given.workers, save_runs=saved, on_row=finished).run(
         asked
     )
     figures = watch.figures
     failed = [row for row in rows if row["error"] is not None]
     figures.errors = [row["error"] for row in failed if row["question"] not in watch.failed]
     figures.failed_alone = len(failed) - len(figures.errors)
-    lines = _lines(folder / RESULTS)
+    lines = _lines(folder / RESULTS_FILE)
     if lines != told:
         figures.out_of_place.append("the lines are not what the callback was told, in its order")
     if sorted(row["id"] for row in lines) != sorted(one.id for one in asked):
@@ -357,7 +357,9 @@ def _unlike(rows: Sequence[dict[str, Any]], folder: Path) -> list[str]:
 
     found = []
     for row in rows:
-        entries = list(RunFile(folder / RUNS / f"{quote(row['id'], safe='')}.jsonl").entries())
+        entries = list(
+            RunFile(folder / RUNS_FOLDER / f"{quote(row['id'], safe='')}.jsonl").entries()
+        )
         calls = sum("call" in entry and entry["call"]["kind"] == "model" for entry in entries)
         steps = {entry["step"]["key"] for entry in entries if "step" in entry}
         elsewhere = [
@@ -387,7 +389,7 @@ def _by_workbenches(
             watch.sample()
 
     with ThreadPoolExecutor(given.workers) as pool:
-        for future in [pool.submit(hold, turns) for turns in conversations(asked)]:
+        for future in [pool.submit(hold, turns) for turns in group_by_dialogue(asked)]:
             if (error := future.exception()) is not None:
                 watch.figures.errors.append(repr(error))
 

@@ -21,7 +21,7 @@ from kgwb.bench.results import read_results
 from kgwb.cli import main
 from kgwb.errors import GraphUnreachableError
 from kgwb.llm import Scripted
-from kgwb.systems import names, system
+from kgwb.systems import list_systems, load_system
 
 ASKED: Mapping[str, tuple[str, Any]] = {
     "chatty_kg": ("Who directed Arrival?", DIRECTED),
@@ -34,7 +34,7 @@ ASKED: Mapping[str, tuple[str, Any]] = {
 """A question, and what a model says to it."""
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", list_systems())
 def test_steps_saved_runs_and_recordings_ask_nothing_twice(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -42,13 +42,13 @@ def test_steps_saved_runs_and_recordings_ask_nothing_twice(
     Path("films.ttl").write_text(FILMS)
     question, replies = ASKED[name]
     model, kg = Scripted(replies), kgwb.open_kg("films.ttl")
-    whole = run_of(system(name), question, model, kg=kg).go()
-    calls = model.calls()
+    whole = run_of(load_system(name), question, model, kg=kg).go()
+    calls = model.call_count()
     order = [spec.name for spec in whole.system.agents]
     places = [order.index(agent) for agent in dict.fromkeys(step.agent for step in whole.steps)]
     assert places == sorted(places) or name == "robodata", "in the order of the table of contents"
     assert all(spec.purpose for spec in whole.system.agents)
-    run = run_of(system(name), question, Scripted(replies), kg=kg).go(until=3)
+    run = run_of(load_system(name), question, Scripted(replies), kg=kg).go(until=3)
     run.save("half.jsonl")
     half = run.totals.live_model_calls
     while run.status == "paused":
@@ -82,7 +82,7 @@ def test_a_graph_that_is_gone_ends_the_run(
 ) -> None:
     question, replies = ASKED[name]
     kg = films()
-    run = run_of(system(name), question, Scripted(replies), kg=kg).go(until=until)
+    run = run_of(load_system(name), question, Scripted(replies), kg=kg).go(until=until)
     monkeypatch.setattr(kg, "select", Mock(side_effect=GraphUnreachableError("gone")))
     with pytest.raises(GraphUnreachableError):
         run.go()

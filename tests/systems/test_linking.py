@@ -8,10 +8,10 @@ import pytest
 from small import DIRECTED, FILMS, PAPER, alone, chatty, films, iri, vertex
 
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import Candidate, Context, Link, Retrieved, Turn
+from kgwb.flow import Candidate, Context, Link, RetrievedCandidates, Turn
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
-from kgwb.systems.linking import retrieve, select
+from kgwb.systems.linking import retrieve_candidates, select_vertex
 
 DUNES = (
     Candidate(iri("dune"), "Dune", 1.0, ("film",)),
@@ -28,9 +28,9 @@ def selected(
     earlier: tuple[Turn, ...] = (),
     **options: Any,
 ) -> Any:
-    retrieved = Retrieved("Dune", candidates)
+    retrieved = RetrievedCandidates("Dune", candidates)
     return alone(
-        lambda run: select(retrieved, question, Context(earlier), run),
+        lambda run: select_vertex(retrieved, question, Context(earlier), run),
         {name: list(replies)},
         **options,
     )
@@ -49,14 +49,18 @@ def test_without_a_choice_no_model_is_asked(
     candidates: tuple[Candidate, ...], settings: Settings, reason: str
 ) -> None:
     link, _, model = selected(candidates, settings=settings)
-    assert (link.vertex, link.reason, model.calls()) == (next(iter(candidates), None), reason, 0)
+    assert (link.vertex, link.reason, model.call_count()) == (
+        next(iter(candidates), None),
+        reason,
+        0,
+    )
 
 
 @pytest.mark.parametrize("candidates", [DUNES, NEAR])
 def test_homonyms_and_near_labels_are_the_models_choice(candidates: tuple[Candidate, ...]) -> None:
     reply = vertex(len(candidates), candidates[-1].label.upper() + " ", "by the year")
     link, _, model = selected(candidates, reply)
-    assert (link.vertex, link.reason, model.calls()) == (candidates[-1], "by the year", 1)
+    assert (link.vertex, link.reason, model.call_count()) == (candidates[-1], "by the year", 1)
     link, _, _ = selected(candidates, vertex(0, "", "it asks for a sand dune"))
     assert (link.vertex, link.reason, link.candidates) == (
         None,
@@ -122,11 +126,11 @@ def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
         "vertex_selection_labels": {"label": "Dune"},
         "vertex_selection_names": [{"name": "Dune"}, {"name": "lynchs_dune"}],
     }
-    retrieved = Retrieved("Dune", DUNES)
+    retrieved = RetrievedCandidates("Dune", DUNES)
     link, _, model = alone(
-        lambda run: select(retrieved, "Who?", Context(), run), replies, settings=PAPER
+        lambda run: select_vertex(retrieved, "Who?", Context(), run), replies, settings=PAPER
     )
-    assert (link.vertex, model.calls()) == (DUNES[1], 3)
+    assert (link.vertex, model.call_count()) == (DUNES[1], 3)
 
 
 # --- the whole step, and by hand
@@ -135,8 +139,8 @@ def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
 def test_a_link_by_hand_may_be_any_vertex_but_for_its_entity() -> None:
     run = chatty("Who directed Arrival?", Scripted(DIRECTED), films(FILMS)).go()
     with pytest.raises(OverrideError, match="the link is for 'Dune', the step for 'Arrival'"):
-        run.replace("vertex_selection", Link("Dune", DUNES[0]))
-    run.replace("vertex_selection", Link("Arrival", Candidate(iri("lynchs_dune"), "Dune"))).go()
+        run.override("vertex_selection", Link("Dune", DUNES[0]))
+    run.override("vertex_selection", Link("Arrival", Candidate(iri("lynchs_dune"), "Dune"))).go()
     assert str(run.answer) == "David Lynch"
 
 
@@ -166,7 +170,7 @@ def test_a_name_keeps_its_vertex_through_the_dialogue_unless_it_may_mean_another
     question: str, earlier: tuple[Turn, ...], chosen: Candidate, calls: int
 ) -> None:
     link, _, model = selected(DUNES, vertex(2, "Dune"), question=question, earlier=earlier)
-    assert (link.vertex, model.calls()) == (chosen, calls)
+    assert (link.vertex, model.call_count()) == (chosen, calls)
 
 
 # --- candidates
@@ -182,7 +186,7 @@ def test_homonyms_are_told_apart_by_type_description_and_relations() -> None:
         MANY_DUNES
         + ':novel a :Novel ; rdfs:label "Dune" ; :author :ted . :Novel rdfs:label "novel" .'
     )
-    retrieved, _, _ = alone(lambda run: retrieve("dune", run), kg=films(novel))
+    retrieved, _, _ = alone(lambda run: retrieve_candidates("dune", run), kg=films(novel))
     shown = {candidate.iri: candidate for candidate in retrieved.candidates}
     assert set(shown) == {iri("dune"), iri("lynchs_dune"), iri("novel")}  # exact labels only
     assert shown[iri("novel")].types == ("novel",)
@@ -214,7 +218,9 @@ def test_the_best_candidates_are_shown_and_what_is_cut_is_noted(
     many = MANY_DUNES + "".join(
         f':w{n} rdfs:label "Winter film {n}" ; :director :denis .' for n in range(9)
     )
-    retrieved, run, _ = alone(lambda run: retrieve(text, run), kg=films(many), settings=settings)
+    retrieved, run, _ = alone(
+        lambda run: retrieve_candidates(text, run), kg=films(many), settings=settings
+    )
     assert ([candidate.label for candidate in retrieved.candidates], retrieved.found) == (
         labels,
         number,

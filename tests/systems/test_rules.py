@@ -13,18 +13,20 @@ from small import films
 
 from kgwb import Workbench, open_kg
 from kgwb.errors import ModelError
-from kgwb.kg import SAMPLES, Graph
-from kgwb.kg.embeddings import DEFAULT, Embeddings
+from kgwb.kg import SAMPLE_NAMES, Graph
+from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.llm.base import ChatRequest
-from kgwb.llm.rules import Rules
-from kgwb.systems import system
-from kgwb.systems.dog.rules import chains
+from kgwb.llm.rules import RulesModel
+from kgwb.systems import load_system
+from kgwb.systems.dog.rules import read_chains
 
 
 def reply(task: str, kg: Graph | None = None, **variables: Any) -> Any:
-    rule = system("dog" if task.startswith("dog/") else "chatty_kg").rule(task)
+    rule = load_system("dog" if task.startswith("dog/") else "chatty_kg").rule(task)
     request = ChatRequest(task=task, variables=variables, messages=(), rule=rule)
-    return json.loads(Rules(Embeddings("lexical")).complete(request, kg, threading.Event()).text)
+    return json.loads(
+        RulesModel(Embeddings("lexical")).complete(request, kg, threading.Event()).text
+    )
 
 
 @pytest.mark.parametrize(
@@ -36,12 +38,12 @@ def test_rules_cannot_write_queries_and_say_so(name: str, first: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "every"), [("dog", 2), ("triad", 6)])
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", SAMPLE_NAMES)
 def test_rules_answers_enough_of_a_sample_and_invents_nothing(
     sample: str, name: str, every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One in so many questions for names; a boolean or a count is no walk's answer."""
-    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
     check_sample(Workbench(open_kg(sample), "rules", system=name), sample, every)
 
 
@@ -62,8 +64,8 @@ def test_rules_reaches_the_targets_on_metaqa(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Targets are Hits@1 by number of hops, of one question in so many; all of them take a minute."""
-    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
-    chosen = system(name).settings.of_profile("fast", **settings)
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
+    chosen = load_system(name).settings.of_profile("fast", **settings)
     bench = Workbench(open_kg(metaqa), "rules", system=name, settings=chosen)
     check_metaqa(bench, metaqa, every, targets)
 
@@ -188,7 +190,7 @@ def test_three_roles_leave_a_question_one_hop_shorter(
     question: str, entity: str, found: str, left: str | None
 ) -> None:
     last = debated(question, entity, found)[-1]
-    assert len(chains(last, None)[found]) == len(chains(question, None)[entity]) - 1
+    assert len(read_chains(last, None)[found]) == len(read_chains(question, None)[entity]) - 1
     assert f"[{entity}]" not in last
     assert left in (last, None)
 

@@ -37,7 +37,7 @@ def test_the_prompt_is_shown_before_it_is_sent_and_the_result_after_every_run() 
     made, session, model = cell("qir")
     assert "not run" in text(made)
     assert f"Question: {QUESTION}" in text(made)
-    assert model.calls() == 0
+    assert model.call_count() == 0
     do(made, "Run")
     assert "done" in text(made)
     assert "directed by" in text(made)
@@ -93,7 +93,7 @@ def test_a_prompt_that_its_agent_cannot_fill_is_said_and_not_used() -> None:
     assert "This prompt cannot be used" in text(made)
     do(made, "Try once", template=wrong)
     assert "Failed" in text(made)
-    assert model.calls() == 0
+    assert model.call_count() == 0
 
 
 def test_after_an_edit_by_hand_the_prompt_stays_editable() -> None:
@@ -121,7 +121,7 @@ def test_a_click_on_a_row_takes_another_vertex_and_the_next_one_takes_it_back() 
     after = session.steps["vertex_selection[Dune]"].output
     assert after.vertex == before.candidates[1]
     assert after.reason == "chosen by hand"
-    assert session.state("execution") == "stale"
+    assert session.step_state("execution") == "stale"
     session.go().result()
     assert str(session.run.answer) == "David Lynch"
     do(made, "Undo the edit")
@@ -146,8 +146,8 @@ def test_an_edited_result_that_breaks_a_check_is_said_and_changes_nothing() -> N
     assert "facts.0.0" not in made.html
     do(made, "Use this result")
     assert "at least one entity" in text(made)
-    assert (session.steps["qir"].output, session.versions) == (before, [])
-    assert {session.state(key) for key in session.steps} == {"done"}
+    assert (session.steps["qir"].output, session.history) == (before, [])
+    assert {session.step_state(key) for key in session.steps} == {"done"}
     do(made, "Another row")
     assert "facts.0.0" in made.html
 
@@ -167,7 +167,7 @@ def test_cells_after_an_edit_say_that_they_are_stale() -> None:
 def test_a_slow_model_can_be_cancelled() -> None:
     made, session, model = cell("qir", delay_s=30, remote=True)
     press(made, "Run")
-    wait_for(lambda: model.calls() == 1)
+    wait_for(lambda: model.call_count() == 1)
     wait_for(lambda: page(made).find("Run").attributes.get("aria-disabled") == "true")
     do(made, "Cancel")
     assert session.run.status == "cancelled"
@@ -199,7 +199,7 @@ def test_an_unknown_agent_and_no_question_are_said() -> None:
 
 def test_without_a_kernel_the_step_is_seen() -> None:
     made, session, _ = cell("qir")
-    assert "Not run when this was displayed" in made.static()
+    assert "Not run when this was displayed" in made.static_html()
     session.go().result()
     data = made._repr_mimebundle_()
     data = data[0] if isinstance(data, tuple) else data
@@ -241,7 +241,7 @@ def test_a_query_is_edited_where_it_is_shown_run_and_used() -> None:
     assert session.steps["query_generator"].output.queries[0].patterns[0][1].endswith("starring>")
     do(made, "Run query", sparql="DELETE WHERE { ?s ?p ?o }")
     assert "SELECT" in text(made)
-    assert made.asking.failure is not None
+    assert made.graph_worker.failure is not None
 
 
 @pytest.mark.parametrize(

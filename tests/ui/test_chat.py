@@ -52,7 +52,7 @@ def typed(chat: Chat) -> str:
 
 
 def answers(conversation: Conversation) -> list[str]:
-    return [str(run.answer) for run in conversation.turns]
+    return [str(run.answer) for run in conversation.runs]
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_turns_are_asked_one_after_another_the_newest_in_view(chat: Chat) -> Non
         assert part in shown
     assert ('data-follow="2"' in chat.html, typed(chat)) == (True, "")
     assert repr(chat).startswith("Chat(2 turns on ")
-    assert "Gentilly" in chat.static()
+    assert "Gentilly" in chat.static_html()
 
 
 def test_a_question_asked_while_another_is_answered_waits_its_turn_and_is_said_to() -> None:
@@ -81,7 +81,7 @@ def test_a_question_asked_while_another_is_answered_waits_its_turn_and_is_said_t
     press(chat, "Ask", question=FIRST)
     press(chat, "Ask", question=SECOND)
     wait_for(lambda: f"waits its turn: answering “{SECOND}”" in text(chat))
-    wait_for(lambda: len(chat.conversation.turns) == 1)
+    wait_for(lambda: len(chat.conversation.runs) == 1)
     settle(chat.conversation)
     assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"], (
         "it knows what came before"
@@ -93,11 +93,11 @@ def test_a_cancelled_turn_can_go_on_and_what_waited_is_dropped() -> None:
     chat = chat_with(Scripted(knows, remote=True, delay_s=0.3))
     press(chat, "Ask", question=FIRST)
     press(chat, "Ask", question=SECOND)
-    wait_for(lambda: chat.conversation.turns and chat.conversation.turns[0].steps)
+    wait_for(lambda: chat.conversation.runs and chat.conversation.runs[0].steps)
     wait_for(lambda: "Cancel" in text(chat))
     press(chat, "Cancel")
     settle(chat.conversation)
-    assert [run.status for run in chat.conversation.turns] == ["cancelled"]
+    assert [run.status for run in chat.conversation.runs] == ["cancelled"]
     press(chat, "Go on")
     settle(chat.conversation)
     assert answers(chat.conversation) == ["Denis Villeneuve"]
@@ -105,8 +105,8 @@ def test_a_cancelled_turn_can_go_on_and_what_waited_is_dropped() -> None:
 
 def test_examples_are_of_this_graph_and_were_answered() -> None:
     chat = chat_with()
-    assert chat.survey is not None
-    settle(chat.survey)
+    assert chat.overview is not None
+    settle(chat.overview)
     assert "try What is the" in text(chat)
     press(chat, "What is the director of Arrival?")
     assert typed(chat) == "What is the director of Arrival?"
@@ -136,7 +136,7 @@ def test_a_question_that_cannot_be_asked_stays_in_the_field() -> None:
         say(chat, question)
         assert said in text(chat)
     assert typed(chat).startswith("word")
-    assert chat.conversation.turns == ()
+    assert chat.conversation.runs == ()
 
 
 def test_a_turn_that_fails_says_what_to_do_and_the_dialogue_goes_on() -> None:
@@ -144,7 +144,7 @@ def test_a_turn_that_fails_says_what_to_do_and_the_dialogue_goes_on() -> None:
     assert "The server is gone Failed · What to do: start it again" in text(chat)
     say(chat, SECOND)
     assert answers(chat.conversation)[2] == "Gentilly"
-    assert len(chat.conversation.turns[2].dialogue.turns) == 1
+    assert len(chat.conversation.runs[2].dialogue.turns) == 1
 
 
 def test_other_words_for_a_turn_make_the_later_ones_stale_until_they_are_run_again() -> None:
@@ -170,29 +170,29 @@ def test_other_words_for_a_turn_make_the_later_ones_stale_until_they_are_run_aga
 def test_values_put_in_by_hand_stay_in_a_turn_run_again_but_not_under_other_words(
     chat: Chat,
 ) -> None:
-    second = session_of(chat.conversation.turns[1])
+    second = session_of(chat.conversation.runs[1])
     second.replace(
         "rephraser", {"question": "Where was Amy Adams born?", "original": SECOND}
     ).result()
     second.go().result()
-    chat.conversation.correct(0, WRITER).result()
-    chat.conversation.rerun().result()
-    assert "rephraser" in chat.conversation.turns[1].overrides
-    chat.conversation.correct(1, "Where was she born?").result()
-    assert chat.conversation.turns[1].overrides == {}
+    chat.conversation.reword(0, WRITER).result()
+    chat.conversation.rerun_stale().result()
+    assert "rephraser" in chat.conversation.runs[1].overrides
+    chat.conversation.reword(1, "Where was she born?").result()
+    assert chat.conversation.runs[1].overrides == {}
 
 
 def test_a_cancel_ends_running_the_later_turns_again() -> None:
     model = Scripted(knows, remote=True)
     chat = chat_with(model, FIRST, SECOND, SECOND)
-    chat.conversation.correct(0, WRITER).result()
+    chat.conversation.reword(0, WRITER).result()
     model._delay_s = 0.3
-    again = chat.conversation.rerun()
-    wait_for(lambda: chat.conversation.turns[1].status == "running")
+    again = chat.conversation.rerun_stale()
+    wait_for(lambda: chat.conversation.runs[1].status == "running")
     chat.conversation.cancel()
     again.result()
-    assert [run.status for run in chat.conversation.turns] == ["done", "cancelled", "done"]
-    assert chat.conversation.stale(2)
+    assert [run.status for run in chat.conversation.runs] == ["done", "cancelled", "done"]
+    assert chat.conversation.is_stale(2)
 
 
 def test_a_turn_opens_to_its_triples_and_to_the_debugger_inside_of_the_chat(chat: Chat) -> None:
@@ -205,10 +205,10 @@ def test_a_turn_opens_to_its_triples_and_to_the_debugger_inside_of_the_chat(chat
     chat.update({"do": "choose", "arg": "qir", "scope": "debugger"})
     assert "Arrival director ?x" in text(chat)
     chat.update({"do": "start", "scope": "debugger"})
-    settle(session_of(chat.conversation.turns[0]))
-    assert chat.conversation.turns[0].steps == []
+    settle(session_of(chat.conversation.runs[0]))
+    assert chat.conversation.runs[0].steps == []
     press(chat, "New dialogue")
-    assert (chat.conversation.turns, len(chat.conversation.ended[0])) == ((), 2)
+    assert (chat.conversation.runs, len(chat.conversation.ended[0])) == ((), 2)
     assert "entity retriever" not in text(chat)
 
 

@@ -8,8 +8,8 @@ from page import press, settle, text
 from small import FILMS, films
 
 from kgwb.errors import GraphTimeoutError
-from kgwb.kg.survey import survey
-from kgwb.show.survey import classes as shown_classes
+from kgwb.kg.survey import survey_graph
+from kgwb.show.survey import render_classes as shown_classes
 from kgwb.show.terms import RenderContext
 from kgwb.ui import choosers
 from kgwb.ui.choosers import Glance, GraphChooser
@@ -23,13 +23,13 @@ Who directed Arrival? Denis Villeneuve"""
 def choose(chooser: GraphChooser, name: str) -> str:
     """All that is read once a graph is chosen, and was looked at."""
     press(chooser, "Choose", name=name)
-    settle(chooser.opening)
+    settle(chooser.worker)
     return looked(chooser)
 
 
 def looked(chooser: GraphChooser) -> str:
-    if chooser.survey is not None:
-        settle(chooser.survey)
+    if chooser.overview is not None:
+        settle(chooser.overview)
     return text(chooser)
 
 
@@ -43,11 +43,11 @@ def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
     assert "birth date" in shown and "director" not in shown and "film 79" not in shown
     chooser.update({"do": "find", "value": "no such words"})
     assert "no class and no predicate has these words" in text(chooser)
-    assert "director" in chooser.static(), "where nobody can search all is shown"
+    assert "director" in chooser.static_html(), "where nobody can search all is shown"
     chooser.update({"do": "find", "value": ""})
     assert repr(chooser) == "GraphChooser(films)"
     assert (
-        "2,863" in GraphChooser().static()
+        "2,863" in GraphChooser().static_html()
     )  # of a graph that was looked at, also without a kernel
     before = chooser.kg
     for name, said in (
@@ -64,7 +64,7 @@ def test_a_graph_is_chosen_by_a_click_or_by_its_name(tmp_path: Path) -> None:
     chooser = GraphChooser(start="")
     assert chooser.kg is None
     press(chooser, "cars")
-    settle(chooser.opening)
+    settle(chooser.worker)
     assert chooser.name == "cars"
     label = "<img src=x onerror=alert(1)>"
     (tmp_path / "mine.ttl").write_text(
@@ -93,7 +93,7 @@ def test_a_secret_is_taken_out_of_the_widget(address: str) -> None:
 
 
 def test_classes_of_one_name_are_told_apart_and_found_by_label_or_iri() -> None:
-    seen = survey(
+    seen = survey_graph(
         films(
             FILMS
             + ':Story rdfs:label "same" . :Film rdfs:label "same" . :basedOn rdfs:label "from" .'
@@ -109,7 +109,7 @@ def test_a_graph_that_fails_while_it_is_looked_at_says_so(monkeypatch: pytest.Mo
     def gone(*_: object) -> None:
         raise GraphTimeoutError("the endpoint is gone", hint="wait")
 
-    monkeypatch.setattr(choosers, "survey", gone)
+    monkeypatch.setattr(choosers, "survey_graph", gone)
     glance = Glance(films())
     settle(glance)
     assert "the endpoint is gone" in glance.view()

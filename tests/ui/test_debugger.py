@@ -10,7 +10,7 @@ from small import CALLS, DIRECTED, HOMONYMS, KEYS, SCRIPT, asked, chatty, made_u
 
 import kgwb
 from kgwb.llm import Scripted
-from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.ui.debugger import VIEW_LABELS, Debugger
 from kgwb.ui.session import Session
 
 LEAVES = [key for key in KEYS if key != "deciding"]
@@ -57,7 +57,7 @@ def test_a_supporting_triple_is_muted_and_it_is_told_whether_the_answer_stands()
 
 def test_nothing_is_executed_until_step_and_back_go_over_agents_that_work() -> None:
     made, session, model = debugger()
-    assert (model.calls(), session.run.status) == (0, "new")
+    assert (model.call_count(), session.run.status) == (0, "new")
     assert list(rows(made)) == ["split", "look_up", "deciding", "guess"]
     assert "No answer yet" in text(made)
     reached = []
@@ -67,12 +67,12 @@ def test_nothing_is_executed_until_step_and_back_go_over_agents_that_work() -> N
     assert reached == LEAVES
     do(made, "Step")
     assert session.run.status == "done"
-    calls = model.calls()
+    calls = model.call_count()
     do(made, "Back")
-    assert "guess#3" not in session.run.by_key
-    assert session.run.by_key["guess#2"].done
+    assert "guess#3" not in session.run.steps_by_key
+    assert session.run.steps_by_key["guess#2"].done
     do(made, "Back", "Step", "Step", "Step")
-    assert (session.run.status, model.calls()) == ("done", calls)
+    assert (session.run.status, model.call_count()) == ("done", calls)
     do(made, "To the start")
     assert session.run.steps == []
 
@@ -142,14 +142,14 @@ def test_compare_shows_the_first_decision_that_differs_on_top() -> None:
     assert shown.index("First decision that differs") < shown.index("vertex selection Dune")
     assert "steps the same" in shown
     press(made, "The same under profile paper")
-    settle(made.others[0][1])
+    settle(made.forks[0][1])
     assert "under profile paper" in text(made)
 
 
 def test_cancel_cancels_and_buttons_wait() -> None:
     made, session, model = debugger(delay_s=30, remote=True)
     press(made, "Continue")
-    wait_for(lambda: model.calls() == 1)
+    wait_for(lambda: model.call_count() == 1)
     wait_for(lambda: page(made).find("Step").attributes.get("aria-disabled") == "true")
     do(made, "Cancel")
     assert session.run.status == "cancelled"
@@ -159,9 +159,9 @@ def test_cancel_cancels_and_buttons_wait() -> None:
 def test_every_view_says_something_before_and_after() -> None:
     made, _ = chatty_debugger()
     for _ in range(2):
-        for view in VIEWS:
+        for view in VIEW_LABELS:
             made.update({"do": "view", "arg": view})
-            assert made.problem is None
+            assert made.event_error is None
             assert "Failed" not in text(made)
         if made.run.status == "new":
             do(made, "Continue")
@@ -200,8 +200,8 @@ def test_a_finished_run_goes_no_further() -> None:
     }
     made.update({"do": "go"})
     assert "come to its end" in text(made)
-    assert ("three" in made.static(), repr(made)) == (True, repr(session.run))
-    assert (session.run.status, model.calls()) == ("done", CALLS)
+    assert ("three" in made.static_html(), repr(made)) == (True, repr(session.run))
+    assert (session.run.status, model.call_count()) == ("done", CALLS)
 
 
 def test_the_steps_of_a_supervisor_stand_below_it_and_what_lies_ahead_stays_and_is_marked() -> None:

@@ -45,19 +45,19 @@ class Desk:
 
     def wait(self, task: str) -> None:
         def there() -> bool:
-            asked: Any = self.cell.person.asked
-            waits = asked in self.human.waiting and f"reply-{id(asked)}" in self.cell.html
+            asked: Any = self.cell.human_reply.shown_request
+            waits = asked in self.human.pending_requests and f"reply-{id(asked)}" in self.cell.html
             return waits and asked.request.task == f"chatty_kg/{task}"
 
         wait_for(there)
 
     def say(self, data: Any) -> None:
         """Reply as JSON text."""
-        asked = self.cell.person.asked
-        if not self.cell.person.as_json:
+        asked = self.cell.human_reply.shown_request
+        if not self.cell.human_reply.is_json:
             press(self.cell, "Reply as JSON")
         press(self.cell, "Send", value=json.dumps(data))
-        wait_for(lambda: self.cell.person.asked is not asked)
+        wait_for(lambda: self.cell.human_reply.shown_request is not asked)
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_model_plays_the_same_step_beside(desk: Desk) -> None:
     desk.say(predicates(["director"]))
     going.result(10)
     press(desk.cell, "Ask it", model="rules")
-    settle(desk.cell.person.asking)
+    settle(desk.cell.human_reply.worker)
     wait_for(lambda: "the names most like each relation" in desk.text)
     assert desk.run.output("qir").target == "?maker"
     press(desk.cell, "Ask it", model="nobody")
@@ -143,7 +143,7 @@ def test_a_cancel_while_it_waits(desk: Desk) -> None:
     press(desk.cell, "Cancel")
     done.result(10)
     assert (desk.run.status, desk.run.output("qir").target) == ("cancelled", "?person")
-    assert desk.human.waiting == ()
+    assert desk.human.pending_requests == ()
     done = desk.go("predicate_selection")
     desk.say(predicates(["director"]))
     done.result(10)
@@ -153,20 +153,20 @@ def test_a_cancel_while_it_waits(desk: Desk) -> None:
 def test_a_run_from_elsewhere_fails_although_a_cell_is_open(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kgwb.llm.human.ALONE_S", 0.1)
+    monkeypatch.setattr("kgwb.llm.human.LISTENER_TIMEOUT_S", 0.1)
     with pytest.raises(ModelError, match="nobody is here"):
         chatty("Who directed Dune?", desk.human).go()  # type: ignore[arg-type]
     desk.go()
     with pytest.raises(ModelError, match="nobody is here"):
         desk.run.fork().go()
-    assert len(desk.human.waiting) == 1
+    assert len(desk.human.pending_requests) == 1
 
 
 def test_vertices_are_played_in_the_order_they_came() -> None:
     desk = Desk("Which story are Dune and Dune part based on?")
     done = desk.go()
     desk.say(qir("Dune | based on | ?story", "Dune part | based on | ?story"))
-    wait_for(lambda: len(desk.human.waiting) == 2)
+    wait_for(lambda: len(desk.human.pending_requests) == 2)
     wait_for(lambda: "and 1 more after this" in desk.text)
     for _ in range(2):
         desk.say(vertex(0, ""))

@@ -9,7 +9,7 @@ from page import press, settle, text, wait_for
 from small import films, predicates, qir
 
 import kgwb
-from kgwb.bench import Bench, Results, Setup
+from kgwb.bench import Benchmark, BenchSetup, Results
 from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
@@ -35,13 +35,13 @@ def careless(request: ChatRequest) -> Mapping[str, Any]:
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    setup = Setup.of(kgwb.Workbench(KG, Scripted(careless)))
-    Bench(setup, Results(tmp_path / "first", setup.config()), save_runs=True).run(QUESTIONS)
+    setup = BenchSetup.from_workbench(kgwb.Workbench(KG, Scripted(careless)))
+    Benchmark(setup, Results(tmp_path / "first", setup.to_config()), save_runs=True).run(QUESTIONS)
     return tmp_path / "first"
 
 
 def template(lab: kgwb.PromptLab) -> str:
-    return lab.texts["chatty_kg/qir"].partition("\n---\n")[2].strip("\n")
+    return lab.prompt_texts["chatty_kg/qir"].partition("\n---\n")[2].strip("\n")
 
 
 def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(
@@ -62,9 +62,9 @@ def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(
     press(lab, "Who directed Arrival?")
     assert lab.debugger is not None and lab.debugger.key == "qir"
     wait_for(lambda: "the right answer is" in text(lab))
-    assert lab.debugger.run.graph is KG
-    assert "1 fixed" in repr(lab) and "data-do" not in str(lab._page(live=False))
-    [folder] = lab.folders
+    assert lab.debugger.run.unrecorded_graph is KG
+    assert "1 fixed" in repr(lab) and "data-do" not in str(lab._render_report(live=False))
+    [folder] = lab.result_folders
     shown = kgwb.PromptLab(measured, folder, kg=KG, model=model)
     assert "1 fixed" in text(shown)
 

@@ -2,21 +2,24 @@
 
 from typing import Any
 
-from kgwb.ui.saved import STATE, VIEW, keep_html, leave_html
+from kgwb.ui.saved import STATE_MIME_TYPE, VIEW_MIME_TYPE, embed_widget_html, remove_widget_views
 
 
 def notebook(**state: Any) -> dict[str, Any]:
     html = "<section data-static>{} as displayed</section>"
     outputs: list[Any] = [
-        {"data": {VIEW: {"model_id": name}, "text/html": html.format(name)}}
+        {"data": {VIEW_MIME_TYPE: {"model_id": name}, "text/html": html.format(name)}}
         for name in ("mine", "old")
     ]
     outputs += [
-        {"data": {VIEW: {"model_id": "slider"}, "text/plain": "Slider()"}},
+        {"data": {VIEW_MIME_TYPE: {"model_id": "slider"}, "text/plain": "Slider()"}},
         {"text": "printed"},
     ]
     cells = [{"cell_type": "markdown"}, {"cell_type": "code", "outputs": outputs}]
-    return {"cells": cells, "metadata": {"widgets": {STATE: {"state": state}}} if state else {}}
+    return {
+        "cells": cells,
+        "metadata": {"widgets": {STATE_MIME_TYPE: {"state": state}}} if state else {},
+    }
 
 
 def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state() -> None:
@@ -28,20 +31,22 @@ def test_a_saved_notebook_has_the_latest_html_of_its_widgets_and_not_their_state
     }
     now = {**mine, "html": '<section class="kg" id="kg-1">now</section>'}
     saved = notebook(mine={"state": now}, l={"state": {}}, slider={"state": {"value": 3}})
-    keep_html(saved)
+    embed_widget_html(saved)
     first, second, *_ = saved["cells"][1]["outputs"]
     assert "data-static" in first["data"]["text/html"]
     assert first["data"]["text/html"].endswith("now</section>")
     assert "<style>" in first["data"]["text/html"]
     assert "old as displayed" in second["data"]["text/html"]
-    assert saved["metadata"]["widgets"][STATE]["state"] == {"slider": {"state": {"value": 3}}}
+    assert saved["metadata"]["widgets"][STATE_MIME_TYPE]["state"] == {
+        "slider": {"state": {"value": 3}}
+    }
     alone = notebook(mine={"state": mine}, l={"state": {}})
-    keep_html(alone)
+    embed_widget_html(alone)
     assert alone["metadata"] == {}
 
 
 def test_without_a_kernel_only_the_widgets_that_have_html_are_left_out() -> None:
     opened = notebook()
-    leave_html(opened)
-    views = [VIEW in output.get("data", {}) for output in opened["cells"][1]["outputs"]]
+    remove_widget_views(opened)
+    views = [VIEW_MIME_TYPE in output.get("data", {}) for output in opened["cells"][1]["outputs"]]
     assert views == [False, False, True, False]

@@ -41,7 +41,7 @@ def done() -> tuple[Session, Scripted]:
 
 
 def states(session: Session) -> dict[str, str]:
-    return {key: session.state(key) for key in session.steps}
+    return {key: session.step_state(key) for key in session.steps}
 
 
 def brief(session: Session) -> str:
@@ -53,12 +53,14 @@ def brief(session: Session) -> str:
 
 def test_work_waits_its_turn_and_listeners_hear_of_every_end() -> None:
     worker, go_on, order = Worker(), threading.Event(), list[str]()
-    worker.listen(lambda: order.append(f"busy with {worker.busy}" if worker.busy else "free"))
-    first = worker.do("first", lambda: go_on.wait(5))
-    second = worker.do("second", lambda: order.append("second is done"))
-    assert (worker.busy, worker.waiting) == ("first", ("second",))
+    worker.subscribe(
+        lambda: order.append(f"busy with {worker.current_task}" if worker.current_task else "free")
+    )
+    first = worker.submit("first", lambda: go_on.wait(5))
+    second = worker.submit("second", lambda: order.append("second is done"))
+    assert (worker.current_task, worker.queued_tasks) == ("first", ("second",))
     with pytest.raises(SettingError, match="busy: first"):
-        worker.free()
+        worker.require_idle()
     wait_for(lambda: order)
     go_on.set()
     first.result(5)
@@ -76,16 +78,16 @@ def test_a_cancel_and_a_failure_drop_what_waits(how: str) -> None:
         if how == "failure":
             raise DOWN
 
-    worker.do("first", fail)
-    dropped = worker.do("second", lambda: pytest.fail("it was dropped"))
+    worker.submit("first", fail)
+    dropped = worker.submit("second", lambda: pytest.fail("it was dropped"))
     if how == "cancel":
         worker.cancel()
         assert worker.cancelled
     go_on.set()
     dropped.result(5)
-    wait_for(lambda: not worker.busy)
+    wait_for(lambda: not worker.current_task)
     assert worker.failure is (DOWN if how == "failure" else None)
-    worker.do("third", lambda: None).result(5)
+    worker.submit("third", lambda: None).result(5)
     assert worker.failure is None
 
 
@@ -93,18 +95,18 @@ def test_what_ends_soon_is_told_once_and_those_preferred_are_told_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "kgwb.ui.session.TELL_S", 0.5
+        "kgwb.ui.session.NOTIFY_DELAY_S", 0.5
     )  # so that a pause of a busy machine still is soon
     worker, told = Worker(), list[str]()
     first, second = (lambda: told.append("first")), (lambda: told.append("second"))
-    worker.listen(first)
-    worker.listen(second)
-    worker.prefer(second)
-    worker.do("something short", lambda: None).result(5)
+    worker.subscribe(first)
+    worker.subscribe(second)
+    worker.prioritize(second)
+    worker.submit("something short", lambda: None).result(5)
     threading.Event().wait(0.8)
     assert told == ["second", "first"]
-    worker.forget(first)
-    worker.tell()
+    worker.unsubscribe(first)
+    worker.notify()
     assert told == ["second", "first", "second"]
 
 
@@ -120,18 +122,18 @@ def test_work_that_is_kept_from_beginning_does_not_leave_it_busy(
             super().start()
 
     worker = Worker()
-    worker.do("working", lambda: None).result()  # the thread that starts it is there
+    worker.submit("working", lambda: None).result()  # the thread that starts it is there
     with monkeypatch.context() as patched, pytest.raises(problem):
         patched.setattr("kgwb.ui.session.threading.Thread", Thread)
-        worker.do("working", lambda: None)
-    wait_for(lambda: not worker.busy)
-    worker.do("working again", lambda: None).result()
+        worker.submit("working", lambda: None)
+    wait_for(lambda: not worker.current_task)
+    worker.submit("working again", lambda: None).result()
 
 
 def test_a_bug_does_not_leave_the_session_busy() -> None:
     session, _ = directed()
-    session.do("breaking", lambda: 1 // 0).result()
-    assert session.busy == ""
+    session.submit("breaking", lambda: 1 // 0).result()
+    assert session.current_task == ""
     assert "ZeroDivisionError" in str(session.failure)
 
 
@@ -143,9 +145,9 @@ def test_a_prompt_is_seen_as_it_will_be_sent_and_nobody_is_asked() -> None:
     assert session.peek("predicate_selection") is None  # what qir will say decides what it is sent
     request = session.peek("qir")
     assert request is not None and QUESTION in request.messages[-1].content
-    assert (model.calls(), session.run.status, session.run.calls) == (0, "new", {})
+    assert (model.call_count(), session.run.status, session.run.calls) == (0, "new", {})
     session.go("qir").result()
-    assert model.requests[0].content() == request.content()
+    assert model.requests[0].recorded_content() == request.recorded_content()
     assert session.peek("context") is None  # it asks no model
 
 
@@ -173,7 +175,7 @@ def test_what_follows_an_edit_is_stale_until_it_is_run_again(
     assert session.steps["qir"].origin == "by hand"
     session.go().result()
     assert set(states(session).values()) == {"done"}
-    differences = compare_steps(session.versions[-1].steps, session.steps)
+    differences = compare_steps(session.history[-1].steps, session.steps)
     assert next(step.key for step in differences if step.status != "same") == "qir"
     session.restore("qir").result()
     assert (session.steps["qir"].output, session.steps["qir"].origin) == (before, "record")
@@ -188,7 +190,7 @@ def test_running_less_far_makes_nothing_stale_and_is_kept_whole(
     assert (now["qir"], now["query_generator"], now["execution"]) == ("done", "ahead", "ahead")
     assert asked(model)["qir"] == 1
     session.edit_prompt("chatty_kg/qir", brief(session))
-    [before] = session.versions
+    [before] = session.history
     assert (before.totals.model_calls, str(before.answer)) == (2, "Denis Villeneuve")
 
 
@@ -201,7 +203,7 @@ def test_a_prompt_edited_or_saved_makes_its_step_stale_and_is_asked_when_run(
     session.go().result()
     edit(session, "chatty_kg/qir", brief(session))
     now = states(session)
-    assert (now["qir"], now["classifier"], len(session.versions)) == ("stale", "done", 1)
+    assert (now["qir"], now["classifier"], len(session.history)) == ("stale", "done", 1)
     session.go("qir").result()
     assert asked(model)["qir"] == 2
     assert model.requests[-1].messages[-1].content.endswith("Be brief.")
@@ -213,7 +215,7 @@ def test_a_prompt_edited_or_saved_makes_its_step_stale_and_is_asked_when_run(
 def test_asking_anew_asks_that_step_alone_and_in_vain_keeps_what_was_recorded() -> None:
     session, model = directed(qir=[DOWN, *[DIRECTED["chatty_kg/qir"]] * 2, DOWN])
     session.go().result()
-    assert (session.state("qir"), session.failure) == ("failed", DOWN)
+    assert (session.step_state("qir"), session.failure) == ("failed", DOWN)
     session.go().result()
     assert (session.failure, str(session.run.answer)) == (None, "Denis Villeneuve")
     session.refresh("qir").result()
@@ -227,16 +229,16 @@ def test_asking_anew_asks_that_step_alone_and_in_vain_keeps_what_was_recorded() 
 def test_a_busy_run_refuses_edits_queues_commands_and_can_be_cancelled() -> None:
     session, model = slow()
     running = session.go()
-    wait_for(lambda: model.calls() == 1)
+    wait_for(lambda: model.call_count() == 1)
     after = session.step()
-    assert session.waiting == ("running one step",)
+    assert session.queued_tasks == ("running one step",)
     with pytest.raises(SettingError, match="busy"):
         session.replace("qir", QIR(()))
     session.cancel()
     for promise in (running, after):
         promise.result(timeout=5)
-    assert (session.busy, session.run.status, session.failure) == ("", "cancelled", None)
-    assert session.state("classifier") == "done"
+    assert (session.current_task, session.run.status, session.failure) == ("", "cancelled", None)
+    assert session.step_state("classifier") == "done"
 
 
 def test_embeddings_load_from_the_start_and_a_press_waits_for_them_and_says_so(
@@ -252,10 +254,10 @@ def test_embeddings_load_from_the_start_and_a_press_waits_for_them_and_says_so(
     session, model = directed()
     assert loading.wait(5), "nobody has pressed anything yet"
     heard: list[str] = []
-    session.listen(lambda: heard.append(session.busy))
+    session.subscribe(lambda: heard.append(session.current_task))
     going = session.go()
     wait_for(lambda: "loading the embeddings, once" in heard)
-    assert model.calls() == 0
+    assert model.call_count() == 0
     loaded.set()
     going.result(5)
     assert str(session.run.answer) == "Denis Villeneuve"
@@ -270,7 +272,7 @@ def test_every_widget_of_a_run_has_the_same_session() -> None:
 
 def test_a_run_that_code_executes_is_shown_too() -> None:
     session, heard = session_of(chatty(QUESTION, Scripted(DIRECTED))), list[str]()
-    session.listen(lambda: heard.append(session.run.status))
+    session.subscribe(lambda: heard.append(session.run.status))
     session.run.go()
     wait_for(lambda: heard and heard[-1] == "done")
     assert "execution" in session.steps
@@ -280,7 +282,7 @@ def test_code_that_executes_the_run_keeps_others_out_and_can_be_cancelled() -> N
     session, model = slow()
     running = threading.Thread(target=session.run.go)
     running.start()
-    wait_for(lambda: model.calls() == 1)
+    wait_for(lambda: model.call_count() == 1)
     for command in (session.go, lambda: session.replace("classifier", {"label": "dependent"})):
         with pytest.raises(SettingError, match="code executes this run"):
             command()

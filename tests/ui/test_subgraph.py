@@ -17,10 +17,10 @@ from test_subgraph import born
 from kgwb import load_run
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.show.subgraph import Subgraph, subgraph
+from kgwb.show.subgraph import Subgraph, build_subgraph
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.session import Session
-from kgwb.ui.subgraph import SubgraphPanel, graph, page
+from kgwb.ui.subgraph import SubgraphPanel, frame_page, to_vis_network
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -39,7 +39,7 @@ def labels(made: SubgraphPanel) -> list[str]:
 
 def click(made: SubgraphPanel, node: int) -> None:
     made.update({"do": "node", "arg": str(node)})
-    settle(made.asking)
+    settle(made.worker)
 
 
 # --- the panel
@@ -59,11 +59,11 @@ def test_it_is_the_same_inside_of_the_debugger() -> None:
     made = Debugger(Session(born()))
     press(made, "Subgraph")
     made.update({"do": "node", "arg": "1", "scope": "graph"})
-    assert made.subgraph is not None
-    settle(made.subgraph.asking)
+    assert made.subgraph_panel is not None
+    settle(made.subgraph_panel.worker)
     assert "Denis Villeneuve ex:denis" in text(made) or "denis" in text(made)
     made.update({"do": "drawn", "arg": "graph", "scope": "graph"})
-    assert "Content-Security-Policy" in made.page
+    assert "Content-Security-Policy" in made.frame_page
 
 
 def test_a_click_shows_the_node_and_marks_what_supports_an_answer() -> None:
@@ -73,8 +73,8 @@ def test_a_click_shows_the_node_and_marks_what_supports_an_answer() -> None:
     assert "Film" in text(made)
     assert "linked to “Arrival”" in text(made)
     click(made, 2)
-    assert made.marked is not None
-    assert made.marked.label == "Gentilly"
+    assert made.highlighted_answer is not None
+    assert made.highlighted_answer.label == "Gentilly"
 
 
 @pytest.mark.parametrize("picked", ["300", "-1", "-2", "1000000000", "x"])
@@ -91,7 +91,7 @@ def test_expanding_adds_neighbours_and_says_how_many() -> None:
     story = labels(made).index("Story of Your Life")
     click(made, story)
     press(made, "Expand one hop")
-    settle(made.asking)
+    settle(made.worker)
     assert "Story of Your Life: all 1 more triple shown" in text(made)
     assert "Ted Chiang" in labels(made)
 
@@ -113,7 +113,7 @@ def test_it_follows_the_run_and_does_nothing_if_nothing_changed() -> None:
     session.go().result(10)
     assert labels(made)[:2] == ["Arrival", "Denis Villeneuve"]
     before = made.subgraph
-    session.tell()
+    session.notify()
     assert made.subgraph is before
     made.close()
     assert made.redraw not in session.listeners
@@ -123,10 +123,10 @@ def test_the_table_and_the_graph_to_move_around_in() -> None:
     made = panel()
     press(made, "Table")
     assert "stands for “birth place”" in text(made)
-    assert all(part in made.static() for part in ("<svg", "<table", "Gentilly"))
-    assert made.page == ""  # half a megabyte that nobody asked for
+    assert all(part in made.static_html() for part in ("<svg", "<table", "Gentilly"))
+    assert made.frame_page == ""  # half a megabyte that nobody asked for
     press(made, "To move around in")
-    assert "Content-Security-Policy" in made.page
+    assert "Content-Security-Policy" in made.frame_page
     place = next(one for one in page_of(made).elements if "data-graph" in one.attributes)
     shown = json.loads(place.attributes["data-graph"])["graph"]["nodes"]
     assert shown[0]["label"].startswith("Arrival")
@@ -136,12 +136,12 @@ def test_the_table_and_the_graph_to_move_around_in() -> None:
 
 
 def test_the_page_names_no_address_to_load_from_and_leaves_no_trace(here: Path) -> None:
-    html = page()
+    html = frame_page()
     assert re.findall(r'<[^>]*(?:src|href)\s*=\s*["\']?\s*(?:https?:)?//', html) == []
     assert "bootstrap" not in html.lower()
     assert "default-src 'none'" in html
     assert html.count("</script>") == html.count("<script nonce=") == 2
-    assert page() != html  # the nonce cannot be guessed
+    assert frame_page() != html  # the nonce cannot be guessed
     assert list(here.iterdir()) == []  # pyvis's own page writes files
 
 
@@ -171,10 +171,10 @@ class Shown:
                 frame.srcdoc = html;
                 document.body.append(frame);
             })""",
-            page(),
+            frame_page(),
         )
         self.frame = self.page.frames[1]
-        self.tell(graph=graph(found))
+        self.tell(graph=to_vis_network(found))
 
     def tell(self, **what: Any) -> None:
         post = "(what) => document.querySelector('iframe').contentWindow.postMessage({kgwb: what}, '*')"
@@ -234,7 +234,7 @@ def show(only_long: None) -> Iterator[Any]:
 
 @pytest.mark.long
 def test_the_page_draws_answers_messages_and_asks_nothing(show: Any) -> None:
-    found = subgraph(born())
+    found = build_subgraph(born())
     shown = show(found)
     assert shown.frame.evaluate("nodes.length") == 3
     plain = shown.colours()
@@ -251,7 +251,7 @@ def test_the_page_draws_answers_messages_and_asks_nothing(show: Any) -> None:
     shown.tell(lit={})
     assert shown.frame.evaluate("edges.get(0).label") == "director"
 
-    shown.tell(graph=graph(Subgraph(found.nodes[:1])), picked=0)
+    shown.tell(graph=to_vis_network(Subgraph(found.nodes[:1])), picked=0)
     assert shown.frame.evaluate("[nodes.length, network.getSelectedNodes()]") == [1, [0]]
     assert shown.said == []
     assert shown.asked == []
@@ -261,7 +261,7 @@ def test_the_page_draws_answers_messages_and_asks_nothing(show: Any) -> None:
 def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_left(
     show: Any,
 ) -> None:
-    shown = show(subgraph(born()))
+    shown = show(build_subgraph(born()))
     shown.style(width="250px")
     assert shown.frame.evaluate("network.getScale()") == pytest.approx(0.6)
     assert 0 < shown.sides()[0][0] < 20
@@ -288,7 +288,7 @@ def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: A
     press(made, "To move around in")
     shown = show(Subgraph())
     around = f'<section data-scope="graph">{made.html}</section>'  # as in the debugger
-    shown.page.evaluate(WIDGET, [made._esm, around, made.page])
+    shown.page.evaluate(WIDGET, [made._esm, around, made.frame_page])
     shown.page.wait_for_function("document.querySelector('iframe')?.told")
     shown.frame = shown.page.frames[1]
     shown.frame.wait_for_function("nodes.length > 3")
@@ -303,7 +303,7 @@ def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: A
 @pytest.mark.long
 def test_the_page_may_run_and_load_nothing_else(show: Any) -> None:
     """The last line of defence: were markup to get in, it would be dead."""
-    shown = show(subgraph(born()))
+    shown = show(build_subgraph(born()))
     shown.frame.evaluate(
         "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.ran=1\">')"
     )

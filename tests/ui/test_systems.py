@@ -14,18 +14,18 @@ from small import dog
 
 from kgwb import profile
 from kgwb.errors import OverrideError
-from kgwb.flow import UNGROUNDED
+from kgwb.flow import UNGROUNDED_NOTE
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.run.steps import format_tree
 from kgwb.settings import Settings
 from kgwb.show.records import render
-from kgwb.show.run import run_html
-from kgwb.show.subgraph import subgraph
+from kgwb.show.run import render_run_page
+from kgwb.show.subgraph import build_subgraph
 from kgwb.show.terms import RenderContext
 from kgwb.ui.cell import AgentCell
-from kgwb.ui.debugger import VIEWS, Debugger
+from kgwb.ui.debugger import VIEW_LABELS, Debugger
 from kgwb.ui.session import session_of
 
 
@@ -111,9 +111,9 @@ def test_every_agent_has_a_cell_and_the_debugger_shows_every_view_and_steps_thro
             cell.update({"do": "section", "arg": section})
             assert "Failed" not in text(cell), f"{key} {section}"
         assert ("not needed" in text(cell)) == (key in idle)
-        assert agent_of_key(key).replace("_", " ") in cell.static()
+        assert agent_of_key(key).replace("_", " ") in cell.static_html()
     debugger = Debugger(session)
-    for shown in VIEWS:
+    for shown in VIEW_LABELS:
         debugger.update({"do": "view", "arg": shown})
         assert "Failed: " not in text(debugger)
     press(debugger, "To the start")
@@ -228,29 +228,29 @@ def test_results_are_put_in_by_hand_and_by_a_form() -> None:
         "words": "mine",
         "question": "In which place was [Denis Villeneuve] born?",
     }
-    run.replace("critic[hop 1/round 1]", words).go()
+    run.override("critic[hop 1/round 1]", words).go()
     assert run["critic"].origin == "by hand"
     with pytest.raises(OverrideError, match="empty"):
-        run.replace("critic[hop 1/round 1]", {**words, "question": ""})
+        run.override("critic[hop 1/round 1]", {**words, "question": ""})
     run, turn = machine.answered()[0], "remote[turn 2]"
     cell = AgentCell(session_of(run), turn)
     cell.update({"do": "section", "arg": "form"})
     assert "search_entities" in str(page(cell).values(page(cell).find("Use this result").form))
     actions = ['{"tool": "get_entity_info", "entity": "a"}']
-    run.replace(turn, {"thought": "", "next": "REMOTE", "actions": actions}).go(until=turn)
+    run.override(turn, {"thought": "", "next": "REMOTE", "actions": actions}).go(until=turn)
     assert run.output(turn).actions[0].spec.name == "get_entity_info"
 
 
 def test_the_path_so_far_is_in_the_subgraph_while_the_walk_goes_on() -> None:
     run = dog(debate.QUESTION, Scripted(debate.TWO_HOPS)).go(until="triple_filling")
-    roles = {node.label: [str(role) for role in node.roles] for node in subgraph(run).nodes}
+    roles = {node.label: [str(role) for role in node.roles] for node in build_subgraph(run).nodes}
     assert roles == {
         "Arrival": ["linked to “Arrival”", "support"],
         "Denis Villeneuve": ["reached by “director”", "support"],
     }
-    [value] = subgraph(run).answers
-    assert [edge.triple for edge in subgraph(run).edges] == list(value.support)
-    found = subgraph(run.go())
+    [value] = build_subgraph(run).answers
+    assert [edge.triple for edge in build_subgraph(run).edges] == list(value.support)
+    found = build_subgraph(run.go())
     assert [node.label for node in found.nodes if node.shape == "answer"] == ["Gentilly"]
     assert [node.label for node in found.nodes if node.shape == "unknown"] == ["Denis Villeneuve"]
     assert len(found.edges) == 2
@@ -263,15 +263,15 @@ def test_an_ungrounded_answer_says_so_wherever_it_is_shown() -> None:
         "text": str(run.answer),
         "repr": repr(run),
         "tree": format_tree(run.steps, run.calls),
-        "page": Page(run_html(run)).text,
+        "page": Page(render_run_page(run)).text,
         "step": read(run, "own_knowledge"),
         "debugger": text(Debugger(session_of(run))),
     }
     assert [
-        name for name, shown in places.items() if "Quebec" in shown and UNGROUNDED not in shown
+        name for name, shown in places.items() if "Quebec" in shown and UNGROUNDED_NOTE not in shown
     ] == []
     assert all("Quebec" in shown for shown in places.values())
-    assert "Quebec" not in [node.label for node in subgraph(run).nodes]
+    assert "Quebec" not in [node.label for node in build_subgraph(run).nodes]
     own = {"own_fact": {"answer": "Rome"}, "settings": {"own_knowledge": True}}
     run = triads.answered(triplets=triads.triplets("Qwxz | born in | ?x"), **own)[0]
-    assert "not grounded" in Page(run_html(run)).text
+    assert "not grounded" in Page(render_run_page(run)).text

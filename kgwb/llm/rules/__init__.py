@@ -16,22 +16,22 @@ from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.llm.rules.grammar import KIND
+from kgwb.llm.rules.grammar import IS_A_RELATION
 
 BASELINE_REMARK = (
     "rules is a baseline: it reads no prompts, and does not understand; "
     "choose another model for that"
 )
-SPELLING = 0.3
+SPELLING_WEIGHT = 0.3
 """Share of spelling in the similarity of names."""
-RELEVANT = 0.34
+MIN_RELATION_SIMILARITY = 0.34
 """Similarity a predicate must have with a relation to be taken for it."""
-TIMES_AND_PLACES = frozenset(("date", "year", "time", "place", "location", "of"))
-AS_GOOD = 0.06
+TIME_AND_PLACE_WORDS = frozenset(("date", "year", "time", "place", "location", "of"))
+SIMILARITY_TOLERANCE = 0.06
 """Predicates within this of the best one are kept beside it."""
 
 
-class Rules(ChatModel):
+class RulesModel(ChatModel):
     """The model ``rules``: it answers each prompt with a function of the prompt's system.
 
     It needs the graph only to look labels up.
@@ -60,23 +60,31 @@ class Rules(ChatModel):
         return ChatReply(json.dumps(reply, ensure_ascii=False), model=self.name)
 
 
-def like(relation: str, names: Sequence[str], embeddings: Embeddings) -> list[str]:
+def find_similar_predicates(
+    relation: str, names: Sequence[str], embeddings: Embeddings
+) -> list[str]:
     """The names of predicates that say a relation, in their order; none if none is like enough."""
     if ", " in relation:  # all parts of a value without a name
         return [name for name in names if name in relation.split(", ")]
-    event = _event(relation)
+    event = _without_time_and_place(relation)
     if event not in (
         "",
         relation,
     ):  # where one was buried is no birth place, though both are places
         names = [name for name in names if not name.endswith((" by", "er", "or"))]
-        close = embeddings.similarity(event, [_event(name) or event for name in names], SPELLING)
-        names = [name for name, c in zip(names, close, strict=True) if c >= RELEVANT]
-    close = embeddings.similarity(relation, names, SPELLING)
-    least = 0.0 if relation == KIND else max(close, default=0.0) - AS_GOOD
-    return [name for name, c in zip(names, close, strict=True) if c >= max(RELEVANT, least)]
+        close = embeddings.similarity(
+            event, [_without_time_and_place(name) or event for name in names], SPELLING_WEIGHT
+        )
+        names = [name for name, c in zip(names, close, strict=True) if c >= MIN_RELATION_SIMILARITY]
+    close = embeddings.similarity(relation, names, SPELLING_WEIGHT)
+    least = 0.0 if relation == IS_A_RELATION else max(close, default=0.0) - SIMILARITY_TOLERANCE
+    return [
+        name
+        for name, c in zip(names, close, strict=True)
+        if c >= max(MIN_RELATION_SIMILARITY, least)
+    ]
 
 
-def _event(relation: str) -> str:
+def _without_time_and_place(relation: str) -> str:
     """What a relation says besides that it leads to a time or a place."""
-    return " ".join(word for word in relation.split() if word not in TIMES_AND_PLACES)
+    return " ".join(word for word in relation.split() if word not in TIME_AND_PLACE_WORDS)

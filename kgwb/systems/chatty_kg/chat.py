@@ -6,21 +6,21 @@ import re
 from dataclasses import replace
 from typing import Any, Literal
 
-from kgwb.flow import NOT_HERE, Answer, Context, Dialogue, Question
+from kgwb.flow import NOT_IN_GRAPH, Answer, Context, Dialogue, Question
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
-from kgwb.systems.chatty_kg.records import Classified, Rephrased
+from kgwb.systems.chatty_kg.records import Classification, RephrasedQuestion
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
-SHORT_ANSWER = 5
+MAX_REWORDED_VALUES = 5
 """Values of an answer that may be reworded; longer lists read better as lists."""
 
-OTHERS = frozenset(("else", "besides", "other", "others"))
-ENGLISH = frozenset(
+EXCLUDING_WORDS = frozenset(("else", "besides", "other", "others"))
+ENGLISH_WORDS = frozenset(
     "the of is was were are did does do has have who what when where which how whose whom in and by for with "
     "that he she it his her its they to on from an name list give show tell".split()
 )
-FOREIGN = frozenset(
+FOREIGN_WORDS = frozenset(
     "der das den dem ein eine ist war wer wie wo welche welcher welches wurde hat haben und von im zum "
     "el la los las es fue quien quién que qué cual cuál cuando cuándo donde dónde en del por una "
     "le les un une est qui quel quelle quand où du des dans par il lo gli chi che quale dove di "
@@ -44,7 +44,7 @@ class RephraserReply(Reply):
     question: str
 
 
-NOT_EMPTY: tuple[Check[Any], ...] = (
+NOT_EMPTY_CHECKS: tuple[Check[Any], ...] = (
     Check("not empty", lambda reply: "" if reply.question.strip() else "the question is empty"),
 )
 
@@ -71,20 +71,22 @@ def build_context(dialogue: Dialogue, run: Run) -> Context:
 
 
 @agent("translator", kind="model")
-def translate(question: Question, run: Run) -> Question:
+def translate_question(question: Question, run: Run) -> Question:
     """The question in English; one that looks English already costs no model call."""
     words = re.findall(r"[^\W\d_]+", question.text.casefold())
-    english, foreign = (sum(word in known for word in words) for known in (ENGLISH, FOREIGN))
+    english, foreign = (
+        sum(word in known for word in words) for known in (ENGLISH_WORDS, FOREIGN_WORDS)
+    )
     looks_english = english >= foreign if english or foreign else question.text.isascii()
     if looks_english or not ChattySettings.of_run(run).translate:
         return question
     variables = {"question": question.text}
-    reply = ask("chatty_kg/translator", variables, TranslationReply, run, checks=NOT_EMPTY)
+    reply = ask("chatty_kg/translator", variables, TranslationReply, run, checks=NOT_EMPTY_CHECKS)
     return Question(reply.question.strip(), original=question.text)
 
 
 @agent("answer_writer", kind="model")
-def reword(answer: Answer, question: str, run: Run) -> Answer:
+def reword_answer(answer: Answer, question: str, run: Run) -> Answer:
     """A short answer as a sentence, zero-shot (equation 1); every value must still be in it."""
 
     def complete(reply: RewordedReply) -> str:
@@ -99,19 +101,21 @@ def reword(answer: Answer, question: str, run: Run) -> Answer:
     return replace(answer, text=reply.sentence.strip())
 
 
-def rewordable(answer: Answer, run: Run) -> bool:
+def can_be_reworded(answer: Answer, run: Run) -> bool:
     """Whether the answer shall be reworded: asked for, and short."""
-    return ChattySettings.of_run(run).reword_answer and 0 < len(answer.values) <= SHORT_ANSWER
+    return (
+        ChattySettings.of_run(run).reword_answer and 0 < len(answer.values) <= MAX_REWORDED_VALUES
+    )
 
 
 def asks_for_others(question: str, context: Context, run: Run) -> bool:
     """Whether a follow-up asks for what is new, as the dialogue of the paper's Figure 1 does."""
     words = re.findall(r"\w+", question.casefold())
-    return run.settings.fast and bool(context.turns) and not OTHERS.isdisjoint(words)
+    return run.settings.is_fast and bool(context.turns) and not EXCLUDING_WORDS.isdisjoint(words)
 
 
 @agent("what_else")
-def leave_out(answer: Answer, context: Context, run: Run) -> Answer:
+def leave_out_mentioned(answer: Answer, context: Context, run: Run) -> Answer:
     """The answer without the vertices that earlier answers already stood on."""
     mentioned = {vertex for turn in context.turns for vertex in turn.vertices}
     left = tuple(value for value in answer.values if value.term not in mentioned)
@@ -120,7 +124,7 @@ def leave_out(answer: Answer, context: Context, run: Run) -> Answer:
         run.note(f"left out as already talked about: {', '.join(dropped)}")
     if not left and answer.values:
         return replace(
-            answer, values=(), reason=f"{NOT_HERE}: nothing else than what was said already"
+            answer, values=(), reason=f"{NOT_IN_GRAPH}: nothing else than what was said already"
         )
     return replace(answer, values=left)
 
@@ -136,31 +140,31 @@ class ClassifierReply(Reply):
     label: Literal["self-contained", "dependent"]
 
 
-PRONOUN = re.compile(r"\b(he|she|him|his|hers?|it|its|they|them|theirs?)\b(?!')")
-NAME = re.compile(r"(?<=[\s(])[\"'“«]?[^\W\d_a-z]|\d")
+PRONOUN_WORD = re.compile(r"\b(he|she|him|his|hers?|it|its|they|them|theirs?)\b(?!')")
+NAME_START = re.compile(r"(?<=[\s(])[\"'“«]?[^\W\d_a-z]|\d")
 """A capital after the first word, or a digit."""
 
 
 @agent("classifier", kind="model")
-def classify(question: str, context: Context, run: Run) -> Classified:
+def classify_question(question: str, context: Context, run: Run) -> Classification:
     """Self-contained or dependent, from the question alone.
 
     ``fast`` does not ask a model where there is no doubt: nothing was said before, or a pronoun stands
     before any name.
     """
-    if run.settings.fast and not context.turns:
-        return Classified("self-contained", "nothing was said before")
-    pronoun, name = PRONOUN.search(question), NAME.search(question)
-    if run.settings.fast and pronoun and not (name and name.start() < pronoun.start()):
-        return Classified(
+    if run.settings.is_fast and not context.turns:
+        return Classification("self-contained", "nothing was said before")
+    pronoun, name = PRONOUN_WORD.search(question), NAME_START.search(question)
+    if run.settings.is_fast and pronoun and not (name and name.start() < pronoun.start()):
+        return Classification(
             "dependent", f"nothing before {pronoun.group()!r} says what it stands for"
         )
     reply = ask("chatty_kg/classifier", {"question": question}, ClassifierReply, run)
-    return Classified(reply.label, reply.reason)
+    return Classification(reply.label, reply.reason)
 
 
 @agent("rephraser", kind="model")
-def rephrase(question: str, context: Context, run: Run) -> Rephrased:
+def rephrase_question(question: str, context: Context, run: Run) -> RephrasedQuestion:
     """The question with pronouns and omissions resolved from the dialogue, and nothing added."""
     dialogue = [
         {
@@ -171,5 +175,5 @@ def rephrase(question: str, context: Context, run: Run) -> Rephrased:
         for t in context.turns
     ]
     variables = {"question": question, "dialogue": dialogue}
-    reply = ask("chatty_kg/rephraser", variables, RephraserReply, run, checks=NOT_EMPTY)
-    return Rephrased(" ".join(reply.question.split()), question)
+    reply = ask("chatty_kg/rephraser", variables, RephraserReply, run, checks=NOT_EMPTY_CHECKS)
+    return RephrasedQuestion(" ".join(reply.question.split()), question)

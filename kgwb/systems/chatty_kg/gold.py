@@ -12,33 +12,33 @@ from rdflib import URIRef
 
 from kgwb.flow import Candidate as Vertex
 from kgwb.flow import CandidateQuery, Direction, Link
-from kgwb.kg.algebra import Pattern
+from kgwb.kg.algebra import TriplePattern
 from kgwb.run import Run
 from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
-    Generated,
-    Linked,
+    GeneratedQueries,
     LinkedRelation,
+    LinkingResult,
+    QuerySelection,
     RankedPredicate,
-    Selection,
 )
 
-AGENTS = {
+AGENTS_BY_STAGE = {
     "understanding": "translator context understanding classifier rephraser qir",
     "linking": "matching entity_linking entity_retriever vertex_selection relation_linking",
     "execution and selection": "query_generator predicate_selection execution what_else answer_writer",
 }
-STAGES = MappingProxyType(
-    {agent: stage for stage, agents in AGENTS.items() for agent in agents.split()}
+STAGE_BY_AGENT = MappingProxyType(
+    {agent: stage for stage, agents in AGENTS_BY_STAGE.items() for agent in agents.split()}
 )
 """The stages whose seconds the paper reports (section 7.4, Figure 4)."""
-MOST_FACTS = 4
+MAX_ALIGNED_FACTS = 4
 """Facts of a QIR that are laid beside a gold query in every order."""
 
 
-def linked(run: Run) -> LinkedIris:
+def collect_linked_iris(run: Run) -> LinkedIris:
     """Vertices of the links, predicates of the selected queries, and what both were chosen from."""
 
     def outputs(agent: str) -> list[Any]:
@@ -58,28 +58,30 @@ def linked(run: Run) -> LinkedIris:
 # --- the rungs
 
 
-def standalone(run: Run, gold: GoldQuery) -> Rung | None:
+def make_question_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """What the question means outside its dialogue."""
-    if not gold.standalone or gold.standalone == _output(run, "understanding"):
+    if not gold.standalone or gold.standalone == _get_output(run, "understanding"):
         return None
     return Rung("understanding", {"understanding": gold.standalone})
 
 
-def qir(run: Run, gold: GoldQuery) -> Rung | None:
+def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """The facts of the gold query, in the words of the run where its own QIR has as many and so connected.
 
     How labels and relations are found under a question's words is for the linkers to know, so these stay.
     """
-    own = _output(run, "qir")
-    fit = _fit(own, gold)
-    asked = _output(run, "understanding") or run.question
+    own = _get_output(run, "qir")
+    fit = _align_qir(own, gold)
+    asked = _get_output(run, "understanding") or run.question
     question = asked.casefold()
 
     def name(words: str, term: str) -> str:
         label = gold.names.get(term, words)
         if words.startswith("?") or words.casefold() == label.casefold():
             return words
-        return words if _says(words, question) and label.casefold() not in question else label
+        return (
+            words if _contains_word(words, question) and label.casefold() not in question else label
+        )
 
     if fit:
         # With the graph's names for what it words in none of the question's words, and with the label of a
@@ -87,7 +89,7 @@ def qir(run: Run, gold: GoldQuery) -> Rung | None:
         worded = []
         for fact, (pattern, _) in fit.facts.items():
             subject, object_ = (name(end, fit.ends[end]) for end in fact.ends)
-            known = _says(fact.relation, question)
+            known = _contains_word(fact.relation, question)
             relation = fact.relation if known else gold.names.get(pattern[1], fact.relation)
             worded.append(Fact(subject, relation, object_))
         corrected = QIR(tuple(worded), own.target, own.kind)
@@ -98,17 +100,17 @@ def qir(run: Run, gold: GoldQuery) -> Rung | None:
     return None if corrected == own or not corrected.facts else Rung("qir", {"qir": corrected})
 
 
-def vertices(run: Run, gold: GoldQuery) -> Rung | None:
+def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """The gold vertex of each entity that is linked otherwise, or not at all."""
-    fit = _fit(_output(run, "qir"), gold)
+    fit = _align_qir(_get_output(run, "qir"), gold)
     values, blamed = {}, "vertex_selection"
     for entity, term in fit.ends.items() if fit else ():
-        link = _output(run, f"entity_linking[{entity}]")
+        link = _get_output(run, f"entity_linking[{entity}]")
         if not term.startswith("<") or (
             link and link.vertex and link.vertex.iri == URIRef(term[1:-1])
         ):
             continue
-        candidates = getattr(_output(run, f"entity_retriever[{entity}]"), "candidates", ())
+        candidates = getattr(_get_output(run, f"entity_retriever[{entity}]"), "candidates", ())
         offered = next(
             (candidate for candidate in candidates if candidate.iri == URIRef(term[1:-1])), None
         )
@@ -118,49 +120,49 @@ def vertices(run: Run, gold: GoldQuery) -> Rung | None:
     return Rung(blamed, values) if values else None
 
 
-def predicates(run: Run, gold: GoldQuery) -> Rung | None:
+def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """The gold predicate of each relation whose ranked predicates lack it."""
-    fit = _fit(_output(run, "qir"), gold)
+    fit = _align_qir(_get_output(run, "qir"), gold)
     values = {}
     for fact, (pattern, way) in fit.facts.items() if fit else ():
         step, iri = f"relation_linking[{fact}]", URIRef(pattern[1][1:-1])
-        ranked = _output(run, step)
+        ranked = _get_output(run, step)
         if not ranked or (iri, way) not in [(p.iri, p.direction) for p in ranked.predicates]:
             name = gold.names.get(pattern[1], str(iri))
             values[step] = LinkedRelation(fact, (RankedPredicate(iri, name, way, 1.0),))
     return Rung("relation_linking", values) if values else None
 
 
-def selection(run: Run, gold: GoldQuery) -> Rung | None:
+def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """The one generated query that has the patterns of the gold query, if there is one."""
-    patterns = {*_own_patterns(run, gold)}
-    candidates = getattr(_output(run, "query_generator"), "queries", ())
+    patterns = {*_rename_gold_unknowns(run, gold)}
+    candidates = getattr(_get_output(run, "query_generator"), "queries", ())
     right = next((candidate for candidate in candidates if {*candidate.patterns} == patterns), None)
-    chosen = Selection((right,), right.predicates) if right else None
+    chosen = QuerySelection((right,), right.predicates) if right else None
     if chosen is None or chosen.queries == getattr(
-        _output(run, "predicate_selection"), "queries", ()
+        _get_output(run, "predicate_selection"), "queries", ()
     ):
         return None
     return Rung("predicate_selection", {"predicate_selection": chosen})
 
 
-def query(run: Run, gold: GoldQuery) -> Rung | None:
+def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """The gold query itself, and nothing that execution could miss."""
-    patterns = _own_patterns(run, gold)
+    patterns = _rename_gold_unknowns(run, gold)
     names = tuple(gold.names.get(predicate, predicate) for _, predicate, _ in patterns)
     candidate = CandidateQuery(gold.sparql, patterns, names, 1.0)
     values = {
-        "matching": Linked((), ()),
-        "query_generator": Generated((candidate,), 1),
-        "predicate_selection": Selection((candidate,), names),
+        "matching": LinkingResult((), ()),
+        "query_generator": GeneratedQueries((candidate,), 1),
+        "predicate_selection": QuerySelection((candidate,), names),
     }
     return Rung("query_generator", values)
 
 
-def _own_patterns(run: Run, gold: GoldQuery) -> tuple[Pattern, ...]:
+def _rename_gold_unknowns(run: Run, gold: GoldQuery) -> tuple[TriplePattern, ...]:
     """The gold query's patterns with the unknowns of the QIR; where it has others, with what it asks for."""
-    own = _output(run, "qir")
-    fit = _fit(own, gold)
+    own = _get_output(run, "qir")
+    fit = _align_qir(own, gold)
     names = {term: end for end, term in fit.ends.items() if term.startswith("?")} if fit else {}
     if own and not fit:
         names = {gold.target: own.target}
@@ -169,12 +171,12 @@ def _own_patterns(run: Run, gold: GoldQuery) -> tuple[Pattern, ...]:
 
 LADDER = MappingProxyType(
     {
-        "question": standalone,
-        "QIR": qir,
-        "vertices": vertices,
-        "predicates": predicates,
-        "selection": selection,
-        "query": query,
+        "question": make_question_rung,
+        "QIR": make_qir_rung,
+        "vertices": make_vertex_rung,
+        "predicates": make_predicate_rung,
+        "selection": make_selection_rung,
+        "query": make_query_rung,
     }
 )
 
@@ -182,29 +184,29 @@ LADDER = MappingProxyType(
 # --- a QIR beside a gold query
 
 
-class _Fit(NamedTuple):
+class _Alignment(NamedTuple):
     """How a QIR's facts are a gold query's patterns."""
 
     ends: dict[str, str]
     """The gold term of each end."""
-    facts: dict[Fact, tuple[Pattern, Direction]]
-    likeness: float
+    facts: dict[Fact, tuple[TriplePattern, Direction]]
+    similarity: float
 
 
-def _fit(own: QIR | None, gold: GoldQuery) -> _Fit | None:
+def _align_qir(own: QIR | None, gold: GoldQuery) -> _Alignment | None:
     """The likeliest way in which a QIR has the facts of a gold query; None if it has others."""
     literal = any(end[0] not in "<?" for pattern in gold.patterns for end in pattern)
-    if own is None or own.kind != gold.kind or literal or len(gold.patterns) > MOST_FACTS:
+    if own is None or own.kind != gold.kind or literal or len(gold.patterns) > MAX_ALIGNED_FACTS:
         return None
     if len(own.facts) != len(gold.patterns):
         return None
     ways: tuple[Direction, Direction] = ("out", "in")
-    likeliest: _Fit | None = None
+    likeliest: _Alignment | None = None
     for patterns, directions in product(
         permutations(gold.patterns), product(ways, repeat=len(own.facts))
     ):
         facts = dict(zip(own.facts, zip(patterns, directions, strict=True), strict=True))
-        if ends := _ends(facts, own, gold):
+        if ends := _align_ends(facts, own, gold):
             pairs = [(fact.relation, pattern[1]) for fact, (pattern, _) in facts.items()]
             pairs += [(end, term) for end, term in ends.items() if term[0] == "<"]
             likeness = sum(
@@ -213,13 +215,13 @@ def _fit(own: QIR | None, gold: GoldQuery) -> _Fit | None:
                 ).ratio()
                 for words, term in pairs
             )
-            if likeliest is None or likeness > likeliest.likeness:
-                likeliest = _Fit(ends, facts, likeness)
+            if likeliest is None or likeness > likeliest.similarity:
+                likeliest = _Alignment(ends, facts, likeness)
     return likeliest
 
 
-def _ends(
-    facts: dict[Fact, tuple[Pattern, Direction]], own: QIR, gold: GoldQuery
+def _align_ends(
+    facts: dict[Fact, tuple[TriplePattern, Direction]], own: QIR, gold: GoldQuery
 ) -> dict[str, str]:
     """The gold term of each end, entities vertices and unknowns unknowns, one to one; empty if none fits."""
     ends: dict[str, str] = {own.target: gold.target} if own.target else {}
@@ -231,15 +233,15 @@ def _ends(
     return ends if len({*ends.values()}) == len(ends) else {}
 
 
-def _says(words: str, question: str) -> bool:
+def _contains_word(words: str, question: str) -> bool:
     """Whether a question has a word, or the beginning of one, of these."""
     return any(word[:4] in question for word in re.findall(r"\w{3,}", words.casefold()))
 
 
-def _output(run: Run, key: str) -> Any:
+def _get_output(run: Run, key: str) -> Any:
     """What a step yielded; None if it did not."""
-    step = run.by_key.get(key)
+    step = run.steps_by_key.get(key)
     return step.output if step and step.done else None
 
 
-GOLD = GoldDecisions(STAGES, LADDER, linked)
+GOLD = GoldDecisions(STAGE_BY_AGENT, LADDER, collect_linked_iris)

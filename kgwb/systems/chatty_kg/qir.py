@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from kgwb.flow import Kind
-from kgwb.llm.rules.words import POLITE
+from kgwb.flow import AnswerKind
+from kgwb.llm.rules.words import POLITE_SUBJECTS
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, find_problems, schema_config
 from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
@@ -17,16 +17,16 @@ BOOLEAN_OPENERS = frozenset(
     "don't doesn't didn't hasn't".split()
 )
 """A question that opens with one of these is answered by yes or no: decided here and nowhere else."""
-COUNT = re.compile(
+COUNT_QUESTION = re.compile(
     r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b",
     re.IGNORECASE,
 )
-ASKS_ON = re.compile(
+FOLLOW_UP_QUESTION = re.compile(
     r"(\?\s+|, and (if so,? )?)(\w+ )?(how|what|when|where|which|who|whose)\b", re.IGNORECASE
 )
 """What follows on a yes-or-no question that is no more than an opening: "..., and what are they?"."""
 
-NOTHING = frozenset(("", "none", "nothing"))
+EMPTY_ENTRIES = frozenset(("", "none", "nothing"))
 """What small models write into a list that shall be empty."""
 
 
@@ -65,7 +65,7 @@ class QirReply(PublishedReply):
     beyond: list[str]
 
 
-def problems(qir: QIR, question: str) -> Iterator[str]:
+def find_qir_problems(qir: QIR, question: str) -> Iterator[str]:
     """What the triples validator has against a QIR put in by hand, which it judges in the form of a reply."""
     triples = [
         TripleReply(subject=f.subject, predicate=f.relation, object=f.object) for f in qir.facts
@@ -78,30 +78,32 @@ def problems(qir: QIR, question: str) -> Iterator[str]:
         question_type=qir.kind,
         beyond=list(qir.beyond),
     )
-    yield from find_problems(reply, triples_validator(kind_of(question, qir.kind)))
-    odd = (name for name in (*qir.unknowns, qir.target) if name and _variable(name) != name)
-    yield from (f"{name!r} is no variable, write {_variable(name)}" for name in dict.fromkeys(odd))
+    yield from find_problems(reply, make_triple_checks(determine_kind(question, qir.kind)))
+    odd = (name for name in (*qir.unknowns, qir.target) if name and _make_variable(name) != name)
+    yield from (
+        f"{name!r} is no variable, write {_make_variable(name)}" for name in dict.fromkeys(odd)
+    )
     if qir.kind != "boolean" and qir.unknowns and not qir.target:
         yield f"the target is empty: say which of {', '.join(qir.unknowns)} is asked for"
 
 
-@agent("qir", check=problems, kind="model")
-def extract(question: str, run: Run) -> QIR:
+@agent("qir", check=find_qir_problems, kind="model")
+def extract_qir(question: str, run: Run) -> QIR:
     """The question intermediate representation, after at most theta attempts.
 
     If none passes, a reply that at least has a whole triple is used as it is (as the reference code does).
     """
-    stated = kind_of(question, None)
-    checks, fast = triples_validator(stated), run.settings.fast
+    stated = determine_kind(question, None)
+    checks, fast = make_triple_checks(stated), run.settings.is_fast
     last = lambda reply: bool(reply.triples) and not checks[0].test(reply)  # noqa: E731
     name, form = (
         ("chatty_kg/qir", QirReply) if fast else ("chatty_kg/qir_published", PublishedReply)
     )
     reply = ask(name, {"question": question}, form, run, checks=checks, last_resort=last)
-    return construct(reply, question, published=not fast)
+    return build_qir(reply, question, as_published=not fast)
 
 
-def triples_validator(kind: Kind | None) -> tuple[Check[PublishedReply], ...]:
+def make_triple_checks(kind: AnswerKind | None) -> tuple[Check[PublishedReply], ...]:
     """The checks of section 4.2.3; (1), well-formed JSON, is the door's own.
 
     A question that the triples cannot say is refused whatever they are, so they need only be whole.
@@ -113,28 +115,30 @@ def triples_validator(kind: Kind | None) -> tuple[Check[PublishedReply], ...]:
         return f"triple {', '.join(map(str, broken))} lacks a part" if broken else ""
 
     def entity(reply: PublishedReply) -> str:
-        named = any(not is_unknown(end) and end.strip() for end in _ends(reply))
-        return "" if named or _beyond(reply) else "no triple names an entity"
+        named = any(not is_unknown(end) and end.strip() for end in _list_ends(reply))
+        return "" if named or _list_inexpressible(reply) else "no triple names an entity"
 
     def unknown(reply: PublishedReply) -> str:
         if (
-            _beyond(reply)
+            _list_inexpressible(reply)
             or kind == "boolean"
             or (kind is None and reply.question_type == "boolean")
         ):
             return ""
         return (
             ""
-            if any(is_unknown(end) for end in _ends(reply))
+            if any(is_unknown(end) for end in _list_ends(reply))
             else "no triple has an unknown such as ?x"
         )
 
     def target(reply: PublishedReply) -> str:
-        known = {_variable(end) for end in _ends(reply) if is_unknown(end)}
-        if _beyond(reply) or not known or not is_unknown(reply.target):
+        known = {_make_variable(end) for end in _list_ends(reply) if is_unknown(end)}
+        if _list_inexpressible(reply) or not known or not is_unknown(reply.target):
             return ""
         return (
-            "" if _variable(reply.target) in known else f"the target {reply.target} is in no triple"
+            ""
+            if _make_variable(reply.target) in known
+            else f"the target {reply.target} is in no triple"
         )
 
     return (
@@ -145,57 +149,61 @@ def triples_validator(kind: Kind | None) -> tuple[Check[PublishedReply], ...]:
     )
 
 
-def construct(reply: PublishedReply, question: str, *, published: bool = False) -> QIR:
+def build_qir(reply: PublishedReply, question: str, *, as_published: bool = False) -> QIR:
     """The QIR of a valid reply: names tidied, near-duplicates dropped, target and kind settled.
 
     ``published`` takes the alphabetically first unknown as target, as the reference code does.
     """
     facts: dict[tuple[str, ...], Fact] = {}
     for triple in reply.triples:
-        fact = Fact(_name(triple.subject), " ".join(triple.predicate.split()), _name(triple.object))
-        facts.setdefault(tuple(map(str.casefold, fact.words)), fact)
-    kind = kind_of(question, reply.question_type) or "list"
+        fact = Fact(
+            _clean_name(triple.subject),
+            " ".join(triple.predicate.split()),
+            _clean_name(triple.object),
+        )
+        facts.setdefault(tuple(map(str.casefold, fact.as_tuple)), fact)
+    kind = determine_kind(question, reply.question_type) or "list"
     unknowns = QIR(tuple(facts.values())).unknowns
-    target = _variable(reply.target) if is_unknown(reply.target) else ""
+    target = _make_variable(reply.target) if is_unknown(reply.target) else ""
     if kind == "boolean" or not unknowns:
         target = ""
-    elif published:
+    elif as_published:
         target = min(unknowns)
     elif target not in unknowns:
         target = unknowns[0]
-    beyond = _beyond(reply)
+    beyond = _list_inexpressible(reply)
     return QIR(tuple(facts.values()), target, kind if unknowns or beyond else "boolean", beyond)
 
 
-def kind_of(question: str, stated: Kind | None) -> Kind | None:
+def determine_kind(question: str, kind_from_model: AnswerKind | None) -> AnswerKind | None:
     """Whether a list, a count or yes or no is asked for: by the opening words, else as the model stated."""
     opening = [word.casefold().strip(",") for word in question.split()[:2]]
     # could you name ..., does anyone know ..., would love to know ...
-    asks_on = {*opening[1:]} & POLITE or ASKS_ON.search(question)
+    asks_on = {*opening[1:]} & POLITE_SUBJECTS or FOLLOW_UP_QUESTION.search(question)
     if opening and opening[0] in BOOLEAN_OPENERS and not asks_on:
         return "boolean"
-    if COUNT.search(question):
+    if COUNT_QUESTION.search(question):
         return "count"
-    return "list" if stated == "boolean" else stated
+    return "list" if kind_from_model == "boolean" else kind_from_model
 
 
-def _beyond(reply: PublishedReply) -> tuple[str, ...]:
+def _list_inexpressible(reply: PublishedReply) -> tuple[str, ...]:
     """What the triples cannot say, as the reply words it."""
     beyond = reply.beyond if isinstance(reply, QirReply) else ()
     parts = dict.fromkeys(" ".join(part.split()) for part in beyond)
-    return tuple(part for part in parts if part.casefold().strip(".") not in NOTHING)
+    return tuple(part for part in parts if part.casefold().strip(".") not in EMPTY_ENTRIES)
 
 
-def _ends(reply: PublishedReply) -> Iterable[str]:
+def _list_ends(reply: PublishedReply) -> Iterable[str]:
     return (end.strip() for triple in reply.triples for end in (triple.subject, triple.object))
 
 
-def _name(end: str) -> str:
+def _clean_name(end: str) -> str:
     end = " ".join(end.split())
-    return _variable(end) if is_unknown(end) else end
+    return _make_variable(end) if is_unknown(end) else end
 
 
-def _variable(name: str) -> str:
+def _make_variable(name: str) -> str:
     """A SPARQL variable of an unknown's name; a bare "?" becomes ?unknown."""
     plain = "".join(c if c.isascii() else f"u{ord(c):x}" for c in name.strip().lstrip("?"))
     return "?" + (re.sub(r"\W+", "_", plain).strip("_") or "unknown")

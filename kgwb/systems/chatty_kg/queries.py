@@ -12,38 +12,44 @@ from operator import contains
 from rdflib import Literal
 from rdflib.namespace import XSD
 
-from kgwb.flow import NOT_HERE, Answer, CandidateQuery, Value
-from kgwb.kg.algebra import unknowns_of
-from kgwb.kg.queries import counted, named, support, where, witness
+from kgwb.flow import NOT_IN_GRAPH, Answer, CandidateQuery, Value
+from kgwb.kg.algebra import variables_of
+from kgwb.kg.queries import (
+    find_ask_support,
+    find_support_by_value,
+    parse_count,
+    where_clause,
+    with_display_names,
+)
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
-from kgwb.systems.chatty_kg.matching import Ends, pattern_of, terms_of
+from kgwb.systems.chatty_kg.matching import TermByEnd, assign_terms, make_pattern
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
-    Generated,
-    Linked,
+    GeneratedQueries,
     LinkedRelation,
+    LinkingResult,
+    QuerySelection,
     RankedPredicate,
-    Selection,
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.queries import is_number, labels_of
+from kgwb.systems.queries import is_number, label_terms
 from kgwb.terms import Term, Triple
 
-MOST_COMBINATIONS = 20_000
+MAX_COMBINATIONS = 20_000
 """Combinations looked at before truncation; a QIR of many facts multiplies."""
 
 
 @agent("query_generator")
-def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
+def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQueries:
     """Every combination of one predicate a fact, joined on shared ends, truncated to query_num.
 
     ``fast`` orders by score first; as published, the order is that of the combinations, and a fact without
     any predicate is left out.
     """
     settings = ChattySettings.of_run(run)
-    terms = terms_of(qir, linked.links)
+    terms = assign_terms(qir, linked.links)
     relations = [
         linked_relation for linked_relation in linked.relations if linked_relation.predicates
     ]
@@ -51,65 +57,75 @@ def generate(qir: QIR, linked: Linked, run: Run) -> Generated:
         link.vertex is None for link in linked.links
     )
     if not relations or (
-        settings.fast and lost
+        settings.is_fast and lost
     ):  # a query for part of the question answers another one
-        return Generated((), 0)
+        return GeneratedQueries((), 0)
     facts = [relation.fact for relation in relations]
     choices = [relation.predicates for relation in relations]
     total = math.prod(len(choice) for choice in choices)
     combinations: Iterable[tuple[RankedPredicate, ...]] = islice(
-        product(*choices), MOST_COMBINATIONS
+        product(*choices), MAX_COMBINATIONS
     )
-    if settings.fast:
-        combinations = heapq.nsmallest(settings.query_num, combinations, key=_best_first)
+    if settings.is_fast:
+        combinations = heapq.nsmallest(settings.query_num, combinations, key=_sort_key)
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
-        query = _query(qir, facts, combination, terms, run)
+        query = _build_query(qir, facts, combination, terms, run)
         kept.setdefault(query.sparql, query)
         if len(kept) == settings.query_num:
             break
     if total > len(kept):
         run.note(f"{total} candidate queries, {len(kept)} kept (query_num {settings.query_num})")
-    return Generated(tuple(kept.values()), total)
+    return GeneratedQueries(tuple(kept.values()), total)
 
 
-def _best_first(combination: Sequence[RankedPredicate]) -> tuple[float, list[str], list[bool]]:
+def _sort_key(combination: Sequence[RankedPredicate]) -> tuple[float, list[str], list[bool]]:
     iris = [str(predicate.iri) for predicate in combination]
-    return -score_of(combination), iris, [predicate.direction == "in" for predicate in combination]
+    return (
+        -score_combination(combination),
+        iris,
+        [predicate.direction == "in" for predicate in combination],
+    )
 
 
-def score_of(combination: Sequence[RankedPredicate]) -> float:
+def score_combination(combination: Sequence[RankedPredicate]) -> float:
     """Geometric mean of the similarities, negative ones taken as nearly none."""
     return math.prod(max(predicate.similarity, 1e-3) for predicate in combination) ** (
         1 / len(combination)
     )
 
 
-def _query(
-    qir: QIR, facts: Sequence[Fact], combination: Sequence[RankedPredicate], terms: Ends, run: Run
+def _build_query(
+    qir: QIR,
+    facts: Sequence[Fact],
+    combination: Sequence[RankedPredicate],
+    terms: TermByEnd,
+    run: Run,
 ) -> CandidateQuery:
-    pairs = [pattern_of(*pair, terms) for pair in zip(facts, combination, strict=True)]
+    pairs = [make_pattern(*pair, terms) for pair in zip(facts, combination, strict=True)]
     patterns = tuple(dict.fromkeys(pattern for pattern, _ in pairs))
     filters = "".join(dict.fromkeys(among for _, among in pairs))
     names = tuple(predicate.name for predicate in combination)
     head = "ASK" if qir.kind == "boolean" else f"SELECT DISTINCT {qir.target} WHERE"
-    if run.settings.fast and qir.kind == "boolean":
+    if run.settings.is_fast and qir.kind == "boolean":
         # a stored false is no yes: "is it a hybrid" of a car whose ``hybrid`` is false
         false = f'str({{0}}) NOT IN ("false", "0") || datatype({{0}}) != <{XSD.boolean}>'
         filters += "".join(
-            f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in unknowns_of(patterns)
+            f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in variables_of(patterns)
         )
-    elif run.settings.fast and len(qir.facts) > 1:
+    elif run.settings.is_fast and len(qir.facts) > 1:
         # what was asked about is no answer of a chain that leads back to it: who shares a director with X
-        named = dict.fromkeys(terms[entity] for entity in qir.entities if entity not in qir.kinds)
+        named = dict.fromkeys(
+            terms[entity] for entity in qir.entities if entity not in qir.type_mentions
+        )
         filters += "".join(
             f"FILTER({qir.target} != {term}) " for term in named if term.startswith("<")
         )
-    query = CandidateQuery("", patterns, names, round(score_of(combination), 4), filters)
-    return replace(query, sparql=f"{head} {{ {where(query)} }}")
+    query = CandidateQuery("", patterns, names, round(score_combination(combination), 4), filters)
+    return replace(query, sparql=f"{head} {{ {where_clause(query)} }}")
 
 
-NEAR, FAR = 0.7, 0.25
+MIN_SIMILARITY, MIN_LEAD = 0.7, 0.25
 """A predicate this like the relation, and the others less like it by this much, needs no model."""
 
 
@@ -137,8 +153,8 @@ class PooledReply(Reply):
     predicates: list[str]
 
 
-def problems(
-    selection: Selection, generated: Generated, question: str, linked: Linked
+def find_selection_problems(
+    selection: QuerySelection, generated: GeneratedQueries, question: str, linked: LinkingResult
 ) -> Iterator[str]:
     """What the query validator has against a selection put in by hand: it may hold candidate queries only."""
     known = {query.sparql for query in generated.queries}
@@ -146,8 +162,10 @@ def problems(
     yield from (f"not a candidate query: {sparql}" for sparql in strange)
 
 
-@agent("predicate_selection", check=problems, kind="model")
-def select_queries(generated: Generated, question: str, linked: Linked, run: Run) -> Selection:
+@agent("predicate_selection", check=find_selection_problems, kind="model")
+def select_queries(
+    generated: GeneratedQueries, question: str, linked: LinkingResult, run: Run
+) -> QuerySelection:
     """The queries whose predicates the model judges relevant (Algorithm 3, lines 3 to 17).
 
     As published, one pool of names is shown and one relevant predicate is enough for a query. ``fast`` shows
@@ -155,9 +173,9 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
     for every relation one predicate has its very name, or is by far the nearest.
     """
     if not generated.queries:
-        return Selection((), ())
-    if not run.settings.fast:
-        return _pooled(generated, question, run)
+        return QuerySelection((), ())
+    if not run.settings.is_fast:
+        return _select_as_published(generated, question, run)
     queries, relations = generated.queries, linked.relations
     offered = [
         list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(relations))
@@ -177,13 +195,13 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
                 return f"none of triple {number}'s predicates is in its list: {shown}"
         return ""
 
-    relevant = [_beyond_doubt(relation) for relation in relations]
+    relevant = [_find_certain_predicate(relation) for relation in relations]
     if all(relevant):
         run.note("for every relation one predicate is beyond doubt: no model was asked")
     else:
         pairs = zip(relations, offered, strict=True)
         shown = [
-            {"triple": [*relation.fact.words], "predicates": names} for relation, names in pairs
+            {"triple": [*relation.fact.as_tuple], "predicates": names} for relation, names in pairs
         ]
         variables = {"question": question, "relations": shown}
         checks = (Check("predicates from the list", listed),)
@@ -192,10 +210,10 @@ def select_queries(generated: Generated, question: str, linked: Linked, run: Run
     kept = tuple(query for query in queries if all(map(contains, relevant, query.predicates)))
     lists = zip(relevant, offered, strict=True)
     names = dict.fromkeys(name for chosen, known in lists for name in chosen if name in known)
-    return Selection(kept, tuple(names))
+    return QuerySelection(kept, tuple(names))
 
 
-def _beyond_doubt(relation: LinkedRelation) -> list[str]:
+def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
     """The one predicate with the relation's very name, or by far the most like it; empty if in doubt."""
     same = {
         p.name
@@ -210,12 +228,13 @@ def _beyond_doubt(relation: LinkedRelation) -> list[str]:
     (best, nearest), *rest = close.items()
     return (
         [best]
-        if nearest >= NEAR and all(nearest - similarity >= FAR for _, similarity in rest)
+        if nearest >= MIN_SIMILARITY
+        and all(nearest - similarity >= MIN_LEAD for _, similarity in rest)
         else []
     )
 
 
-def _pooled(generated: Generated, question: str, run: Run) -> Selection:
+def _select_as_published(generated: GeneratedQueries, question: str, run: Run) -> QuerySelection:
     """As published: names outside the list are dropped; if that leaves nothing it is invalid (5.2.3)."""
     names = list(dict.fromkeys(name for query in generated.queries for name in query.predicates))
 
@@ -233,16 +252,16 @@ def _pooled(generated: Generated, question: str, run: Run) -> Selection:
     reply = ask(prompt, variables, PooledReply, run, checks=checks, last_resort=last)
     relevant = tuple(name for name in names if name in reply.predicates)
     sharing = (query for query in generated.queries if {*query.predicates} & {*relevant})
-    return Selection(tuple(sharing), relevant)
+    return QuerySelection(tuple(sharing), relevant)
 
 
-SURE = 0.6
+MIN_SETTLING_SCORE = 0.6
 """Score from which a query's wording decides the direction; "relatives" is both father and child."""
-Supports = dict[Term, tuple[Triple, ...]]
+SupportByTerm = dict[Term, tuple[Triple, ...]]
 
 
 @agent("execution", kind="sparql")
-def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
+def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, run: Run) -> Answer:
     """The answer with the triples each value stands on; empty and with its reason if the graph has none.
 
     The union of all selected queries. ``fast`` counts where a count is asked and no stored number answers,
@@ -250,55 +269,55 @@ def execute(selection: Selection, qir: QIR, linked: Linked, run: Run) -> Answer:
     is asked.
     """
     missing = "" if selection.queries else "no predicate fits the question"
-    if run.settings.fast:
+    if run.settings.is_fast:
         lost = [link.entity for link in linked.links if link.vertex is None]
         bare = [str(relation.fact) for relation in linked.relations if not relation.predicates]
         missing = f"no predicate for {', '.join(bare)}" if bare else missing
         missing = f"no vertex for {', '.join(lost)}" if lost else missing
     if missing:
-        return Answer(qir.kind, reason=f"{NOT_HERE}: {missing}")
+        return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}")
     if (
         qir.kind == "boolean"
     ):  # true if any selected query holds, with the triples that make it true
         value, asked = Value(Literal(False), "false"), dict[object, str]()
         for query in selection.queries:
             undirected = tuple(predicate for _, predicate, _ in query.patterns)
-            if run.settings.fast and undirected in asked:
+            if run.settings.is_fast and undirected in asked:
                 continue
-            asked[undirected if run.settings.fast else len(asked)] = query.sparql
+            asked[undirected if run.settings.is_fast else len(asked)] = query.sparql
             if run.kg.ask(query.sparql):
-                value = Value(Literal(True), "true", witness(run.kg, query))
+                value = Value(Literal(True), "true", find_ask_support(run.kg, query))
                 break
-        return named(run.kg, Answer("boolean", (value,), tuple(asked.values())))
-    supports, queries, cut = _union(selection.queries, qir.target, run)
+        return with_display_names(run.kg, Answer("boolean", (value,), tuple(asked.values())))
+    supports, queries, cut = _collect_values(selection.queries, qir.target, run)
     texts = tuple(query.sparql for query in queries)
     if not supports:
-        return Answer(qir.kind, queries=texts, reason=f"{NOT_HERE}: no selected query has rows")
-    if qir.kind == "count" and run.settings.fast and not all(map(is_number, supports)):
+        return Answer(qir.kind, queries=texts, reason=f"{NOT_IN_GRAPH}: no selected query has rows")
+    if qir.kind == "count" and run.settings.is_fast and not all(map(is_number, supports)):
         number, triples = (
             len(supports),
             dict.fromkeys(t for some in supports.values() for t in some),
         )
         if cut:  # the graph itself counts
-            patterns = " UNION ".join(f"{{ {where(query)} }}" for query in queries)
+            patterns = " UNION ".join(f"{{ {where_clause(query)} }}" for query in queries)
             counting = f"SELECT (COUNT(DISTINCT {qir.target}) AS ?_n) WHERE {{ {patterns} }}"
-            number = counted(next((row[0] for row in run.kg.select(counting).rows), None))
+            number = parse_count(next((row[0] for row in run.kg.select(counting).rows), None))
             texts = (*texts, counting)
-        return named(
+        return with_display_names(
             run.kg, Answer("count", (Value(Literal(number), str(number), tuple(triples)),), texts)
         )
     values = [
-        Value(term, label, supports[term]) for term, label in labels_of(supports, run).items()
+        Value(term, label, supports[term]) for term, label in label_terms(supports, run).items()
     ]
     values.sort(key=lambda value: (value.label, str(value.term)))
-    return named(run.kg, Answer(qir.kind, tuple(values), texts))
+    return with_display_names(run.kg, Answer(qir.kind, tuple(values), texts))
 
 
-def _union(
+def _collect_values(
     queries: Sequence[CandidateQuery], target: str, run: Run
-) -> tuple[Supports, list[CandidateQuery], bool]:
+) -> tuple[SupportByTerm, list[CandidateQuery], bool]:
     """Values with support, the queries that were executed, and whether a result was cut."""
-    supports: Supports = {}
+    supports: SupportByTerm = {}
     cut = False
     executed: list[CandidateQuery] = []
     settled: set[tuple[str, ...]] = set()
@@ -309,9 +328,9 @@ def _union(
         rows = run.kg.select(query.sparql)
         executed.append(query)
         values = [row[0] for row in rows.rows if row[0] is not None]
-        if values and run.settings.fast and query.score >= SURE:
+        if values and run.settings.is_fast and query.score >= MIN_SETTLING_SCORE:
             settled.add(undirected)
         cut = cut or rows.cut
-        for value, triples in support(run.kg, query, target, values).items():
+        for value, triples in find_support_by_value(run.kg, query, target, values).items():
             supports[value] = tuple(dict.fromkeys((*supports.get(value, ()), *triples)))
     return supports, executed, cut

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from kgwb.flow import CANNOT_EXPRESS, CandidateQuery, Direction, Kind, Link
+from kgwb.deprecated import renamed_names
+from kgwb.flow import CANNOT_EXPRESS, AnswerKind, CandidateQuery, Direction, Link
 from kgwb.records import (
+    MAX_SUMMARY_PARTS,
     NO_NAMES,
-    SUMMARY_PARTS,
     Explanation,
     Hidden,
     QueryPart,
@@ -17,12 +18,12 @@ from kgwb.records import (
     Score,
     one_line,
 )
-from kgwb.terms import Iri, Names
+from kgwb.terms import DisplayNames, Iri
 from kgwb.text import pluralize
 
 
 @dataclass(frozen=True, slots=True)
-class Classified(Record):
+class Classification(Record):
     """Whether a question can be understood alone (Chatty-KG, section 4.2.1)."""
 
     label: Literal["self-contained", "dependent"]
@@ -30,7 +31,7 @@ class Classified(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Rephrased(Record):
+class RephrasedQuestion(Record):
     """The standalone form of a question (Chatty-KG, section 4.2.2)."""
 
     question: str
@@ -50,22 +51,22 @@ class Fact(Record):
         return self.subject, self.object
 
     @property
-    def is_kind(self) -> bool:
+    def states_type(self) -> bool:
         """Whether it says of what kind its subject is, so that its object may be a class of the graph."""
-        return self.relation.casefold() in KIND and not is_unknown(self.object)
+        return self.relation.casefold() in TYPE_RELATIONS and not is_unknown(self.object)
 
     @property
-    def words(self) -> tuple[str, str, str]:
+    def as_tuple(self) -> tuple[str, str, str]:
         return self.subject, self.relation, self.object
 
     def __str__(self) -> str:
         return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
 
 
-UNLIKE = 0.6
+MIN_EXPECTED_SIMILARITY = 0.6
 """Where there is no answer, a best predicate less similar than this is worth a word."""
-TRADE = frozenset(("occupation", "profession"))
-KIND = TRADE | {"type", "instance of", "is a", "kind", "class"}
+OCCUPATION_RELATIONS = frozenset(("occupation", "profession"))
+TYPE_RELATIONS = OCCUPATION_RELATIONS | {"type", "instance of", "is a", "kind", "class"}
 """Relations that a class may be the object of; what people do is a class in some graphs only."""
 
 
@@ -81,7 +82,7 @@ class QIR(Record):
     facts: tuple[Fact, ...]
     target: str = ""
     """The unknown that is asked for; empty for a boolean question."""
-    kind: Kind = "list"
+    kind: AnswerKind = "list"
     beyond: tuple[str, ...] = ()
     """What of the question the facts cannot say (an order, a comparison): it is then not answered."""
 
@@ -102,7 +103,9 @@ class QIR(Record):
             return f"{CANNOT_EXPRESS}: {'; '.join(self.beyond)}"
         return f"{pluralize(len(self.facts), 'triple')}, asks for {self.target or 'yes or no'}"
 
-    def summary(self, names: Names = NO_NAMES, *, limit: int | None = SUMMARY_PARTS) -> str:
+    def summary(
+        self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
+    ) -> str:
         """Return the facts, what is asked for, and what they cannot say, in one line."""
         facts = " ".join(str(fact) for fact in self.facts)
         wanted = {
@@ -114,9 +117,9 @@ class QIR(Record):
         return one_line(f"{line}, {self}" if self.beyond else line)
 
     @property
-    def kinds(self) -> tuple[str, ...]:
+    def type_mentions(self) -> tuple[str, ...]:
         """The entities that say of what kind something is: "tanker" in ⟨?ship, type, tanker⟩."""
-        return tuple(dict.fromkeys(fact.object for fact in self.facts if fact.is_kind))
+        return tuple(dict.fromkeys(fact.object for fact in self.facts if fact.states_type))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,7 @@ class LinkedRelation(Record):
         relation = self.fact.relation
         if not self.predicates:
             return f"no predicate for “{relation}”: nothing that was linked touches one"
-        if self.predicates[0].similarity >= UNLIKE:
+        if self.predicates[0].similarity >= MIN_EXPECTED_SIMILARITY:
             return ""
         nearest = [
             f"{predicate.name} ({predicate.similarity:.2f})" for predicate in self.predicates[:3]
@@ -164,7 +167,7 @@ class LinkedRelation(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Linked(Record):
+class LinkingResult(Record):
     """What the matching agent hands on: EntToVertex and RelToPred (Chatty-KG, Algorithm 2)."""
 
     links: tuple[Link, ...]
@@ -184,7 +187,7 @@ class Linked(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Generated(Record):
+class GeneratedQueries(Record):
     """The candidate queries after truncation, and how many there were before."""
 
     queries: tuple[CandidateQuery, ...]
@@ -201,7 +204,7 @@ class Generated(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Selection(Record):
+class QuerySelection(Record):
     """The queries kept for execution, and the predicate names judged relevant (Chatty-KG, Algorithm 3)."""
 
     queries: tuple[CandidateQuery, ...]
@@ -211,7 +214,11 @@ class Selection(Record):
         relevant = f", relevant: {', '.join(self.predicates)}" if self.predicates else ""
         return f"{pluralize(len(self.queries), 'query')} kept{relevant}"
 
-    def follow(self) -> Selection:
+    def with_derived_fields(self) -> QuerySelection:
         """With what follows from the queries, after these were chosen by hand."""
         names = dict.fromkeys(name for query in self.queries for name in query.predicates)
         return replace(self, predicates=tuple(names))
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

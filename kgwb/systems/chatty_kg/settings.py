@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT, Count, Settings
+from kgwb.settings import STRICT_CONFIG, Count, Settings
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class ChattySettings(Settings):
     """What changes how Chatty-KG answers."""
 

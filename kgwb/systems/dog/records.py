@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from kgwb.deprecated import renamed_names
 from kgwb.flow import Answer, Direction, Value
 from kgwb.records import Explanation, Hidden, Record, Role
 from kgwb.terms import Iri, Term, Triple
 from kgwb.text import list_first, pluralize
 
-INVERSE = "~"
+INVERSE_PREFIX = "~"
 """Before a relation that is gone from object to subject (DoG, "Relation Filtering")."""
-MARKED = re.compile(r"\[([^\[\]]+)\]")
+BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
 """A linked name in a question."""
 
 
 @dataclass(frozen=True, slots=True)
-class Topics(Record):
+class TopicEntities(Record):
     """The question with its topic entities in square brackets."""
 
     question: str
@@ -38,7 +39,7 @@ class Head(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Focus(Record):
+class HopInput(Record):
     """What one iteration starts from: the question as it is by now, and the heads it names in brackets."""
 
     question: str
@@ -57,7 +58,7 @@ class Relation(Record):
     """Several predicates can have one name."""
 
     def __str__(self) -> str:
-        return f"{INVERSE if self.direction == 'in' else ''}{self.name}"
+        return f"{INVERSE_PREFIX if self.direction == 'in' else ''}{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +68,15 @@ class Relations(Record):
     head: str
     found: tuple[Relation, ...]
 
-    def named(self, text: str) -> Relation | None:
+    def find_relation(self, text: str) -> Relation | None:
         """The relation that a text names, letter case and spaces aside."""
         return next(
-            (relation for relation in self.found if plain(str(relation)) == plain(text)), None
+            (
+                relation
+                for relation in self.found
+                if normalize_name(str(relation)) == normalize_name(text)
+            ),
+            None,
         )
 
     @property
@@ -83,7 +89,7 @@ class Relations(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Filtered(Record):
+class FilteredRelation(Record):
     """The relation chosen for a head; none if none fits, or if the head's turn comes later."""
 
     head: str
@@ -102,7 +108,7 @@ class Filtered(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Filled(Answer):
+class FilledTriples(Answer):
     """The triples of a head and a relation: an answer to that hop, its values the tails."""
 
     head: str = ""
@@ -124,7 +130,7 @@ class Filled(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Tried(Record):
+class TriedAnswer(Record):
     """Whether the triples answer the question, and with which of their names."""
 
     sufficient: Literal["yes", "no"]
@@ -138,7 +144,7 @@ class Tried(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Solved(Record):
+class SolvedHop(Record):
     """One hop that is done, in words: what the debate leaves out of the question."""
 
     entity: str
@@ -164,7 +170,7 @@ class Remark(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Simplified(Record):
+class SimplifiedQuestion(Record):
     """The question with one hop less, and the debate that led to it."""
 
     question: str
@@ -177,10 +183,10 @@ class Hop(Record):
     """What one iteration did: the triples it went along, whether they answered, and the question left."""
 
     question: str
-    filled: tuple[Filled, ...]
-    tried: Tried | None = None
+    filled: tuple[FilledTriples, ...]
+    tried: TriedAnswer | None = None
     """None if nothing was found to try, or without focusing."""
-    left: Focus | None = None
+    left: HopInput | None = None
     """None if the walk ends here."""
     before: tuple[str, ...] = ()
     """The longer questions that this one came from, oldest first."""
@@ -190,19 +196,23 @@ class Hop(Record):
         return str(further or "nothing further")
 
 
-def plain(text: str) -> str:
+def normalize_name(text: str) -> str:
     """A text as names are compared: letter case and spaces aside."""
     return " ".join(text.split()).casefold()
 
 
-def name_of(values: Sequence[Value]) -> str:
+def combine_names(values: Sequence[Value]) -> str:
     """What several vertices are called in a question: "Dune", "Dune | Tenet", "Dune | 11 others".
 
     "and" would not do: many a name has it inside.
     """
-    labels = [" ".join(value.label.split()).translate(MARKS) for value in values]
+    labels = [" ".join(value.label.split()).translate(BRACKET_REPLACEMENTS) for value in values]
     return " | ".join(labels if len(labels) <= 2 else (labels[0], f"{len(labels) - 1} others"))
 
 
-MARKS = str.maketrans("[]|", "()/")
+BRACKET_REPLACEMENTS = str.maketrans("[]|", "()/")
 """What sets names off in a question, and what stands for it inside a name."""
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

@@ -6,14 +6,14 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT, Count, Settings
+from kgwb.settings import STRICT_CONFIG, Count, Settings
 
 Ablation = Literal[
     "none", "no_focusing", "expert_only", "no_linguist", "fused_agent", "unneeded_roles"
 ]
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class DogSettings(Settings):
     """What changes how DoG answers."""
 

@@ -8,32 +8,40 @@ from itertools import chain
 
 from rdflib import Literal
 
-from kgwb.flow import NOT_HERE, Answer, Dialogue, Kind, Question, Value
-from kgwb.kg.queries import named
+from kgwb.flow import NOT_IN_GRAPH, Answer, AnswerKind, Dialogue, Question, Value
+from kgwb.kg.queries import with_display_names
 from kgwb.run import Run, System, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
-from kgwb.systems.ragonite.records import Cited, CitedValue, Schema, Source
+from kgwb.systems.ragonite.records import CitedAnswer, CitedValue, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
-from kgwb.systems.ragonite.tools import Finish, Passages, Sparql, Sql, earlier, gather, recorded
+from kgwb.systems.ragonite.tools import (
+    Finish,
+    Passages,
+    Sparql,
+    Sql,
+    call_database,
+    gather_sources,
+    list_earlier_turns,
+)
 from kgwb.systems.ragonite.views import VIEWS
 from kgwb.terms import Term, Triple
 
 
-def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Look things up with the tools, then write one answer from all sources."""
-    schema = induce(run)
-    sources = gather(question.text, dialogue, schema, run)
-    return conclude(question.text, write(question.text, dialogue, sources, run), run)
+    schema = induce_schema(run)
+    sources = gather_sources(question.text, dialogue, schema, run)
+    return build_answer(question.text, write_answer(question.text, dialogue, sources, run), run)
 
 
 @agent("ragonite")
-def induce(run: Run) -> Schema:
+def induce_schema(run: Run) -> Schema:
     """The database induced from the graph; the same for every question, and kept with the graph."""
-    schema: Schema = recorded("schema", {}, lambda known: known.schema, Schema, run)
+    schema: Schema = call_database("schema", {}, lambda known: known.schema, Schema, run)
     return schema
 
 
-MOST_TRIPLES = 30
+MAX_TRIPLES_PER_VALUE = 30
 """Triples that are shown of a value."""
 
 
@@ -55,24 +63,28 @@ class AnswerReply(Reply):
     )
 
     reason: str
-    kind: Kind
+    kind: AnswerKind
     answer: str
     values: list[ValueReply]
 
 
-def problems(
-    cited: Cited, question: str, dialogue: Dialogue, sources: tuple[Source, ...]
+def find_citation_problems(
+    cited: CitedAnswer, question: str, dialogue: Dialogue, sources: tuple[Source, ...]
 ) -> Iterator[str]:
     """What is wrong with an answer put in by hand."""
-    if wrong := [n for n in cited.lit if not 1 <= n <= len(cited.sources)]:
+    if wrong := [n for n in cited.cited_numbers if not 1 <= n <= len(cited.sources)]:
         yield f"there is no source {wrong[0]}"
 
 
-@agent("answerer", check=problems, kind="model")
-def write(question: str, dialogue: Dialogue, sources: tuple[Source, ...], run: Run) -> Cited:
+@agent("answerer", check=find_citation_problems, kind="model")
+def write_answer(
+    question: str, dialogue: Dialogue, sources: tuple[Source, ...], run: Run
+) -> CitedAnswer:
     """The answer that the sources give, with citations."""
-    shown = "\n\n".join(f"[{number}] {source.headed}" for number, source in enumerate(sources, 1))
-    variables = {"question": question, "earlier": earlier(dialogue), "sources": shown}
+    shown = "\n\n".join(
+        f"[{number}] {source.text_with_query}" for number, source in enumerate(sources, 1)
+    )
+    variables = {"question": question, "earlier": list_earlier_turns(dialogue), "sources": shown}
 
     def cited(reply: AnswerReply) -> str:
         numbers = [n for value in reply.values for n in value.sources]
@@ -95,17 +107,17 @@ def write(question: str, dialogue: Dialogue, sources: tuple[Source, ...], run: R
     checks = (Check("cites sources that are there", cited), Check("a truth value", truth))
     reply = ask("ragonite/answerer", variables, AnswerReply, run, checks=checks)
     values = tuple(CitedValue(each.value.strip(), tuple(each.sources)) for each in reply.values)
-    return Cited(reply.answer, reply.kind, values, sources, reply.reason)
+    return CitedAnswer(reply.answer, reply.kind, values, sources, reply.reason)
 
 
 @agent("answer", kind="sparql")
-def conclude(question: str, cited: Cited, run: Run) -> Answer:
+def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
     """The values as terms of the graph, each with the triples of its sources that it stands on."""
     queries = tuple(
         source.title for source in cited.sources if source.tool == "sparql" and not source.error
     )
     if not cited.values:
-        why = f"{NOT_HERE}: {cited.reason or cited.text}"
+        why = f"{NOT_IN_GRAPH}: {cited.reason or cited.text}"
         return Answer("list", queries=queries, text=cited.text, reason=why)
     words = f"{question} {cited.text}".casefold()
     values: dict[Value, None] = {}
@@ -117,12 +129,12 @@ def conclude(question: str, cited: Cited, run: Run) -> Answer:
         if cited.kind == "boolean":
             term: Term = Literal(value.value.lower() == "true")
         elif cited.kind == "count":
-            term = _number(value.value)
+            term = _make_literal(value.value)
         else:
             known = chain(
-                _terms(value.value, mine, triples), _terms(value.value, cited.sources, ())
+                _find_terms(value.value, mine, triples), _find_terms(value.value, cited.sources, ())
             )
-            term = next(known, _number(value.value))  # by next, as a literal 0 is false
+            term = next(known, _make_literal(value.value))  # by next, as a literal 0 is false
         names = {other: text for source in mine for text, other in source.terms}
         near = [triple for triple in triples if term in triple[::2]] or triples
         others = {
@@ -132,11 +144,13 @@ def conclude(question: str, cited: Cited, run: Run) -> Answer:
         support = [
             t for t, ends in others.items() if all(end.casefold() in words for end in ends)
         ] or near
-        values[Value(term, names.get(term, value.value), tuple(support[:MOST_TRIPLES]))] = None
-    return named(run.kg, Answer(cited.kind, tuple(values), queries, cited.text))
+        values[
+            Value(term, names.get(term, value.value), tuple(support[:MAX_TRIPLES_PER_VALUE]))
+        ] = None
+    return with_display_names(run.kg, Answer(cited.kind, tuple(values), queries, cited.text))
 
 
-def _terms(text: str, sources: Sequence[Source], triples: Iterable[Triple]) -> Iterator[Term]:
+def _find_terms(text: str, sources: Sequence[Source], triples: Iterable[Triple]) -> Iterator[Term]:
     """What has a text as its id or name in sources, then the literals of that text in triples."""
     key = text.casefold()
     yield from (
@@ -145,17 +159,17 @@ def _terms(text: str, sources: Sequence[Source], triples: Iterable[Triple]) -> I
     yield from (o for _, _, o in triples if isinstance(o, Literal) and str(o).casefold() == key)
 
 
-def _number(text: str) -> Literal:
+def _make_literal(text: str) -> Literal:
     return Literal(int(text)) if re.fullmatch(r"-?\d{1,18}", text) else Literal(text)
 
 
 SYSTEM = System(
     "ragonite",
-    answer,
+    answer_question,
     {
-        "Induce": (induce,),
-        "Gather ↻": (gather, Sql, Passages, Sparql, Finish),
-        "Answer": (write, conclude),
+        "Induce": (induce_schema,),
+        "Gather ↻": (gather_sources, Sql, Passages, Sparql, Finish),
+        "Answer": (write_answer, build_answer),
     },
     settings=RagoniteSettings,
     views=VIEWS,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from kgwb.flow import NOT_HERE, Kind
-from kgwb.kg.sparql import n3, writable
-from kgwb.kg.survey_text import quoted
+from kgwb.deprecated import renamed_names
+from kgwb.flow import NOT_IN_GRAPH, AnswerKind
+from kgwb.kg.sparql import is_valid_iri, n3
+from kgwb.kg.survey_text import quote_text
 from kgwb.records import Explanation, Hidden, Record, Score
 from kgwb.terms import Iri, Term, Triple
 from kgwb.text import pluralize
 
-TEXT, CELL = 1_200, 300
+MAX_SHOWN_PASSAGE_CHARS, MAX_CELL_CHARS = 1_200, 300
 """Letters of a passage, and of a cell, that a model sees."""
 
 
@@ -53,10 +54,10 @@ class Table(Record):
         )
 
     @property
-    def in_sparql(self) -> str:
+    def sparql_description(self) -> str:
         """The class with its predicates, for who writes SPARQL in place of SQL."""
         known = [
-            column for column in self.columns if column.predicate and writable(column.predicate)
+            column for column in self.columns if column.predicate and is_valid_iri(column.predicate)
         ]
         uses = (
             f"\n  {n3(c.predicate)} {c.references or c.type}  # {c.comment}"
@@ -64,7 +65,9 @@ class Table(Record):
             if c.predicate
         )
         return (
-            self.name + (f" {n3(self.of)}" if self.of and writable(self.of) else "") + "".join(uses)
+            self.name
+            + (f" {n3(self.of)}" if self.of and is_valid_iri(self.of) else "")
+            + "".join(uses)
         )
 
 
@@ -83,12 +86,12 @@ class Schema(Record):
         parts = pluralize(len(self.tables), "table"), pluralize(self.passages, "passage")
         return f"{' and '.join(parts)} of {self.triples:,} triples"
 
-    def text(self, tokens: int, *, sparql: bool = False) -> str:
+    def format_tables(self, max_tokens: int, *, for_sparql: bool = False) -> str:
         """The tables as a model reads them, the largest first, as far as there is room."""
-        texts = [table.in_sparql if sparql else str(table) for table in self.tables]
+        texts = [table.sparql_description if for_sparql else str(table) for table in self.tables]
         sizes = [len("".join(texts[: place + 1])) for place in range(len(texts))]
         shown = [
-            text for text, size in zip(texts, sizes, strict=True) if size <= 4 * tokens
+            text for text, size in zip(texts, sizes, strict=True) if size <= 4 * max_tokens
         ] or texts[:1]
         left = [table.name for table in self.tables[len(shown) :]]
         return "\n".join(shown) + (f"\n-- and the tables {', '.join(left)}" if left else "")
@@ -126,17 +129,17 @@ class Source(Record):
     def prompt_text(self) -> str:
         """The source as a model sees it."""
         if self.error:
-            return f"! it could not be run: {quoted(self.error, TEXT)}"
+            return f"! it could not be run: {quote_text(self.error, MAX_SHOWN_PASSAGE_CHARS)}"
         if self.tool == "passages":
-            return f"{quoted(self.title, CELL)}: {quoted(self.text, TEXT)}"
+            return f"{quote_text(self.title, MAX_CELL_CHARS)}: {quote_text(self.text, MAX_SHOWN_PASSAGE_CHARS)}"
         more = f", and more: only the first {len(self.rows)} are here" if self.cut else ""
         lines = [pluralize(len(self.rows), "row") + more]
         for row in (self.columns, *self.rows):
-            lines.append(" | ".join(quoted(cell, CELL) for cell in row))
+            lines.append(" | ".join(quote_text(cell, MAX_CELL_CHARS) for cell in row))
         return "\n".join(lines)
 
     @property
-    def headed(self) -> str:
+    def text_with_query(self) -> str:
         """The source as a model sees it, with the query on a line before it."""
         query = f": {' '.join(self.title.split())}" if self.tool != "passages" else ""
         return f"{self.tool}{query}\n{self.prompt_text}"
@@ -154,19 +157,23 @@ class CitedValue(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Cited(Record):
+class CitedAnswer(Record):
     """The answer as a model wrote it from the sources, which are numbered from 1."""
 
     text: str
-    kind: Kind
+    kind: AnswerKind
     values: tuple[CitedValue, ...]
     sources: Hidden[tuple[Source, ...]]
     reason: Explanation = ""
 
     def __str__(self) -> str:
-        return self.text or f"{NOT_HERE}: {self.reason}"
+        return self.text or f"{NOT_IN_GRAPH}: {self.reason}"
 
     @property
-    def lit(self) -> frozenset[int]:
+    def cited_numbers(self) -> frozenset[int]:
         """The numbers of the sources that it cites."""
         return frozenset(number for value in self.values for number in value.sources)
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for known
+    __getattr__ = renamed_names(__name__)

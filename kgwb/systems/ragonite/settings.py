@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT, Count, Settings
+from kgwb.settings import STRICT_CONFIG, Count, Settings
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class RagoniteSettings(Settings):
     """What changes how RAGonite answers."""
 

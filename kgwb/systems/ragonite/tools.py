@@ -7,27 +7,27 @@ from typing import Any, Literal, TypeVar
 
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Dialogue
-from kgwb.kg.queries import support_of
-from kgwb.kg.sparql import checked
+from kgwb.kg.queries import find_support_by_row
+from kgwb.kg.sparql import validate_query
 from kgwb.records import to_data
 from kgwb.run import Run, agent
 from kgwb.run.ask import schema_config
 from kgwb.run.tools import Tool, act, tool
-from kgwb.systems.queries import names_in
-from kgwb.systems.ragonite.database import Database, database
+from kgwb.systems.queries import get_names_in_rows
+from kgwb.systems.ragonite.database import Database, open_database
 from kgwb.systems.ragonite.records import Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
 T = TypeVar("T")
-TURNS, ANSWERS = 6, 10
+MAX_EARLIER_TURNS, MAX_ANSWERS_PER_TURN = 6, 10
 """Earlier turns, and answers of each, that a question may point back to."""
 
 
-def recorded(
-    kind: str, request: dict[str, Any], make: Callable[[Database], T], form: Any, run: Run
+def call_database(
+    kind: str, request: dict[str, Any], read: Callable[[Database], T], result_type: Any, run: Run
 ) -> T:
     """What is read from the graph's database, on the record by what it was made from."""
-    graph, settings = run.graph, RagoniteSettings.of_run(run)
+    graph, settings = run.unrecorded_graph, RagoniteSettings.of_run(run)
     made_by = {
         "part": settings.part,
         "reverse_facts": settings.reverse_facts,
@@ -40,8 +40,13 @@ def recorded(
         **request,
     }
     asked |= {"muted": to_data(run.kg.muted)} if run.kg.muted else {}
-    read = (lambda: make(database(graph, settings, run.embeddings))) if graph else None
-    return run.call(f"ragonite.{kind}", asked, read, form)
+    if graph is None:
+        return run.call(f"ragonite.{kind}", asked, None, result_type)
+
+    def ask() -> T:
+        return read(open_database(graph, settings, run.embeddings))
+
+    return run.call(f"ragonite.{kind}", asked, ask, result_type)
 
 
 @tool("sql", kind="sparql")
@@ -57,7 +62,9 @@ class Sql(Tool):
         """The rows of a query, with the triples that they stand on."""
         settings = RagoniteSettings.of_run(run)
         request = {"query": self.query, "rows": settings.rows, "timeout_s": settings.sql_timeout_s}
-        return recorded("sql", request, lambda known: known.sql(self.query, settings), Source, run)
+        return call_database(
+            "sql", request, lambda known: known.execute_sql(self.query, settings), Source, run
+        )
 
 
 @tool("passages", kind="search")
@@ -73,8 +80,8 @@ class Passages(Tool):
         """The passages nearest to a sentence, by meaning and by words."""
         most = RagoniteSettings.of_run(run).passages
         request = {"question": self.question, "passages": most, "embeddings": run.embeddings.name}
-        search = lambda known: known.search(self.question, run.embeddings, most)  # noqa: E731
-        return recorded("passages", request, search, tuple[Source, ...], run)
+        search = lambda known: known.search_passages(self.question, run.embeddings, most)  # noqa: E731
+        return call_database("passages", request, search, tuple[Source, ...], run)
 
 
 @tool("sparql", kind="sparql")
@@ -90,18 +97,20 @@ class Sparql(Tool):
         """The rows of a query, with the triples that they stand on."""
         most = RagoniteSettings.of_run(run).rows
         try:
-            if checked(self.query).form == "ask":
+            if validate_query(self.query).form == "ask":
                 truth = str(run.kg.ask(self.query)).lower()
                 return Source("sparql", self.query, "", ("answer",), ((truth,),))
             result = run.kg.select(self.query)
             rows = result.rows[:most]
-            standing = support_of(run.kg, self.query, result.variables, rows)
+            standing = find_support_by_row(run.kg, self.query, result.variables, rows)
         except GraphUnreachableError:
             raise
         except GraphError as error:
             return Source("sparql", self.query, error=error.message)
         terms = [
-            (text, iri) for iri, name in names_in(rows, run).items() for text in (str(iri), name)
+            (text, iri)
+            for iri, name in get_names_in_rows(rows, run).items()
+            for text in (str(iri), name)
         ]
         triples = tuple(dict.fromkeys(t for some in standing.values() for t in some))
         texts = tuple(tuple("" if cell is None else str(cell) for cell in row) for row in rows)
@@ -131,7 +140,7 @@ class Finish(Tool):
         return "finished"
 
 
-OFFERED: dict[str, tuple[type[Tool], ...]] = {
+TOOLS_BY_ABLATION: dict[str, tuple[type[Tool], ...]] = {
     "none": (Sql, Passages),
     "sql_only": (Sql,),
     "passages_only": (Passages,),
@@ -141,16 +150,18 @@ OFFERED: dict[str, tuple[type[Tool], ...]] = {
 
 
 @agent("tool_selector", kind="model")
-def gather(question: str, dialogue: Dialogue, schema: Schema, run: Run) -> tuple[Source, ...]:
+def gather_sources(
+    question: str, dialogue: Dialogue, schema: Schema, run: Run
+) -> tuple[Source, ...]:
     """The sources that the tools gave, in at most so many rounds, each tool at least once."""
     settings = RagoniteSettings.of_run(run)
-    offered = OFFERED[settings.ablation]
+    offered = TOOLS_BY_ABLATION[settings.ablation]
     tools: tuple[type[Tool], ...] = (*offered, Finish)
     sparql = offered == (Sparql,)
     variables = {
         "question": question,
-        "earlier": earlier(dialogue),
-        "schema": schema.text(settings.schema_tokens, sparql=sparql),
+        "earlier": list_earlier_turns(dialogue),
+        "schema": schema.format_tables(settings.schema_tokens, for_sparql=sparql),
         "tools": [each.spec.name for each in tools],
     }
     prompt = "ragonite/tool_selector_sparql" if sparql else "ragonite/tool_selector"
@@ -167,9 +178,9 @@ def gather(question: str, dialogue: Dialogue, schema: Schema, run: Run) -> tuple
     return tuple(dict.fromkeys(sources))
 
 
-def earlier(dialogue: Dialogue) -> list[dict[str, Any]]:
+def list_earlier_turns(dialogue: Dialogue) -> list[dict[str, Any]]:
     """The turns that a question may point back to."""
     return [
-        {"question": t.question, "answers": list(t.answers[:ANSWERS])}
-        for t in dialogue.turns[-TURNS:]
+        {"question": t.question, "answers": list(t.answers[:MAX_ANSWERS_PER_TURN])}
+        for t in dialogue.turns[-MAX_EARLIER_TURNS:]
     ]

@@ -9,19 +9,19 @@ from rdflib import URIRef
 from kgwb.records import Role
 from kgwb.run.agents import View
 from kgwb.show import html
-from kgwb.show.html import Html, div, fold, join, span, tag
+from kgwb.show.html import Html, collapsible, div, join, span, tag
 from kgwb.show.records import render, render_explanation
-from kgwb.show.subgraph import Edge, Node, Subgraph, svg
+from kgwb.show.subgraph import Edge, Node, Subgraph, render_svg
 from kgwb.show.terms import RenderContext, render_triples
 from kgwb.systems.ragonite import records
 from kgwb.text import pluralize, shorten
 
-DRAWN = 14
+MAX_DRAWN_TABLES = 14
 """Tables in the diagram: the largest."""
 
 
 def render_schema(value: records.Schema, context: RenderContext) -> Html:
-    things = [table for table in value.tables if table.columns[0].name == "id"][:DRAWN]
+    things = [table for table in value.tables if table.columns[0].name == "id"][:MAX_DRAWN_TABLES]
     iris = {table.name: URIRef(f"urn:kgwb:table:{table.name}") for table in things}
     nodes = tuple(Node(iris[t.name], f"{t.name} ({t.rows:,})", (Role("support"),)) for t in things)
     links = [
@@ -34,33 +34,35 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
         Edge((iris[of], URIRef(f"urn:kgwb:{c.name}"), iris[c.references]), c.name)
         for of, c in drawn
     )
-    parts = [div("b", str(value)), svg(Subgraph(nodes, edges))]
+    parts = [div("b", str(value)), render_svg(Subgraph(nodes, edges))]
     parts += (
         div("soft", f"{pluralize(n, 'triple')} only in passages: {why}")
         for why, n in value.only_passages
     )
     for table in value.tables:
-        head = join(tag("b", table.name), html.aside(pluralize(table.rows, "row")))
-        parts.append(fold(head, tag("pre", str(table), class_="src"), key=table.name))
+        head = join(tag("b", table.name), html.muted_text(pluralize(table.rows, "row")))
+        parts.append(collapsible(head, tag("pre", str(table), class_="src"), key=table.name))
     return div("body stack", *parts)
 
 
 def render_source(value: records.Source, context: RenderContext) -> Html:
     if value.tool == "passages":
-        head = div("row", tag("b", shorten(value.title)), html.scored(value.score))
+        head = div("row", tag("b", shorten(value.title)), html.score_bar(value.score))
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]
         outcome = div("b", str(value) + " and more" * value.cut)
         rows = html.table(value.columns, value.rows)
-        parts += [html.note(value.error, kind="bad")] if value.error else [outcome, rows]
+        parts += [html.note(value.error, level="bad")] if value.error else [outcome, rows]
     if value.triples:
-        head = html.aside(pluralize(len(value.triples), "triple"))
-        parts.append(fold(head, render_triples(value.triples, context), key=value.title[:60]))
+        head = html.muted_text(pluralize(len(value.triples), "triple"))
+        parts.append(
+            collapsible(head, render_triples(value.triples, context), key=value.title[:60])
+        )
     return div("body stack", *parts)
 
 
-def render_cited(value: records.Cited, context: RenderContext) -> Html:
+def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> Html:
     values = [(each.value, ", ".join(f"[{n}]" for n in each.sources)) for each in value.values]
     parts = [
         div("b", value.text),
@@ -68,14 +70,18 @@ def render_cited(value: records.Cited, context: RenderContext) -> Html:
         html.table(("value", "sources"), values),
     ]
     for number, source in enumerate(value.sources, 1):
-        lit = html.state_sign("ok", "cited") if number in value.lit else span("soft", "not cited")
+        lit = (
+            html.state_badge("ok", "cited")
+            if number in value.cited_numbers
+            else span("soft", "not cited")
+        )
         head = join(tag("b", f"[{number}] "), source.tool, " ", shorten(source.title, 80), " ", lit)
-        parts.append(fold(head, render(source, context), key=f"source {number}"))
+        parts.append(collapsible(head, render(source, context), key=f"source {number}"))
     return div("body stack", *parts)
 
 
 VIEWS: Mapping[type, View] = {
-    records.Cited: render_cited,
+    records.CitedAnswer: render_cited_answer,
     records.Schema: render_schema,
     records.Source: render_source,
 }

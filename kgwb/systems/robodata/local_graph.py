@@ -8,8 +8,8 @@ from typing import Self
 
 from rdflib import Literal
 
-from kgwb.flow import Answer, Kind, Value
-from kgwb.kg.survey_text import Ids, Prefixes
+from kgwb.flow import Answer, AnswerKind, Value
+from kgwb.kg.survey_text import Prefixes, TermIds
 from kgwb.records import Hidden
 from kgwb.terms import Iri, Term, Triple
 from kgwb.text import pluralize
@@ -22,26 +22,26 @@ class LocalGraph(Answer):
     It is an Answer in the making: the picture of what a run stands on grows with it; see ``kg.exports`` too.
     """
 
-    kind: Kind = "list"
+    kind: AnswerKind = "list"
     prefixes: Hidden[Prefixes] = ()
 
     def __str__(self) -> str:
         return f"{pluralize(len(self.values), 'node')}, {pluralize(len(self.support), 'edge')}"
 
     @property
-    def ids(self) -> Ids:
-        return Ids(self.prefixes, self.names)
+    def id_mapping(self) -> TermIds:
+        return TermIds(self.prefixes, self.names)
 
     @property
     def nodes(self) -> tuple[Term, ...]:
         return tuple(value.term for value in self.values)
 
-    def knowing(self, names: Iterable[tuple[Iri, str]]) -> Self:
+    def with_names(self, names: Iterable[tuple[Iri, str]]) -> Self:
         """With these names, and ids for what bears them."""
-        ids = self.ids.knowing(names)
+        ids = self.id_mapping.with_names(names)
         return replace(self, names=ids.names, prefixes=ids.prefixes)
 
-    def plus(self, nodes: Iterable[Term], triples: Iterable[Triple]) -> Self:
+    def with_triples(self, nodes: Iterable[Term], triples: Iterable[Triple]) -> Self:
         triples = tuple(dict.fromkeys((*self.support, *triples)))
         ends = (end for triple in triples for end in triple[::2])
         leaving: dict[Term, list[Triple]] = {node: [] for node in (*self.nodes, *nodes, *ends)}
@@ -53,35 +53,38 @@ class LocalGraph(Answer):
         )
         return replace(self, values=tuple(values))
 
-    def minus(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
+    def without(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
         """Without these triples, and without these nodes and all triples at them."""
         kept = [t for t in self.support if t not in triples and not {t[0], t[2]} & {*nodes}]
-        return replace(self, values=()).plus(
+        return replace(self, values=()).with_triples(
             (node for node in self.nodes if node not in nodes), kept
         )
 
-    def found(self, texts: Sequence[str]) -> tuple[tuple[Term, ...], ...]:
+    def find_elements(self, ids: Sequence[str]) -> tuple[tuple[Term, ...], ...]:
         """The node that one id stands for, or the triples that three do; nothing if they are not here."""
-        nodes, ids = tuple((node,) for node in self.nodes), self.ids
-        parts: tuple[tuple[Term, ...], ...] = self.support if len(texts) == 3 else nodes
-        return tuple(p for p in parts if len(p) == len(texts) and all(map(ids.means, texts, p)))
+        id_mapping = self.id_mapping
+        nodes = tuple((node,) for node in self.nodes)
+        parts: tuple[tuple[Term, ...], ...] = self.support if len(ids) == 3 else nodes
+        return tuple(
+            p for p in parts if len(p) == len(ids) and all(map(id_mapping.matches, ids, p))
+        )
 
-    def listing(self, most: int) -> str:
+    def format_for_prompt(self, max_chars: int) -> str:
         """Entities, relations and triples as a model reads them, cut after so many letters."""
-        ids, relations = self.ids, dict.fromkeys(triple[1] for triple in self.support)
+        ids, relations = self.id_mapping, dict.fromkeys(triple[1] for triple in self.support)
         lines = [
             "Entities",
-            *(ids.named(node) for node in self.nodes if not isinstance(node, Literal)),
+            *(ids.format_named_id(node) for node in self.nodes if not isinstance(node, Literal)),
         ]
-        lines += ["Relations", *map(ids.named, relations), "Triples"]
-        lines += [" | ".join(map(ids.write, triple)) for triple in self.support]
-        return fitting(lines, most) if self.values else "empty"
+        lines += ["Relations", *map(ids.format_named_id, relations), "Triples"]
+        lines += [" | ".join(map(ids.format_id, triple)) for triple in self.support]
+        return fit_lines(lines, max_chars) if self.values else "empty"
 
 
-def fitting(lines: Sequence[str], most: int) -> str:
+def fit_lines(lines: Sequence[str], max_chars: int) -> str:
     """The first lines that have room, and how many do not."""
     shown = 0
-    while shown < len(lines) and (most := most - len(lines[shown])) > 0:
+    while shown < len(lines) and (max_chars := max_chars - len(lines[shown])) > 0:
         shown += 1
     left = pluralize(len(lines) - shown, "more line")
     return "\n".join([*lines[:shown], *([f"({left}, not shown)"] if shown < len(lines) else [])])

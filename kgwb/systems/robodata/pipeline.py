@@ -10,21 +10,27 @@ from kgwb.flow import Answer, Dialogue, Question
 from kgwb.run import Run, System, agent
 from kgwb.run.tools import use_tool
 from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.robodata.records import TOOLS, Position, Visit
+from kgwb.systems.robodata.records import TOOLS_BY_STATE, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings
-from kgwb.systems.robodata.states import DECIDERS, assess, conclude, observe, produce
+from kgwb.systems.robodata.states import (
+    DECIDERS,
+    advise_strategy,
+    assess_strategy,
+    build_answer,
+    produce_answer,
+)
 from kgwb.systems.robodata.tools import Observed
 from kgwb.systems.robodata.views import VIEWS
 
 
-def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Turn by turn until the machine produces, or its turns are used up; each question is read alone."""
     position, limit = Position(question.text), RoboDataSettings.of_run(run).turn_limit
     for number in range(1, limit):  # the last turn produces
         position = take_turn(f"turn {number}", position, run)
         if position.state == "PRODUCE":
             break
-    return conclude(position, produce(position, run), run)
+    return build_answer(position, produce_answer(position, run), run)
 
 
 @agent("turn", subject="place")
@@ -32,7 +38,7 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
     """One state: what it decides, the tools that it uses, and the local graph after them."""
     state = position.state
     if RoboDataSettings.of_run(run).metacognition and position.visits and state.startswith("EVAL"):
-        advice = observe(place, position, assess(place, position, run), run)
+        advice = advise_strategy(place, position, assess_strategy(place, position, run), run)
         position = replace(position, advice=advice)
     decision = DECIDERS[state](place, position, run)
     uses = enumerate(decision.actions, 1)
@@ -45,29 +51,29 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
 @agent("local_graph", subject="place")
 def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Run) -> LocalGraph:
     """The local graph after the tools of a turn; what they only showed gets an id."""
-    local = local.knowing(pair for each in results for pair in each.names)
+    local = local.with_names(pair for each in results for pair in each.names)
     for each in results:
         nodes = [row[0] for row in each.rows if len(row) == 1 and row[0] is not None]
         rows = (row for row in each.rows if len(row) == 3)
         triples = [(s, URIRef(p), o) for s, p, o in rows if s and p and o is not None]
         if each.effect != "shown":
             local = (
-                local.plus(nodes, triples)
+                local.with_triples(nodes, triples)
                 if each.effect == "added"
-                else local.minus(nodes, triples)
+                else local.without(nodes, triples)
             )
     return local
 
 
 SYSTEM = System(
     "robodata",
-    answer,
+    answer_question,
     {
-        "Think ↻": (take_turn, assess, observe),
-        "Remote ↻": (DECIDERS["REMOTE"], *TOOLS["REMOTE"], DECIDERS["EVAL_REMOTE"]),
-        "Local ↻": (DECIDERS["UPDATE"], *TOOLS["UPDATE"], update, DECIDERS["EVAL_LOCAL"]),
-        "Look closer": (DECIDERS["LOCAL"], *TOOLS["LOCAL"]),
-        "Answer": (produce, conclude),
+        "Think ↻": (take_turn, assess_strategy, advise_strategy),
+        "Remote ↻": (DECIDERS["REMOTE"], *TOOLS_BY_STATE["REMOTE"], DECIDERS["EVAL_REMOTE"]),
+        "Local ↻": (DECIDERS["UPDATE"], *TOOLS_BY_STATE["UPDATE"], update, DECIDERS["EVAL_LOCAL"]),
+        "Look closer": (DECIDERS["LOCAL"], *TOOLS_BY_STATE["LOCAL"]),
+        "Answer": (produce_answer, build_answer),
     },
     supervisors={"turn": ("assessment", "observation", *map(str.lower, DECIDERS), "local_graph")},
     settings=RoboDataSettings,

@@ -11,14 +11,14 @@ from pydantic import PlainSerializer, PlainValidator
 
 from kgwb.records import Explanation, Record
 from kgwb.run.tools import Tool
-from kgwb.systems.robodata.local_graph import LocalGraph, fitting
-from kgwb.systems.robodata.tools import LOCAL, REMOTE, UPDATE, Observed
+from kgwb.systems.robodata.local_graph import LocalGraph, fit_lines
+from kgwb.systems.robodata.tools import LOCAL_TOOLS, REMOTE_TOOLS, UPDATE_TOOLS, Observed
 from kgwb.terms import Term, Triple
 from kgwb.text import list_first, pluralize
 
 State = Literal["EVAL_LOCAL", "LOCAL", "REMOTE", "EVAL_REMOTE", "UPDATE", "PRODUCE"]
 STATES: tuple[State, ...] = get_args(State)
-NEXT: dict[State, tuple[State, ...]] = {
+TRANSITIONS: dict[State, tuple[State, ...]] = {
     "EVAL_LOCAL": ("PRODUCE", "REMOTE", "LOCAL"),
     "LOCAL": ("LOCAL", "EVAL_LOCAL"),
     "REMOTE": ("REMOTE", "EVAL_REMOTE"),
@@ -26,22 +26,28 @@ NEXT: dict[State, tuple[State, ...]] = {
     "UPDATE": ("EVAL_LOCAL",),
 }
 """Where each state may lead."""
-TOOLS: dict[State, tuple[type[Tool], ...]] = {"LOCAL": LOCAL, "REMOTE": REMOTE, "UPDATE": UPDATE}
-BY_NAME = {form.spec.name: form for forms in TOOLS.values() for form in forms}
-EMPTY = LocalGraph()
+TOOLS_BY_STATE: dict[State, tuple[type[Tool], ...]] = {
+    "LOCAL": LOCAL_TOOLS,
+    "REMOTE": REMOTE_TOOLS,
+    "UPDATE": UPDATE_TOOLS,
+}
+TOOLS_BY_NAME = {form.spec.name: form for forms in TOOLS_BY_STATE.values() for form in forms}
+EMPTY_GRAPH = LocalGraph()
 
 
-def _action(data: Any) -> Tool:
+def _parse_action(data: Any) -> Tool:
     if isinstance(data, Tool):
         return data
     fields = json.loads(data) if isinstance(data, str) else data
-    if not isinstance(fields, dict) or fields.get("tool") not in BY_NAME:
-        raise ValueError(f"a use of a tool is an object with a tool among {', '.join(BY_NAME)}")
-    return BY_NAME[fields["tool"]].model_validate(fields)
+    if not isinstance(fields, dict) or fields.get("tool") not in TOOLS_BY_NAME:
+        raise ValueError(
+            f"a use of a tool is an object with a tool among {', '.join(TOOLS_BY_NAME)}"
+        )
+    return TOOLS_BY_NAME[fields["tool"]].model_validate(fields)
 
 
 Action = Annotated[
-    Tool, PlainValidator(_action), PlainSerializer(Tool.model_dump_json, return_type=str)
+    Tool, PlainValidator(_parse_action), PlainSerializer(Tool.model_dump_json, return_type=str)
 ]
 """A use of a tool; in a form, and in a file, the JSON that a model writes."""
 
@@ -79,7 +85,7 @@ class Position(Record):
 
     question: str
     state: State = "EVAL_LOCAL"
-    local: LocalGraph = EMPTY
+    local: LocalGraph = EMPTY_GRAPH
     visits: tuple[Visit, ...] = ()
     advice: str = ""
     """The latest metacognitive observation."""
@@ -96,7 +102,7 @@ class Position(Record):
         )
 
     @property
-    def counts(self) -> str:
+    def usage_counts(self) -> str:
         """How often each way between states was gone and each tool used."""
         ways = Counter(f"{visit.state} → {visit.next}" for visit in self.visits)
         tools = Counter(
@@ -104,15 +110,20 @@ class Position(Record):
         )
         return "; ".join(f"{name} {n}" for name, n in [*ways.items(), *tools.items()])
 
-    def results(self, most: int) -> str:
+    def format_results(self, max_chars: int) -> str:
         """What tools gave since the local graph was last changed, that change with it; the newest first."""
         updates = [place for place, visit in enumerate(self.visits) if visit.state == "UPDATE"]
         latest = [
             each for visit in self.visits[max(updates, default=0) :] for each in visit.results
         ][::-1]
-        return fitting([line for each in latest for line in each.lines(self.local)], most) or "none"
+        return (
+            fit_lines(
+                [line for each in latest for line in each.format_lines(self.local)], max_chars
+            )
+            or "none"
+        )
 
-    def memory(self, most: int) -> str:
+    def format_memory(self, most: int) -> str:
         """The latest turns with results and thoughts as far as there is room, earlier ones folded."""
         lines: list[str] = []
         for number, visit in reversed([*enumerate(self.visits, 1)]):
@@ -134,10 +145,10 @@ class Sentence(Record):
     """Elements given that are not in the graph, in the model's words."""
 
     def __str__(self) -> str:
-        return f"{self.text} [{self.remark}]" if self.remark else self.text
+        return f"{self.text} [{self.problem}]" if self.problem else self.text
 
     @property
-    def remark(self) -> str:
+    def problem(self) -> str:
         """What is wrong with the support."""
         if self.failed:
             return f"not in the graph: {list_first((text[:120] for text in self.failed), 3)}"

@@ -10,18 +10,26 @@ import rdflib
 from pydantic import BaseModel, ConfigDict, create_model
 from rdflib import URIRef
 
-from kgwb.flow import NOT_HERE, Answer, Kind, Value
-from kgwb.kg.queries import named, there
+from kgwb.flow import NOT_IN_GRAPH, Answer, AnswerKind, Value
+from kgwb.kg.queries import existing_triples, with_display_names
 from kgwb.run import Run, agent
 from kgwb.run.agents import Agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.robodata.records import NEXT, TOOLS, Decision, Position, Produced, Sentence, State
+from kgwb.systems.robodata.records import (
+    TOOLS_BY_STATE,
+    TRANSITIONS,
+    Decision,
+    Position,
+    Produced,
+    Sentence,
+    State,
+)
 from kgwb.systems.robodata.settings import RoboDataSettings
 from kgwb.terms import Triple
 from kgwb.text import pluralize
 
-PROMPTS: dict[State, tuple[str, str]] = {
+PROMPT_BY_STATE: dict[State, tuple[str, str]] = {
     "EVAL_LOCAL": ("robodata/eval_local", "Whether the local graph is enough to answer."),
     "LOCAL": (
         "robodata/local",
@@ -34,55 +42,63 @@ PROMPTS: dict[State, tuple[str, str]] = {
 """The prompt of each state that asks, and what it is for."""
 
 
-def _reply(state: State) -> type[BaseModel]:
+def _make_reply_class(state: State) -> type[BaseModel]:
     """What a model replies in a state: a thought, uses of its tools, and the next state."""
-    after: Any = Literal[NEXT[state]]
+    after: Any = Literal[TRANSITIONS[state]]
     fields: dict[str, Any] = {"thought": (str, ...)}
-    if state in TOOLS:
-        action: Any = Union[TOOLS[state]]  # noqa: UP007  # of a tuple
+    if state in TOOLS_BY_STATE:
+        action: Any = Union[TOOLS_BY_STATE[state]]  # noqa: UP007  # of a tuple
         fields["actions"] = (list[action], ...)
     fields["next"] = (after, ...)
     name, config = f"{state.title().replace('_', '')}Reply", ConfigDict(extra="forbid")
     return create_model(name, __config__=config, __module__=__name__, **fields)
 
 
-REPLIES = {state: _reply(state) for state in PROMPTS}
-EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = REPLIES.values()
+REPLY_CLASS_BY_STATE = {state: _make_reply_class(state) for state in PROMPT_BY_STATE}
+EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = (
+    REPLY_CLASS_BY_STATE.values()
+)
 
 
-def decider(state: State) -> Agent:
+def make_decider(state: State) -> Agent:
     """The agent of a state."""
 
     def problems(decision: Decision, place: str, position: Position) -> Iterator[str]:
-        if decision.next not in NEXT[state]:
+        if decision.next not in TRANSITIONS[state]:
             yield f"{state} does not lead to {decision.next}"
-        if not all(isinstance(action, TOOLS.get(state, ())) for action in decision.actions):
+        if not all(
+            isinstance(action, TOOLS_BY_STATE.get(state, ())) for action in decision.actions
+        ):
             yield f"{state} has no such tool"
 
     def decide(place: str, position: Position, run: Run) -> Decision:
         if not position.visits:  # the local graph is empty, and nothing was looked for
             return Decision("the local graph is empty", "REMOTE")
-        most, known = RoboDataSettings.of_run(run).tool_uses, variables(position, run)
+        most, known = RoboDataSettings.of_run(run).tool_uses, make_prompt_variables(position, run)
         known |= (
-            {"tool_uses": str(most)} if state in TOOLS else {"advice": position.advice or "none"}
+            {"tool_uses": str(most)}
+            if state in TOOLS_BY_STATE
+            else {"advice": position.advice or "none"}
         )
         few = Check[Any](
             "not too many tool uses", lambda r: f"more than {most}" * (len(r.actions) > most)
         )
-        checks = (few,) if state in TOOLS else ()
-        reply: Any = ask(PROMPTS[state][0], known, REPLIES[state], run, checks=checks)
+        checks = (few,) if state in TOOLS_BY_STATE else ()
+        reply: Any = ask(
+            PROMPT_BY_STATE[state][0], known, REPLY_CLASS_BY_STATE[state], run, checks=checks
+        )
         return Decision(
             " ".join(reply.thought.split()), reply.next, tuple(getattr(reply, "actions", ()))
         )
 
-    decide.__doc__ = PROMPTS[state][1]
+    decide.__doc__ = PROMPT_BY_STATE[state][1]
     return agent(state.lower(), subject="place", check=problems, kind="model")(decide)
 
 
-DECIDERS: dict[State, Agent] = {state: decider(state) for state in PROMPTS}
+DECIDERS: dict[State, Agent] = {state: make_decider(state) for state in PROMPT_BY_STATE}
 
 
-def variables(position: Position, run: Run) -> dict[str, str]:
+def make_prompt_variables(position: Position, run: Run) -> dict[str, str]:
     """What every state is shown: self-reflection, memory, the local graph, results, and the turns left."""
     settings = RoboDataSettings.of_run(run)
     left = settings.turn_limit - len(position.visits)
@@ -91,9 +107,9 @@ def variables(position: Position, run: Run) -> dict[str, str]:
     return {
         "question": position.question,
         "thought": position.visits[-1].thought if position.visits else "none",
-        "memory": position.memory(settings.memory_chars),
-        "graph": position.local.listing(settings.shown_chars),
-        "results": position.results(settings.shown_chars),
+        "memory": position.format_memory(settings.memory_chars),
+        "graph": position.local.format_for_prompt(settings.shown_chars),
+        "results": position.format_results(settings.shown_chars),
         "turns": f"{pluralize(left, 'turn')} left, PRODUCE with them; urgency {urgency}{only}",
     }
 
@@ -118,16 +134,21 @@ class ObservationReply(Reply):
 
 
 @agent("assessment", subject="place", kind="model")
-def assess(place: str, position: Position, run: Run) -> str:
+def assess_strategy(place: str, position: Position, run: Run) -> str:
     """The strategy that the turns show so far (paper: strategic assessment)."""
-    known = variables(position, run) | {"statistics": f"{position.statistics}. {position.counts}"}
+    known = make_prompt_variables(position, run) | {
+        "statistics": f"{position.statistics}. {position.usage_counts}"
+    }
     return ask("robodata/assessment", known, AssessmentReply, run).strategy
 
 
 @agent("observation", subject="place", kind="model")
-def observe(place: str, position: Position, strategy: str, run: Run) -> str:
+def advise_strategy(place: str, position: Position, strategy: str, run: Run) -> str:
     """What to do otherwise (paper: meta-observation); empty if nothing."""
-    known = variables(position, run) | {"strategy": strategy, "previous": position.advice or "none"}
+    known = make_prompt_variables(position, run) | {
+        "strategy": strategy,
+        "previous": position.advice or "none",
+    }
     return ask("robodata/observation", known, ObservationReply, run).advice
 
 
@@ -157,42 +178,46 @@ class ProduceReply(Reply):
     missing: str
 
 
-def produced_problems(produced: Produced, position: Position) -> Iterator[str]:
+def find_answer_problems(produced: Produced, position: Position) -> Iterator[str]:
     """What is wrong with an answer put in by hand."""
     used = {part for each in produced.sentences for part in (*each.support, *each.nodes)}
     for part in {*used, *produced.answers} - {*position.local.support, *position.local.nodes}:
         yield f"{part} is not in the local graph"
 
 
-@agent("produce", check=produced_problems, kind="model")
-def produce(position: Position, run: Run) -> Produced:
+@agent("produce", check=find_answer_problems, kind="model")
+def produce_answer(position: Position, run: Run) -> Produced:
     """Sentences with their support sets, of the local graph alone."""
     local = position.local
     if not local:
         return Produced((), "nothing", missing="nothing in the graph was found to answer it")
-    reply = ask("robodata/produce", variables(position, run), ProduceReply, run)
-    if lost := [text for text in reply.answers if not local.found([text])]:
+    reply = ask("robodata/produce", make_prompt_variables(position, run), ProduceReply, run)
+    if lost := [text for text in reply.answers if not local.find_elements([text])]:
         run.note(f"no node of the local graph, and left out of the answers: {', '.join(lost)}")
-    answers = dict.fromkeys(node for text in reply.answers for (node,) in local.found([text])[:1])
-    sentences = tuple(with_support(each, local) for each in reply.sentences)
+    answers = dict.fromkeys(
+        node for text in reply.answers for (node,) in local.find_elements([text])[:1]
+    )
+    sentences = tuple(resolve_support(each, local) for each in reply.sentences)
     return Produced(sentences, reply.kind, tuple(answers), reply.missing)
 
 
-def with_support(reply: SentenceReply, local: LocalGraph) -> Sentence:
+def resolve_support(reply: SentenceReply, local: LocalGraph) -> Sentence:
     """A sentence with the elements of its support set that the local graph has, and those that it has not."""
-    parts = [part for element in reply.support for part in local.found(element)]
+    parts = [part for element in reply.support for part in local.find_elements(element)]
     triples = tuple((part[0], URIRef(part[1]), part[2]) for part in parts if len(part) == 3)
     nodes = tuple(part[0] for part in parts if len(part) == 1)
-    failed = (" | ".join(element) for element in reply.support if not local.found(element))
+    failed = (" | ".join(element) for element in reply.support if not local.find_elements(element))
     return Sentence(" ".join(reply.text.split()), triples, nodes, tuple(failed))
 
 
 @agent("answer", kind="sparql")
-def conclude(position: Position, produced: Produced, run: Run) -> Answer:
+def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
     """The answer with the triples it stands on, checked against the graph itself too."""
     used = dict.fromkeys(triple for sentence in produced.sentences for triple in sentence.support)
-    held = there(run.kg, used) if used else set()
-    sentences = [in_graph(sentence, position.local, held) for sentence in produced.sentences]
+    held = existing_triples(run.kg, used) if used else set()
+    sentences = [
+        drop_missing_support(sentence, position.local, held) for sentence in produced.sentences
+    ]
     supports = [sentence.support for sentence in sentences]
     whole = tuple(triple for triple in used if triple in held)
     values: tuple[Value, ...] = ()
@@ -210,18 +235,20 @@ def conclude(position: Position, produced: Produced, run: Run) -> Answer:
     text = " ".join(f"{each} ({number})" for number, each in enumerate(sentences, 1))
     if not values:
         why = produced.missing or text or "no answer is a node of the local graph"
-        return Answer("list", reason="; ".join(filter(None, (f"{NOT_HERE}: {why}", ended))))
-    kinds: dict[str, Kind] = {"things": "list", "count": "count"}
+        return Answer("list", reason="; ".join(filter(None, (f"{NOT_IN_GRAPH}: {why}", ended))))
+    kinds: dict[str, AnswerKind] = {"things": "list", "count": "count"}
     text, kind = f"{text} ({ended})" if ended else text, kinds.get(produced.kind, "boolean")
-    return named(run.kg, Answer(kind, values, text=text, reason=produced.missing))
+    return with_display_names(run.kg, Answer(kind, values, text=text, reason=produced.missing))
 
 
-def in_graph(sentence: Sentence, local: LocalGraph, held: Collection[Triple]) -> Sentence:
+def drop_missing_support(
+    sentence: Sentence, local: LocalGraph, existing_triples: Collection[Triple]
+) -> Sentence:
     """The sentence with only that support which the graph has: a local graph may be edited by hand."""
-    kept = tuple(triple for triple in sentence.support if triple in held)
+    kept = tuple(triple for triple in sentence.support if triple in existing_triples)
     lost = (
-        " | ".join(map(local.ids.write, triple))
+        " | ".join(map(local.id_mapping.format_id, triple))
         for triple in sentence.support
-        if triple not in held
+        if triple not in existing_triples
     )
     return replace(sentence, support=kept, failed=(*sentence.failed, *lost))

@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import NOT_HERE, Candidate
+from kgwb.flow import NOT_IN_GRAPH, Candidate
 from kgwb.kg.findings import Finding
-from kgwb.kg.queries import Held
+from kgwb.kg.queries import ValueMatch
 from kgwb.kg.survey_text import Prefixes
 from kgwb.records import (
+    MAX_SUMMARY_PARTS,
     NO_NAMES,
-    SUMMARY_PARTS,
     Explanation,
     Hidden,
     Record,
@@ -20,7 +20,7 @@ from kgwb.records import (
     one_line,
     summarize_fields,
 )
-from kgwb.terms import Iri, Names, Term
+from kgwb.terms import DisplayNames, Iri, Term
 from kgwb.text import list_first, pluralize
 
 Asked = Literal["one", "list", "count", "yes or no", "table"]
@@ -48,7 +48,7 @@ class Mention(Record):
 
     name: str
     candidates: tuple[Candidate, ...] = ()
-    values: tuple[Held, ...] = ()
+    values: tuple[ValueMatch, ...] = ()
 
     def __str__(self) -> str:
         labels = [
@@ -94,15 +94,17 @@ class Draft(Record):
             return f"{self.asked}: {list_first(self.columns, 3)}"
         if self.more:
             return f"asks to see {list_first(self.more)}"
-        return f"{NOT_HERE}: {self.missing}"
+        return f"{NOT_IN_GRAPH}: {self.missing}"
 
-    def summary(self, names: Names = NO_NAMES, *, limit: int | None = SUMMARY_PARTS) -> str:
+    def summary(
+        self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
+    ) -> str:
         """Return the query, or why there is none, and the reason."""
         first, *rest = summarize_fields(self, names, limit=limit).splitlines()
         return "\n".join([one_line(self.sparql) or first, *rest])
 
     @property
-    def body(self) -> str:
+    def sparql_without_prefixes(self) -> str:
         """The query without its PREFIX lines."""
         return re.sub(r"^PREFIX \S+ <\S*>\n?", "", self.sparql, flags=re.MULTILINE)
 

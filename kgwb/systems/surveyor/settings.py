@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT, Count, Settings
+from kgwb.settings import STRICT_CONFIG, Count, Settings
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class SurveyorSettings(Settings):
     """What changes how Surveyor answers."""
 

@@ -108,7 +108,7 @@ class Attempt(Record):
     """What is not as in the try before."""
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def decisions(self) -> tuple[str, ...]:
         """What a retry may change."""
         return tuple(filter(None, map(str, (*self.triplets, *self.linked, self.template))))
 

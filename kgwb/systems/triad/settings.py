@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT, Count, Settings
+from kgwb.settings import STRICT_CONFIG, Count, Settings
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
+@dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class TriadSettings(Settings):
     """What changes how Triad answers."""
 

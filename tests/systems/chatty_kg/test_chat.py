@@ -12,8 +12,8 @@ from kgwb.errors import InvalidReplyError
 from kgwb.flow import Answer, Context, Dialogue, Question, Turn, Value
 from kgwb.settings import Settings
 from kgwb.systems.chatty_kg import chat
-from kgwb.systems.chatty_kg.chat import classify, rephrase
-from kgwb.systems.chatty_kg.records import Classified, Rephrased
+from kgwb.systems.chatty_kg.chat import classify_question, rephrase_question
+from kgwb.systems.chatty_kg.records import Classification, RephrasedQuestion
 
 TURN = Turn("Which films did Denis Villeneuve direct?", ("Arrival", "Dune", "Sicario"))
 
@@ -54,9 +54,9 @@ def test_english_is_not_translated_and_nothing_if_switched_off(
     question: str, settings: Settings
 ) -> None:
     translated, _, model = alone(
-        lambda run: chat.translate(Question(question), run), settings=settings
+        lambda run: chat.translate_question(Question(question), run), settings=settings
     )
-    assert (translated, model.calls()) == (Question(question), 0)
+    assert (translated, model.call_count()) == (Question(question), 0)
 
 
 @pytest.mark.parametrize(
@@ -72,17 +72,19 @@ def test_english_is_not_translated_and_nothing_if_switched_off(
 )
 def test_other_languages_are(question: str) -> None:
     reply = {"translator": {"question": "Who directed Arrival? "}}
-    translated, _, model = alone(lambda run: chat.translate(Question(question), run), reply)
+    translated, _, model = alone(
+        lambda run: chat.translate_question(Question(question), run), reply
+    )
     assert translated == Question("Who directed Arrival?", original=question)
-    assert model.calls() == 1
+    assert model.call_count() == 1
 
 
 def test_an_empty_translation_or_rephrasing_is_turned_away() -> None:
     empty = {"translator": {"question": " "}, "rephraser": {"question": "\n"}}
     with pytest.raises(InvalidReplyError, match="the question is empty"):
-        alone(lambda run: chat.translate(Question("Wer ist das?"), run), empty)
+        alone(lambda run: chat.translate_question(Question("Wer ist das?"), run), empty)
     with pytest.raises(InvalidReplyError, match="the question is empty"):
-        alone(lambda run: rephrase("And he?", SPOKEN, run), empty)
+        alone(lambda run: rephrase_question("And he?", SPOKEN, run), empty)
 
 
 # --- the answer as a sentence
@@ -96,7 +98,7 @@ def test_a_sentence_holds_every_value() -> None:
         {"sentence": "Arrival was directed by denis villeneuve. "},
     ]
     reworded, run, _ = alone(
-        lambda run: chat.reword(DENIS, "Who directed it?", run), {"answer_writer": sentences}
+        lambda run: chat.reword_answer(DENIS, "Who directed it?", run), {"answer_writer": sentences}
     )
     assert str(reworded) == "Arrival was directed by denis villeneuve."
     assert reworded.values == DENIS.values
@@ -115,7 +117,7 @@ def test_only_short_answers_are_reworded_and_only_if_asked_for(
 ) -> None:
     answer = Answer("list", DENIS.values * values)
     settings = profile("fast", reword_answer=asked_for)
-    assert alone(lambda run: chat.rewordable(answer, run), settings=settings)[0] is rewordable
+    assert alone(lambda run: chat.can_be_reworded(answer, run), settings=settings)[0] is rewordable
 
 
 # --- what else
@@ -150,7 +152,9 @@ def test_else_asks_for_others(
 
 
 def test_else_leaves_out_what_was_talked_about() -> None:
-    left, run, _ = alone(lambda run: chat.leave_out(found("arrival", "dune", "sicario"), SAID, run))
+    left, run, _ = alone(
+        lambda run: chat.leave_out_mentioned(found("arrival", "dune", "sicario"), SAID, run)
+    )
     assert left.labels == ("arrival", "sicario")
     assert run["what_else"].notes == ["left out as already talked about: dune"]
 
@@ -163,7 +167,7 @@ def test_else_leaves_out_what_was_talked_about() -> None:
     ],
 )
 def test_nothing_else_is_said_with_its_reason(answer: Answer, reason: str) -> None:
-    left: Any = alone(lambda run: chat.leave_out(answer, SAID, run))[0]
+    left: Any = alone(lambda run: chat.leave_out_mentioned(answer, SAID, run))[0]
     assert not left
     assert reason in str(left)
 
@@ -188,15 +192,15 @@ def test_without_history_fast_does_not_ask(
     context: Context, settings: Settings, calls: int
 ) -> None:
     classified, _, model = alone(
-        lambda run: classify("And the year?", context, run), REPLY, settings=settings
+        lambda run: classify_question("And the year?", context, run), REPLY, settings=settings
     )
-    assert model.calls() == calls
-    alone_by_rule = Classified("self-contained", "nothing was said before")
-    assert classified == (Classified("dependent", "elliptical") if calls else alone_by_rule)
+    assert model.call_count() == calls
+    alone_by_rule = Classification("self-contained", "nothing was said before")
+    assert classified == (Classification("dependent", "elliptical") if calls else alone_by_rule)
 
 
 def test_the_model_does_not_see_the_dialogue() -> None:
-    _, _, model = alone(lambda run: classify("And the year?", TALKED, run), REPLY)
+    _, _, model = alone(lambda run: classify_question("And the year?", TALKED, run), REPLY)
     assert model.requests[0].variables == {"question": "And the year?"}
     assert "Villeneuve" not in str(model.requests[0].messages)
 
@@ -212,9 +216,14 @@ def test_the_model_does_not_see_the_dialogue() -> None:
     ],
 )
 def test_a_pronoun_before_any_name_leaves_no_doubt(question: str, calls: int) -> None:
-    classified, _, model = alone(lambda run: classify(question, TALKED, run), REPLY)
-    assert (classified.label, model.calls()) == ("dependent", calls)
-    assert alone(lambda run: classify(question, TALKED, run), REPLY, settings=PAPER)[2].calls() == 1
+    classified, _, model = alone(lambda run: classify_question(question, TALKED, run), REPLY)
+    assert (classified.label, model.call_count()) == ("dependent", calls)
+    assert (
+        alone(lambda run: classify_question(question, TALKED, run), REPLY, settings=PAPER)[
+            2
+        ].call_count()
+        == 1
+    )
 
 
 # --- rephraser
@@ -231,9 +240,11 @@ SPOKEN = Context(
 def test_it_sees_answers_entities_and_standalone_forms() -> None:
     reply = {"rephraser": {"question": "In which country \n is Gentilly?"}}
     rephrased, _, model = alone(
-        lambda run: rephrase("Which country is that in?", SPOKEN, run), reply
+        lambda run: rephrase_question("Which country is that in?", SPOKEN, run), reply
     )
-    assert rephrased == Rephrased("In which country is Gentilly?", "Which country is that in?")
+    assert rephrased == RephrasedQuestion(
+        "In which country is Gentilly?", "Which country is that in?"
+    )
     assert model.requests[0].variables["dialogue"] == [
         {"question": "Who directed Dune?", "answers": ["Denis Villeneuve"], "about": ["Dune"]},
         {"question": "Where was Denis Villeneuve born?", "answers": ["Gentilly"], "about": []},

@@ -26,22 +26,22 @@ from small import (
 )
 
 from kgwb import open_kg, profile
-from kgwb.bench.serve import one_query
+from kgwb.bench.serve import make_answer_query
 from kgwb.flow import CANNOT_EXPRESS, Candidate, Context, Link
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.settings import Settings
 from kgwb.show.notebook import to_html
-from kgwb.systems.chatty_kg.matching import link_relations, match
+from kgwb.systems.chatty_kg.matching import link_relations, match_qir
 from kgwb.systems.chatty_kg.records import QIR, Fact, RankedPredicate
-from kgwb.systems.linking import retrieve
+from kgwb.systems.linking import retrieve_candidates
 
 FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring", "Amy Adams"))
 
 
 def test_entities_and_relations_are_linked() -> None:
     linked, run, model = alone(
-        lambda run: match(QIR(FACTS, "?film"), "Which film?", Context(), run)
+        lambda run: match_qir(QIR(FACTS, "?film"), "Which film?", Context(), run)
     )
     assert [link.entity for link in linked.links] == ["Denis Villeneuve", "Amy Adams"]
     assert all(link.vertex for link in linked.links)
@@ -49,7 +49,7 @@ def test_entities_and_relations_are_linked() -> None:
         "director",
         "starring",
     ]
-    assert model.calls() == 0
+    assert model.call_count() == 0
     assert [step.key for step in run.steps if step.parent == "matching"] == [
         "entity_linking[Denis Villeneuve]",
         "entity_linking[Amy Adams]",
@@ -62,9 +62,9 @@ def test_an_entity_named_twice_is_linked_once() -> None:
     facts = (Fact("Dune", "director", "?x"), Fact("Dune", "starring", "?y"))
     replies = {"vertex_selection": vertex(1, "Dune")}
     linked, _, model = alone(
-        lambda run: match(QIR(facts, "?x"), "Who?", Context(), run), replies, kg=films()
+        lambda run: match_qir(QIR(facts, "?x"), "Who?", Context(), run), replies, kg=films()
     )
-    assert (len(linked.links), model.calls()) == (1, 1)
+    assert (len(linked.links), model.call_count()) == (1, 1)
 
 
 def test_entities_are_linked_side_by_side_on_a_remote_model_in_their_order() -> None:
@@ -78,7 +78,7 @@ def test_entities_are_linked_side_by_side_on_a_remote_model_in_their_order() -> 
         time.sleep(0.1 if request.variables["entity"] == "Denis Villeneuve" else 0)
         return vertex(1, request.variables["entity"])
 
-    system = Alone(lambda run: match(QIR(FACTS, "?film"), "Which film?", Context(), run))
+    system = Alone(lambda run: match_qir(QIR(FACTS, "?film"), "Which film?", Context(), run))
     model = Scripted(choose, remote=True)
     run = Run(system, "Which film?", kg=films(FILMS + twins), models=model).go()
     order = ["Denis Villeneuve", "Amy Adams"]
@@ -182,7 +182,7 @@ def test_the_join_sample_bounds_what_is_looked_at() -> None:
     turtle = FILMS + "".join(f":f{n} :director :denis ; :p{n} :x{n} ." for n in range(5))
     few, many = (
         linked("?f | director | Denis", "?f | p | ?x", settings=settings, turtle=turtle)[1]
-        for settings in (ALL.changed(join_sample=1), ALL)
+        for settings in (ALL.with_changes(join_sample=1), ALL)
     )
     assert len(few) < len(many)
 
@@ -238,9 +238,9 @@ def test_a_kind_is_a_class_and_its_instances_are_those_of_its_subclasses_too(
     model = Scripted({"chatty_kg/qir": TUGS})
     run = chatty("Which tugs are at home in Oslo?", model, kg).go()
     answer = answer_of(run)
-    assert (answer.labels, model.calls()) == (("Brisk", "Gale"), 1)
+    assert (answer.labels, model.call_count()) == (("Brisk", "Gale"), 1)
     assert (iri("brisk"), RDF.type, iri("RiverTug")) in answer.support
-    rows = {row[0] for row in kg.select(one_query(run)).rows}
+    rows = {row[0] for row in kg.select(make_answer_query(run)).rows}
     assert rows == {iri("brisk"), iri("gale")}
 
 
@@ -289,7 +289,7 @@ def test_what_something_is_or_does_is_a_class_in_some_graphs_and_a_vertex_in_oth
     question: str, reply: Any, answers: tuple[str, ...]
 ) -> None:
     run, model = asked(question, reply)
-    assert (answer_of(run).labels, model.calls()) == (answers, 1)
+    assert (answer_of(run).labels, model.call_count()) == (answers, 1)
 
 
 def test_as_published_no_class_is_looked_for() -> None:
@@ -335,7 +335,7 @@ def test_a_name_is_linked_anew_when_its_bearer_is_another() -> None:
 
 
 def test_another_system_sees_candidates_as_before() -> None:
-    retrieved, _, _ = alone(lambda run: retrieve("Sam", run), kg=films(BOATS), of=DOG)
+    retrieved, _, _ = alone(lambda run: retrieve_candidates("Sam", run), kg=films(BOATS), of=DOG)
     assert {candidate.relations for candidate in retrieved.candidates} == {("member of", "phone")}
 
 
@@ -354,16 +354,16 @@ def test_what_triples_cannot_say_is_named_and_not_answered(reply: Any) -> None:
     run, model = asked("Which boat is the largest?", reply)
     assert str(answer_of(run)) == f"{CANNOT_EXPRESS}: the largest: an order by ?n"
     assert (answer_of(run).values, answer_of(run).queries) == ((), ())
-    assert (model.calls(), run.totals.queries) == (1, 0)
+    assert (model.call_count(), run.totals.queries) == (1, 0)
     assert "cannot express: the largest" in str(run["qir"].output)
     shown = to_html(run)
     assert "cannot express: the largest" in shown
     assert "The graph holds no answer" not in shown
-    assert not films(BOATS).select(one_query(run)).rows
+    assert not films(BOATS).select(make_answer_query(run)).rows
 
 
 def test_the_rest_is_answered_once_a_person_takes_the_part_out() -> None:
     run, _ = asked("Which boat is the largest?", OLDEST)
     qir_record = run["qir"].output
-    run.replace("qir", QIR(qir_record.facts[:1], qir_record.target)).go()
+    run.override("qir", QIR(qir_record.facts[:1], qir_record.target)).go()
     assert answer_of(run).labels == ("Brisk", "Gale", "Mary")

@@ -26,8 +26,8 @@ from small import (
 
 from kgwb import Workbench, open_kg, profile
 from kgwb.flow import Dialogue, Turn
-from kgwb.kg import SAMPLES, sample_path
-from kgwb.kg.embeddings import DEFAULT
+from kgwb.kg import SAMPLE_NAMES, sample_path
+from kgwb.kg.embeddings import DEFAULT_MODEL
 from kgwb.llm import ChatRequest, Scripted
 
 CALLS_A_QUESTION = 2.5
@@ -105,18 +105,18 @@ def test_the_dialogue_of_the_paper_and_its_model_calls() -> None:
     assert "Philosopher" not in answers[4]  # it was talked about
     calls = [run.totals.model_calls for run in bench.runs]
     assert len(calls) == len(TURNS)
-    assert sum(calls) == model.calls()
-    check_cost(f"the paper's dialogue, turn by turn {calls}", model.calls(), len(calls))
+    assert sum(calls) == model.call_count()
+    check_cost(f"the paper's dialogue, turn by turn {calls}", model.call_count(), len(calls))
 
 
 def test_model_calls_on_the_sample_dialogues(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over the dialogues of all samples, with the default embeddings and replies as ``rules`` gives them."""
-    from kgwb.llm.rules import Rules
+    from kgwb.llm.rules import RulesModel
 
-    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT)
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
     asked = calls = 0
-    for sample in SAMPLES:
-        rules, kg = Rules(), open_kg(sample)
+    for sample in SAMPLE_NAMES:
+        rules, kg = RulesModel(), open_kg(sample)
         reply = partial(rules.complete, kg=kg, cancel=threading.Event())
         model = Scripted(reply, name="rules")
         lines = Path(sample_path(sample)).with_suffix(".questions.jsonl").read_text().splitlines()
@@ -124,7 +124,7 @@ def test_model_calls_on_the_sample_dialogues(monkeypatch: pytest.MonkeyPatch) ->
         for _, dialogue in groupby(turns, key=lambda entry: entry["dialogue"]):
             bench = Workbench(kg, model)
             asked += len([bench.ask(entry["question"]) for entry in dialogue])
-        calls += model.calls()
+        calls += model.call_count()
     check_cost("dialogues of the samples", calls, asked)
 
 

@@ -8,9 +8,9 @@ import pytest
 from small import PAPER, alone, published, qir
 
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import Kind
+from kgwb.flow import AnswerKind
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.qir import extract, kind_of
+from kgwb.systems.chatty_kg.qir import determine_kind, extract_qir
 from kgwb.systems.chatty_kg.records import QIR, Fact
 
 GOOD = qir("Dune | director | ?person")
@@ -22,7 +22,7 @@ def extracted(
     script = {"qir": list(replies)}
     if settings is PAPER:
         script = {"qir_published": list(map(published, replies))}
-    return alone(lambda run: extract(question, run), script, settings=settings)
+    return alone(lambda run: extract_qir(question, run), script, settings=settings)
 
 
 # --- the triples validator
@@ -64,7 +64,7 @@ def test_a_reply_is_turned_away_with_its_reason_and_asked_again(
 def test_the_last_resort_uses_a_whole_triple_that_fails_another_check() -> None:
     record, run, model = extracted(*[qir("?film | director | ?person")] * 3)
     assert record.facts == (Fact("?film", "director", "?person"),)
-    assert model.calls() == 3
+    assert model.call_count() == 3
     assert run["qir"].notes == [
         "no reply passed every check in 3 attempts; the last one is used as it is"
     ]
@@ -144,8 +144,10 @@ def test_the_target_is_as_asked_and_as_published_the_first_by_alphabet(
         ("", "list", "list"),
     ],
 )
-def test_the_kind_goes_by_the_opening_words(question: str, said: Kind, kind: Kind) -> None:
-    assert kind_of(question, said) == kind
+def test_the_kind_goes_by_the_opening_words(
+    question: str, said: AnswerKind, kind: AnswerKind
+) -> None:
+    assert determine_kind(question, said) == kind
 
 
 # --- by hand
@@ -173,9 +175,9 @@ def test_a_qir_by_hand_goes_through_the_same_checks(
 ) -> None:
     _, run, _ = extracted(GOOD)
     with pytest.raises(OverrideError) as caught:
-        run.replace("qir", QIR(facts, target))
+        run.override("qir", QIR(facts, target))
     assert problem in caught.value.message
-    run.replace(
+    run.override(
         "qir",
         {"facts": [{"subject": "Dune", "relation": "writer", "object": "?b"}], "target": "?b"},
     )

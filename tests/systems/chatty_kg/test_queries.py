@@ -13,19 +13,19 @@ from small import EX, FILMS, PAPER, alone, answer_of, chatty, films, iri, predic
 
 from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError, OverrideError
-from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Kind, Link
-from kgwb.kg.algebra import conjunction
+from kgwb.flow import Answer, AnswerKind, Candidate, CandidateQuery, Direction, Link
+from kgwb.kg.algebra import patterns_to_sparql
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
-from kgwb.systems.chatty_kg.queries import execute, generate, select_queries
+from kgwb.systems.chatty_kg.queries import execute_queries, generate_queries, select_queries
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
-    Generated,
-    Linked,
+    GeneratedQueries,
     LinkedRelation,
+    LinkingResult,
+    QuerySelection,
     RankedPredicate,
-    Selection,
 )
 
 
@@ -40,19 +40,23 @@ def generated(
     kind: Any = "list",
     unlinked: frozenset[str] = frozenset(),
     settings: Settings | None = None,
-) -> Generated:
+) -> GeneratedQueries:
     """Queries of facts with their predicates; the entity "dune" is linked to :dune, unless ``unlinked``."""
     relations = tuple(LinkedRelation(Fact(s, r, o), tuple(ranked)) for s, r, o, ranked in facts)
     qir = QIR(tuple(relation.fact for relation in relations), target, kind)
     vertices = {
         name: None if name in unlinked else Candidate(iri(name), name) for name in qir.entities
     }
-    linked = Linked(tuple(Link(name, vertex) for name, vertex in vertices.items()), relations)
-    result: Generated = alone(lambda run: generate(qir, linked, run), settings=settings)[0]
+    linked = LinkingResult(
+        tuple(Link(name, vertex) for name, vertex in vertices.items()), relations
+    )
+    result: GeneratedQueries = alone(
+        lambda run: generate_queries(qir, linked, run), settings=settings
+    )[0]
     return result
 
 
-def short(generated: Generated) -> list[str]:
+def short(generated: GeneratedQueries) -> list[str]:
     """The queries without the namespace, for reading."""
     return [
         query.sparql.replace(f"<{EX}", "").replace(">", "").replace(" }", "}")
@@ -108,7 +112,7 @@ def test_the_best_score_comes_first_before_truncation() -> None:
     ]
     assert [query.score for query in best.queries] == [0.6708, 0.6325, 0.6]
     assert best.before_truncation == 6
-    natural = generated(facts, settings=PAPER.changed(query_num=3))
+    natural = generated(facts, settings=PAPER.with_changes(query_num=3))
     assert [query.predicates for query in natural.queries] == [
         ("a1", "b1"),
         ("a1", "b2"),
@@ -129,7 +133,7 @@ def test_equal_scores_go_by_iri() -> None:
 
 def test_a_relation_without_predicate_gives_no_query_in_fast_and_is_left_out_in_paper() -> None:
     facts = [("dune", "a", "?x", DIRECTOR), ("?x", "b", "?y", [])]
-    assert generated(facts) == Generated((), 0)
+    assert generated(facts) == GeneratedQueries((), 0)
     assert short(generated(facts, settings=PAPER)) == [
         "SELECT DISTINCT ?x WHERE { dune director ?x .}"
     ]
@@ -181,7 +185,7 @@ def selected(
         LinkedRelation(fact, tuple(predicate(name, 0.5) for name in dict.fromkeys(names)))
         for fact, names in zip(FACTS, by_fact, strict=False)
     )
-    linked, generated = Linked((), relations), Generated(offered, len(offered))
+    linked, generated = LinkingResult((), relations), GeneratedQueries(offered, len(offered))
     prompt = "predicate_selection_published" if settings is PAPER else "predicate_selection"
     work = lambda run: select_queries(generated, "Who?", linked, run)  # noqa: E731
     return alone(work, {prompt: list(replies)}, settings=settings)
@@ -194,7 +198,7 @@ def pooled(*names: str) -> dict[str, Any]:
 @pytest.mark.parametrize("settings", [Settings(), PAPER])
 def test_without_queries_nobody_is_asked(settings: Settings) -> None:
     selection, _, model = selected(offered=(), settings=settings)
-    assert (selection, model.calls()) == (Selection((), ()), 0)
+    assert (selection, model.call_count()) == (QuerySelection((), ()), 0)
 
 
 def test_each_triple_is_shown_with_its_own_predicates_and_as_published_they_are_one_list() -> None:
@@ -231,7 +235,7 @@ def test_a_query_must_be_right_in_every_triple_and_as_published_in_one(
     settings: Settings, reply: Any, kept: list[int]
 ) -> None:
     selection, _, model = selected(reply, settings=settings)
-    assert (selection.queries, model.calls()) == (tuple(OFFERED[number] for number in kept), 1)
+    assert (selection.queries, model.call_count()) == (tuple(OFFERED[number] for number in kept), 1)
     assert "made up" not in selection.predicates
 
 
@@ -268,12 +272,18 @@ def test_what_is_beyond_doubt_needs_no_model(
     name: str, similarities: tuple[float, float], calls: int
 ) -> None:
     relation = LinkedRelation(FACTS[0], tuple(map(predicate, (name, "writer"), similarities)))
-    generated, linked = Generated((of_names(name), of_names("writer")), 2), Linked((), (relation,))
+    generated, linked = (
+        GeneratedQueries((of_names(name), of_names("writer")), 2),
+        LinkingResult((), (relation,)),
+    )
     replies = {"predicate_selection": predicates([name])}
     selection, run, model = alone(
         lambda run: select_queries(generated, "Who?", linked, run), replies
     )
-    assert ([query.predicates for query in selection.queries], model.calls()) == ([(name,)], calls)
+    assert ([query.predicates for query in selection.queries], model.call_count()) == (
+        [(name,)],
+        calls,
+    )
     note = "for every relation one predicate is beyond doubt: no model was asked"
     assert run["predicate_selection"].notes == ([] if calls else [note])
 
@@ -283,17 +293,17 @@ def test_as_published_nothing_relevant_is_asked_again_and_at_last_nothing_is_sel
     reply: Any,
 ) -> None:
     selection, _, model = selected(reply, pooled("director"), settings=PAPER)
-    assert (len(selection.queries), model.calls()) == (2, 2)
+    assert (len(selection.queries), model.call_count()) == (2, 2)
     with pytest.raises(InvalidReplyError) if isinstance(reply, str) else nullcontext():
         selection, _, model = selected(reply, reply, reply, settings=PAPER)
-        assert (selection.queries, selection.predicates, model.calls()) == ((), (), 3)
+        assert (selection.queries, selection.predicates, model.call_count()) == ((), (), 3)
 
 
 def test_by_hand_only_candidate_queries_can_be_selected() -> None:
     _, run, _ = selected(predicates(["director"], ["birth place"]))
     with pytest.raises(OverrideError, match="not a candidate query"):
-        run.replace("predicate_selection", Selection((of_names("other"),), ("other",)))
-    run.replace("predicate_selection", Selection(OFFERED[1:2], ("birth date",)))
+        run.override("predicate_selection", QuerySelection((of_names("other"),), ("other",)))
+    run.override("predicate_selection", QuerySelection(OFFERED[1:2], ("birth date",)))
 
 
 # --- execution
@@ -310,7 +320,7 @@ def query(*patterns: str, score: float = 1.0, ask: bool = False) -> CandidateQue
     )
     head = "ASK" if ask else "SELECT DISTINCT ?x WHERE"
     names = tuple(name for _, name, _ in split)
-    return CandidateQuery(f"{head} {{ {conjunction(full)} }}", full, names, score)
+    return CandidateQuery(f"{head} {{ {patterns_to_sparql(full)} }}", full, names, score)
 
 
 A = Candidate(iri("a"), "A")
@@ -318,16 +328,16 @@ A = Candidate(iri("a"), "A")
 
 def executed(
     *queries: CandidateQuery,
-    kind: Kind = "list",
+    kind: AnswerKind = "list",
     vertex: Candidate | None = A,
     ranked: tuple[RankedPredicate, ...] = (predicate("r"),),
     **options: Any,
 ) -> Any:
     """The answer of selected queries to ⟨A, r, ?x⟩, and its run."""
     qir = QIR((Fact("A", "r", "?x"),), "" if kind == "boolean" else "?x", kind)
-    linked = Linked((Link("A", vertex),), (LinkedRelation(qir.facts[0], ranked),))
-    selection = Selection(queries, ())
-    answer, run, _ = alone(lambda run: execute(selection, qir, linked, run), **options)
+    linked = LinkingResult((Link("A", vertex),), (LinkedRelation(qir.facts[0], ranked),))
+    selection = QuerySelection(queries, ())
+    answer, run, _ = alone(lambda run: execute_queries(selection, qir, linked, run), **options)
     return answer, run
 
 
@@ -413,7 +423,7 @@ def test_cut_results_are_counted_together_by_the_graph() -> None:
     ],
 )
 def test_a_cut_result_is_counted_however_its_query_is_written(typed: str) -> None:
-    text = typed.format(body=f"{conjunction(DIRECTED.patterns)} {APART}")
+    text = typed.format(body=f"{patterns_to_sparql(DIRECTED.patterns)} {APART}")
     query = replace(DIRECTED, sparql=text, filters=APART)
     answer, _ = executed(query, kind="count", kg=open_kg(GRAPH, row_limit=1))
     assert answer.labels == ("2",)
@@ -460,7 +470,7 @@ def test_one_true_query_is_enough() -> None:
 
 @pytest.mark.parametrize("kind", ["list", "count", "boolean"])
 @pytest.mark.parametrize("settings", [Settings(), PAPER])
-def test_no_query_is_not_in_this_graph(kind: Kind, settings: Settings) -> None:
+def test_no_query_is_not_in_this_graph(kind: AnswerKind, settings: Settings) -> None:
     answer, _ = executed(kind=kind, settings=settings)
     assert not answer
     assert str(answer) == "not in this graph: no predicate fits the question"

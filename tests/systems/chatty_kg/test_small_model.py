@@ -100,7 +100,7 @@ def _keeps_every_attempt(run: Run) -> None:
 def _replays_alike(run: Run, path: Path) -> None:
     """The file holds every step, and going through it asks no model and no graph."""
     again = kgwb.load_run(run.save(path))
-    assert again.graph is None
+    assert again.unrecorded_graph is None
     assert [_facts(step) for step in again.steps] == [_facts(step) for step in run.steps]
     assert (again.answer, again.status) == (run.answer, run.status)
     assert str(again.error) == str(run.error)

@@ -16,33 +16,42 @@ from kgwb import open_kg, profile
 from kgwb.errors import InvalidReplyError
 from kgwb.flow import Value
 from kgwb.kg import Graph
-from kgwb.systems.dog.hop import fill, filter_relation, get_relations, try_answer, values_of
-from kgwb.systems.dog.question import find_topics, mark
+from kgwb.systems.dog.hop import (
+    fill_triples,
+    filter_relation,
+    find_answer_values,
+    get_relations,
+    try_answer,
+)
+from kgwb.systems.dog.question import bracket_names, find_topic_entities
 from kgwb.systems.dog.records import (
-    Filled,
-    Filtered,
+    FilledTriples,
+    FilteredRelation,
     Head,
     Relation,
     Relations,
-    Topics,
-    Tried,
-    name_of,
+    TopicEntities,
+    TriedAnswer,
+    combine_names,
 )
 from kgwb.terms import Triple
 
 
-def found(question: str, *entities: str) -> tuple[Topics, Any]:
+def found(question: str, *entities: str) -> tuple[TopicEntities, Any]:
     replies = {"topic_entity": {"entities": list(entities)}}
-    topics, _, model = alone(lambda run: find_topics(question, run), replies, of=DOG)
+    topics, _, model = alone(lambda run: find_topic_entities(question, run), replies, of=DOG)
     return topics, model
 
 
 def test_all_names_are_marked_in_the_questions_own_spelling() -> None:
     topics, _ = found("who wrote ARRIVAL and Dune?", "dune", "Arrival")
-    assert topics == Topics("who wrote [ARRIVAL] and [Dune]?", ("ARRIVAL", "Dune"))
+    assert topics == TopicEntities("who wrote [ARRIVAL] and [Dune]?", ("ARRIVAL", "Dune"))
     marked = "which films star [Amy Adams] and [Jeremy Renner]"
     topics, model = found(marked)  # costs no model call
-    assert (topics, model.calls()) == (Topics(marked, ("Amy Adams", "Jeremy Renner")), 0)
+    assert (topics, model.call_count()) == (
+        TopicEntities(marked, ("Amy Adams", "Jeremy Renner")),
+        0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +69,7 @@ def test_all_names_are_marked_in_the_questions_own_spelling() -> None:
     ],
 )
 def test_a_name_is_marked_where_it_stands(question: str, names: list[str], marked: str) -> None:
-    assert mark(question, names).question == marked
+    assert bracket_names(question, names).question == marked
 
 
 @pytest.mark.parametrize(
@@ -99,15 +108,17 @@ def head(*names: str) -> Head:
 
 def filled(
     name: str, way: Any, start: Head, turtle: str = "", kg: Graph | None = None, **settings: Any
-) -> tuple[Filled, list[str]]:
+) -> tuple[FilledTriples, list[str]]:
     """What is filled by a predicate, and the notes left."""
-    chosen = Filtered(start.name, "", Relation(name, way, (iri(name),)))
+    chosen = FilteredRelation(start.name, "", Relation(name, way, (iri(name),)))
     kg, fast = kg or films(FILMS + turtle), profile("fast", **settings)
-    result, run, _ = alone(lambda run: fill(chosen, start, run), kg=kg, settings=fast, of=DOG)
+    result, run, _ = alone(
+        lambda run: fill_triples(chosen, start, run), kg=kg, settings=fast, of=DOG
+    )
     return result, run.steps[-1].notes
 
 
-def labels(result: Filled) -> list[str]:
+def labels(result: FilledTriples) -> list[str]:
     return [value.label for value in result.values]
 
 
@@ -118,17 +129,17 @@ def test_relations_are_found_in_both_directions_without_noise() -> None:
     relations, _, model = alone(lambda run: get_relations(head("arrival", "denis"), run), of=DOG)
     names = "based on, birth place, director, ~director, number of children, runtime, starring"
     assert [str(relation) for relation in relations.found] == names.split(", ")
-    assert model.calls() == 0
+    assert model.call_count() == 0
 
 
 def test_predicates_of_one_name_are_one_relation() -> None:
     kg = films(FILMS + "@prefix o: <http://example.org/other/> . :arrival o:director :lynch .")
     relations, _, _ = alone(lambda run: get_relations(ARRIVAL, run), kg=kg, of=DOG)
-    director = relations.named("Director")
+    director = relations.find_relation("Director")
     assert director is not None
     assert len(director.iris) == 2
-    chosen = Filtered("Arrival", "", director)
-    result, _, _ = alone(lambda run: fill(chosen, ARRIVAL, run), kg=kg, of=DOG)
+    chosen = FilteredRelation("Arrival", "", director)
+    result, _, _ = alone(lambda run: fill_triples(chosen, ARRIVAL, run), kg=kg, of=DOG)
     assert labels(result) == ["David Lynch", "Denis Villeneuve"]
 
 
@@ -148,7 +159,7 @@ def test_relations_of_literals_lead_back_and_a_blank_node_has_none(
 OFFERED = Relations("Arrival", (DIRECTOR, Relation("starring", "in", (iri("starring"),))))
 
 
-def filtered(*replies: Any) -> tuple[Filtered, Any]:
+def filtered(*replies: Any) -> tuple[FilteredRelation, Any]:
     script = {"relation_filtering": list(replies)}
     result, _, model = alone(lambda run: filter_relation(OFFERED, "who?", run), script, of=DOG)
     return result, model
@@ -189,7 +200,10 @@ def test_the_only_relation_is_taken_unless_none_would_say_something(
         settings=profile("fast", ablation=ablation),
         of=DOG,
     )
-    assert (choice.relation, model.calls()) == (DIRECTOR if offered and not calls else None, calls)
+    assert (choice.relation, model.call_count()) == (
+        DIRECTOR if offered and not calls else None,
+        calls,
+    )
 
 
 # --- the triples
@@ -305,24 +319,26 @@ def test_in_a_graph_without_labels_a_vertex_has_its_own_name() -> None:
     ],
 )
 def test_what_several_vertices_are_called_in_a_question(names: list[str], shown: str) -> None:
-    assert name_of([Value(iri("x"), name) for name in names]) == shown
+    assert combine_names([Value(iri("x"), name) for name in names]) == shown
 
 
 # --- answer trying
 
 
 TRIPLES = (("Arrival", "starring", "Amy Adams"), ("Arrival", "starring", "…", "as", "Louise Banks"))
-FILLED = Filled("list", head="Arrival", triples=TRIPLES, note="all triples")
+FILLED = FilledTriples("list", head="Arrival", triples=TRIPLES, note="all triples")
 
 
-def tried(*replies: Any, filled: tuple[Filled, ...] = (FILLED,)) -> tuple[Tried, Any]:
+def tried(*replies: Any, filled: tuple[FilledTriples, ...] = (FILLED,)) -> tuple[TriedAnswer, Any]:
     script = {"answer_trying": list(replies)}
     decision, _, model = alone(lambda run: try_answer("who?", filled, run), script, of=DOG)
     return decision, model
 
 
 def test_answers_are_names_of_the_triples_letter_case_and_spaces_aside() -> None:
-    nothing = Filled("list", reason="nothing further", head="Roma", note="no triple for Roma")
+    nothing = FilledTriples(
+        "list", reason="nothing further", head="Roma", note="no triple for Roma"
+    )
     decision, model = tried(
         trying("amy  adams", "Louise Banks", "Arrival"), filled=(FILLED, nothing)
     )
@@ -360,27 +376,29 @@ AMY, FILM = iri("amy"), iri("arrival")
 PLAYS = (FILM, iri("starring"), AMY)
 
 
-def amy(*support: Triple) -> Filled:
-    return Filled("list", (Value(AMY, "Amy Adams", support),))
+def amy(*support: Triple) -> FilledTriples:
+    return FilledTriples("list", (Value(AMY, "Amy Adams", support),))
 
 
-YES = Tried("yes", "", ("Amy Adams",))
+YES = TriedAnswer("yes", "", ("Amy Adams",))
 
 
 def test_an_answer_stands_on_all_triples_that_lead_to_it() -> None:
     sicario = (iri("sicario"), iri("starring"), AMY)
-    assert values_of(YES, [amy(PLAYS), amy(sicario)], ()) == (
+    assert find_answer_values(YES, [amy(PLAYS), amy(sicario)], ()) == (
         Value(AMY, "Amy Adams", (PLAYS, sicario)),
     )
 
 
 def test_of_vertices_with_one_label_those_count_that_all_entities_lead_to() -> None:
-    homonyms = Filled("list", (Value(AMY, "Amy Adams"), Value(iri("other_amy"), "Amy Adams")))
-    assert [value.term for value in values_of(YES, [homonyms, amy()], ())] == [AMY]
-    assert len(values_of(YES, [homonyms], ())) == 2
+    homonyms = FilledTriples(
+        "list", (Value(AMY, "Amy Adams"), Value(iri("other_amy"), "Amy Adams"))
+    )
+    assert [value.term for value in find_answer_values(YES, [homonyms, amy()], ())] == [AMY]
+    assert len(find_answer_values(YES, [homonyms], ())) == 2
 
 
 def test_a_head_can_be_the_answer() -> None:
     heads = (Head("Arrival and Dune", (Value(FILM, "Arrival"), Value(iri("dune"), "Dune"))),)
-    named = values_of(Tried("yes", "", ("arrival",)), [amy(PLAYS)], heads)
+    named = find_answer_values(TriedAnswer("yes", "", ("arrival",)), [amy(PLAYS)], heads)
     assert named == (Value(FILM, "Arrival", (PLAYS,)),)

@@ -15,9 +15,9 @@ from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 from kgwb.systems import profile
-from kgwb.systems.dog.pipeline import NOT_HERE
-from kgwb.systems.dog.question import RemarkReply, checks_of, criticise
-from kgwb.systems.dog.records import Filled, Remark, Solved, Tried
+from kgwb.systems.dog.pipeline import NOT_IN_GRAPH
+from kgwb.systems.dog.question import RemarkReply, make_question_checks, simplify_as_critic
+from kgwb.systems.dog.records import FilledTriples, Remark, SolvedHop, TriedAnswer
 
 ROLES = ("simplifying_expert", "critic", "linguist")
 TRIPLES = [
@@ -37,7 +37,7 @@ def two_hops(**changed: Any) -> Scripted:
 def test_two_hops_with_a_debate_between_them() -> None:
     model = two_hops()
     run = dog(QUESTION, model).go()
-    assert (keys(run), model.calls(), str(run.answer)) == (KEYS, CALLS, "Gentilly")
+    assert (keys(run), model.call_count(), str(run.answer)) == (KEYS, CALLS, "Gentilly")
     walked = ("arrival", "director", "denis"), ("denis", "birthPlace", "gentilly")
     assert answer_of(run).values[0].support == tuple(tuple(map(iri, triple)) for triple in walked)
     assert run.output("topic_entity").question == MARKED
@@ -54,15 +54,15 @@ def test_two_hops_with_a_debate_between_them() -> None:
             "Arrival",
             {"relation_filtering": filtering("")},
             None,
-            f"{NOT_HERE}: [Arrival]: it says so",
+            f"{NOT_IN_GRAPH}: [Arrival]: it says so",
             2,
         ),
-        ("Solaris", {}, None, f"{NOT_HERE}: no vertex for Solaris", 1),
+        ("Solaris", {}, None, f"{NOT_IN_GRAPH}: no vertex for Solaris", 1),
         (
             "Arrival",
             {"answer_trying": trying()},
             profile("fast", iteration_limit=1, ablation="none"),
-            f"{NOT_HERE}: no answer at the iteration limit of 1; still open: {LEFT}",
+            f"{NOT_IN_GRAPH}: no answer at the iteration limit of 1; still open: {LEFT}",
             6,
         ),
     ],
@@ -73,7 +73,7 @@ def test_a_walk_ends_early_with_an_answer_or_with_the_reason_why_there_is_none(
     model = two_hops(topic_entity={"entities": [topic]}, **changed)
     run = dog(QUESTION.replace("Arrival", topic), model, settings=settings).go()
     assert (str(run.answer), bool(run.answer)) == (answer, not answer.startswith("not"))
-    assert model.calls() == calls
+    assert model.call_count() == calls
 
 
 def test_every_topic_entity_is_walked_from() -> None:
@@ -182,8 +182,8 @@ def test_every_role_is_checked_alike_and_after_theta_attempts_used_as_it_is(role
         "the question still names [Arrival], which is solved",
     ]
     assert "the last one is used as it is" in run[role].notes[0]
-    hops = (Solved("Denis Villeneuve", "~director", "Arrival | Dune"),)
-    checks = checks_of("Which film by [Denis Villeneuve] is based on [Emma]?", hops)
+    hops = (SolvedHop("Denis Villeneuve", "~director", "Arrival | Dune"),)
+    checks = make_question_checks("Which film by [Denis Villeneuve] is based on [Emma]?", hops)
     reply = RemarkReply(remark="", question="Which of [Arrival | Dune] is based on a story?")
     assert [check.test(reply) for check in checks] == [
         "the question does not go on from [Emma]",
@@ -210,16 +210,16 @@ def test_who_comes_after_a_question_that_passes_the_checks_is_not_asked(
         {"simplifying_expert": 1} if len(speakers) == 1 else {"simplifying_expert": 3, "critic": 1}
     )
     assert {role: count for role, count in asked(model).items() if role in ROLES} == attempts
-    assert model.calls() == 5 + sum(attempts.values())
+    assert model.call_count() == 5 + sum(attempts.values())
 
 
 def test_the_roles_see_a_few_triples_and_how_many_there_are() -> None:
-    solved = (Solved("Arrival", "starring", "A | 11 others"),)
+    solved = (SolvedHop("Arrival", "starring", "A | 11 others"),)
     triples = tuple(("Arrival", "starring", f"A{number}") for number in range(12))
-    filled = (Filled("list", triples=triples, found=12),)
+    filled = (FilledTriples("list", triples=triples, found=12),)
     script = {"critic": remark("Where were [A | 11 others] born?")}
     _, _, model = alone(
-        lambda run: criticise("round 1", MARKED, solved, (), filled, run), script, of=DOG
+        lambda run: simplify_as_critic("round 1", MARKED, solved, (), filled, run), script, of=DOG
     )
     [shown] = model.requests[0].variables["solved"]
     assert (shown["count"], shown["examples"]) == (12, [list(triple) for triple in triples[:3]])
@@ -229,9 +229,11 @@ def test_the_roles_see_a_few_triples_and_how_many_there_are() -> None:
 def test_the_example_of_a_role_obeys_the_checks(role: str) -> None:
     [(_, example)] = Prompts().load(f"dog/{role}").examples
     question, solved, _, text = example.splitlines()
-    hops = [Solved(hop["entity"], hop["relation"], hop["found"]) for hop in json.loads(solved[8:])]
+    hops = [
+        SolvedHop(hop["entity"], hop["relation"], hop["found"]) for hop in json.loads(solved[8:])
+    ]
     reply = RemarkReply.model_validate_json(text)
-    assert [check.test(reply) for check in checks_of(question, hops)] == ["", ""]
+    assert [check.test(reply) for check in make_question_checks(question, hops)] == ["", ""]
     assert not any(hop.entity in reply.question for hop in hops)
 
 
@@ -256,7 +258,7 @@ def test_the_ablations_of_table_2(ablation: Any, calls: int, speakers: list[str]
         changed["answer_trying"] = trying("Gentilly")
     model = two_hops(**changed)
     run = dog(QUESTION, model, settings=profile("fast", ablation=ablation)).go()
-    assert (str(run.answer), model.calls()) == ("Gentilly", calls)
+    assert (str(run.answer), model.call_count()) == ("Gentilly", calls)
     assert [step.agent for step in run.steps if "round" in step.key] == speakers
     tried = [
         request.variables for request in model.requests if request.task == "dog/answer_trying"
@@ -275,7 +277,7 @@ def test_the_ablations_of_table_2(ablation: Any, calls: int, speakers: list[str]
 def test_own_knowledge_is_asked_where_the_graph_gave_none_and_is_marked(known: list[str]) -> None:
     model = two_hops(relation_filtering=filtering(""), own_knowledge={"answers": known})
     assert not dog(QUESTION, model).go().answer
-    assert model.calls("dog/own_knowledge") == 0  # off by default
+    assert model.call_count("dog/own_knowledge") == 0  # off by default
     run = dog(QUESTION, model, settings=Settings(own_knowledge=True)).go()
     answer = answer_of(run)
     assert (list(answer.labels), answer.ungrounded, answer.support) == (known, bool(known), ())
@@ -293,7 +295,7 @@ def test_a_roles_words_by_hand_run_again_only_what_hears_them() -> None:
     run = dog(QUESTION, model).go()
     before = asked(model)
     own = Remark("critic", "say where, not what", "In which place was [Denis Villeneuve] born?")
-    run.replace("critic[hop 1/round 1]", own).go()
+    run.override("critic[hop 1/round 1]", own).go()
     assert asked(model) - before == {
         "linguist": 1
     }  # it says the same as before, so nothing else changed
@@ -309,7 +311,7 @@ def test_the_last_word_by_hand_changes_the_next_hop() -> None:
     run = dog(QUESTION, model).go()
     before = asked(model)
     question = "How many children has [Denis Villeneuve]?"
-    run.replace("linguist", {"role": "linguist", "words": "", "question": question}).go()
+    run.override("linguist", {"role": "linguist", "words": "", "question": question}).go()
     assert asked(model) - before == {"relation_filtering": 1, "answer_trying": 1}
     assert str(run.answer) == "3"
 
@@ -347,17 +349,17 @@ STRANGE = {"name": "x", "direction": "in", "iris": []}
 def test_what_is_put_in_by_hand_is_checked(step: str, value: Any, problem: str) -> None:
     run = dog(QUESTION, two_hops()).go()
     with pytest.raises(OverrideError, match=problem):
-        run.replace(step, value)
+        run.override(step, value)
     assert run.overrides == {}
 
 
 def test_an_answer_by_hand_ends_the_walk_there() -> None:
     model = two_hops()
     run = dog(QUESTION, model).go()
-    run.replace("answer_trying[hop 1]", Tried("yes", "enough", ("Denis Villeneuve",))).go()
-    assert (str(run.answer), model.calls()) == ("Denis Villeneuve", CALLS)
+    run.override("answer_trying[hop 1]", TriedAnswer("yes", "enough", ("Denis Villeneuve",))).go()
+    assert (str(run.answer), model.call_count()) == ("Denis Villeneuve", CALLS)
     assert "iteration[hop 2]" not in keys(run)
-    assert str(run.restore("answer_trying[hop 1]").go().answer) == "Gentilly"
+    assert str(run.remove_override("answer_trying[hop 1]").go().answer) == "Gentilly"
 
 
 @pytest.mark.parametrize("number", [2, 10])

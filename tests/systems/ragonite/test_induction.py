@@ -17,9 +17,9 @@ from small import films
 import kgwb
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, SettingError
-from kgwb.kg import SAMPLES, Graph
+from kgwb.kg import SAMPLE_NAMES, Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.systems.ragonite.database import Database, database
+from kgwb.systems.ragonite.database import Database, open_database
 from kgwb.systems.ragonite.records import Column, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.terms import term_from_data
@@ -33,7 +33,7 @@ PREFIXES = (
 
 
 def induced(kg: Graph, **settings: Any) -> Database:
-    return database(kg, RagoniteSettings(**settings), Embeddings("lexical"))
+    return open_database(kg, RagoniteSettings(**settings), Embeddings("lexical"))
 
 
 def of(turtle: str, **settings: Any) -> Database:
@@ -42,7 +42,7 @@ def of(turtle: str, **settings: Any) -> Database:
 
 
 def sql(known: Database, query: str) -> Source:
-    return known.sql(query, SETTINGS)
+    return known.execute_sql(query, SETTINGS)
 
 
 def columns(known: Database) -> Mapping[str, Column]:
@@ -91,7 +91,7 @@ def not_there(kg: Graph) -> list[Any]:
     return [*wrong, *triples]
 
 
-@pytest.mark.parametrize("name", [*SAMPLES, "harbour"])
+@pytest.mark.parametrize("name", [*SAMPLE_NAMES, "harbour"])
 def test_every_triple_is_in_a_passage_and_in_a_row_or_on_the_list(name: str) -> None:
     if name == "harbour" and not HARBOUR.exists():
         pytest.skip("harbour is not here")
@@ -194,11 +194,11 @@ def test_the_database_is_kept_and_made_anew_where_it_is_damaged(
 
     first = of(":a a :B .")
     [path] = cache_dir().glob("ragonite-*.sqlite")
-    monkeypatch.setattr(module, "_open", {})
-    monkeypatch.setattr(module, "Induction", None)
+    monkeypatch.setattr(module, "_open_databases", {})
+    monkeypatch.setattr(module, "DatabaseBuilder", None)
     assert of(":a a :B .").schema == first.schema
     monkeypatch.undo()
-    monkeypatch.setattr(module, "_open", {})
+    monkeypatch.setattr(module, "_open_databases", {})
     monkeypatch.setenv("KGWB_CACHE", str(path.parent))
     path.write_bytes(b"no database")
     assert of(":a a :B .").schema == first.schema

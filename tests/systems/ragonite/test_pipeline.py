@@ -44,7 +44,7 @@ def test_rows_become_terms_with_the_triples_that_the_query_read() -> None:
     assert list(values) == films
     assert all((film, iri("director"), iri("denis")) in values[film] for film in films)
     assert answer_of(run).labels == ("Arrival", "Dune", "Sicario")
-    assert (model.calls(), run.totals.live_model_calls) == (4, 4)
+    assert (model.call_count(), run.totals.live_model_calls) == (4, 4)
     shown = model.requests[-1].variables["sources"]
     assert '"arrival" | "Arrival"' in shown
     assert "[2] passages" in shown
@@ -97,7 +97,7 @@ def test_both_tools_are_used_though_the_model_is_content_with_one() -> None:
 
 def test_three_rounds_are_the_most() -> None:
     run, model = answered(sql("SELECT 1"), sql("SELECT 2"), sql("SELECT 3"), passages())
-    assert (model.calls("ragonite/tool_selector"), model.calls()) == (4, 5)
+    assert (model.call_count("ragonite/tool_selector"), model.call_count()) == (4, 5)
     assert keys(run)[5] == "passages[turn 1]"
 
 
@@ -197,20 +197,20 @@ def test_a_dialogue_is_shown_to_both_agents() -> None:
 def test_a_result_by_hand_changes_the_answer() -> None:
     run = ragonite(Scripted(script())).go()
     own = Source("sql", DIRECTED, columns=("id",), rows=(("nothing",),))
-    run.replace("sql[turn 1]", to_data(own))
+    run.override("sql[turn 1]", to_data(own))
     run.models[""] = Scripted(script(passages(), FINISH, answer=cited(("nothing", 1))))
     run.go()
     assert answer_of(run).labels == ("nothing",)
     wrong = {**to_data(run.output("answerer")), "values": [{"value": "x", "sources": [9]}]}
     with pytest.raises(OverrideError, match="no source 9"):
-        run.replace("answerer", wrong)
+        run.override("answerer", wrong)
 
 
 def test_a_graph_that_is_too_large_stops_before_a_model_is_asked() -> None:
     model = Scripted(script())
     with pytest.raises(GraphError, match="would take about"):
         ragonite(model, settings=RAGONITE.settings(max_triples=3)).go()
-    assert model.calls() == 0
+    assert model.call_count() == 0
 
 
 @pytest.mark.long
@@ -224,7 +224,7 @@ def test_a_named_part_of_an_endpoint_gives_the_tables_of_that_part_of_the_file(
         GraphError, match=r"2,863 triples would take about .* max_triples, 1,500"
     ) as error:
         ragonite(model, kg=there, settings=RAGONITE.settings(max_triples=1_500)).go()
-    assert ("--set part=" in error.value.hint, model.calls()) == (True, 0)
+    assert ("--set part=" in error.value.hint, model.call_count()) == (True, 0)
     query = sql("SELECT film, genre FROM film_genre ORDER BY film, genre")
     answer = cited(("Dune_2021_film", 1))
     options: Any = {"answer": answer, "settings": RAGONITE.settings(**part)}

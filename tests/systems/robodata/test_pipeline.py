@@ -30,7 +30,7 @@ from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.kg.exports import to_cypher, to_graphml, to_json
 from kgwb.llm import Scripted
 from kgwb.show.notebook import to_html
-from kgwb.show.subgraph import subgraph
+from kgwb.show.subgraph import build_subgraph
 from kgwb.systems.robodata.local_graph import LocalGraph
 
 DIRECTED = (iri("dune"), iri("director"), iri("denis"))
@@ -74,7 +74,7 @@ def test_the_next_state_is_a_field_and_never_a_word() -> None:
 def test_a_run_that_never_produces_ends_at_its_limit_and_says_so() -> None:
     on = {"eval_local": judges("REMOTE"), "remote": goes("EVAL_REMOTE", search())}
     run, model = answered(**on, settings={"turn_limit": 8})
-    assert (model.calls(), answer_of(run).labels) == (8 - 2 + 1, ("Denis Villeneuve",))
+    assert (model.call_count(), answer_of(run).labels) == (8 - 2 + 1, ("Denis Villeneuve",))
     assert "ended at the limit of 8 turns, with what was found by then" in answer_of(run).text
     lost, model = answered(remote=goes("REMOTE", search("nobody")), settings={"turn_limit": 4})
     assert str(lost.answer).startswith("not in this graph: nothing in the graph was found")
@@ -264,37 +264,37 @@ def test_a_tools_result_and_the_local_graph_may_be_put_in_by_hand() -> None:
     run, _ = answered()
     local: LocalGraph = run.output("local_graph[turn 5]")
     triple = (iri("dune"), iri("director"), iri("lynch"))
-    run.replace("local_graph[turn 5]", local.minus([], [STARRING]).plus([], [triple]))
+    run.override("local_graph[turn 5]", local.without([], [STARRING]).with_triples([], [triple]))
     by_hand = ["orgx:dune", "orgx:director", "orgx:lynch"]
     run = run.fork(models=Scripted(script(produce=produce(PROVEN[0], by_hand)))).go()
     assert answer_of(run).support == (DIRECTED,), "the graph itself does not have what was put in"
     assert "not in the graph: orgx:dune | orgx:director | orgx:lynch" in answer_of(run).text
     again = robodata(Scripted(script())).go()
-    again.replace(
+    again.override(
         "fetch_relationship_from_node[turn 5/use 2]", {"effect": "added", "use": "nothing"}
     ).go()
     assert STARRING not in again.output("local_graph[turn 5]").support
     assert answer_of(again).support == (DIRECTED,)
     with pytest.raises(OverrideError, match="EVAL_REMOTE does not lead to PRODUCE"):
-        again.replace("eval_remote", {"thought": "", "next": "PRODUCE"})
+        again.override("eval_remote", {"thought": "", "next": "PRODUCE"})
     with pytest.raises(OverrideError, match="has no such tool"):
-        again.replace(
+        again.override(
             "remote[turn 2]", {"thought": "", "next": "REMOTE", "actions": [FETCHED["actions"][0]]}
         )
     wrong = {"text": "x", "support": [[{"type": "uri", "value": str(end)} for end in triple]]}
     wrong["support"][0][1] = str(triple[1])  # type: ignore[index]
     with pytest.raises(OverrideError, match="not in the local graph"):
-        again.replace("produce", {"sentences": [wrong], "kind": "things"})
+        again.override("produce", {"sentences": [wrong], "kind": "things"})
 
 
 def test_a_decision_by_hand_changes_the_way() -> None:
     run, model = answered()
-    run.replace(
+    run.override(
         "remote[turn 2]", {"thought": "", "next": "EVAL_REMOTE", "actions": [search("Arrival")]}
     )
     run.go(until="turn[turn 2]")
     assert run.output("turn[turn 2]").state == "EVAL_REMOTE"
-    assert model.calls() == sum(CALLS.values()), "nothing is asked for it"
+    assert model.call_count() == sum(CALLS.values()), "nothing is asked for it"
 
 
 def test_the_local_graph_is_what_the_picture_shows_as_it_grows() -> None:
@@ -302,7 +302,7 @@ def test_the_local_graph_is_what_the_picture_shows_as_it_grows() -> None:
     sizes = []
     for turn in (4, 5):
         run.go(until=f"turn[turn {turn}]")
-        shown = subgraph(run)
+        shown = build_subgraph(run)
         sizes.append((len(shown.nodes), len(shown.edges)))
     assert sizes == [(0, 0), (3, 2)]
     page = to_html(run["turn[turn 5]"])

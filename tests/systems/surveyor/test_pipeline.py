@@ -26,7 +26,7 @@ from surveying import (
 )
 
 import kgwb
-from kgwb.bench.serve import NO_ANSWER, one_query
+from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
 from kgwb.errors import GraphTimeoutError, OverrideError
 from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted
@@ -70,7 +70,7 @@ def test_a_table_keeps_its_columns_and_rows() -> None:
         (iri("dune"), None): ("Dune · ", 1),
         (iri("sicario"), None): ("Sicario · ", 1),
     }
-    assert one_query(run) == answer.queries[-1]
+    assert make_answer_query(run) == answer.queries[-1]
     named, _ = answered(draft(TABLE, "table", "film"))
     assert answer_of(named).columns == ("film", "minutes"), "one name for two columns is none"
 
@@ -107,7 +107,7 @@ def test_rows_without_a_value_are_no_answer() -> None:
     assert not run.answer
     assert 'nothing in the graph matches ?f director "director" ted "Ted Chiang"' in str(run.answer)
     assert "! nothing in the graph matches" in told(model, "result")[0]
-    assert one_query(run) == NO_ANSWER
+    assert make_answer_query(run) == EMPTY_QUERY
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_rows_without_a_value_are_no_answer() -> None:
 def test_what_the_graph_has_nothing_for_is_said(drafts: Any, reviews: Any, calls: int) -> None:
     run, model = answered(drafts, reviews)
     assert (str(run.answer), bool(run.answer)) == ("not in this graph: what a film cost", False)
-    assert model.calls() == calls
+    assert model.call_count() == calls
 
 
 # --- revisions
@@ -159,7 +159,7 @@ def test_more_of_the_survey_is_asked_for_once() -> None:
 def test_five_model_calls_are_the_most() -> None:
     queries = [f"SELECT ?f WHERE {{ ?f org:runtime ?m FILTER(?m > {n}) }}" for n in range(3)]
     run, model = answered(draft(), [revise(query, "film") for query in queries])
-    assert (model.calls(), answer_of(run).labels) == (5, ("Arrival",))
+    assert (model.call_count(), answer_of(run).labels) == (5, ("Arrival",))
     assert keys(run)[-2:] == ["executor[revision 3]", "answer"], "the last revision stands"
     more = [draft("", more=["Story"]), draft()]
     settings = SURVEYOR.settings(survey_tokens=1)
@@ -191,7 +191,11 @@ def test_what_cannot_be_run_is_feedback(problem: str) -> None:
     assert len(answer_of(run).values) == 3
     refused, model = answered(draft(REFUSED[problem]), revise("SELECT nonsense", "x"), kg=kg)
     assert str(refused.answer).startswith("no query could be run: ")
-    assert (asked(model)["reviewer"], refused.status, one_query(refused)) == (2, "done", NO_ANSWER)
+    assert (asked(model)["reviewer"], refused.status, make_answer_query(refused)) == (
+        2,
+        "done",
+        EMPTY_QUERY,
+    )
 
 
 def test_what_could_be_run_stands_where_no_revision_can() -> None:
@@ -248,24 +252,24 @@ def test_a_draft_by_hand_changes_the_answer() -> None:
     own = Draft(
         "PREFIX : <http://example.org/>\nSELECT ?f WHERE { ?f :director :lynch }", columns=("film",)
     )
-    run.replace("drafter", own).go()
+    run.override("drafter", own).go()
     assert (answer_of(run).labels, asked(model)["drafter"], asked(model)["reviewer"]) == (
         ("Dune",),
         1,
         2,
     )
-    assert len(answer_of(run.restore("drafter").go()).values) == 3
+    assert len(answer_of(run.remove_override("drafter").go()).values) == 3
     problems = {"DROP ALL": "change the graph", "DESCRIBE <a:b>": "no SELECT or ASK", "?": "parse"}
     for query, problem in problems.items():
         with pytest.raises(OverrideError, match=problem):
-            run.replace("drafter", Draft(query))
+            run.override("drafter", Draft(query))
 
 
 def test_a_review_by_hand_changes_the_answer() -> None:
     run, model = answered()
     own = {"verdict": "not in this graph", "reason": "these are other films", "draft": None}
-    run.replace("reviewer[draft]", own).go()
-    assert (str(run.answer), model.calls()) == ("not in this graph: these are other films", 3)
+    run.override("reviewer[draft]", own).go()
+    assert (str(run.answer), model.call_count()) == ("not in this graph: these are other films", 3)
 
 
 def test_a_survey_by_hand_changes_what_is_drafted() -> None:
@@ -273,7 +277,7 @@ def test_a_survey_by_hand_changes_what_is_drafted() -> None:
     seen = run.output("surveyor")
     assert isinstance(seen, Survey)
     only = [kind for kind in seen.classes if kind.name == "Story"]
-    run.replace("surveyor", replace(seen, classes=tuple(only))).go()
+    run.override("surveyor", replace(seen, classes=tuple(only))).go()
     shown = [r.variables["survey"] for r in model.requests if r.task == "surveyor/drafter"]
     assert ["org:Film" in text for text in shown] == [True, False]
 
@@ -290,4 +294,4 @@ def test_records_say_what_they_hold() -> None:
     assert str(Mentions("Who?")) == "no name; about anything"
     assert str(Part("", ("Film",), ("Story",))) == "1 class: Film, 1 left out"
     one_line = Draft('PREFIX e: <http://e/> SELECT ?x\nWHERE { ?x e:p "PREFIX e: <x>" }')
-    assert one_line.body.strip() == 'SELECT ?x\nWHERE { ?x e:p "PREFIX e: <x>" }'
+    assert one_line.sparql_without_prefixes.strip() == 'SELECT ?x\nWHERE { ?x e:p "PREFIX e: <x>" }'

@@ -14,7 +14,7 @@ from kgwb.errors import GraphTimeoutError, InvalidReplyError, OverrideError
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
-from kgwb.systems.triad.roles import fill, template_problems
+from kgwb.systems.triad.roles import fill_template, find_template_problems
 
 DIRECTED = triplets("Arrival | directed by | ?x")
 ONE_HOP = {
@@ -41,7 +41,7 @@ def test_a_template_is_filled_with_each_candidate_and_one_query_is_chosen() -> N
     run, model = answered()
     answer = answer_of(run)
     assert keys(run) == KEYS
-    assert (model.calls(), answer.labels) == (CALLS, ("Missoula",))
+    assert (model.call_count(), answer.labels) == (CALLS, ("Missoula",))
     assert answer.support == (
         (iri("lynchs_dune"), iri("director"), iri("lynch")),
         (iri("lynch"), iri("birthPlace"), iri("missoula")),
@@ -255,14 +255,14 @@ GOOD = "SELECT ?c WHERE { <Dune> <directed by> ?p . ?p <born in> ?c . }"
 def test_a_template_holds_the_triplets_and_nothing_else_from_the_graph(
     sparql: str, problem: str
 ) -> None:
-    found = "; ".join(template_problems(sparql, FOUND))
+    found = "; ".join(find_template_problems(sparql, FOUND))
     assert problem in found
     assert bool(problem) == bool(found)
 
 
 def test_names_that_are_no_harmless_text_stay_inside_their_brackets() -> None:
     name = 'x> } ; DROP ALL # "<script>'
-    filled = fill(
+    filled = fill_template(
         f"ASK {{ <{name}> <by> ?x }}", (Triplet(name, "by", "?x"),), ["<e:e>"], [("<e:p>", "in")]
     )
     assert filled == "ASK { ?x <e:p> <e:e> }"
@@ -274,8 +274,8 @@ def test_names_that_are_no_harmless_text_stay_inside_their_brackets() -> None:
 def test_a_query_by_hand_is_answered_without_a_model() -> None:
     run, model = answered()
     queries = run.output("queries[try 1/parsing]")
-    run.replace("query_choice[try 1/parsing]", Choice(QUESTION, queries.kept[:1])).go()
-    assert (model.calls(), answer_of(run).labels) == (CALLS, ("Gentilly",))
+    run.override("query_choice[try 1/parsing]", Choice(QUESTION, queries.kept[:1])).go()
+    assert (model.call_count(), answer_of(run).labels) == (CALLS, ("Gentilly",))
 
 
 def test_what_is_put_in_by_hand_must_have_been_offered() -> None:
@@ -295,4 +295,4 @@ def test_what_is_put_in_by_hand_must_have_been_offered() -> None:
         ("triplets[try 1/parsing]", (Triplet("?a", "b", "?c"),), "names an entity"),
     ):
         with pytest.raises(OverrideError, match=problem):
-            run.replace(key, value)
+            run.override(key, value)
