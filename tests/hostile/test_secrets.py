@@ -151,7 +151,7 @@ def test_a_key_that_a_server_sends_back_is_kept_nowhere(
         assert any(key in str(seen) for seen in server.seen), "the key was sent, and came back"
         assert_kept("the error", told(caught.value))
         try:
-            assert_kept("the list", made.models())  # type: ignore[attr-defined]
+            assert_kept("the list", made.list_models())  # type: ignore[attr-defined]
         except KgwbError as error:
             assert_kept("the error of a list", told(error))
     assert_kept("the model", repr(made))
