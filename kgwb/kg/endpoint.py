@@ -105,15 +105,12 @@ class Endpoint(SparqlClient):
         equal = self._find_case_variants([text])
         query = ""
         for stage in SEARCH_STAGES:
-            vertices = equal
-            if words:
-                count = OVERFETCH_FACTOR * limit
-                found = search_labels(self, self.dialect, text, words, count, stage)
-                if found is None:
-                    continue
-                matching, query = found
-                vertices = equal + matching
-            labels = [(iri, label, normalize(label)) for iri, label in vertices]
+            count = OVERFETCH_FACTOR * limit
+            found = search_labels(self, self.dialect, text, words, count, stage)
+            if found is None:
+                continue
+            matching, query = found
+            labels = [(iri, label, normalize(label)) for iri, label in equal + matching]
             ranked = rank_labels(normalize(text), labels, len(labels))
             hits = self._without_schema_terms(ranked, limit)
             if hits:

@@ -167,11 +167,13 @@ def search_labels(
 ) -> tuple[LabelledVertices, str] | None:
     """Search the labels of an endpoint in a dialect.
 
-    ``words`` are those of ``text``, in lower case. A dialect without a pattern searches by an API
-    for the text. Returns the vertices with the labels that matched, at most ``limit``, and the
-    query or URL that was sent; None if the dialect has no such stage. ``require_valid_text`` is as
-    for ``SparqlClient.select_complete``.
+    ``words`` are those of ``text``, in lower case; without words nothing is sent. A dialect without
+    a pattern searches for the text, by an API. Returns the vertices with the labels that matched, at
+    most ``limit``, and the query or URL that was sent; None if the dialect has no such stage.
+    ``require_valid_text`` is as for ``SparqlClient.select_complete``.
     """
+    if not words:
+        return [], ""
     if not dialect.pattern:
         if stage != "all words":
             return None

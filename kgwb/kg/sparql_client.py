@@ -135,7 +135,7 @@ class SparqlClient:
         Virtuoso is told to stop after half of the time: it takes up to twice the time that it is
         given, and then sends the part of the result that it has, which is better than no reply.
         """
-        parameters = []
+        parameters = [*self._address.parameters]
         if self.is_virtuoso:
             half_time_ms = int(self.limits.query_timeout_s * 500)
             parameters.append(("timeout", str(max(VIRTUOSO_MIN_TIMEOUT_MS, half_time_ms))))

@@ -92,7 +92,7 @@ class EndpointUrl:
         self.source = mask_url(parts._replace(netloc=host, fragment="").geturl())
         """The address for people. The values of parameters that may be secret are masked."""
         self.parameters: list[tuple[str, str]] = []
-        """The parameters of the address. They are sent with every query."""
+        """The parameters of the address, to be sent with every query."""
         self.authorization: str = ""
         """The Authorization header; empty if the address has no user."""
         self.secrets: list[str] = []
@@ -172,25 +172,24 @@ def send_query(
     query: str,
     form: QueryForm,
     limits: QueryLimits,
-    extra_parameters: Sequence[tuple[str, str]] = (),
+    parameters: Sequence[tuple[str, str]],
 ) -> EndpointResponse:
     """Send a query that has passed the gate, and return the whole reply with its secrets masked.
 
-    ``limits`` has the time and the number of bytes that the reply may take. ``extra_parameters``
-    are sent besides the parameters of the address.
+    ``limits`` has the time and the number of bytes that the reply may take. ``parameters`` are sent
+    besides the query, as name and value.
 
     Raises GraphUnreachableError, GraphTimeoutError, QueryError if the endpoint rejects the query,
     and GraphError if the reply is too long.
     """
-    request = _build_request(address, query, form, extra_parameters)
+    request = _build_request(address, query, form, parameters)
     secrets = address.secrets
     try:
         reply = send_request(address.url, request, limits)
     except GraphError as error:
         if not any(secrets):
             raise
-        message = mask_secrets(error.message, secrets)
-        masked_error = type(error)(message, hint=mask_secrets(error.hint, secrets))
+        masked_error = type(error)(mask_secrets(error.message, secrets), hint=error.hint)
     else:
         masked_in_body = filter(is_distinctive_secret, address.certain_secrets)
         return replace(
@@ -207,7 +206,7 @@ def _build_request(
     address: EndpointUrl,
     query: str,
     form: QueryForm,
-    extra_parameters: Sequence[tuple[str, str]],
+    parameters: Sequence[tuple[str, str]],
 ) -> Request:
     """Return the HTTP request for a query, by the SPARQL 1.1 Protocol.
 
@@ -215,7 +214,7 @@ def _build_request(
     """
     wrapper = SPARQLWrapper(address.url, agent=USER_AGENT)
     wrapper.setOnlyConneg(True)
-    for name, value in (*address.parameters, *extra_parameters):
+    for name, value in parameters:
         wrapper.addParameter(name, value)
     # setQuery() is not used: it guesses the form by a pattern, and could take a query for an update.
     wrapper.queryString = query
