@@ -1,4 +1,4 @@
-"""Reading regular files only, and writing them so that a full disk or a killed process does no damage."""
+"""Reading regular files only, and writing them so that a full disk or a kill does no damage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kgwb.errors import InputError
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The errors of the operating system that mean that no more can be written."""
 JSON_ENCODING_ERRORS = "backslashreplace"
-"""The ``errors`` argument for JSON: a lone surrogate is written as its escape, which JSON can read."""
+"""The ``errors`` argument for JSON: a lone surrogate is written as an escape that JSON can read."""
 MAX_UNPACKED_BYTES = 200_000_000
 """The greatest size of a gzipped file when it is unpacked."""
 _GZIP_WBITS = 31

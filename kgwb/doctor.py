@@ -88,7 +88,10 @@ def _check_graph(source: str) -> Iterator[HealthCheck]:
 
 
 def survey_lines(source: str) -> Iterator[str]:
-    """Yield the survey of a graph in about fifteen lines, or one line that says why there is none."""
+    """Yield the survey of a graph in about fifteen lines.
+
+    If the graph cannot be opened or surveyed, yield one line that says why.
+    """
     from kgwb.kg import open_kg
     from kgwb.kg.survey import survey_graph
     from kgwb.show.survey import summary_lines

@@ -37,7 +37,7 @@ Direction = Literal["out", "in"]
 NOT_IN_GRAPH = "not in this graph"
 """The reason of an answer begins with this if the graph was asked and holds no answer."""
 CANNOT_EXPRESS = "cannot express"
-"""The reason begins with this if the graph was not asked: the system cannot express the question."""
+"""The reason begins with this if the graph was not asked, as the question cannot be expressed."""
 UNGROUNDED_NOTE = "not grounded: from the model's own knowledge, not from the graph"
 """Shown with every ungrounded answer."""
 
@@ -182,7 +182,7 @@ class Link(Record):
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the mention and the vertex with its IRI on one line, and the reason on the next."""
+        """Return the mention and the vertex with its IRI on one line, and the reason on another."""
         lines = summarize_fields(self, names, limit=limit).splitlines()
         lines[0] = one_line(f"{self.entity} → {self.vertex or 'no vertex'}")
         return "\n".join(lines)
@@ -308,7 +308,7 @@ class Answer(Record):
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the answer on one line, and a line for each value with the triples that support it.
+        """Return the answer on one line, then a line for each value with its supporting triples.
 
         With a limit, that is the number of triples of a value, and MAX_SUMMARY_VALUES values are
         shown. ``names`` take precedence over the names that the answer has.
@@ -323,7 +323,10 @@ class Answer(Record):
 
 
 def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
-    """Return a line with the label of a value and its first triples: "Dune: Dune — type → Film"."""
+    """Return one line with the label of a value and its first triples.
+
+    "Villeneuve: Arrival — director → Villeneuve; and 2 more"
+    """
     triples = first_items(value.support, limit, partial(format_triple, names=names))
     return single_line(f"{shorten(value.label)}: {'; '.join(triples) or 'no triple'}")
 

@@ -14,27 +14,29 @@ MASK = "***"
 MIN_SECRET_CHARS = 8
 """Secrets of this length are also masked in bodies, and within words."""
 SAFE_PARAMETERS = frozenset(
-    """accept action analytic base baseuri collection context database dataset db debug default-graph
-    default-graph-uri distinct explain format graph graph-uri include-inferred includeinferred infer inference
-    lang language limit maxquerytime maxquerytimemillis maxrows named-graph named-graph-uri namespace offset
-    output query queryln reasoning repo repository resultformat results rulebase ruleset sameas schema send
-    should-sponge soft-limit stylesheet timeout type using-graph-uri using-named-graph-uri version""".split()
+    """accept action analytic base baseuri collection context database dataset db debug
+    default-graph default-graph-uri distinct explain format graph graph-uri include-inferred
+    includeinferred infer inference lang language limit maxquerytime maxquerytimemillis maxrows
+    named-graph named-graph-uri namespace offset output query queryln reasoning repo repository
+    resultformat results rulebase ruleset sameas schema send should-sponge soft-limit stylesheet
+    timeout type using-graph-uri using-named-graph-uri version
+    """.split()
 )
 """Parameters of an endpoint's address whose values may be shown, in lower case.
 
-They are those of SPARQL's protocol, Virtuoso, Fuseki, RDF4J, GraphDB, Blazegraph, Stardog, AllegroGraph and
-MarkLogic. The values of all other parameters are masked.
+They are those of SPARQL's protocol, Virtuoso, Fuseki, RDF4J, GraphDB, Blazegraph, Stardog,
+AllegroGraph and MarkLogic. The values of all other parameters are masked.
 """
 SECRET_NAME_PATTERN = re.compile(
-    "key(?!space|word)|token|secret|pass(?!age|enger)|pwd|auth(?!or(?:s|ity)?$)|credential|bearer|signature"
-    "|session|private|login|jwt"
+    "key(?!space|word)|token|secret|pass(?!age|enger)|pwd|auth(?!or(?:s|ity)?$)|credential|bearer"
+    "|signature|session|private|login|jwt"
     "|(?<![a-z])(?:code|pin|pw|sid|sig)(?![a-z])",
     re.IGNORECASE,
 )
 """Matches within the names of parameters whose values are secret for certain."""
 
-# These patterns search what servers send. Their repetitions are bounded and cannot overlap, so that the
-# time is in proportion to the text.
+# These patterns search what servers send. Their repetitions are bounded and cannot overlap, so that
+# the time is in proportion to the length of the text.
 _LOGIN = re.compile(r"(:/{1,3})[^\s/:]{0,100}(?::\S{0,200})?@")
 _PARAMETER = re.compile(r"""([?&;]([^\s=&?;<>"']{1,80})=)[^\s&"'<>]+""")
 _URL_PARTS = re.compile(r"(.*?:/+|(?=[^/@:\s]+:\S+@[\w.-]+(?::\d+)?/))(.*)", re.DOTALL)
@@ -45,7 +47,7 @@ _UP_TO_LAST_BREAK = re.compile(r"""(.*[\s"'<>,;{}])""", re.DOTALL)
 
 
 def mask_url(url: str) -> str:
-    """Return an address without its login, fragment, and the values of parameters that may be secret.
+    """Return an address without login and fragment, with the values of unsafe parameters masked.
 
     A parameter without a value, or with a name that does not look like one, is masked as a whole:
     it may be the key. A text that is not an address, such as the name of a file, is returned as it
@@ -153,9 +155,10 @@ def is_distinctive_secret(text: str) -> bool:
 
 
 def truncate_at_word(text: str, max_chars: int) -> str:
-    """Return a text of at most ``max_chars`` characters, cut after a word, with "…" if it was cut.
+    """Return a text, cut after a word if it is too long, and then with "…" at its end.
 
-    It is not cut within a word, because a part of a secret would not be recognised and masked.
+    The result has at most ``max_chars`` characters. A text is not cut within a word, because a part
+    of a secret would not be recognised and masked.
     """
     if len(text) <= max_chars:
         return text

@@ -52,8 +52,8 @@ def read_body(
     """Yield the first ``max_bytes`` bytes of a body in chunks, unpacked.
 
     ``content_encoding`` is the header of that name. ``deadline`` is a value of
-    ``time.monotonic()``. Raises ValueError if the encoding is not gzip or deflate, or is broken, and
-    TimeoutError after the deadline.
+    ``time.monotonic()``. Raises ValueError if the encoding is not gzip or deflate, or is broken,
+    and TimeoutError after the deadline.
     """
     size = 0
     for chunk in _decompress(chunks, content_encoding.strip().lower()):

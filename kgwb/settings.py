@@ -38,18 +38,18 @@ class Settings:
     v_limit: Count = 600
     """How many vertices the label search for a mention returns at most."""
     shown_candidates: Count = 40
-    """How many distinct candidates vertex selection chooses from in ``fast``; ``paper`` shows all."""
+    """How many distinct candidates vertex selection is shown in ``fast``; all in ``paper``."""
     spelling: Fraction = 0.3
     """The weight of spelling in the similarity of a relation and a predicate name.
 
     The rest is the weight of the embeddings.
     """
     own_knowledge: bool = False
-    """Whether the model may answer by itself if the graph has no answer. The answer is then marked."""
+    """Whether the model may answer by itself if the graph has no answer. This is then marked."""
     exemplars: Count = 5
     """How many of the examples of a prompt file, marked [example], are sent."""
     repair: Literal["show_error", "ask_afresh"] = "show_error"
-    """After an invalid reply: show the model why it is invalid, or ask the same again (as published)."""
+    """After an invalid reply: show the model the problems, or ask the same again (as published)."""
     temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 7
     max_output_tokens: Count = 2048
@@ -100,8 +100,9 @@ class Settings:
         """Return settings as those of this class's system.
 
         A text is the name of a profile. A mapping has what differs from the profile that it names
-        under "profile", else from ``fast``. Of the settings of another system, those that differ from
-        their profile are taken over. Raises SettingError if this system does not have one of them.
+        under "profile", else from ``fast``. Of the settings of another system, those that differ
+        from their profile are taken over. Raises SettingError if this system does not have one of
+        them.
         """
         if isinstance(settings, cls):
             return settings

@@ -112,8 +112,8 @@ def is_endpoint_url(source: str) -> bool:
 def _resolve_path(source: str | os.PathLike[str]) -> Path:
     """Return the path of an existing file or folder, or the file of a sample.
 
-    A file named like a sample is preferred to the sample. Raises GraphFileError if there is neither,
-    and for a path that is not UTF-8, because run files and web pages could not hold it.
+    A file named like a sample is preferred to the sample. Raises GraphFileError if there is
+    neither, and for a path that is not UTF-8, because run files and web pages could not hold it.
     """
     hint = f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLE_NAMES)}"
     if re.match(r"[\w.-]+:\d", str(source)):

@@ -1,4 +1,4 @@
-"""What kgwb needs of a knowledge graph: its interface, the results of its queries, its vocabulary."""
+"""The interface of knowledge graphs, the results of their queries, and their vocabularies."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _LanguageTag = Annotated[str, Field(pattern=r"^([A-Za-z]+(-[A-Za-z0-9]+)*)?$")]
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Which predicates of a graph mean label, description, type or noise, and which languages count.
+    """Which predicates of a graph mean label, description, type or noise.
 
     ``VOCABULARIES`` has those of well-known graphs. A JSON file can hold one: an object with some
     of these fields, which are lists of texts.
@@ -180,7 +180,7 @@ class QueryLimits:
     row_limit: int = 10_000
     """How many rows, or triples, of a result are read. A longer result is cut."""
     allow_service: bool = False
-    """Whether queries may ask other endpoints (SERVICE) and call an engine's functions that may write."""
+    """Whether queries may ask other endpoints (SERVICE), and call functions that may write."""
     byte_limit: int = 32_000_000
     """How long an endpoint's reply may be. A longer one raises GraphError."""
 
@@ -225,7 +225,10 @@ class SearchResult:
 
     hits: tuple[Hit, ...]
     how: str
-    """The stage that found them: "all words", "prefix", "any word", "close spelling" or "nothing"."""
+    """The stage that found them.
+
+    It is "all words", "prefix", "any word" or "close spelling", or "nothing" if there is no hit.
+    """
     query: str
     """The search as it was sent, for people to read."""
 

@@ -35,7 +35,7 @@ MAX_CASE_VARIANTS = 4
 """How many spellings of a label ``_case_variants`` returns at most."""
 IRIS_PER_NAME_QUERY = 100
 OVERFETCH_FACTOR = 4
-"""How many times the hits wanted are fetched: some are schema terms, or labels of the same vertex."""
+"""How many times the hits wanted are fetched. Some are left out, or are labels of one vertex."""
 T = TypeVar("T")
 
 
@@ -77,7 +77,7 @@ class Endpoint(SparqlClient):
             )
         graph = copy(self)
         graph.muted = add_muted(self.muted, triples)
-        graph.__dict__.pop("_label_usage", None)
+        graph.__dict__.pop("_label_usage", None)  # it may change with the triples
         return graph
 
     @cached_property
@@ -98,18 +98,21 @@ class Endpoint(SparqlClient):
     def search(self, text: str, limit: int) -> SearchResult:
         """Search for vertices by label; see Graph.
 
-        Labels that equal the text but for capitals are found in any case. Close spellings are not
-        searched for. Predicates and classes are left out.
+        The stages of the dialect are tried in turn, until one finds a vertex: all words, beginnings
+        of words, any word. Close spellings are not searched for. Labels that differ from the text
+        only in capitals are found at every stage. Predicates and classes are left out.
         """
         words = lowercase_words(text)
         equal = self._find_case_variants([text])
+        matching: LabelledVertices = []
         query = ""
         for stage in SEARCH_STAGES:
-            count = OVERFETCH_FACTOR * limit
-            found = search_labels(self, self.dialect, text, words, count, stage)
-            if found is None:
-                continue
-            matching, query = found
+            if words:
+                count = OVERFETCH_FACTOR * limit
+                found = search_labels(self, self.dialect, text, words, count, stage)
+                if found is None:
+                    continue
+                matching, query = found
             labels = [(iri, label, normalize(label)) for iri, label in equal + matching]
             ranked = rank_labels(normalize(text), labels, len(labels))
             hits = self._without_schema_terms(ranked, limit)
@@ -118,10 +121,11 @@ class Endpoint(SparqlClient):
         return SearchResult((), "nothing", query)
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
-        """Find the vertices with these labels; see Graph.
+        """Find the vertices that have each of these labels; see Graph.
 
-        Labels are compared in normal form, but letter case is varied only as ``_case_variants``
-        does: a label in mixed case such as "iPhone" is not found by "IPHONE".
+        Letter case is varied only as ``_case_variants`` does: a label in mixed case such as
+        "iPhone" is not found by "IPHONE". Predicates and classes are left out. Several queries are
+        sent if one would need more than MAX_VALUES_PER_QUERY literals.
         """
         if not labels:
             return {}
@@ -159,8 +163,8 @@ class Endpoint(SparqlClient):
     def _find_case_variants(self, labels: Iterable[str]) -> LabelledVertices:
         """Return the vertices with one of these labels, or with a case variant of one.
 
-        The labels are looked up as literals in every language of the graph, so that the endpoint
-        can use its index of triples.
+        They are asked for as literals in every language of the graph, which the endpoint can look
+        up in its index of triples. Raises GraphError for a reply that is not UTF-8.
         """
         variants: set[str] = set()
         for label in labels:
@@ -206,9 +210,9 @@ class Endpoint(SparqlClient):
             conditions = map(_language_condition, self.vocabulary.languages)
             language_filter = f"FILTER({' || '.join(conditions)})"
         result = self.select_complete(
-            f"SELECT ?v ?p ?l WHERE {{ {values_clause('?v', iris)} {values_clause('?p', predicates)}"
-            f" {{ ?v ?p ?l }} UNION {{ ?e <{WIKIBASE_NAMESPACE}directClaim> ?v . ?e ?p ?l }}"
-            f" {language_filter} }}"
+            f"SELECT ?v ?p ?l WHERE {{ {values_clause('?v', iris)}"
+            f" {values_clause('?p', predicates)} {{ ?v ?p ?l }} UNION"
+            f" {{ ?e <{WIKIBASE_NAMESPACE}directClaim> ?v . ?e ?p ?l }} {language_filter} }}"
         )
         return _pick_best_labels(result, self.vocabulary)
 
@@ -232,10 +236,10 @@ def _language_condition(language: str) -> str:
 
 
 def _pick_best_labels(result: ResultSet, vocabulary: Vocabulary) -> dict[str, str]:
-    """Return the best label of each vertex of a result with the columns vertex, predicate, label.
+    """Return the best label of each vertex in a result with the columns vertex, predicate, label.
 
-    Labels in a preferred language are best; then the order of the label predicates counts, then
-    that of the languages, then the alphabet.
+    A label in a preferred language is better than another one. Then the order of the label
+    predicates decides, then that of the languages, then the alphabet. Blank labels are ignored.
     """
     best: dict[str, tuple[bool, int, int, str]] = {}
     for vertex, predicate, label in result.rows:

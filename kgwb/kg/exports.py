@@ -65,8 +65,8 @@ def to_graphml(answer: Answer) -> str:
 def to_cypher(answer: Answer) -> str:
     """Return a CREATE statement for Neo4j that makes the graph of an answer.
 
-    Texts of the graph occur only within strings, where they cannot be read as Cypher. Returns "" for
-    an answer without values and support.
+    Texts of the graph occur only within strings, where they cannot be read as Cypher. Returns ""
+    for an answer without values and support.
     """
     graph = to_networkx(answer)
     variables: dict[str, str] = {}

@@ -100,7 +100,11 @@ def open_files(
 
 
 def _find_rdf_files(path: Path) -> list[Path]:
-    """Return the file, or the RDF files in a folder in order. Raises GraphFileError if none."""
+    """Return the file, or the RDF files in a folder and its subfolders, sorted by path.
+
+    An RDF file has one of the extensions in FORMAT_BY_EXTENSION, which ".gz" may follow. Names that
+    begin with "." are left out. Raises GraphFileError if no file is left.
+    """
     is_file = path.is_file()
     files = []
     for file in [path] if is_file else sorted(path.rglob("*")):

@@ -83,7 +83,8 @@ class LocalGraph:
     ) -> LocalGraph:
         """Copy an rdflib Graph or Dataset as it is now; later changes of it have no effect.
 
-        Raises GraphFileError if it is empty, or has a term that RDF does not allow.
+        The identity is a digest of the triples and the vocabulary. Raises GraphFileError if it is
+        empty, or has a term that RDF does not allow.
         """
         vocabulary = vocabulary or Vocabulary()
         store = ox.Store()
@@ -183,8 +184,9 @@ class LocalGraph:
 
         def execute() -> T:
             try:
-                # Oxigraph's iterators may only be dropped by the thread that made them, so they must
-                # not outlive its frames. The result gets no name, because this frame cannot be cleared.
+                # An iterator of Oxigraph may only be dropped by the thread that made it, so it must
+                # not outlive the frames of this thread. They are cleared after an error. This frame
+                # cannot be cleared from within, so here the result gets no name.
                 return read(
                     self.store.query(text, use_default_graph_as_union=self._has_named_graphs),
                     deadline,
@@ -245,7 +247,8 @@ def read_triples(
 ) -> tuple[Triple, ...]:
     """Return the first ``max_triples`` distinct triples of Oxigraph's triples or quads.
 
-    Raises TimeoutError when the deadline, a value of ``time.monotonic()``, has passed.
+    Raises TimeoutError when the deadline, a value of ``time.monotonic()``, has passed, and
+    QueryError for a triple term.
     """
     triples: dict[Triple, None] = {}
     for statement in statements:

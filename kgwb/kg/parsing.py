@@ -1,7 +1,7 @@
 """Parsing RDF in a process of its own.
 
-The parsers have no limits. A few kilobytes that are nested deeply overflow the stack, which ends the
-process, and the entities, prefixes or contexts of a few more expand to gigabytes. So
+The parsers have no limits. A few kilobytes that are nested deeply overflow the stack, which ends
+the process, and the entities, prefixes or contexts of a few more expand to gigabytes. So
 ``parser_process`` parses with limits on its stack, its memory and its output. This process only
 reads the N-Quads that it writes, which can neither be nested nor expand.
 """
@@ -36,11 +36,11 @@ EXPANSION_FACTOR = 50
 GZIP_RATIO = 10
 """How many bytes of RDF a byte of a .gz file counts as."""
 MAX_COUNTED_REPLY_BYTES = 4_000_000
-"""How much of an endpoint's reply counts for its limits. A file counts in full: its owner chose it."""
+"""How much of an endpoint's reply counts for its limits. A file that a person chose counts whole."""
 MAX_REPORT_LINES = 20
 PARSER_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("parser_process.py")))
 RdfSource = tuple[Path, RdfFormat, str, bool]
-"""A file, its format, its base IRI, and whether its blank nodes get names that no other file has."""
+"""A file, its format, its base IRI, and whether its blank nodes are renamed to be unique."""
 
 
 @contextmanager
@@ -112,10 +112,12 @@ def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
 
 
 def _last_report(lines: Iterable[bytes], exit_code: int) -> dict[str, Any]:
-    """Return what the parser reported last: "source", and "done" or "message", "line", "column".
+    """Return the reports of the parser, merged into one.
 
-    The exit code only decides the message of a parser that reported no error. It is not used to
-    see that the parser was killed, because it is 0 for any process where SIGCHLD is ignored.
+    It has "source", the number of the source that was begun last, and "done" if all were parsed. An
+    error has "message" and perhaps "line" and "column". If the parser reported no error, the
+    message is EXPANSION_MESSAGE for a process that a signal ended, else it has the exit code. The
+    code does not show whether the parser was killed: it is 0 where SIGCHLD is ignored.
     """
     message = f"the parser ended with {exit_code}"
     if exit_code < 0:

@@ -35,9 +35,9 @@ def choose_dialect(client: SparqlClient) -> Dialect:
     """Return the dialect for an endpoint: the remembered one, else the first that finds a label.
 
     The engines that the URL or the server's name suggests are probed first. ``generic``, which
-    needs no full-text index, is chosen if no other dialect finds the label. That an engine accepts a
-    query proves nothing: the index may be off, empty, or not for labels, and to an engine that does
-    not know a search predicate it is an ordinary predicate without triples.
+    needs no full-text index, is chosen if no other dialect finds the label. That an engine accepts
+    a query proves nothing: the index may be off, empty, or not for labels, and to an engine that
+    does not know a search predicate it is an ordinary predicate without triples.
 
     The choice is remembered in the cache folder, except where the graph has no label to probe with.
     Raises GraphError if the endpoint fails.
@@ -167,13 +167,11 @@ def search_labels(
 ) -> tuple[LabelledVertices, str] | None:
     """Search the labels of an endpoint in a dialect.
 
-    ``words`` are those of ``text``, in lower case; without words nothing is sent. A dialect without
-    a pattern searches for the text, by an API. Returns the vertices with the labels that matched, at
-    most ``limit``, and the query or URL that was sent; None if the dialect has no such stage.
+    ``words`` are those of ``text``, in lower case, at least one. A dialect without a pattern
+    searches for the text, by an API. Returns the vertices with the labels that matched, at most
+    ``limit``, and the query or URL that was sent; None if the dialect has no such stage.
     ``require_valid_text`` is as for ``SparqlClient.select_complete``.
     """
-    if not words:
-        return [], ""
     if not dialect.pattern:
         if stage != "all words":
             return None

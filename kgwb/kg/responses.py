@@ -118,7 +118,8 @@ class EndpointResponse:
         truth = self.parse_json().get("boolean")
         if isinstance(truth, bool):
             return truth
-        # Virtuoso 7 replies with a table of one column instead: a row for true or false, or no row for false.
+        # Virtuoso 7 replies with a table of one column instead, with a row for true or false, or
+        # without a row for false.
         variables, bindings = self._read_bindings()
         try:
             values = [binding[VIRTUOSO_ASK_COLUMN]["value"] for binding in bindings]

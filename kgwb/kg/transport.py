@@ -198,7 +198,8 @@ def send_query(
             server=mask_secrets(reply.server, secrets),
             secrets=secrets,
         )
-    # Raised here, after the except clause, because the error in its context would show what was sent.
+    # Raised here, after the except clause: in it, the first error would be kept as the context, and
+    # that error holds what was sent.
     raise masked_error
 
 
@@ -216,13 +217,13 @@ def _build_request(
     wrapper.setOnlyConneg(True)
     for name, value in parameters:
         wrapper.addParameter(name, value)
-    # setQuery() is not used: it guesses the form by a pattern, and could take a query for an update.
+    # Not setQuery(), which guesses the form by a pattern and could take a query for an update.
     wrapper.queryString = query
     wrapper.queryType = form.upper()
     wrapper.setReturnFormat(JSON if form in ("select", "ask") else TURTLE)
     if len(query) > MAX_GET_CHARS:
         wrapper.setMethod(POST)
-    # query() is not used: it reads the body of an error to its end, however long that is.
+    # Not query(), which reads the body of an error to its end, however long that is.
     request = wrapper._createRequest()
     if address.authorization:
         request.add_header("Authorization", address.authorization)
@@ -232,7 +233,8 @@ def _build_request(
 def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
     """Send an HTTP request and return the whole reply. ``url`` is the address named in errors.
 
-    Raises what ``send_query`` does.
+    It runs on a background thread, which is abandoned after ``query_timeout_s``. Raises what
+    ``send_query`` does.
     """
     timeout_error = GraphTimeoutError(
         f"{url} took longer than {limits.query_timeout_s:g} s",
