@@ -142,7 +142,7 @@ def _check_embeddings() -> Iterator[HealthCheck]:
 
 
 def _check_browser() -> HealthCheck:
-    """Check that a Chromium browser is installed."""
+    """Check that one of CHROMIUM_COMMANDS is installed. It is not required."""
     paths = filter(None, map(shutil.which, CHROMIUM_COMMANDS))
     path = next(paths, "")
     remedy = "needed for kgwb's own tests only"
@@ -150,7 +150,10 @@ def _check_browser() -> HealthCheck:
 
 
 def _check_cache_folder() -> HealthCheck:
-    """Check that files can be written to the cache folder, which is created if it is missing."""
+    """Check that files can be written to the cache folder, which is created if it is missing.
+
+    This is not required.
+    """
     folder = cache_dir()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -67,7 +67,11 @@ def mask_url(url: str) -> str:
 
 
 def _mask_parameter(parameter: str) -> str:
-    """Return "name=value" with its value, or all of it, masked unless it is safe."""
+    """Return a parameter of a URL, written "name=value", as it is if it is safe.
+
+    Otherwise the value is masked: "name=***". Without a value, or with a name that does not match
+    _PARAMETER_NAME, all of it is masked: "***".
+    """
     name, _, value = parameter.partition("=")
     if not parameter or is_safe_parameter(unquote_plus(name), unquote_plus(value)):
         return parameter

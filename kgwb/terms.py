@@ -48,7 +48,7 @@ def term_to_data(term: URIRef | Literal | BNode) -> dict[str, str]:
 def term_from_data(data: Any) -> URIRef | Literal | BNode:
     """Return the term of a JSON form; an rdflib term is returned as it is.
 
-    Raises ValueError for anything else.
+    The type "typed-literal" of SPARQL 1.0 is read, too. Raises ValueError for anything else.
     """
     if isinstance(data, URIRef | Literal | BNode):
         return data

@@ -100,7 +100,7 @@ class Vocabulary:
         return PredicateSet((*self.noise, *self.labels, *self.descriptions))
 
     def with_added(self, **additions: Iterable[str]) -> Vocabulary:
-        """Return this vocabulary with values added at the end of fields.
+        """Return this vocabulary with values added at the end of fields that do not have them yet.
 
         ``with_added(noise=["http://example.org/"])`` adds a namespace to the noise. Raises
         pydantic's ValidationError, a ValueError, for a value that is not an IRI or a language tag.
@@ -135,7 +135,11 @@ VOCABULARIES: dict[str, Vocabulary] = {"default": Vocabulary()} | {
 
 
 def vocabulary_for_url(url: str) -> Vocabulary:
-    """Return the vocabulary of the well-known graph at an endpoint's URL, else the default."""
+    """Return the vocabulary of the well-known graph at an endpoint's URL, else the default.
+
+    A graph is known by its host or a domain above it; on the hosts of QLever, by the last part of
+    the path.
+    """
     parts = urlsplit(url)
     domain = (parts.hostname or "").lower()
     if domain in _QLEVER_HOSTS:

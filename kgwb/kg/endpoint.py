@@ -64,10 +64,10 @@ class Endpoint(SparqlClient):
         return f"Endpoint({self.source!r})"
 
     def without(self, *triples: Triple) -> Endpoint:
-        """Return this graph without some triples; see Graph.
+        """Return a copy of this endpoint that is queried as if it did not have some triples.
 
-        Raises GraphError for the triple of a label if the labels are searched by an API, whose
-        results cannot leave it out.
+        The endpoint is probed for its dialect if that is not known yet. Raises GraphError for the
+        triple of a label if the labels are searched by an API, whose results cannot leave it out.
         """
         is_searched_by_api = not self.dialect.pattern
         if is_searched_by_api and any(triple[1] in self.vocabulary.labels for triple in triples):
@@ -96,7 +96,7 @@ class Endpoint(SparqlClient):
         return find_label_usage(self)
 
     def search(self, text: str, limit: int) -> SearchResult:
-        """Search for vertices by label; see Graph.
+        """Return at most ``limit`` vertices with a label that has the words of a text, best first.
 
         The stages of the dialect are tried in turn, until one finds a vertex: all words, beginnings
         of words, any word. Close spellings are not searched for. Labels that differ from the text
@@ -121,11 +121,12 @@ class Endpoint(SparqlClient):
         return SearchResult((), "nothing", query)
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
-        """Find the vertices that have each of these labels; see Graph.
+        """Return the vertices that have each text as a label, sorted by IRI.
 
-        Letter case is varied only as ``_case_variants`` does: a label in mixed case such as
-        "iPhone" is not found by "IPHONE". Predicates and classes are left out. Several queries are
-        sent if one would need more than MAX_VALUES_PER_QUERY literals.
+        Texts that are no label are left out.         Letter case is varied only as
+        ``_case_variants`` does: a label in mixed case such as "iPhone" is not found by "IPHONE".
+        Predicates and classes are left out. Several queries are sent if one would need more than
+        MAX_VALUES_PER_QUERY literals.
         """
         if not labels:
             return {}
@@ -148,9 +149,10 @@ class Endpoint(SparqlClient):
         return found
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
-        """Return a display name for each IRI; see Graph.
+        """Return a display name for each IRI: its best label, else words from the IRI.
 
-        A label in another language is used if there is none in a preferred one.
+        A label in another language is used if there is none in a preferred one. An IRI that cannot
+        be written in a query is not asked for. IRIS_PER_NAME_QUERY are asked for at a time.
         """
         names: dict[str, str] = {}
         for chunk in _chunks(iris, IRIS_PER_NAME_QUERY):

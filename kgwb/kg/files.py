@@ -140,10 +140,11 @@ def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
 
 
 def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> str:
-    """Return a digest of the files' content, their names within ``path``, and the vocabulary.
+    """Return a SHA-256 digest of the content of files, their names, and the vocabulary.
 
-    The vocabulary counts because it decides what a label search finds. The name of a single file
-    does not count, only its extension. Raises GraphFileError for a file that cannot be read.
+    A name is the path of a file within ``path``.     The vocabulary counts because it decides what
+    a label search finds, CACHE_VERSION because it decides how. Of the name of a single file only
+    the extension counts. Raises GraphFileError for a file that cannot be read.
     """
     total = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n".encode())
     for file in files:

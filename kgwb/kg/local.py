@@ -111,16 +111,16 @@ class LocalGraph:
         return f"LocalGraph({self.source!r})"
 
     def _use_label_index(self, labels: LabelIndex) -> None:
-        """Let an index answer ``search``, ``exact`` and ``names``; see Graph."""
+        """Let an index answer ``search``, ``exact`` and ``names``."""
         self.search = labels.search
         self.exact = labels.exact
         self.names = labels.names
 
     def without(self, *triples: Triple) -> LocalGraph:
-        """Return this graph without some triples; see Graph.
+        """Return a copy of this graph that is queried as if it did not have some triples.
 
-        The label index is built again if the triples affect it, which takes seconds for a large
-        graph.
+        The store is not changed. The label index is built again if the triples affect it, which
+        takes seconds for a large graph.
         """
         graph = copy(self)
         graph.muted = add_muted(self.muted, triples)
@@ -151,26 +151,26 @@ class LocalGraph:
         return not is_used_otherwise
 
     def select(self, query: str) -> ResultSet:
-        """Run a SELECT query; see Graph."""
+        """Run a SELECT query and return its rows, at most the row limit."""
         return self._execute_query(query, ("select",), self._read_rows)
 
     def ask(self, query: str) -> bool:
-        """Run an ASK query; see Graph."""
+        """Run an ASK query and return its truth value."""
         return self._execute_query(query, ("ask",), lambda result, _: bool(result))
 
     def construct(self, query: str) -> tuple[Triple, ...]:
-        """Run a CONSTRUCT or DESCRIBE query; see Graph."""
+        """Run a CONSTRUCT or DESCRIBE query and return its triples, at most the row limit."""
         read = partial(read_triples, max_triples=self.limits.row_limit)
         return self._execute_query(query, ("construct", "describe"), read)
 
     def _execute_query(
         self, query: str, forms: tuple[QueryForm, ...], read: Callable[[Any, float], T]
     ) -> T:
-        """Run a query of one of these forms, and return what ``read`` makes of the result.
+        """Run a query of one of these forms without the muted triples, and read its result.
 
-        ``read`` gets Oxigraph's result and the deadline. Raises QueryRefusedError or QueryError if
-        the query does not pass the gate, QueryError if it uses an undeclared prefix or Oxigraph
-        rejects it, and GraphTimeoutError.
+        Returns what ``read`` returns, which gets Oxigraph's result and the deadline. Raises
+        QueryRefusedError or QueryError if the query does not pass the gate, QueryError if it uses
+        an undeclared prefix or Oxigraph rejects it, and GraphTimeoutError.
         """
         parsed = validate_query(query, *forms, allow_service=self.limits.allow_service)
         if parsed.undeclared_prefixes:
@@ -183,6 +183,7 @@ class LocalGraph:
         deadline = time.monotonic() + timeout_s
 
         def execute() -> T:
+            """Run the query and read its result, on the thread that this is called on."""
             try:
                 # An iterator of Oxigraph may only be dropped by the thread that made it, so it must
                 # not outlive the frames of this thread. They are cleared after an error. This frame
@@ -207,7 +208,7 @@ class LocalGraph:
             raise QueryError(f"Oxigraph rejects the query: {error}") from error
 
     def _read_rows(self, result: Any, deadline: float) -> ResultSet:
-        """Return the rows of Oxigraph's result up to the row limit.
+        """Return the rows of Oxigraph's result, marked as cut if there are more than the row limit.
 
         Raises TimeoutError when the deadline, a value of ``time.monotonic()``, has passed.
         """

@@ -34,6 +34,7 @@ class _LimitedOutput:
         self.remaining_bytes = max_bytes
 
     def write(self, data: bytes) -> int:
+        """Write bytes. Raises MemoryError if they are more than the limit leaves."""
         self.remaining_bytes -= len(data)
         if self.remaining_bytes < 0:
             raise MemoryError
@@ -65,6 +66,7 @@ def _convert_to_nquads(
 ) -> None:
     """Write the triples of a file to standard output as N-Quads, within limits.
 
+    A file whose name ends in ".gz" is unpacked. The mark at the start of UTF-8 files is skipped.
     Raises SyntaxError, MemoryError, OSError or ValueError for a file that cannot be read or
     parsed, and EOFError, zlib.error or gzip.BadGzipFile for a broken .gz file.
     """

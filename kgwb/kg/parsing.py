@@ -36,7 +36,7 @@ EXPANSION_FACTOR = 50
 GZIP_RATIO = 10
 """How many bytes of RDF a byte of a .gz file counts as."""
 MAX_COUNTED_REPLY_BYTES = 4_000_000
-"""How much of an endpoint's reply counts for its limits. A file that a person chose counts whole."""
+"""How much of an endpoint's reply counts for its limits. A file counts whole: a person chose it."""
 MAX_REPORT_LINES = 20
 PARSER_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("parser_process.py")))
 RdfSource = tuple[Path, RdfFormat, str, bool]
@@ -101,7 +101,11 @@ def open_as_nquads(
 
 
 def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
-    """Return what the parser process needs to know of a source, with its limits, as JSON data."""
+    """Return a source as the parser process gets it, as JSON data.
+
+    It is the path, media type, base IRI, whether blank nodes are renamed, and the bytes of memory
+    and of output that are allowed. A byte of a .gz file counts as GZIP_RATIO bytes.
+    """
     file, rdf_format, base_iri, rename_blank_nodes = source
     size = file.stat().st_size
     if file.suffix.lower() == ".gz":

@@ -43,7 +43,7 @@ class EndpointResponse:
     """Passwords and keys that were sent. They are masked in error messages."""
 
     def require_valid_text(self) -> None:
-        """Raise GraphError if the body is not UTF-8."""
+        """Raise GraphError if the body is not UTF-8 throughout."""
         try:
             self.body.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -99,7 +99,7 @@ class EndpointResponse:
     def _read_bindings(self) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
         """Return the variables of a SELECT result in JSON, and for each row its cells by variable.
 
-        Cells are not checked.
+        Raises GraphError if they are not lists of names and of objects. Cells are not checked.
         """
         data = self.parse_json()
         try:
@@ -114,12 +114,14 @@ class EndpointResponse:
         return tuple(names), bindings
 
     def parse_boolean(self) -> bool:
-        """Return the truth value of an ASK result in JSON."""
+        """Return the truth value of an ASK result in JSON.
+
+        Virtuoso 7 sends a table with the column VIRTUOSO_ASK_COLUMN instead: "1" is true, "0" or no
+        row is false. Raises GraphError for anything else.
+        """
         truth = self.parse_json().get("boolean")
         if isinstance(truth, bool):
             return truth
-        # Virtuoso 7 replies with a table of one column instead, with a row for true or false, or
-        # without a row for false.
         variables, bindings = self._read_bindings()
         try:
             values = [binding[VIRTUOSO_ASK_COLUMN]["value"] for binding in bindings]
@@ -131,7 +133,11 @@ class EndpointResponse:
         return any(truths)
 
     def invalid_response_error(self, problem: object) -> GraphError:
-        """Return the error for a reply that is not a result, with the beginning of the reply."""
+        """Return the error to raise for a reply that is not a result.
+
+        Its message has the media type, whether the reply is a web page, the first 200 characters,
+        and the problem. Secrets are masked.
+        """
         start = self.body[:1000].decode("utf-8", errors="replace").strip()
         is_web_page = start.startswith("<") and not self.media_type.endswith("xml")
         seen = "a web page" if is_web_page else "what is no SPARQL result"

@@ -46,7 +46,11 @@ class SparqlClient:
         self.limits = limits or QueryLimits()
 
     def select(self, query: str) -> ResultSet:
-        """Run a SELECT query; see Graph."""
+        """Run a SELECT query and return its rows, at most the row limit.
+
+        Raises GraphTimeoutError if the endpoint ran out of time, unless it sent rows and the query
+        is monotonic: then they are returned, marked as cut.
+        """
         request, reply = self._validate_and_send(query, ("select",))
         result = reply.parse_result_set(request.variables, self.limits.row_limit)
         if reply.is_partial and not (result.rows and request.is_monotonic):
@@ -71,7 +75,11 @@ class SparqlClient:
         return result
 
     def ask(self, query: str) -> bool:
-        """Run an ASK query; see Graph."""
+        """Run an ASK query and return its truth value.
+
+        Raises GraphTimeoutError if the endpoint ran out of time, unless the value is true and the
+        query is monotonic.
+        """
         request, reply = self._validate_and_send(query, ("ask",))
         is_true = reply.parse_boolean()
         if reply.is_partial and not (is_true and request.is_monotonic):
@@ -79,7 +87,12 @@ class SparqlClient:
         return is_true
 
     def construct(self, query: str) -> tuple[Triple, ...]:
-        """Run a CONSTRUCT or DESCRIBE query; see Graph."""
+        """Run a CONSTRUCT or DESCRIBE query and return its triples, at most the row limit.
+
+        The reply is parsed in another process. Raises GraphTimeoutError if the endpoint ran out of
+        time or parsing takes longer than ``query_timeout_s``, and GraphError if the reply does not
+        parse, or has no triple but the word "error".
+        """
         _, reply = self._validate_and_send(query, ("construct", "describe"))
         if reply.is_partial:
             raise self._timeout_error()
@@ -130,10 +143,11 @@ class SparqlClient:
             return request, self._send(request.text, request.form)
 
     def _send(self, text: str, form: QueryForm) -> EndpointResponse:
-        """Send a validated query and return the reply.
+        """Send a validated query, keep the name of the server's software, and return the reply.
 
-        Virtuoso is told to stop after half of the time: it takes up to twice the time that it is
-        given, and then sends the part of the result that it has, which is better than no reply.
+        A server that is known to be Virtuoso is told to stop after half of ``query_timeout_s``, at
+        least VIRTUOSO_MIN_TIMEOUT_MS: it takes up to twice the time that it is given, and then
+        sends the part of the result that it has, which is better than no reply.
         """
         parameters = [*self._address.parameters]
         if self.is_virtuoso:

@@ -153,7 +153,7 @@ class EndpointUrl:
 
 
 def _split_url(url: str) -> SplitResult:
-    """Return the parts of a URL. Raises SettingError if it cannot be one.
+    """Return the parts of a URL. Raises SettingError if urllib cannot split it.
 
     An "@" after the host is taken as an error: a "/", "?" or "#" in the password has probably ended
     the login too early.
@@ -209,9 +209,10 @@ def _build_request(
     form: QueryForm,
     parameters: Sequence[tuple[str, str]],
 ) -> Request:
-    """Return the HTTP request for a query, by the SPARQL 1.1 Protocol.
+    """Return the HTTP request for a query by the SPARQL 1.1 Protocol.
 
-    The result is asked for in JSON for SELECT and ASK, in Turtle for CONSTRUCT and DESCRIBE.
+    It has the login of the address. The result is asked for in JSON for SELECT and ASK, in Turtle
+    for CONSTRUCT and DESCRIBE. A query longer than MAX_GET_CHARS is sent by POST.
     """
     wrapper = SPARQLWrapper(address.url, agent=USER_AGENT)
     wrapper.setOnlyConneg(True)
@@ -288,9 +289,10 @@ def _opener() -> OpenerDirector:
 
 
 def _receive_response(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
-    """Send a request and read the reply, on the thread of the caller.
+    """Send a request and return the whole reply, on the thread of the caller.
 
-    Raises GraphError as ``send_query`` does, and what urllib raises.
+    A reply that is longer than the byte limit raises GraphError, one that is shorter than announced
+    IncompleteRead. Raises GraphError as ``send_query`` does, and what urllib raises.
     """
     deadline = time.monotonic() + limits.query_timeout_s
     try:

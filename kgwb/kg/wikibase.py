@@ -27,6 +27,8 @@ _CHECK_API_HINT = (
 
 
 class _WikibaseEntity(BaseModel):
+    """An item or a property."""
+
     concepturi: str
     label: str = ""
     match: dict[str, str] = {}
@@ -34,6 +36,8 @@ class _WikibaseEntity(BaseModel):
 
 
 class _WikibaseResponse(BaseModel):
+    """The reply to a search, or an error."""
+
     search: tuple[_WikibaseEntity, ...] = ()
     error: dict[str, object] = {}
 
