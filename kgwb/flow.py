@@ -116,7 +116,7 @@ class Candidate(Record):
     iri: Iri
     label: str
     score: Score = 0.0
-    """How well the label fits the mention; 1 if they are equal, letter case aside."""
+    """How well the label fits the mention; 1 if they are equal but for letter case."""
     types: tuple[str, ...] = ()
     """Names of its classes."""
     description: str = ""

@@ -79,13 +79,15 @@ def open_kg(
     if not isinstance(source, str | os.PathLike | rdflib.Graph):
         if not hasattr(source, "select"):
             hint = "give a file, a folder, an endpoint's URL, a sample's name or an rdflib Graph"
-            raise GraphFileError(f"{source!r} is no graph", hint=hint)
+            raise GraphFileError(f"{source!r} is not a graph", hint=hint)
         return source
     limits = QueryLimits(query_timeout_s, row_limit, allow_service)
     if isinstance(vocabulary, str):
         vocabulary = load_vocabulary(vocabulary)
     if not isinstance(vocabulary, Vocabulary | None):
-        raise SettingError(f"{vocabulary!r} is no vocabulary", hint="give a name, or a Vocabulary")
+        raise SettingError(
+            f"{vocabulary!r} is not a vocabulary", hint="give a name, or a Vocabulary"
+        )
     if isinstance(source, str) and is_endpoint_url(source):
         from kgwb.kg.endpoint import Endpoint
 

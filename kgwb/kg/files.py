@@ -179,7 +179,7 @@ def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
         hint = _REMOTE_CONTEXT_HINT if "remote contexts" in error.msg else _FIX_FILE_HINT
         message = f"{error.filename} does not parse: {error.msg}"
         raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
-    if next(store.quads_for_pattern(None, None, None, None), None) is None:
+    if not any(store.quads_for_pattern(None, None, None, None)):
         raise GraphFileError(f"{path} holds no triple", hint="check that it is the file you mean")
 
 

@@ -54,7 +54,7 @@ class LocalGraph:
         self.limits = limits or QueryLimits()
         self.whole_graph: LocalGraph = self
         self._use_label_index(labels)
-        self._has_named_graphs = next(iter(store.named_graphs()), None) is not None
+        self._has_named_graphs = any(store.named_graphs())
 
     @classmethod
     def open(

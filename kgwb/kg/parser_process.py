@@ -19,7 +19,7 @@ from typing import Any
 import pyoxigraph
 
 EXPANSION_MESSAGE = "it is nested too deeply or expands to far more than its size"
-INVALID_GZIP_MESSAGE = "it is no whole gzip file"
+INVALID_GZIP_MESSAGE = "it is not a complete gzip file"
 MAX_STACK_BYTES = 2 << 20
 """Less than a thread has: what is parsed here cannot overflow the stack that reads the N-Quads."""
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")

@@ -112,8 +112,8 @@ def test_opening_needs_no_network_library() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "keyword"),
     [
-        ("cut.nt.gz", gzip.compress(TRIPLE.encode() * 99, mtime=0)[:-9], "no whole gzip"),
-        ("plain.nt.gz", TRIPLE.encode(), "no whole gzip"),
+        ("cut.nt.gz", gzip.compress(TRIPLE.encode() * 99, mtime=0)[:-9], "gzip"),
+        ("plain.nt.gz", TRIPLE.encode(), "gzip"),
         ("long.nt", b'<http://e/s> <http://e/p> "' + b"a" * 20_000_000, "maximal size"),
         ("utf16.ttl", "<http://e/s> <http://e/p> 1 .".encode("utf-16"), "UTF-16"),
         (
