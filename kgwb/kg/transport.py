@@ -96,12 +96,12 @@ class EndpointUrl:
         self.authorization: str = ""
         """The Authorization header; empty if the address has no user."""
         self.secrets: list[str] = []
-        """Everything that is sent and must not be shown.
-
-        In the body of a result it is not masked, where it may be a word of the data.
-        """
+        """Everything that is sent and must not be shown."""
         self.certain_secrets: list[str] = []
-        """The secrets that are passwords or keys for certain. They are masked in bodies too."""
+        """The secrets that are passwords or keys for certain.
+
+        Only these are masked in the bodies of results, where others may be words of the data.
+        """
         hidden_parameters = self._add_parameters(parts.query)
         self.identity = self.source
         """The address for people, made distinct from other addresses that look the same."""
