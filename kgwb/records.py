@@ -305,6 +305,9 @@ def line_with_scores(value: Any) -> str:
 
 # JSON
 
+JsonObject: TypeAlias = dict[str, Any]
+"""A JSON object: values, which are JSON data, by name."""
+
 
 @lru_cache(maxsize=256)
 def type_adapter(value_type: Any) -> TypeAdapter[Any]:

@@ -16,7 +16,7 @@ from kgwb import old_names
 from kgwb.flow import Answer, Dialogue
 from kgwb.records import Record, from_data
 from kgwb.run.ask import Reply
-from kgwb.run.calls import BUILT_IN_KINDS, RESULT_TYPES, Call, call_key
+from kgwb.run.calls import RESULT_TYPES, Call, call_key
 from kgwb.run.prompts import shipped_folder
 from kgwb.run.steps import Totals
 from kgwb.systems import SYSTEM_NAMES, load_system
@@ -41,12 +41,7 @@ def current_names() -> Names:
             name: {spec.name: fields_in(spec.output_type) for spec in load_system(name).agents}
             for name in SYSTEM_NAMES
         },
-        "call results": {
-            # Kinds that systems and other tests have used since are in the table too.
-            kind: fields_in(RESULT_TYPES[kind])
-            for kind in RESULT_TYPES
-            if kind in BUILT_IN_KINDS
-        },
+        "call results": {kind: fields_in(result) for kind, result in RESULT_TYPES.items()},
         "run": {
             "answer": fields_in(Answer),
             "dialogue": fields_in(Dialogue),

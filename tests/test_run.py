@@ -183,7 +183,7 @@ def test_a_supervisors_value_by_hand_leaves_its_agents_out_and_a_fork_keeps_it()
 
 def test_what_a_run_has_not_is_refused_and_changes_nothing() -> None:
     run = made_up(Scripted(SCRIPT)).go()
-    with pytest.raises(SettingError, match="a run has no modle"):
+    with pytest.raises(SettingError, match="modle"):
         run.fork(modle=None)
     with pytest.raises(SettingError, match="no agent 'qri'"):
         run.fork(models={"": Scripted({}), "qri": Scripted({})})

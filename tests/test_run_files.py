@@ -189,7 +189,7 @@ def test_a_file_that_is_no_run(tmp_path: Path, content: bytes, problem: str) -> 
         (lambda lines: [lines[0], "{broken", *lines[1:]], "line 2, is not JSON"),
         (
             lambda lines: [lines[0], lines[1].replace("Split", "Spilt"), *lines[2:]],
-            "not have the content",
+            "does not match its key",
         ),
         (
             lambda lines: [lines[0], lines[1].replace('"reply":{"text"', '"reply":{"words"')],
@@ -221,7 +221,7 @@ def test_no_such_file_and_a_folder(tmp_path: Path) -> None:
     for path in (tmp_path / "none.jsonl", tmp_path):
         with pytest.raises(RunFileError, match="cannot read the run file"):
             kgwb.load_run(path)
-    with pytest.raises(RunFileError, match="is there already"):
+    with pytest.raises(RunFileError, match="is not a kgwb run file"):
         made_up(Scripted(SCRIPT)).save(tmp_path)
 
 
@@ -229,7 +229,7 @@ def test_no_such_file_and_a_folder(tmp_path: Path) -> None:
 def test_a_file_of_another_kind_is_not_overwritten(tmp_path: Path, keep: bool) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text("my notes")
-    with pytest.raises(RunFileError, match="is there already and is not a kgwb run file"):
+    with pytest.raises(RunFileError, match="is not a kgwb run file"):
         made_up(Scripted(SCRIPT), path=notes) if keep else made_up(Scripted(SCRIPT)).save(notes)
     assert (notes.read_text(), [*tmp_path.glob("*.*")]) == ("my notes", [notes])
 

@@ -61,20 +61,19 @@ def agent(
 
     Each call of the decorated function is a step of the run: recorded, and shown to the person, who
     can replace its output. ``subject`` names the parameter that tells the steps of this agent
-    apart. ``check`` judges a replacement.
+    apart. ``check`` judges a replacement. The decorated function has the AgentSpec as ``spec``.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        signature = inspect.signature(function)
-        input_names = tuple(signature.parameters)[:-1]
         spec = AgentSpec(name, function, subject, check, kind)
+        signature = inspect.signature(function)
 
         @functools.wraps(function)
         def execute(*args: P.args, **kwargs: P.kwargs) -> T:
-            arguments = signature.bind(*args, **kwargs).arguments
-            inputs = {name: arguments[name] for name in input_names if name in arguments}
+            inputs = dict(signature.bind(*args, **kwargs).arguments)
+            run = inputs.pop("run")
             work = functools.partial(current_version(function), *args, **kwargs)
-            result: T = arguments["run"].execute(spec, inputs, work)
+            result: T = run.execute(spec, inputs, work)
             return result
 
         execute.spec = spec  # type: ignore[attr-defined]
@@ -87,32 +86,35 @@ def current_version(function: F) -> F:
     """Return the function that its module has under the same name now.
 
     A module that is edited and loaded again in a notebook has new functions, while systems and
-    other modules still hold the old ones. Functions of a notebook's cells, methods, and functions
-    inside of functions are returned as they are.
+    other modules still hold the old ones. Of an agent, the function below the decorator is
+    returned. Functions of a notebook's cells, methods, and functions inside of functions are
+    returned as they are.
     """
     module = sys.modules.get(function.__module__)
     if module is None or function.__module__ == "__main__":
         return function
     current: Any = getattr(module, function.__qualname__, function)
     spec = getattr(current, "spec", None)
-    if isinstance(spec, AgentSpec):  # the module has the decorated function under the name
+    if isinstance(spec, AgentSpec):
         current = spec.function
-    if not inspect.isfunction(current):
-        return function
-    found: Any = current
-    return found  # type: ignore[no-any-return]
+    return current if inspect.isfunction(current) else function  # type: ignore[return-value]
 
 
 def remember_turn(run: Any, links: Iterable[Link] | None = None, standalone: str = "") -> Turn:
     """Return what a dialogue remembers of a finished run.
 
-    These are the question, its answers, and the vertices that were linked: those of ``links``, else
-    of all steps whose output is a Link.
+    These are the question, its form outside the dialogue (``standalone``), its answers, and the
+    entities that were linked, with their vertices: those of ``links``, else of all steps whose
+    output is a Link. If an entity was linked several times, the last vertex counts.
     """
     answer = run.answer or Answer("list")
     if links is None:
-        links = [step.output for step in run.steps if step.done and isinstance(step.output, Link)]
-    linked = {link.entity: link.vertex.iri for link in links if link.vertex}
+        outputs = [step.output for step in run.steps if step.done]
+        links = [output for output in outputs if isinstance(output, Link)]
+    linked = {}
+    for link in links:
+        if link.vertex:
+            linked[link.entity] = link.vertex.iri
     return Turn(
         question=run.question,
         answers=answer.labels,
@@ -160,15 +162,23 @@ class System:
         self.rules = rules or {}
         self.gold = gold
         by_stage = agents if isinstance(agents, Mapping) else {"": agents}
-        stages = {title: agent_specs(functions) for title, functions in by_stage.items()}
-        self.agents = tuple(spec for specs in stages.values() for spec in specs)
-        self.stages = tuple(
-            (title, tuple(spec.name for spec in specs if spec.name not in self.supervisors))
-            for title, specs in stages.items()
-        )
+        specs: list[AgentSpec] = []
+        stages = []
+        for title, functions in by_stage.items():
+            stage_specs = agent_specs(functions)
+            specs.extend(stage_specs)
+            names = [spec.name for spec in stage_specs if spec.name not in self.supervisors]
+            stages.append((title, tuple(names)))
+        self.agents = tuple(specs)
+        """Every agent in flow order."""
+        self.stages = tuple(stages)
+        """Title and agents' names of each stage. Supervisors are left out."""
 
     def agent_spec(self, key: str) -> AgentSpec:
-        """Return the agent that a step's key names. Raises SettingError if there is none."""
+        """Return the agent that a step's key, or an agent's name, names.
+
+        Raises SettingError if there is none.
+        """
         name = agent_of_key(key)
         for spec in self.agents:
             if spec.name == name:
@@ -179,12 +189,16 @@ class System:
     def agent_kind(self, key: str) -> str:
         """Return the kind of the agent that a step's key names; "group" for a supervisor."""
         spec = self.agent_spec(key)
-        return "group" if spec.name in self.supervisors else spec.kind
+        if spec.name in self.supervisors:
+            return "group"
+        return spec.kind
 
     def rule(self, prompt: str) -> Rule | None:
-        """Return the function by which the model ``rules`` answers a prompt, if there is one."""
+        """Return the function by which the model ``rules`` answers a prompt; None if it has none."""
         rule = self.rules.get(prompt)
-        return None if rule is None else current_version(rule)
+        if rule is None:
+            return None
+        return current_version(rule)
 
 
 def agent_specs(functions: Iterable[Any]) -> list[AgentSpec]:

@@ -8,9 +8,10 @@ what a reply says.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -33,6 +34,7 @@ UNFINISHED_REPLIES = {
     "content_filter": "the server's content filter stopped the reply",
 }
 """Why a reply is not complete, by its finish reason."""
+JSON_OPENING = re.compile(r"[{\[]")
 MAX_JSON_STARTS = 200
 """Positions in a reply at which JSON is looked for."""
 CHARS_PER_EXTRA_START = 10_000
@@ -41,6 +43,7 @@ CHARS_PER_EXTRA_START = 10_000
 Garbage full of braces must not take quadratic time.
 """
 MAX_SHOWN_ERRORS = 5
+"""Errors of a validation that are shown to the model."""
 
 
 def schema_config(title: str, description: str = "") -> ConfigDict:
@@ -49,7 +52,9 @@ def schema_config(title: str, description: str = "") -> ConfigDict:
     The schema is sent to the model, and it is part of the key by which a recorded reply is found.
     So it must not change when the class is renamed or its docstring is reworded.
     """
-    extra: dict[str, Any] = {"description": description} if description else {}
+    extra: dict[str, Any] = {}
+    if description:
+        extra["description"] = description
     return ConfigDict(extra="forbid", title=title, json_schema_extra=extra)
 
 
@@ -69,7 +74,7 @@ class Check(Generic[R]):
 
 
 def find_problems(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
-    """Yield what checks find wrong with a reply, as "name: problem"."""
+    """Yield what each failed check finds wrong with a reply, as "name: problem"."""
     for check in checks:
         problem = check.test(reply)
         if problem:
@@ -87,7 +92,7 @@ def ask(
 ) -> R:
     """Ask the current agent's model, and return the first reply that is valid.
 
-    A reply is valid if it has the form of the class ``reply`` and passes every check. There are
+    A reply is valid if it has the form of ``reply_class`` and passes every check. There are
     ``Settings.theta`` attempts. After a failed one the model is shown its reply and the problems,
     or is asked the same again (``Settings.repair``). ``last_resort`` may accept the last reply that
     had the right form, as the published code of Chatty-KG does.
@@ -95,37 +100,24 @@ def ask(
     Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
     settings = run.settings
-    prompt_messages = parse_prompt(prompt, run.prompt_text(prompt)).fill(
-        variables, settings.exemplars
-    )
-    messages = prompt_messages
-    attempts: list[Attempt] = []
+    request = _first_request(prompt, variables, reply_class, run)
+    prompt_messages = request.messages
+    attempts = []
     last_well_formed: R | None = None
     for _ in range(settings.theta):
-        request = ChatRequest(
-            task=prompt,
-            messages=messages,
-            schema=schema_of(reply_class),
-            variables=variables,
-            temperature=settings.temperature,
-            seed=settings.seed,
-            max_output_tokens=settings.max_output_tokens,
-            timeout_s=settings.model_timeout_s,
-            rule=run.system.rule(prompt),
-        )
         call, chat_reply = run.chat(request)
-        parsed, results = check_reply(
-            chat_reply.text, chat_reply.finish_reason, reply_class, checks
-        )
+        reply, results = check_reply(chat_reply.text, chat_reply.finish_reason, reply_class, checks)
         attempt = Attempt(call.key, chat_reply.text, results)
         attempts.append(attempt)
         run.add_attempt(attempt)
-        if parsed is not None and attempt.accepted:
-            return parsed
-        if parsed is not None:
-            last_well_formed = parsed
+        if reply is not None:
+            if attempt.accepted:
+                return reply
+            last_well_formed = reply
         if settings.repair == "show_error":
             messages = (*prompt_messages, *repair_messages(attempt))
+            request = replace(request, messages=messages)
+
     if last_well_formed is not None and last_resort is not None and last_resort(last_well_formed):
         run.note(
             f"no reply passed every check in {settings.theta} attempts; "
@@ -141,19 +133,46 @@ def ask(
     )
 
 
+def _first_request(
+    prompt: str, variables: Mapping[str, Any], reply_class: type[BaseModel], run: Engine
+) -> ChatRequest:
+    """Return the request of the first attempt: the filled prompt, with the settings of the run.
+
+    Raises PromptError if the prompt is missing or wrong, or does not fit the variables.
+    """
+    settings = run.settings
+    parsed_prompt = parse_prompt(prompt, run.prompt_text(prompt))
+    return ChatRequest(
+        task=prompt,
+        messages=parsed_prompt.fill(variables, settings.exemplars),
+        schema=schema_of(reply_class),
+        variables=variables,
+        temperature=settings.temperature,
+        seed=settings.seed,
+        max_output_tokens=settings.max_output_tokens,
+        timeout_s=settings.model_timeout_s,
+        rule=run.system.rule(prompt),
+    )
+
+
 def repair_messages(attempt: Attempt) -> tuple[Message, ...]:
-    """Return the messages that show a model its invalid reply and what is wrong with it."""
-    problems = "\n".join(f"- {check.name}: {check.problem}" for check in attempt.problems)
-    again = "Answer again, with nothing but the JSON object asked for."
-    complaint = Message("user", f"That reply cannot be used:\n{problems}\n{again}")
-    if not attempt.reply.strip():  # some servers refuse an empty message
+    """Return the messages that show a model its invalid reply and what is wrong with it.
+
+    An empty reply is left out: some servers refuse an empty message.
+    """
+    lines = ["That reply cannot be used:"]
+    for check in attempt.problems:
+        lines.append(f"- {check.name}: {check.problem}")
+    lines.append("Answer again, with nothing but the JSON object asked for.")
+    complaint = Message("user", "\n".join(lines))
+    if not attempt.reply.strip():
         return (complaint,)
     return (Message("assistant", attempt.reply), complaint)
 
 
 @lru_cache(maxsize=64)
 def schema_of(reply_class: type[BaseModel]) -> Mapping[str, Any]:
-    """Return the JSON schema of a reply class. It is made once."""
+    """Return the JSON schema of a reply class. It is kept, since making it takes long."""
     return reply_class.model_json_schema()
 
 
@@ -162,41 +181,60 @@ def check_reply(
 ) -> tuple[R | None, tuple[CheckResult, ...]]:
     """Read a reply from a model's text, and check it.
 
-    Returns the reply, or None if no JSON in the text has its form, and the results of the checks
-    that were made, in order.
+    The first JSON in the text that has the form of the reply class is the reply; ``find_json`` has
+    the order. Returns it, or None if there is none, and the results of the checks that were made,
+    in order: of JSON_CHECK_NAME, of SCHEMA_CHECK_NAME if there is JSON, and of ``checks`` if there
+    is a reply. If the model did not finish (``finish_reason``), that is the problem, in place of
+    wrong JSON.
     """
-    problem = ""
+    first_problem = ""
     for data in find_json(text):
-        try:
-            has_lone_surrogate = LONE_SURROGATE.search(json.dumps(data, ensure_ascii=False))
-            parsed = reply_class.model_validate(data)
-        except ValidationError as exc:
-            problem = problem or validation_problem(exc)
-        except RecursionError:  # it could just be read, but is nested too deeply to be written
-            continue
-        else:
-            if not has_lone_surrogate:
-                checked = [CheckResult(check.name, check.test(parsed)) for check in checks]
-                return parsed, (
-                    CheckResult(JSON_CHECK_NAME),
-                    CheckResult(SCHEMA_CHECK_NAME),
-                    *checked,
-                )
-            # A model wrote half of an emoji. That has no UTF-8 form, and no graph holds it.
-            problem = problem or "it holds half a character"
+        reply, problem = _read_reply(data, reply_class)
+        if reply is not None:
+            results = [CheckResult(JSON_CHECK_NAME), CheckResult(SCHEMA_CHECK_NAME)]
+            for check in checks:
+                results.append(CheckResult(check.name, check.test(reply)))
+            return reply, tuple(results)
+        first_problem = first_problem or problem
+
     unfinished = UNFINISHED_REPLIES.get(finish_reason, "")
-    if problem and not unfinished:
-        return None, (CheckResult(JSON_CHECK_NAME), CheckResult(SCHEMA_CHECK_NAME, problem))
+    if first_problem and not unfinished:
+        wrong_form = CheckResult(SCHEMA_CHECK_NAME, first_problem)
+        return None, (CheckResult(JSON_CHECK_NAME), wrong_form)
     no_json = "no JSON" if text.strip() else "the reply is empty"
     return None, (CheckResult(JSON_CHECK_NAME, unfinished or no_json),)
 
 
+def _read_reply(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
+    """Return the reply that JSON data describes; else None and what is wrong with the data.
+
+    Data that is nested too deeply to be written as JSON again is no reply; the problem is empty.
+    """
+    try:
+        text = json.dumps(data, ensure_ascii=False)
+        reply = reply_class.model_validate(data)
+    except ValidationError as error:
+        return None, validation_problem(error)
+    except RecursionError:
+        return None, ""
+    if LONE_SURROGATE.search(text):
+        # A model wrote half of an emoji. That has no UTF-8 form, and no graph holds it.
+        return None, "it holds half a character"
+    return reply, ""
+
+
 def validation_problem(error: ValidationError) -> str:
-    """Return the first errors of a validation in one line: "triples.0.subject: Field required"."""
+    """Return the first MAX_SHOWN_ERRORS errors of a validation in one line.
+
+    For example "triples.0.subject: Field required; triples.1: Input should be a valid dictionary".
+    """
     problems = []
     for details in error.errors(include_url=False)[:MAX_SHOWN_ERRORS]:
+        problem = details["msg"]
         place = ".".join(str(part) for part in details["loc"])
-        problems.append(f"{place}: {details['msg']}" if place else details["msg"])
+        if place:
+            problem = f"{place}: {problem}"
+        problems.append(problem)
     return "; ".join(problems)
 
 
@@ -204,31 +242,36 @@ def find_json(text: str) -> list[Any]:
     """Return the outermost JSON objects in a text, the last first, and then the lists.
 
     Models put JSON into code fences, think aloud before it, or add a sentence after it. The last
-    object is their conclusion.
+    object is their conclusion. Only MAX_JSON_STARTS braces and brackets are tried. A name given
+    twice in an object adds a field that no reply class has.
     """
     decoder = json.JSONDecoder(object_pairs_hook=_object_with_duplicates)
-    values: list[Any] = []
-    position = starts = 0
+    objects: list[Any] = []
+    lists: list[Any] = []
+    position = 0
+    starts = 0
     while starts < MAX_JSON_STARTS:
-        openings = [text.find("{", position), text.find("[", position)]
-        found = [opening for opening in openings if opening >= 0]
-        if not found:
+        opening = JSON_OPENING.search(text, position)
+        if opening is None:
             break
         starts += 1
-        opening = min(found)
+        position = opening.end()
         try:
-            value, position = decoder.raw_decode(text, opening)
-            values.append(value)
-        except (ValueError, RecursionError) as exc:
-            position = opening + 1
-            read_in_vain = getattr(exc, "pos", position) - position
+            value, position = decoder.raw_decode(text, opening.start())
+        except (ValueError, RecursionError) as error:
+            read_in_vain = getattr(error, "pos", position) - position
             starts += read_in_vain // CHARS_PER_EXTRA_START
-    values.reverse()
-    return sorted(values, key=lambda value: not isinstance(value, dict))
+        else:
+            found = objects if isinstance(value, dict) else lists
+            found.append(value)
+    return [*reversed(objects), *reversed(lists)]
 
 
 def _object_with_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object. A name given twice adds a field that no reply class has."""
+    """Return the JSON object of names and values. The last value of a name counts.
+
+    Each name that is given twice adds a field, "NAME, given twice", which no reply class has.
+    """
     fields = dict(pairs)
     if len(fields) < len(pairs):
         counts = Counter(name for name, _ in pairs)

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from rdflib import URIRef
-
 from kgwb import old_names
 from kgwb.kg.base import ResultSet, SearchResult
 from kgwb.llm.base import ChatReply
-from kgwb.records import from_data, to_data
+from kgwb.records import JsonObject, from_data, to_data
 from kgwb.terms import Iri, Triple
 
-RESULT_TYPES: dict[str, Any] = {
+RESULT_TYPES: JsonObject = {
     "model": ChatReply,
     "select": ResultSet,
     "ask": bool,
@@ -32,10 +32,14 @@ RESULT_TYPES: dict[str, Any] = {
     "similarity": tuple[float, ...],
     "nearest": tuple[tuple[int, float], ...],
 }
-"""The type of the result of each kind of call. ``Run.call`` adds the kinds of a system."""
-BUILT_IN_KINDS = frozenset(RESULT_TYPES)
+"""The type of the result of each kind of call.
+
+Systems have further kinds. They give the types of these to ``Run.call``.
+"""
 QUERY_KINDS = frozenset({"select", "ask", "construct"})
+"""Kinds that count as queries in the cost of a step."""
 SEARCH_KINDS = frozenset({"search", "exact"})
+"""Kinds that count as label searches in the cost of a step."""
 
 encode_canonical = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, check_circular=False
@@ -44,63 +48,132 @@ encode_canonical = json.JSONEncoder(
 
 @dataclass(slots=True)
 class Call:
-    """One thing that cost, varied or could fail: a model call, a graph query, a similarity."""
+    """One request to a model, a graph or embeddings, with its result.
+
+    Everything is a call that costs something, varies, or can fail.
+    """
 
     key: str
     """See ``call_key``."""
     kind: str
     step: str
-    """Key of the step that first made it."""
-    request: Mapping[str, Any]
+    """Key of the step that made the call; empty outside of all steps."""
+    request: JsonObject
     """JSON data. With ``kind`` and ``repeat`` it decides whether the result may be used again."""
     repeat: int
-    """How often the same request had been made before, counted by the one who made it."""
+    """How often the same agent had sent the same request for its subject before, in one execution.
+
+    It is 0 for all but model calls.
+    """
     result: Any
     taken_at: str
-    """UTC, ISO 8601."""
+    """When the call was begun: UTC, ISO 8601."""
     seconds: float
+    """How long the call took."""
+    result_type: Any = None
+    """None for the result of a system's own kind of call that was read from a file: JSON data."""
 
-    def to_data(self) -> dict[str, Any]:
-        """Return the call as an entry of a run file."""
+    def to_data(self) -> JsonObject:
+        """Return the call as JSON data, in the form of a run file."""
         return {
             "key": self.key,
             "kind": self.kind,
             "step": self.step,
             "request": self.request,
             "repeat": self.repeat,
-            "reply": to_data(self.result, RESULT_TYPES.get(self.kind)),
+            "reply": to_data(self.result, self.result_type),
             "taken_at": self.taken_at,
             "seconds": round(self.seconds, 6),
         }
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Call:
-        """Return the call of an entry of a run file.
+    def from_data(cls, data: JsonObject) -> Call:
+        """Return the call that JSON data of a run file describes.
 
-        Raises ValueError for a key that does not fit the content.
+        An old name of a prompt is replaced by the present one, and the key is computed anew. The
+        result of a kind that is not in RESULT_TYPES stays JSON data.
+
+        Raises ValueError if the key is not the hash of the content, and KeyError, TypeError or
+        ValueError for data of another form.
         """
-        kind, repeat = data["kind"], data["repeat"]
+        kind = data["kind"]
+        repeat = data["repeat"]
         key = call_key(kind, data["request"], repeat)
         if key != data["key"]:
-            raise ValueError(f"call {data['key']} does not have the content its key says")
-        request = from_data(data["request"], dict[str, Any])
+            raise ValueError(f"the content of call {data['key']} does not match its key")
+        request = from_data(data["request"], JsonObject)
         if "task" in request:
             request["task"] = old_names.current_prompt(request["task"])
             key = call_key(kind, request, repeat)
+        result_type = RESULT_TYPES.get(kind)
         return cls(
             key=key,
             kind=kind,
             step=from_data(data["step"], str),
             request=request,
             repeat=repeat,
-            result=from_data(data["reply"], RESULT_TYPES.get(kind, Any)),
+            result=from_data(data["reply"], result_type or Any),
             taken_at=from_data(data["taken_at"], str),
             seconds=from_data(data["seconds"], float),
+            result_type=result_type,
         )
 
 
-def call_key(kind: str, request: Mapping[str, Any], repeat: int) -> str:
-    """Return the SHA-256 hash (hex) of the canonical JSON of a call's content."""
+class CallRecord:
+    """The recorded calls of a run. It can be used by several threads at the same time."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, Call] = {}
+        """By key, in the order in which they ended."""
+        self.outdated: set[str] = set()
+        """Keys of calls that are made again when they are next needed."""
+        self._pending: dict[str, Future[Call]] = {}
+        """By key: calls that a thread is making."""
+        self._lock = threading.Lock()
+
+    def find(self, key: str) -> Call | None:
+        """Return the recorded call with this key; None if it is missing or outdated."""
+        if key in self.outdated:
+            return None
+        return self.calls.get(key)
+
+    def find_or_make(self, key: str, make: Callable[[], Call]) -> tuple[Call, bool]:
+        """Return the call with this key, and whether it was made for this caller.
+
+        A call that is not recorded, or is outdated, is made and recorded. If another thread is
+        making it, the caller waits for that thread and gets its call.
+
+        Raises what ``make`` raises, also on every thread that waits. Nothing is recorded then.
+        """
+        with self._lock:
+            call = self.find(key)
+            if call is not None:
+                return call, False
+            future = self._pending.get(key)
+            if future is None:
+                self._pending[key] = Future()
+        if future is not None:
+            return future.result(), False
+
+        try:
+            call = make()
+        except BaseException as error:
+            with self._lock:
+                self._pending.pop(key).set_exception(error)
+            raise
+        with self._lock:
+            self.calls[key] = call
+            self.outdated.discard(key)
+            self._pending.pop(key).set_result(call)
+        return call, True
+
+
+def call_key(kind: str, request: JsonObject, repeat: int) -> str:
+    """Return the SHA-256 hash, in hexadecimal digits, of the content of a call.
+
+    The content is hashed as the canonical JSON text of ``[kind, request, repeat]``: object keys are
+    sorted, there are no spaces, and characters outside ASCII are not escaped.
+    """
     text = encode_canonical([kind, request, repeat])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -111,10 +184,13 @@ def utc_now() -> str:
 
 
 def names_in_calls(calls: Iterable[Call]) -> dict[str, str]:
-    """Return the display names that the graph gave, by IRI."""
+    """Return the display names in the results of the ``names`` calls, by IRI.
+
+    Of two names of an IRI, that of the later call is returned.
+    """
     names: dict[str, str] = {}
     for call in calls:
         if call.kind == "names":
-            given: Mapping[URIRef, str] = call.result
-            names.update((str(iri), name) for iri, name in given.items())
+            for iri, name in call.result.items():
+                names[str(iri)] = name
     return names

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 
-from kgwb.records import decision_of, summarize
+from kgwb.records import NO_NAMES, decision_of
 from kgwb.run.steps import Step
 from kgwb.text import pluralize, single_line
 
+StepsByKey: TypeAlias = Mapping[str, Step]
 DifferenceStatus = Literal["same", "changed", "only in first", "only in second"]
 
 
@@ -26,15 +28,17 @@ class StepDifference:
 
     @property
     def changes_decision(self) -> bool:
-        """Whether the two steps decided differently, or only one run has the step.
+        """Whether the two steps decided differently, or only one of them is there or done.
 
-        Reasons and scores are no decision.
+        Explanations and scores do not count as decisions.
         """
         if self.first is None or self.second is None:
             return True
         if self.first.done != self.second.done:
             return True
-        return bool(decision_of(self.first.output) != decision_of(self.second.output))
+        first_decision = decision_of(self.first.output)
+        second_decision = decision_of(self.second.output)
+        return bool(first_decision != second_decision)
 
 
 class Differences(tuple[StepDifference, ...]):
@@ -45,32 +49,36 @@ class Differences(tuple[StepDifference, ...]):
     @property
     def leaves(self) -> tuple[StepDifference, ...]:
         """The steps without those that only supervise others."""
-        supervisors: set[str] = set()
+        supervisors = set()
         for pair in self:
-            supervisors.update(step.parent for step in (pair.first, pair.second) if step)
+            for step in (pair.first, pair.second):
+                if step is not None:
+                    supervisors.add(step.parent)
         return tuple(pair for pair in self if pair.key not in supervisors)
 
     @property
     def first_difference(self) -> StepDifference | None:
         """The first step that decided differently; None if no decision differs.
 
-        Steps that both runs have come before steps of one run alone.
+        Steps that both runs have come before steps of one run alone. Supervisors are left out.
         """
-        unequal = [pair for pair in self.leaves if pair.status != "same" and pair.changes_decision]
-        for pair in unequal:
+        first_of_one_run = None
+        for pair in self.leaves:
+            if pair.status == "same" or not pair.changes_decision:
+                continue
             if pair.first and pair.second:
                 return pair
-        return unequal[0] if unequal else None
+            first_of_one_run = first_of_one_run or pair
+        return first_of_one_run
 
     def __str__(self) -> str:
         """Return "5 of 14 steps differ; the first decision that differs is qir"."""
         number = sum(pair.status != "same" for pair in self)
-        if not number:
+        if number == 0:
             return "no step differs"
+        decision = "no decision differs"
         first = self.first_difference
-        if first is None:
-            decision = "no decision differs"
-        else:
+        if first is not None:
             decision = f"the first decision that differs is {single_line(first.key)}"
         return f"{number} of {pluralize(len(self), 'step')} differ; {decision}"
 
@@ -78,35 +86,40 @@ class Differences(tuple[StepDifference, ...]):
         """Return a line for each step that differs, and below it what only one run has of it."""
         lines = [str(self)]
         for pair in self:
-            if pair.status != "same":
-                parts = f" in {', '.join(pair.changed_parts)}" if pair.changed_parts else ""
-                lines.append(f"{single_line(pair.key)}: {pair.status}{parts}")
-                lines += _unequal_lines(pair)
+            if pair.status == "same":
+                continue
+            line = f"{single_line(pair.key)}: {pair.status}"
+            if pair.changed_parts:
+                line += f" in {', '.join(pair.changed_parts)}"
+            lines.append(line)
+            first_lines = output_lines(pair.first)
+            second_lines = output_lines(pair.second)
+            lines.extend(_own_lines("first:", first_lines, second_lines))
+            lines.extend(_own_lines("second:", second_lines, first_lines))
         return "\n".join(lines)
 
     def __repr__(self) -> str:
         return self.summary()
 
 
-def _unequal_lines(pair: StepDifference) -> Iterator[str]:
-    """Yield the lines of each step's output that the other step lacks; else the first line."""
-    first, second = output_lines(pair.first), output_lines(pair.second)
-    for label, lines, others in (("first:", first, second), ("second:", second, first)):
-        unequal = [line for line in lines if line not in others] or lines[:1]
-        for line in unequal:
-            yield f"  {label:<8}{line}"
+def _own_lines(label: str, lines: Sequence[str], others: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of one step's output that the other step's lacks, each after the label.
+
+    If there are none, yield the first line.
+    """
+    own = [line for line in lines if line not in others] or lines[:1]
+    for line in own:
+        yield f"  {label:<8}{line}"
 
 
 def output_lines(step: Step | None, names: Mapping[str, str] | None = None) -> list[str]:
-    """Return the whole output of a step as lines, or why it has none; nothing without a step."""
+    """Return the whole output of a step as lines, or why it has none; no line without a step."""
     if step is None:
         return []
-    if not step.done:
-        return [step.outcome]
-    return summarize(step.output, names or {}, limit=None).splitlines()
+    return step.output_lines(names or NO_NAMES, limit=None)
 
 
-def compare_steps(first: Mapping[str, Step], second: Mapping[str, Step]) -> Differences:
+def compare_steps(first: StepsByKey, second: StepsByKey) -> Differences:
     """Align the steps of two executions by key, and compare them.
 
     Keys that differ only in the names of unknowns ("?film") are equal. Where both runs have steps
@@ -114,48 +127,77 @@ def compare_steps(first: Mapping[str, Step], second: Mapping[str, Step]) -> Diff
     """
     second = _with_keys_of(first, second)
     pairs = []
-    for key in _merged_keys(list(first), list(second)):
+    for key in _merge_keys(list(first), list(second)):
         pairs.append(_compare_step(key, first.get(key), second.get(key)))
     return Differences(pairs)
 
 
-def _with_keys_of(first: Mapping[str, Step], second: Mapping[str, Step]) -> dict[str, Step]:
-    """Return the second steps under the keys of the first, where only unknowns are renamed."""
-    first_keys = dict(zip(decision_of(list(first)), first, strict=True))
+def _with_keys_of(first: StepsByKey, second: StepsByKey) -> StepsByKey:
+    """Return the second steps by the keys of the first, where only unknowns have other names.
+
+    The unknowns are numbered in their order in all keys of an execution, and the keys with numbers
+    are compared. A step that the first execution lacks keeps its own key.
+    """
+    first_numbered = decision_of(list(first))
+    second_numbered = decision_of(list(second))
+    first_keys = dict(zip(first_numbered, first, strict=True))
     renamed = {}
-    for decided_key, key in zip(decision_of(list(second)), second, strict=True):
-        renamed[first_keys.get(decided_key, key)] = second[key]
+    for numbered_key, key in zip(second_numbered, second, strict=True):
+        first_key = first_keys.get(numbered_key, key)
+        renamed[first_key] = second[key]
     return renamed
 
 
-def _merged_keys(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """Merge two sequences of keys: each key once, after the shared key that it follows."""
-    positions: dict[str, tuple[int, bool, int]] = {}
-    """By key: position of the latest shared key, whether it is the second's, its own position."""
-    for keys, others in ((first, set(second)), (second, set(first))):
-        shared = -1
-        for position, key in enumerate(keys):
-            if key in others:
-                shared = positions[key][0] if key in positions else position
-            positions.setdefault(key, (shared, keys is second, position))
-    return sorted(positions, key=positions.__getitem__)
+def _merge_keys(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Merge two sequences of keys into one that has each key once.
+
+    The shared keys have the order of the first sequence. A key of one sequence alone comes after
+    the shared key that it follows there, keys of the first before keys of the second.
+    """
+    first_keys = set(first)
+    second_keys = set(second)
+    following: dict[str, list[str]] = defaultdict(list)
+    """The keys of the second sequence alone, by the shared key before them; "" at the beginning."""
+    shared = ""
+    for key in second:
+        if key in first_keys:
+            shared = key
+        else:
+            following[shared].append(key)
+
+    merged = []
+    shared = ""
+    for key in first:
+        if key in second_keys:
+            merged += following[shared]
+            shared = key
+        merged.append(key)
+    merged += following[shared]
+    return merged
 
 
 def _compare_step(key: str, first: Step | None, second: Step | None) -> StepDifference:
-    """Compare one step of two runs, part by part. At least one of them is given."""
+    """Compare one step of two runs. At least one of them is given."""
     if first is None:
-        return StepDifference(key, "only in second", (), first, second)
+        return StepDifference(key, "only in second", second=second)
     if second is None:
-        return StepDifference(key, "only in first", (), first, second)
-    parts: dict[str, tuple[Any, Any]] = {
-        "inputs": (first.inputs, second.inputs),
-        "output": (first.output, second.output),
-        "calls": (first.calls, second.calls),
-        "replies": (
-            [attempt.reply for attempt in first.attempts],
-            [attempt.reply for attempt in second.attempts],
-        ),
-        "error": (first.error, second.error),
-    }
-    unequal = tuple(name for name, (before, after) in parts.items() if before != after)
-    return StepDifference(key, "changed" if unequal else "same", unequal, first, second)
+        return StepDifference(key, "only in first", first=first)
+    changed_parts = tuple(_changed_parts(first, second))
+    status: DifferenceStatus = "changed" if changed_parts else "same"
+    return StepDifference(key, status, changed_parts, first, second)
+
+
+def _changed_parts(first: Step, second: Step) -> Iterator[str]:
+    """Yield the names of the parts that differ: "inputs", "output", "calls", "replies", "error"."""
+    if first.inputs != second.inputs:
+        yield "inputs"
+    if first.output != second.output:
+        yield "output"
+    if first.calls != second.calls:
+        yield "calls"
+    first_replies = [attempt.reply for attempt in first.attempts]
+    second_replies = [attempt.reply for attempt in second.attempts]
+    if first_replies != second_replies:
+        yield "replies"
+    if first.error != second.error:
+        yield "error"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -25,18 +25,19 @@ from kgwb.errors import (
     SettingError,
     Stopped,
 )
-from kgwb.flow import Answer
+from kgwb.flow import Answer, Dialogue, Turn
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.records import from_data, to_data
+from kgwb.records import JsonObject, from_data
 from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
-from kgwb.run.calls import BUILT_IN_KINDS, RESULT_TYPES, Call, call_key, utc_now
+from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, call_key, utc_now
+from kgwb.run.execution import Frame, StopCondition
 from kgwb.run.prompts import Prompts
+from kgwb.run.replay import RecordedGraph
 from kgwb.run.run_file import RunFile
-from kgwb.run.steps import Attempt, Step
+from kgwb.run.steps import Attempt, Inputs, Step, Totals
 from kgwb.settings import Settings
-from kgwb.terms import Triples
 from kgwb.threads import POLL_INTERVAL_S, run_in_thread, shielded
 
 T = TypeVar("T")
@@ -45,50 +46,7 @@ Status = Literal["new", "running", "paused", "done", "failed", "cancelled"]
 CANCEL_TIMEOUT_S = 60.0
 """How long a new execution waits for a cancelled one to end the slow call that it is in."""
 
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The position of the execution on this thread."""
-
-    step: Step
-    """The step that is being executed. Outside of all steps, one without a key."""
-    steps: list[Step]
-    """The list that the next step is added to."""
-
-
 _frame: ContextVar[Frame] = ContextVar("kgwb_frame")
-
-
-@dataclass(frozen=True, slots=True)
-class StopCondition:
-    """Where an execution stops. By default it does not stop before its end."""
-
-    count: int | None = None
-    """Stop when so many steps are done."""
-    after: frozenset[str] = frozenset()
-    """Stop after a step with one of these keys, or of one of these agents."""
-    after_position: int = 0
-    """Steps up to this position do not count for ``after``: the run has paused there before."""
-    before: frozenset[str] = frozenset()
-    """Stop before a step with one of these keys, or of one of these agents."""
-    begun: frozenset[str] = frozenset()
-    """Keys of steps that had begun when the run paused; they do not count for ``before``."""
-    preview_of: str = ""
-    """Stop where this agent or step would ask its model, or at any call that is not recorded."""
-
-    @property
-    def is_stepping(self) -> bool:
-        return self.count is not None or bool(self.after) or bool(self.before)
-
-    def stops_before(self, step: Step) -> bool:
-        if step.key in self.begun:
-            return False
-        return bool(self.before & {step.key, step.agent})
-
-    def stops_after(self, step: Step, position: int) -> bool:
-        if self.count is not None and position >= self.count:
-            return True
-        return position > self.after_position and bool(self.after & {step.key, step.agent})
 
 
 class Engine:
@@ -97,22 +55,43 @@ class Engine:
     ``kgwb.run.Run`` adds what a person does with it.
     """
 
+    id: str
+    created: str
+    """UTC, ISO 8601."""
+    question: str
+    dialogue: Dialogue
+    """The earlier turns."""
     system: System
     settings: Settings
     models: Mapping[str, ChatModel]
     """By agent; the default under ""."""
     prompts: Prompts
     embeddings: Embeddings
-    kg: Graph
+    kg: RecordedGraph
     """The graph. Everything that is asked of it is recorded."""
 
     def __init__(self) -> None:
-        self.calls: dict[str, Call] = {}
+        self._record = CallRecord()
+        self.calls = self._record.calls
         """Every recorded call by key, also those that the latest execution did not use."""
-        self.overrides: dict[str, Any] = {}
+        self.overrides: JsonObject = {}
         """Values that a person put in, by step key."""
+        self.used_prompts: dict[str, str] = {}
+        """The texts of the prompts that were used, by name."""
+        self.recorded_models: dict[str, str] = {}
+        """For a run from a file: the names of its models, by agent."""
+        self.recorded_status = ""
+        """For a run from a file: the status with which the latest execution in it ended."""
+        self.recorded_position = 0
+        """For a run from a file: how many steps that execution had done."""
+        self.prefer_recorded = False
+        """Whether recorded replies are used even if they came from another model."""
         self.listeners: list[Callable[[str, Step], None]] = []
         """Called with "start" or "end" and the step."""
+        self.widget_state: object = None
+        """For widgets to keep their state of this run; the run itself does not use it."""
+
+        # The latest execution
         self.steps: list[Step] = []
         """The steps of the latest execution; a supervisor stands before what it supervises."""
         self.status: Status = "new"
@@ -120,28 +99,28 @@ class Engine:
         self.error: KgwbError | None = None
         self.position = 0
         """How many steps the latest execution has done."""
-        self.widget_state: object = None
-        """For widgets to keep their state of this run; the run itself does not use it."""
-        self.prefer_recorded = False
-        """Whether recorded replies are used even if they came from another model."""
-        self._recorded_models: Mapping[str, str] = {}
-        self._used_prompts: dict[str, str] = {}
-        self._lock = threading.RLock()
-        self._executing_lock = threading.Lock()
-        self._cancel = threading.Event()
-        """Ends the latest execution when it is next looked at."""
-        self._stop_condition = StopCondition()
-        self._step_counts: dict[str, int] = {}
-        self._request_counts: dict[tuple[str, str, str], int] = {}
-        self._pending: dict[str, Future[Call] | None] = {}
-        """Calls that are being made. The future is made if another thread waits for the call."""
-        self._outdated: set[str] = set()
-        """Keys of recorded calls that the next execution makes again."""
+        self.turn: Turn | None = None
+        """What a dialogue remembers of the latest finished execution; None again after an edit."""
+        self._begun: frozenset[str] = frozenset()
+        """Keys of the steps that the latest execution began."""
         self._seconds = 0.0
+        self._stop_condition = StopCondition()
         self._previewed_request: ChatRequest | None = None
-        self._file: RunFile | None = None
+        self._step_counts: Counter[str] = Counter()
+        """How many steps had the same agent and subject, by the key of the first of them."""
+        self._request_counts: Counter[tuple[str, str, str]] = Counter()
+        """How often the same request was sent, by agent, subject and key of the first call."""
 
-    # What systems and agents call
+        self._lock = threading.RLock()
+        """Guards the counts, the position and the file."""
+        self._executing_lock = threading.Lock()
+        """Held while the run is executed."""
+        self._cancel = threading.Event()
+        """Set to cancel the latest execution."""
+        self._file: RunFile | None = None
+        """The file that every call is written to as it ends."""
+
+    # Models
 
     def model_for(self, agent_name: str) -> ChatModel | None:
         """Return the model of an agent: its own, else the default; None in a replay."""
@@ -153,95 +132,116 @@ class Engine:
         The name is part of the key of every model call.
         """
         model = self.model_for(agent_name)
-        return self._recorded_model_name(agent_name) if model is None else model.name
+        if model is None:
+            return self._recorded_model_name(agent_name)
+        return model.name
 
     def _recorded_model_name(self, agent_name: str) -> str:
-        return self._recorded_models.get(agent_name, self._recorded_models.get("", ""))
-
-    @property
-    def unrecorded_graph(self) -> Graph | None:
-        """The graph without recording; None in a replay."""
-        unrecorded: Graph | None = getattr(self.kg, "inner", None)
-        return unrecorded
+        return self.recorded_models.get(agent_name, self.recorded_models.get("", ""))
 
     def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
-        """Ask the model of the current agent.
+        """Ask the model of the current agent, and return the call and the reply.
 
         A recorded reply is used if and only if model, content and repeat number are equal. The
         repeat number counts how often this agent, for its subject, has sent the same request in
         this execution, so that a loop that asks again gets a new reply.
 
-        Raises what the model raises, and NotRecordedError in a replay that lacks the call.
+        Raises what the model raises, NotRecordedError in a replay that lacks the call, and Stopped
+        if this is the request that is previewed.
         """
         step = self._current_frame().step
-        agent_name = step.agent or request.task
-        if step.key and self._stop_condition.preview_of in (step.agent, step.key):
+        if self._stop_condition.is_preview(step):
             self._previewed_request = request
             raise Stopped
-        model = self.model_for(agent_name)
-        content = self._request_to_record(self.model_name(agent_name), request)
-        if self.prefer_recorded:
-            recorded = self._request_to_record(self._recorded_model_name(agent_name), request)
-            if self._is_recorded(recorded, agent_name, step.subject):
-                content = recorded
+        agent_name = step.agent or request.task
+        content = self._content_to_record(request, agent_name, step.subject)
         repeat = self._count_request(content, agent_name, step.subject)
-        make = (
-            None
-            if model is None
-            else partial(model.complete, request, self.unrecorded_graph, self._cancel)
-        )
-        is_remote = self.kg.remote or (model is not None and model.remote)
+
+        model = self.model_for(agent_name)
+        is_remote = self.kg.remote
+        make = None
+        if model is not None:
+            is_remote = is_remote or model.remote
+            make = partial(model.complete, request, self.unrecorded_graph, self._cancel)
         missing = f"the reply of {content['model'] or 'the model'} to {request.task}"
-        call = self._call("model", content, repeat, make, is_remote, missing)
+        call = self._call("model", content, repeat, make, is_remote, missing, ChatReply)
         return call, call.result
 
-    def _request_to_record(self, model_name: str, request: ChatRequest) -> dict[str, Any]:
-        """Return the JSON data under which a model call is recorded."""
+    def _content_to_record(self, request: ChatRequest, agent_name: str, subject: str) -> JsonObject:
+        """Return the JSON data under which a model call is recorded, and found again.
+
+        It has the name of the agent's model. With ``prefer_recorded`` it has that of the recorded
+        model instead, if the record has a reply of that model for it.
+        """
+        if self.prefer_recorded:
+            model_name = self._recorded_model_name(agent_name)
+            content = self._content_for_model(model_name, request)
+            if self._is_recorded(content, agent_name, subject):
+                return content
+        return self._content_for_model(self.model_name(agent_name), request)
+
+    def _content_for_model(self, model_name: str, request: ChatRequest) -> JsonObject:
+        """Return the JSON data of a request to one model.
+
+        The model ``rules`` reads the graph, too. So its data has the identity of the graph and the
+        muted triples.
+        """
         content = {"model": model_name, "task": request.task, "content": request.recorded_content()}
-        if model_name.partition(":")[0] == "rules":  # which reads the graph, too
+        if model_name.partition(":")[0] == "rules":
             content["graph"] = self.kg.identity
-            if self.kg.muted:
-                content["muted"] = to_data(self.kg.muted, Triples)
+            content.update(self.kg.muted_data)
         return content
 
-    def _is_recorded(self, content: Mapping[str, Any], agent_name: str, subject: str) -> bool:
-        """Return whether the next call with this content is in the record."""
-        counter = (agent_name, subject, call_key("model", content, 0))
-        key = call_key("model", content, self._request_counts.get(counter, 0))
-        return key in self.calls and key not in self._outdated
+    def _is_recorded(self, content: JsonObject, agent_name: str, subject: str) -> bool:
+        """Return whether the record has the next model call with this content of an agent.
 
-    def _count_request(self, content: Mapping[str, Any], agent_name: str, subject: str) -> int:
-        """Return how often the agent has sent this request before, and count it."""
+        The next call is the one with the repeat number that ``_count_request`` will return.
+        """
+        counter = (agent_name, subject, call_key("model", content, 0))
+        key = call_key("model", content, self._request_counts[counter])
+        return self._record.find(key) is not None
+
+    def _count_request(self, content: JsonObject, agent_name: str, subject: str) -> int:
+        """Return how often the agent has sent this content for its subject before, and count it.
+
+        Counting begins again with each execution.
+        """
         counter = (agent_name, subject, call_key("model", content, 0))
         with self._lock:
-            repeat = self._request_counts.get(counter, 0)
-            self._request_counts[counter] = repeat + 1
+            repeat = self._request_counts[counter]
+            self._request_counts[counter] += 1
         return repeat
+
+    # Graph, embeddings and tools
+
+    @property
+    def unrecorded_graph(self) -> Graph | None:
+        """The graph without recording; None in a replay."""
+        return self.kg.inner
 
     def call(
         self,
         kind: str,
-        request: Mapping[str, Any],
+        request: JsonObject,
         make: Callable[[], T] | None,
         result_type: Any = None,
     ) -> T:
         """Return the recorded result of a call, else that of ``make``, which is then recorded.
 
         ``kind`` and ``request``, which is JSON data, decide whether a recorded result is used.
-        ``make`` is None where the call cannot be made. ``result_type`` is needed for a kind that
-        is not in ``calls.RESULT_TYPES``.
+        ``make`` is None where the call cannot be made. ``result_type`` is the type of the result of
+        a kind that is not in ``calls.RESULT_TYPES``.
 
         Raises what ``make`` raises, and NotRecordedError without ``make`` and record.
         """
-        result_type = RESULT_TYPES.setdefault(kind, result_type or Any)
         asks_graph = kind != "similarity"
         missing = f"a {kind} on the graph" if asks_graph else f"a {kind}"
         is_remote = self.kg.remote and asks_graph
-        result: T = self._call(kind, request, 0, make, is_remote, missing).result
-        if kind not in BUILT_IN_KINDS:
-            result = from_data(
-                result, result_type
-            )  # it may be data, read before its type was known
+        result_type = RESULT_TYPES.get(kind, result_type or Any)
+        call = self._call(kind, request, 0, make, is_remote, missing, result_type)
+        result: T = call.result
+        if kind not in RESULT_TYPES:  # it is JSON data if the call was read from a file
+            result = from_data(result, result_type)
         if isinstance(result, ResultSet) and result.cut:
             self.note(f"the result was cut at {len(result.rows)} rows")
         return result
@@ -249,7 +249,8 @@ class Engine:
     def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:
         """Return the similarity of a phrase with each name, -1 to 1.
 
-        It is that of the embeddings, mixed with that of the spelling (setting ``spelling``).
+        It is that of the embeddings, mixed with that of the spelling (setting ``spelling``). In a
+        replay nothing is computed: NotRecordedError is raised if it was not recorded.
         """
         spelling = self.settings.spelling
         request = {
@@ -259,7 +260,7 @@ class Engine:
             "names": list(names),
         }
         is_replay = self.unrecorded_graph is None and not self.models
-        if is_replay:  # which computes nothing
+        if is_replay:
             return self.call("similarity", request, None)
         make = partial(self.embeddings.similarity, phrase, names, spelling)
         return self.call("similarity", request, make)
@@ -267,7 +268,73 @@ class Engine:
     def nearest(self, phrase: str, index: EmbeddingIndex, k: int) -> tuple[tuple[int, float], ...]:
         """Return position and cosine of the ``k`` texts of an index nearest to a phrase."""
         request = {"index": index.identity, "phrase": phrase, "k": k}
-        return self.call("nearest", request, lambda: index.nearest(phrase, k))
+        return self.call("nearest", request, partial(index.nearest, phrase, k))
+
+    # Calls
+
+    def _call(
+        self,
+        kind: str,
+        request: JsonObject,
+        repeat: int,
+        make: Callable[[], Any] | None,
+        is_remote: bool,
+        missing: str,
+        result_type: Any,
+    ) -> Call:
+        """Return the recorded call; if there is none, make it, record it and write it to the file.
+
+        A call that two threads want at the same time is made once. A remote call is made on a
+        thread of its own, so that a cancel can leave it behind. The call becomes one of the current
+        step, whose origin is "live" if the call was made for it. ``missing`` names the call in the
+        error if ``make`` is None.
+
+        Raises Cancelled, NotRecordedError, what ``make`` raises, and Stopped for a call that is not
+        recorded while a request is previewed.
+        """
+        self._stop_if_cancelled()
+        step = self._current_frame().step
+        key = call_key(kind, request, repeat)
+        if self._stop_condition.preview_of and self._record.find(key) is None:
+            raise Stopped
+
+        def make_call() -> Call:
+            call = Call(key, kind, step.key, request, repeat, None, utc_now(), 0.0, result_type)
+            started = time.perf_counter()
+            call.result = self._make_result(step, make, is_remote, missing)
+            call.seconds = time.perf_counter() - started
+            return call
+
+        call, is_new = self._record.find_or_make(key, make_call)
+        if is_new:
+            if self._file:
+                self._append_to_file(call=call.to_data())
+            if step.origin == "record":
+                step.origin = "live"
+            if kind == "model":
+                step.live_calls += 1
+        step.calls.append(key)
+        return call
+
+    def _make_result(
+        self, step: Step, make: Callable[[], Any] | None, is_remote: bool, missing: str
+    ) -> Any:
+        """Return what ``make`` returns. If it is None, raise NotRecordedError, which names the call.
+
+        A remote call is left behind when the execution is cancelled: Cancelled is raised then.
+        """
+        if make is None:
+            raise NotRecordedError(
+                f"{step.key or self.system.name} needs {missing}, "
+                "which this recording does not hold",
+                hint="open the run with a model and a graph, or undo the edit that leads away "
+                "from the record",
+            )
+        if is_remote:
+            return run_in_thread(make, poll=self._stop_if_cancelled)
+        return make()
+
+    # Several items
 
     def map(self, function: Callable[..., R], items: Sequence[Any], *rest: Any) -> tuple[R, ...]:
         """Return ``function(item, *rest, run)`` for each item, in the order of the items.
@@ -276,34 +343,47 @@ class Engine:
         graph or a model is remote, and the person is not stepping. In any case all are made, also
         after one has failed; then the first error is raised.
         """
-        if not self._can_run_at_the_same_time(function, items):
+        if not self._can_run_in_parallel(function, items):
             return _results_of_all([partial(function, item, *rest, self) for item in items])
-        step_lists: list[list[Step]] = [[] for _ in items]
+        frame = self._current_frame()
+        branches = [Frame(frame.step, []) for _ in items]
 
-        def execute(item: Any, steps: list[Step]) -> R:
-            _frame.set(Frame(self._current_frame().step, steps))
+        def execute(item: Any, branch: Frame) -> R:
+            _frame.set(branch)
             return function(item, *rest, self)
 
         try:
             with ThreadPoolExecutor(self.settings.workers, thread_name_prefix="kgwb") as pool:
                 futures = []
-                for item, steps in zip(items, step_lists, strict=True):
-                    futures.append(pool.submit(copy_context().run, execute, item, steps))
+                for item, branch in zip(items, branches, strict=True):
+                    context = copy_context()
+                    futures.append(pool.submit(context.run, execute, item, branch))
         finally:
-            for steps in step_lists:
-                self._current_frame().steps.extend(steps)
+            for branch in branches:
+                frame.steps.extend(branch.steps)
         return _results_of_all([future.result for future in futures])
 
-    def _can_run_at_the_same_time(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
+    def _can_run_in_parallel(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
+        """Return whether a function may be called for several items at the same time.
+
+        It must be an agent whose steps have subjects, so that their keys do not depend on which is
+        first. There must be at least two items, with different subjects. Only a remote graph or
+        model makes it worth while. A person who is stepping sees one step after another.
+        """
         spec: AgentSpec | None = getattr(function, "spec", None)
-        if spec is None or not spec.subject or len(items) < 2 or self._stop_condition.is_stepping:
+        if spec is None or not spec.subject:
+            return False
+        if len(items) < 2 or self._stop_condition.is_stepping:
             return False
         subjects = {subject_of(item) for item in items}
-        is_remote = self.kg.remote or any(model.remote for model in self.models.values())
-        return is_remote and len(subjects) == len(items)
+        if len(subjects) < len(items):
+            return False
+        return self.kg.remote or any(model.remote for model in self.models.values())
+
+    # Steps
 
     def note(self, text: str) -> None:
-        """Leave a remark for the person on the current step."""
+        """Leave a remark for the person on the current step, if it does not have the same yet."""
         notes = self._current_frame().step.notes
         if text not in notes:
             notes.append(text)
@@ -313,25 +393,27 @@ class Engine:
         self._current_frame().step.attempts.append(attempt)
 
     def prompt_text(self, name: str) -> str:
-        """Return the text of a prompt, and keep it with the run.
+        """Return the text of a prompt, and note on the run and on the step that it was used.
 
-        Raises PromptError if there is no such prompt.
+        A text that was not used before is also written to the run's file. Raises PromptError if
+        there is no such prompt.
         """
         text = self.prompts.text(name)
         prompts = self._current_frame().step.prompts
         if name not in prompts:
             prompts.append(name)
-        if self._used_prompts.get(name) != text:
-            self._used_prompts[name] = text
+        if self.used_prompts.get(name) != text:
+            self.used_prompts[name] = text
             self._append_to_file(prompt={"name": name, "text": text})
         return text
 
-    def execute(
-        self, spec: AgentSpec, inputs: Mapping[str, Any], function: Callable[[], Any]
-    ) -> Any:
+    def execute(self, spec: AgentSpec, inputs: Inputs, function: Callable[[], Any]) -> Any:
         """Execute one step: return the value that a person put in, else that of the function.
 
-        Raises Stopped where the stop condition says so, and what the function raises.
+        The step is recorded in ``steps``, and listeners are notified of its start and its end.
+
+        Raises Stopped where the stop condition says so, Cancelled, OverrideError for a value that
+        fails the agent's check, and what the function raises.
         """
         self._stop_if_cancelled()
         parent = self._current_frame()
@@ -339,17 +421,12 @@ class Engine:
         parent.steps.append(step)
         if self._stop_condition.stops_before(step):
             raise Stopped
+
         self._notify_listeners("start", step)
         token = _frame.set(Frame(step, parent.steps))
         started = time.perf_counter()
         try:
-            override_key = self._override_key(step)
-            if override_key:
-                step.output = self.overrides[override_key]
-                step.origin = "by hand"
-                self._check_override(spec, step.key, step.output, inputs)
-            else:
-                step.output = function()
+            self._set_output(spec, step, function)
             step.done = True
         except Exception as exc:
             step.error = step.error or getattr(exc, "message", "") or repr(exc)
@@ -358,23 +435,30 @@ class Engine:
             step.seconds = time.perf_counter() - started
             _frame.reset(token)
             self._notify_listeners("end", step)
+
         with self._lock:
             self.position += 1
             if self._stop_condition.stops_after(step, self.position):
                 raise Stopped
         return step.output
 
-    def _new_step(self, spec: AgentSpec, inputs: Mapping[str, Any], parent: Step) -> Step:
-        """Return a step with its key: agent, subject, and occurrence from the second on."""
-        subject = subject_of(inputs[spec.subject]) if spec.subject else ""
-        if not subject:
-            subject = parent.subject
-        elif parent.subject not in ("", subject):
-            subject = f"{parent.subject}/{subject}"
+    def _new_step(self, spec: AgentSpec, inputs: Inputs, parent: Step) -> Step:
+        """Return a step with its key: agent, subject, and occurrence from the second on.
+
+        A step without a subject has that of its supervisor. One with another subject than its
+        supervisor has both: "SUPERVISOR'S/OWN".
+        """
+        subject = parent.subject
+        if spec.subject:
+            own_subject = subject_of(inputs[spec.subject])
+            if not subject:
+                subject = own_subject
+            elif own_subject and own_subject != subject:
+                subject = f"{subject}/{own_subject}"
         key = f"{spec.name}[{subject}]" if subject else spec.name
         with self._lock:
-            occurrence = self._step_counts.get(key, 0) + 1
-            self._step_counts[key] = occurrence
+            self._step_counts[key] += 1
+            occurrence = self._step_counts[key]
         if occurrence > 1:
             key = f"{key}#{occurrence}"
         return Step(
@@ -388,22 +472,83 @@ class Engine:
             views=self.system.views,
         )
 
-    # The mechanism
+    def _set_output(self, spec: AgentSpec, step: Step, function: Callable[[], Any]) -> None:
+        """Set the output of a step: the value that a person put in, else that of the function.
+
+        Raises OverrideError for a value that fails the agent's check, and what the function raises.
+        """
+        override_key = self._override_key(step)
+        if not override_key:
+            step.output = function()
+            return
+        step.output = self.overrides[override_key]
+        step.origin = "by hand"
+        self._check_override(spec, step.key, step.output, step.inputs)
+
+    def _override_key(self, step: Step) -> str:
+        """Return the key of the value put in for a step; empty if there is none.
+
+        A value that was put in before the step was reached has the agent's name as its key. Raises
+        OverrideError if the agent turns out to have several steps.
+        """
+        if step.key in self.overrides:
+            return step.key
+        with self._lock:
+            begun = [key for key in self._step_counts if agent_of_key(key) == step.agent]
+        if step.agent not in self.overrides or step.agent in begun:
+            return ""
+        if len(begun) > 1:
+            raise OverrideError(
+                f"{step.agent} has several steps",
+                hint="put the value in for one of them: " + ", ".join(begun),
+            )
+        return step.agent
+
+    def _check_override(self, spec: AgentSpec, key: str, value: Any, inputs: Inputs) -> None:
+        """Raise OverrideError if a value put in for a step fails the agent's own check."""
+        if spec.check is None:
+            return
+        problems = tuple(spec.check(value, *inputs.values()))
+        if problems:
+            raise OverrideError(
+                f"{key}: {'; '.join(problems)}",
+                hint="change the value put in, or restore the step",
+            )
+
+    def _notify_listeners(self, event: str, step: Step) -> None:
+        for listener in list(self.listeners):
+            listener(event, step)
+
+    # Executions
+
+    @property
+    def totals(self) -> Totals:
+        """What the latest execution used. A call that several steps used counts once."""
+        calls: dict[str, Call] = {}
+        for step in self.steps:
+            for key in step.calls:
+                if key in self.calls:
+                    calls[key] = self.calls[key]
+        live_model_calls = sum(step.live_calls for step in self.steps)
+        return Totals.of(calls.values(), live_model_calls, self._seconds)
 
     @contextmanager
     def _exclusive_execution(self, cancel: threading.Event) -> Iterator[None]:
-        """Keep other executions of this run out. Each has a ``cancel`` of its own.
+        """Execute the run alone. ``cancel`` is the event that cancels this execution.
 
-        Raises SettingError if another execution goes on.
+        If an execution that has been cancelled still goes on, wait for its end, at most
+        CANCEL_TIMEOUT_S. Raises SettingError if another execution goes on, and Cancelled if
+        ``cancel`` was set while this one waited.
         """
         deadline = time.monotonic() + CANCEL_TIMEOUT_S
         while not self._executing_lock.acquire(timeout=POLL_INTERVAL_S):
             if not self._cancel.is_set() or time.monotonic() > deadline:
                 raise SettingError(
-                    "this run is being executed already", hint="wait for it, or cancel it"
+                    "this run is being executed already",
+                    hint="wait until it has ended, or cancel it",
                 )
         try:
-            if cancel.is_set():  # it was cancelled while it waited
+            if cancel.is_set():
                 raise Cancelled
             self._cancel = cancel
             yield
@@ -412,14 +557,18 @@ class Engine:
 
     @contextmanager
     def _execution(self, stop_condition: StopCondition) -> Iterator[None]:
-        """Begin an execution. Afterwards status, error and position say how it ended."""
+        """Reset the state of the execution, execute, and set how it ended.
+
+        Stopped and Cancelled end here, with the status "paused" or "cancelled". Other errors set
+        the status "failed" and are raised.
+        """
         self.steps = []
         self.answer = None
         self.error = None
         self.status = "running"
         self.position = 0
-        self._step_counts = {}
-        self._request_counts = {}
+        self._step_counts.clear()
+        self._request_counts.clear()
         self._stop_condition = stop_condition
         root = Step("", "", "", "", {}, None)
         token = _frame.set(Frame(root, self.steps))
@@ -427,7 +576,7 @@ class Engine:
         try:
             yield
             self.status = "done"
-            self._outdated.clear()
+            self._record.outdated.clear()
         except Stopped:
             self.status = "paused"
         except Cancelled:
@@ -439,151 +588,21 @@ class Engine:
             raise
         except BaseException as exc:
             self.status = "failed"
-            self.error = exc if isinstance(exc, KgwbError) else None
+            if isinstance(exc, KgwbError):
+                self.error = exc
             raise
         finally:
             self._seconds = time.perf_counter() - started
             _frame.reset(token)
+            self._begun = frozenset(step.key for step in self.steps)
             self._stop_condition = StopCondition()
-
-    def _override_key(self, step: Step) -> str:
-        """Return the key of the value put in for a step; empty if there is none.
-
-        A value that was put in before the step was reached stands under its agent's name. Raises
-        OverrideError if the agent turns out to have several steps.
-        """
-        if step.key in self.overrides:
-            return step.key
-        with self._lock:
-            begun = [name for name in self._step_counts if agent_of_key(name) == step.agent]
-        if step.agent not in self.overrides or step.agent in begun:
-            return ""
-        if len(begun) > 1:
-            raise OverrideError(
-                f"{step.agent} has several steps",
-                hint="put it in for one of them: " + ", ".join(begun),
-            )
-        return step.agent
-
-    def _check_override(
-        self, spec: AgentSpec, key: str, value: Any, inputs: Mapping[str, Any]
-    ) -> None:
-        """Raise OverrideError if a value put in fails the agent's own check."""
-        problems = tuple(spec.check(value, *inputs.values())) if spec.check else ()
-        if problems:
-            raise OverrideError(
-                f"{key}: {'; '.join(problems)}",
-                hint="change the value put in, or restore the step",
-            )
-
-    def _notify_listeners(self, event: str, step: Step) -> None:
-        for listener in list(self.listeners):
-            listener(event, step)
-
-    def _call(
-        self,
-        kind: str,
-        request: Mapping[str, Any],
-        repeat: int,
-        make: Callable[[], Any] | None,
-        is_remote: bool,
-        missing: str,
-    ) -> Call:
-        """Return the recorded call, or make it and record it.
-
-        A call that two threads want at the same time is made once. A remote call is made on a
-        thread of its own, so that a cancel can leave it behind. ``missing`` names the call in the
-        error where it cannot be made.
-        """
-        self._stop_if_cancelled()
-        step = self._current_frame().step
-        key = call_key(kind, request, repeat)
-        call, is_mine, future = self._find_or_claim(key)
-        if is_mine:
-            call = Call(key, kind, step.key, request, repeat, None, utc_now(), 0.0)
-            self._make_claimed(call, make, is_remote, missing)
-            if step.origin == "record":
-                step.origin = "live"
-            if kind == "model":
-                step.live_calls += 1
-        elif call is None:
-            assert future is not None, "another thread makes the call"
-            call = future.result()
-        assert call is not None
-        step.calls.append(key)
-        return call
-
-    def _find_or_claim(self, key: str) -> tuple[Call | None, bool, Future[Call] | None]:
-        """Return a recorded call, or whether this thread has to make it, or a future of it.
-
-        Raises Stopped for a call that is not recorded, while a prompt is only looked at.
-        """
-        with self._lock:
-            call = None if key in self._outdated else self.calls.get(key)
-            if call is not None:
-                return call, False, None
-            if self._stop_condition.preview_of:
-                raise Stopped
-            if key not in self._pending:
-                self._pending[key] = None
-                return None, True, None
-            future = self._pending[key]
-            if future is None:
-                future = self._pending[key] = Future()
-            return None, False, future
-
-    def _make_claimed(
-        self, call: Call, make: Callable[[], Any] | None, is_remote: bool, missing: str
-    ) -> None:
-        """Make a call, record it in memory and on disk, and give it to threads that wait for it."""
-        started = time.perf_counter()
-        try:
-            if make is None:
-                raise NotRecordedError(
-                    f"{call.step or self.system.name} needs {missing}, "
-                    "which this recording does not hold",
-                    hint="open the run with a model and a graph, or undo the edit that leads away "
-                    "from the record",
-                )
-            if is_remote:
-                call.result = run_in_thread(make, poll=self._stop_if_cancelled)
-            else:
-                call.result = make()
-        except BaseException as exc:
-            with self._lock:
-                future = self._pending.pop(call.key)
-            if future is not None:
-                future.set_exception(exc)
-            raise
-        call.seconds = time.perf_counter() - started
-        with self._lock:  # in memory first, so that a full disk loses nothing
-            self.calls[call.key] = call
-            self._outdated.discard(call.key)
-            future = self._pending.pop(call.key)
-        if future is not None:
-            future.set_result(call)
-        if self._file:
-            self._append_to_file(call=call.to_data())
-
-    def _append_to_file(self, **entry: Any) -> None:
-        """Add an entry to the file that the run is written to, if there is one."""
-        if self._file:
-            self._write(partial(self._file.append, **entry))
-
-    def _write(self, write: Callable[[], None]) -> None:
-        """Write to a file where no interrupt can hit, one writer at a time."""
-
-        def write_alone() -> None:
-            with self._lock:  # an earlier save must not replace a later one
-                write()
-
-        shielded(write_alone)
 
     def _stop_if_cancelled(self) -> None:
         if self._cancel.is_set():
             raise Cancelled
 
     def _current_frame(self) -> Frame:
+        """Return the position on this thread. Raises SettingError outside of an execution."""
         frame = _frame.get(None)
         if frame is None:
             raise SettingError(
@@ -591,13 +610,32 @@ class Engine:
             )
         return frame
 
+    # The file
+
+    def _append_to_file(self, **entry: Any) -> None:
+        """Add an entry to the file that the run is written to, if there is one."""
+        if self._file:
+            self._write(partial(self._file.append, **entry))
+
+    def _write(self, write: Callable[[], None]) -> None:
+        """Write to a file where no interrupt can hit, one writer at a time.
+
+        So an earlier save does not replace a later one.
+        """
+
+        def write_alone() -> None:
+            with self._lock:
+                write()
+
+        shielded(write_alone)
+
     graph = RenamedAttribute("graph", "unrecorded_graph")
 
 
 def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:
     """Return the result of each call; if some failed, raise the first error after all were made.
 
-    So a replay has all steps that the run had.
+    So a replay has all steps that the run had. Only a KgwbError waits for the other calls.
     """
     results: list[R] = []
     errors: list[KgwbError] = []

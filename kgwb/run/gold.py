@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -34,8 +34,8 @@ class GoldQuery:
 
     @property
     def vertices(self) -> frozenset[str]:
-        """The IRIs at the ends of its patterns."""
-        ends = {end for subject, _, object_ in self.patterns for end in (subject, object_)}
+        """The IRIs that are subject or object of a pattern."""
+        ends = _ends_of(self.patterns)
         return frozenset(end[1:-1] for end in ends if end.startswith("<"))
 
     @property
@@ -79,27 +79,48 @@ class GoldDecisions:
 
 
 def parse_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:
-    """Take a gold query apart.
+    """Take a gold query apart into triple patterns and the unknown that is asked for.
 
-    Returns None for a query that cannot be taken apart, or that has no pattern about the question.
+    Patterns whose predicate is a variable, or is a label, a description or noise in the vocabulary,
+    are left out. The target is the first selected variable that is an end of another pattern, else the
+    first unknown in the patterns; a boolean query has none.
+
+    Returns None for a query that cannot be taken apart, or that has no pattern or no target.
     """
     try:
         parts = analyze_query(sparql)
     except GraphError:
         return None
-    patterns = tuple(
-        pattern
-        for pattern in parts.patterns
-        if pattern[1].startswith("<")
-        and URIRef(pattern[1][1:-1]) not in vocabulary.excluded_predicates
-    )
+    patterns = []
+    for pattern in parts.patterns:
+        if _is_about_question(pattern, vocabulary):
+            patterns.append(pattern)
     if not patterns:
         return None
-    if parts.kind == "boolean":
-        return GoldQuery(sparql, parts.kind, "", patterns)
-    ends = [end for subject, _, object_ in patterns for end in (subject, object_)]
-    unknowns = [end for end in ends if end.startswith("?")]
-    for name in (*parts.projected_variables, *unknowns):
-        if name in unknowns:
-            return GoldQuery(sparql, parts.kind, name, patterns)
-    return None
+
+    target = ""
+    if parts.kind != "boolean":
+        unknowns = [end for end in _ends_of(patterns) if end.startswith("?")]
+        candidates = [name for name in parts.projected_variables if name in unknowns]
+        candidates += unknowns
+        if not candidates:
+            return None
+        target = candidates[0]
+    return GoldQuery(sparql, parts.kind, target, tuple(patterns))
+
+
+def _is_about_question(pattern: TriplePattern, vocabulary: Vocabulary) -> bool:
+    """Return whether the predicate of a pattern is an IRI that the vocabulary does not exclude."""
+    _, predicate, _ = pattern
+    if not predicate.startswith("<"):
+        return False
+    return URIRef(predicate[1:-1]) not in vocabulary.excluded_predicates
+
+
+def _ends_of(patterns: Iterable[TriplePattern]) -> list[str]:
+    """Return subject and object of each pattern, in order."""
+    ends = []
+    for subject, _, object_ in patterns:
+        ends.append(subject)
+        ends.append(object_)
+    return ends

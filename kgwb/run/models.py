@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kgwb import llm
 from kgwb.llm.base import ChatModel
 from kgwb.run.replay import Replay
+
+Models = Mapping[str, ChatModel | str] | ChatModel | str | None
+"""A model or its specification for all agents, or for single agents by name; "" is the default."""
 
 
 def open_model(spec: ChatModel | str, **options: Any) -> ChatModel:
@@ -23,3 +27,16 @@ def open_model(spec: ChatModel | str, **options: Any) -> ChatModel:
         if kind == "replay" and path:
             return Replay.from_file(path)
     return llm.model(spec, **options)
+
+
+def open_models(models: Models) -> dict[str, ChatModel]:
+    """Return the models by agent name; a model for all agents is the default, under "".
+
+    A model that is None is left out. Raises what ``open_model`` raises.
+    """
+    by_agent = models if isinstance(models, Mapping) else {"": models}
+    opened = {}
+    for agent_name, model in by_agent.items():
+        if model is not None:
+            opened[agent_name] = open_model(model)
+    return opened

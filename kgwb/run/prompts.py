@@ -48,7 +48,8 @@ class Prompt:
         """Return the messages with every variable replaced by its value, and with examples.
 
         A value that is no text is written as JSON. Braces inside a value stay as they are. At most
-        ``max_examples`` are added; None adds all.
+        ``max_examples`` are added, each to the end of its message; None adds all. Variables in
+        examples are not replaced.
 
         Raises PromptError, which names every missing and every unknown variable.
         """
@@ -59,13 +60,17 @@ class Prompt:
             contents.append(VARIABLE.sub(lambda match: texts[match[1]], message.content))
         for position, example in self.examples[:max_examples]:
             contents[position] += f"\n\nExample\n{example}"
-        return tuple(
-            Message(message.role, content)
-            for message, content in zip(self.messages, contents, strict=True)
-        )
+
+        filled = []
+        for message, content in zip(self.messages, contents, strict=True):
+            filled.append(Message(message.role, content))
+        return tuple(filled)
 
     def _check_variables(self, variables: Mapping[str, Any]) -> None:
-        """Raise PromptError unless these are exactly the variables that the header declares."""
+        """Raise PromptError unless these are exactly the variables that the header declares.
+
+        It names every missing and every unknown variable.
+        """
         missing = sorted(set(self.variables) - set(variables))
         unknown = sorted(set(variables) - set(self.variables))
         problems = [f"gets no value for {name}" for name in missing]
@@ -79,7 +84,9 @@ class Prompt:
 
 
 def _to_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 @lru_cache(maxsize=256)
@@ -98,17 +105,21 @@ def parse_prompt(name: str, text: str) -> Prompt:
             f"prompt {name} has no header",
             hint="begin the file with header lines between two lines of `---`",
         )
-    header = _parse_header(name, parts[1])
-    before_messages, *sections = SECTION_LINE.split(parts[2])
+    _, header_text, body = parts
+    header = _parse_header(name, header_text)
+    before_messages, *sections = SECTION_LINE.split(body)
     messages: list[Message] = []
-    examples: list[tuple[int, str]] = []
-    for role, content in zip(sections[::2], sections[1::2], strict=True):
-        if role == "example":
+    examples = []
+    for kind, content in zip(sections[::2], sections[1::2], strict=True):
+        if kind == "example":
             examples.append((len(messages) - 1, content.strip()))
+        elif kind == "system":
+            messages.append(Message("system", content.strip()))
         else:
-            messages.append(Message("system" if role == "system" else "user", content.strip()))
+            messages.append(Message("user", content.strip()))
     declared = tuple(re.findall(r"\w+", header.get("variables", "")))
     prompt = Prompt(name, header, declared, tuple(messages), tuple(examples))
+
     problems = _problems_of(prompt)
     if messages and before_messages.strip():
         problems.append("has text outside of [system] and [user]")
@@ -121,7 +132,10 @@ def parse_prompt(name: str, text: str) -> Prompt:
 
 
 def _parse_header(name: str, text: str) -> dict[str, str]:
-    """Return the values of the header by name. Raises PromptError for a line of another form."""
+    """Return the values in the header of a prompt file by name; empty lines are skipped.
+
+    ``name`` is the prompt, for the error. Raises PromptError for a line that is not "name: value".
+    """
     header = {}
     for line in text.strip().splitlines():
         if not line.strip():
@@ -142,11 +156,14 @@ def _problems_of(prompt: Prompt) -> list[str]:
     used = set()
     for message in prompt.messages:
         used.update(VARIABLE.findall(message.content))
-    problems = [f"has no header line {key}" for key in HEADER_NAMES if key not in prompt.header]
-    problems += [
-        f"uses {name}, which its header does not declare" for name in sorted(used - declared)
-    ]
-    problems += [f"declares {name} and never uses it" for name in sorted(declared - used)]
+    problems = []
+    for header_name in HEADER_NAMES:
+        if header_name not in prompt.header:
+            problems.append(f"has no header line {header_name}")
+    for variable in sorted(used - declared):
+        problems.append(f"uses {variable}, which its header does not declare")
+    for variable in sorted(declared - used):
+        problems.append(f"declares {variable} and never uses it")
     if prompt.examples and prompt.examples[0][0] < 0:
         problems.append("begins with an [example], which belongs after a message")
     if not prompt.messages:
@@ -158,9 +175,10 @@ def _problems_of(prompt: Prompt) -> list[str]:
 def shipped_folder() -> Path:
     """Return the folder of kgwb's own prompts: the checkout's, else the installed package's copy."""
     package = Path(__file__).parent.parent
-    checkout = package.parent / "prompts"
-    is_checkout = checkout.is_dir() and (package.parent / "pyproject.toml").exists()
-    return checkout if is_checkout else package / "_data" / "prompts"
+    checkout = package.parent
+    if (checkout / "prompts").is_dir() and (checkout / "pyproject.toml").exists():
+        return checkout / "prompts"
+    return package / "_data" / "prompts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +191,9 @@ class Prompts:
 
     @classmethod
     def of(cls, folder: Prompts | str | Path | None) -> Prompts:
-        """Return prompts that are read from a folder first.
+        """Return prompts that are read from a folder first; without one, kgwb's own.
 
-        Raises PromptError if there is no such folder.
+        Prompts are returned as they are. Raises PromptError if there is no such folder.
         """
         if isinstance(folder, Prompts):
             return folder
@@ -187,12 +205,17 @@ class Prompts:
         return cls(Path(folder) if folder else None)
 
     def path(self, name: str) -> Path:
-        """Return the file that a prompt is read from. Raises PromptError if there is none."""
-        folders = [folder for folder in (self.folder, shipped_folder()) if folder]
-        for folder in folders:
-            if (folder / f"{name}.md").is_file():
-                return folder / f"{name}.md"
-        places = " or ".join(str(folder / f"{name}.md") for folder in folders)
+        """Return the file that a prompt is read from: the person's, else kgwb's own.
+
+        Raises PromptError if there is none.
+        """
+        paths = [shipped_folder() / f"{name}.md"]
+        if self.folder is not None:
+            paths.insert(0, self.folder / f"{name}.md")
+        for path in paths:
+            if path.is_file():
+                return path
+        places = " or ".join(str(path) for path in paths)
         raise PromptError(f"no prompt file for {name}", hint=f"write it to {places}")
 
     def text(self, name: str) -> str:
@@ -215,12 +238,15 @@ class Prompts:
         return parse_prompt(name, self.text(name))
 
     def save(self, name: str, text: str) -> Path:
-        """Write a prompt to the person's folder, else to the file that it is read from.
+        """Write a prompt to the person's folder; without one, to the file that it is read from.
 
         Returns the file. Raises PromptError if the text is wrong or the file cannot be written.
         """
         parse_prompt(name, text)
-        path = self.folder / f"{name}.md" if self.folder else self.path(name)
+        if self.folder is None:
+            path = self.path(name)
+        else:
+            path = self.folder / f"{name}.md"
         try:
             disk.write_atomically(path, [text])
         except (OSError, UnicodeEncodeError) as exc:

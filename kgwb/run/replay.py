@@ -5,23 +5,25 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from rdflib import URIRef
 
-from kgwb.errors import NotRecordedError, RunFileError
+from kgwb.errors import NotRecordedError
 from kgwb.kg.base import Graph, ResultSet, SearchResult, Vocabulary
 from kgwb.kg.muting import add_muted, rewrite_without
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
-from kgwb.records import to_data
+from kgwb.records import JsonObject, to_data
 from kgwb.run.calls import Call, call_key
-from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
+from kgwb.run.run_file import RunFile, damage_errors
 from kgwb.terms import Triple, Triples
 
 T = TypeVar("T")
-Recorder = Callable[[str, Mapping[str, Any], Callable[[], Any] | None], Any]
-"""``Run.call``: kind, request and how to make the call, or None if it cannot be made."""
+Recorder = Callable[[str, JsonObject, Callable[[], Any] | None], Any]
+"""``Run.call``: kind, request, and how to make the call, or None if it cannot be made."""
 
 
 class RecordedGraph:
@@ -31,60 +33,68 @@ class RecordedGraph:
     the text and limit of the search) are equal. A graph with muted triples records each query as it
     was rewritten, and each search together with the muted triples.
 
-    Without ``inner``, the graph itself, only recorded results are known.
+    Without ``inner``, the graph itself, only recorded results are known. Identity, vocabulary and
+    muted triples are then those of the recording.
     """
 
-    def __init__(
-        self,
-        inner: Graph | None,
-        recorder: Recorder,
-        *,
-        identity: str = "",
-        vocabulary: Vocabulary | None = None,
-        muted: Triples = (),
-    ) -> None:
+    def __init__(self, inner: Graph | None, recorder: Recorder) -> None:
         self.inner = inner
         self._record = recorder
-        self.identity = inner.identity if inner else identity
-        self.source = inner.source if inner else "recording"
-        self.vocabulary = inner.vocabulary if inner else vocabulary or Vocabulary()
-        self.remote = inner.remote if inner else False
-        self.muted = inner.muted if inner else muted
-        self._muted_request = {"muted": to_data(self.muted, Triples)} if self.muted else {}
+        if inner is None:
+            self.identity = ""
+            self.source = "recording"
+            self.vocabulary = Vocabulary()
+            self.remote = False
+            self.muted: Triples = ()
+        else:
+            self.identity = inner.identity
+            self.source = inner.source
+            self.vocabulary = inner.vocabulary
+            self.remote = inner.remote
+            self.muted = inner.muted
 
     def with_recorder(self, record: Recorder) -> RecordedGraph:
         """Return the same graph for another run."""
-        return RecordedGraph(
-            self.inner,
-            record,
-            identity=self.identity,
-            vocabulary=self.vocabulary,
-            muted=self.muted,
-        )
+        graph = copy(self)
+        graph._record = record
+        return graph
 
     @property
     def whole_graph(self) -> Graph:
         """See Graph."""
-        return self.inner.whole_graph if self.inner else self
+        if self.inner is None:
+            return self
+        return self.inner.whole_graph
 
     def without(self, *triples: Triple) -> RecordedGraph:
         """See Graph."""
-        return RecordedGraph(
-            self.inner.without(*triples) if self.inner else None,
-            self._record,
-            identity=self.identity,
-            vocabulary=self.vocabulary,
-            muted=add_muted(self.muted, triples),
-        )
+        graph = copy(self)
+        graph.muted = add_muted(self.muted, triples)
+        if self.inner is not None:
+            graph.inner = self.inner.without(*triples)
+        return graph
 
-    def _call(self, kind: str, request: Mapping[str, Any], ask: Callable[[Graph], T]) -> T:
-        """Return the recorded result of a request, else what the graph itself answers."""
-        graph = self.inner
-        make = None if graph is None else lambda: ask(graph)
+    @property
+    def muted_data(self) -> JsonObject:
+        """The muted triples as JSON data of a request or a header; without any, no data."""
+        if not self.muted:
+            return {}
+        return {"muted": to_data(self.muted, Triples)}
+
+    def _call(self, kind: str, request: JsonObject, ask: Callable[[Graph], T]) -> T:
+        """Return the recorded result of a request, else what the graph itself answers.
+
+        The identity of the graph is added to the request. Raises NotRecordedError if there is
+        neither a recorded result nor a graph.
+        """
+        make = None
+        if self.inner is not None:
+            make = partial(ask, self.inner)
         result: T = self._record(kind, {"graph": self.identity, **request}, make)
         return result
 
-    def _query_request(self, query: str) -> dict[str, Any]:
+    def _query_request(self, query: str) -> JsonObject:
+        """Return the request of a query, which passes over the muted triples."""
         return {"query": rewrite_without(query, self.muted)}
 
     def select(self, query: str) -> ResultSet:
@@ -97,12 +107,12 @@ class RecordedGraph:
         return self._call("construct", self._query_request(query), lambda kg: kg.construct(query))
 
     def search(self, text: str, limit: int) -> SearchResult:
-        request = {"text": text, "limit": limit, **self._muted_request}
+        request = {"text": text, "limit": limit, **self.muted_data}
         return self._call("search", request, lambda kg: kg.search(text, limit))
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         wanted = sorted(set(labels))
-        request = {"labels": wanted, **self._muted_request}
+        request = {"labels": wanted, **self.muted_data}
         return self._call("exact", request, lambda kg: kg.exact(wanted))
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
@@ -111,7 +121,7 @@ class RecordedGraph:
             return {}
         texts = sorted(by_text)  # comparing texts is far faster than comparing URIRefs
         wanted = [by_text[text] for text in texts]
-        request = {"names": texts, **self._muted_request}
+        request = {"names": texts, **self.muted_data}
         return self._call("names", request, lambda kg: kg.names(wanted))
 
 
@@ -124,9 +134,9 @@ class Replay(ChatModel):
     remote = False
 
     def __init__(
-        self, replies: Iterable[tuple[Mapping[str, Any], ChatReply]], *, name: str = "replay"
+        self, replies: Iterable[tuple[JsonObject, ChatReply]], *, name: str = "replay"
     ) -> None:
-        """``replies`` are pairs of the ``ChatRequest.content()`` of a request and its reply."""
+        """Keep the replies; each comes with the ``ChatRequest.recorded_content()`` of its request."""
         self.name = name
         self._lock = threading.Lock()
         self._replies: defaultdict[str, list[ChatReply]] = defaultdict(list)
@@ -136,16 +146,18 @@ class Replay(ChatModel):
 
     @classmethod
     def from_file(cls, path: str | Path) -> Replay:
-        """Return a model with the replies of a run file. Raises RunFileError if it is damaged."""
-        entries = [entry["call"] for entry in RunFile(Path(path)).entries() if "call" in entry]
-        try:
-            calls = [Call.from_data(entry) for entry in entries if entry["kind"] == "model"]
-            replies = [(call.request["content"], call.result) for call in calls]
+        """Return a model with the replies of a run file; it is named "replay:" and the file's name.
+
+        Raises RunFileError if the file cannot be read, is no run file, or is damaged.
+        """
+        replies = []
+        entries = RunFile(Path(path)).entries()
+        with damage_errors(path):
+            for entry in entries:
+                if "call" in entry and entry["call"]["kind"] == "model":
+                    call = Call.from_data(entry["call"])
+                    replies.append((call.request["content"], call.result))
             return cls(replies, name=f"replay:{Path(path).name}")
-        except DAMAGED_FILE_ERRORS as exc:
-            raise RunFileError(
-                f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
-            ) from exc
 
     def __repr__(self) -> str:
         number = sum(len(replies) for replies in self._replies.values())
@@ -154,9 +166,10 @@ class Replay(ChatModel):
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
-        """Return the recorded reply, with its recorded cost.
+        """Return the recorded reply to a request with the same content, with its recorded cost.
 
-        Raises NotRecordedError if there is none.
+        The prompt's name, the model and the timeout do not count. Raises NotRecordedError if there
+        is no such reply.
         """
         key = _content_key(request.recorded_content())
         with self._lock:
@@ -172,6 +185,6 @@ class Replay(ChatModel):
             return replies[position]
 
 
-def _content_key(content: Mapping[str, Any]) -> str:
+def _content_key(content: JsonObject) -> str:
     """Return a key of a request that does not depend on the model or the agent."""
     return call_key("model", content, 0)

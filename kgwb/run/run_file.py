@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from kgwb import disk
-from kgwb.errors import RunFileError
+from kgwb.errors import InputError, RunFileError
+from kgwb.records import JsonObject
 
 FORMAT_VERSION = 1
 """Raised by a change that older programs cannot read."""
@@ -36,9 +37,10 @@ class RunFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._unwritten: list[str] = []
+        """Lines that could not be written yet."""
 
     def append(self, **entry: Any) -> None:
-        """Write one line and hand it to the operating system.
+        """Write one line at the end of the file and hand it to the operating system.
 
         Raises RunFileError if that fails; the line is then written together with the next one.
         """
@@ -47,26 +49,26 @@ class RunFile:
             disk.append_text(self.path, "".join(self._unwritten), "surrogatepass")
         self._unwritten.clear()
 
-    def write(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        """Make a file of these entries, or replace a run file. The old file stays until then.
+    def write(self, entries: Iterable[JsonObject]) -> None:
+        """Write a new file with these entries, or replace a run file by it.
 
-        Raises RunFileError if that fails, and if there is a file that is no run file.
+        The old file stays until the new one is complete. Raises RunFileError if writing fails, and
+        if there is a file of another kind, which is not changed.
         """
         with self._write_errors():
             if self._is_other_file():
                 raise RunFileError(
-                    f"{self.path} is there already and is not a kgwb run file",
+                    f"{self.path} exists and is not a kgwb run file",
                     hint="choose another name for the run; this file was left as it is",
                 )
-            disk.write_atomically(
-                self.path, (_to_line(entry) for entry in entries), "surrogatepass"
-            )
+            lines = (_to_line(entry) for entry in entries)
+            disk.write_atomically(self.path, lines, "surrogatepass")
 
-    def entries(self) -> Iterator[dict[str, Any]]:
-        """Yield the entries, the header first.
+    def entries(self) -> Iterator[JsonObject]:
+        """Yield the entries of the file, the header first.
 
-        An unfinished last line is left out. Raises RunFileError if the file is no run file, or one
-        of another version.
+        An unfinished last line is left out. Raises RunFileError if the file cannot be read, is
+        empty, is no run file or one of another version, or has a line that is not JSON.
         """
         header: Any = None
         try:
@@ -91,7 +93,10 @@ class RunFile:
             raise RunFileError(f"{self.path} is empty", hint=RUN_FILE_HINT)
 
     def _is_other_file(self) -> bool:
-        """Return whether there is a file, not empty, that does not begin as a run file does."""
+        """Return whether there is a file or folder that is neither empty nor a run file.
+
+        A run file is recognized by the entry "kgwb_run" in its first line.
+        """
         if not self.path.exists():
             return False
         if self.path.is_file() and self.path.stat().st_size == 0:
@@ -103,24 +108,29 @@ class RunFile:
 
     def _check_header(self, header: Any) -> None:
         """Raise RunFileError unless this is the first entry of a run file of this version."""
-        version = header.get("kgwb_run") if isinstance(header, dict) else None
-        if type(version) is not int:
+        version = None
+        if isinstance(header, dict):
+            version = header.get("kgwb_run")
+        if type(version) is not int:  # a boolean is no version
             raise RunFileError(f"{self.path} is not a kgwb run file", hint=RUN_FILE_HINT)
         if version != FORMAT_VERSION:
             age = "an older" if version < FORMAT_VERSION else "a newer"
-            writer = f"{age} kgwb ({header.get('kgwb', 'unknown version')})"
+            writer = header.get("kgwb", "unknown version")
             raise RunFileError(
-                f"{self.path} was written in run format {version}, by {writer}; "
+                f"{self.path} was written in run format {version}, by {age} kgwb ({writer}); "
                 f"this kgwb reads format {FORMAT_VERSION}",
                 hint="open it with the version that wrote it, or ask the question again",
             )
 
     @contextmanager
     def _write_errors(self) -> Iterator[None]:
-        """Raise RunFileError for whatever prevents writing."""
+        """Raise RunFileError in place of an OSError, and for a name that ends in ".gz".
+
+        A gzipped file could not be appended to line by line.
+        """
         if self.path.suffix == ".gz":
             raise RunFileError(
-                f"a run is not written to {self.path}: it is kept as plain lines",
+                f"cannot write the run to {self.path}: run files are written uncompressed",
                 hint="give a name without .gz, and gzip the file when the run has ended",
             )
         try:
@@ -132,5 +142,22 @@ class RunFile:
             ) from exc
 
 
-def _to_line(entry: Mapping[str, Any]) -> str:
+@contextmanager
+def damage_errors(path: str | Path) -> Iterator[None]:
+    """Raise RunFileError, which says that the file is damaged, for an error in its entries.
+
+    Such errors are DAMAGED_FILE_ERRORS, and InputErrors that say what is wrong with a value. A
+    RunFileError is raised as it is.
+    """
+    try:
+        yield
+    except RunFileError:
+        raise
+    except (*DAMAGED_FILE_ERRORS, InputError) as exc:
+        raise RunFileError(
+            f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
+        ) from exc
+
+
+def _to_line(entry: JsonObject) -> str:
     return encode_compact(entry) + "\n"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 from kgwb.flow import Link
 from kgwb.kg.survey_records import Survey
-from kgwb.records import one_line, summarize, to_data
+from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, JsonObject, one_line, summarize, to_data
 from kgwb.run.calls import QUERY_KINDS, SEARCH_KINDS, Call, names_in_calls
 from kgwb.terms import DisplayNames
 from kgwb.text import format_seconds, pluralize, shorten, single_line
@@ -16,7 +17,12 @@ from kgwb.text import format_seconds, pluralize, shorten, single_line
 Origin = Literal["live", "record", "by hand"]
 """Where the output of a step came from: new calls, recorded calls only, or a person."""
 MAX_OUTCOME_CHARS = 80
-NO_CALLS: Mapping[str, Call] = {}
+"""Characters of the output that the line of a step shows."""
+Calls: TypeAlias = Mapping[str, Call]
+"""The calls of a run by key."""
+NO_CALLS: Calls = {}
+Inputs: TypeAlias = Mapping[str, Any]
+"""The arguments of an agent by parameter, without the run."""
 TERMINAL_STYLES = {"key": "1", "aside": "2", "failure": "31", "note": "33"}
 """ANSI codes: bold, dim, red and yellow."""
 
@@ -44,7 +50,8 @@ class Attempt:
 
     @property
     def accepted(self) -> bool:
-        return not any(check.problem for check in self.checks)
+        """Whether the reply passed all checks."""
+        return not self.problems
 
     @property
     def problems(self) -> tuple[CheckResult, ...]:
@@ -63,10 +70,12 @@ class Step:
     """What distinguishes the steps of one agent, such as the mention it links; may be empty."""
     parent: str
     """Key of the supervising step; empty at the top."""
-    inputs: Mapping[str, Any]
+    inputs: Inputs
     output_type: Any
+    """The type that the agent's function returns, by its annotation."""
     output: Any = None
     done: bool = False
+    """Whether the output is there. Without it the step has not ended, or has failed."""
     origin: Origin = "record"
     calls: list[str] = field(default_factory=list)
     """Keys of its calls in the order of use, without those of the steps it supervises."""
@@ -79,27 +88,54 @@ class Step:
     """Remarks of the agent for the person: a result was cut, a fallback was taken."""
     seconds: float = 0.0
     error: str = ""
-    known_calls: Mapping[str, Call] = field(default_factory=dict, compare=False)
+    """The message of the error that stopped it; empty if there was none."""
+    known_calls: Calls = field(default_factory=dict, compare=False)
     """The calls of the run by key. A step on its own needs them to show prompts, cost and names."""
     views: Mapping[type, Any] = field(default_factory=dict, compare=False)
     """The views of the system, by record class. A step on its own needs them to show its output."""
 
     @property
     def outcome(self) -> str:
-        """The output in one short line, or why there is none."""
+        """The output in one line of at most MAX_OUTCOME_CHARS characters, or why there is none.
+
+        Without output it is "failed: " with the error, or "not done".
+        """
         if self.done:
             return shorten(one_line(self.output), MAX_OUTCOME_CHARS)
-        return single_line(f"failed: {self.error}") if self.error else "not done"
+        if self.error:
+            return single_line(f"failed: {self.error}")
+        return "not done"
 
-    def to_data(self) -> dict[str, Any]:
-        """Return the step as an entry of a run file."""
-        names = [field.name for field in fields(self)]
-        data = {name: getattr(self, name) for name in names if name not in UNSAVED_FIELDS}
-        data["inputs"] = {name: to_data(value) for name, value in self.inputs.items()}
-        data["output"] = to_data(self.output, self.output_type) if self.done else None
-        data["attempts"] = [to_data(attempt) for attempt in self.attempts]
-        data["seconds"] = round(self.seconds, 6)
-        return data
+    def output_lines(
+        self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
+    ) -> list[str]:
+        """Return the output as at least one line of text, or one line that says why there is none.
+
+        ``names`` and ``limit`` are those of ``Record.summary``.
+        """
+        if not self.done:
+            return [self.outcome]
+        return summarize(self.output, names, limit=limit).splitlines() or [""]
+
+    def to_data(self) -> JsonObject:
+        """Return the step as JSON data, in the form of a run file."""
+        return {
+            "key": self.key,
+            "agent": self.agent,
+            "subject": self.subject,
+            "parent": self.parent,
+            "inputs": {name: to_data(value) for name, value in self.inputs.items()},
+            "output": to_data(self.output, self.output_type) if self.done else None,
+            "done": self.done,
+            "origin": self.origin,
+            "calls": self.calls,
+            "live_calls": self.live_calls,
+            "attempts": [to_data(attempt) for attempt in self.attempts],
+            "prompts": self.prompts,
+            "notes": self.notes,
+            "seconds": round(self.seconds, 6),
+            "error": self.error,
+        }
 
     def __str__(self) -> str:
         return single_line(f"{self.key}: {self.outcome}")
@@ -110,9 +146,6 @@ class Step:
 
     def __repr__(self) -> str:
         return self.summary()
-
-
-UNSAVED_FIELDS = ("output_type", "known_calls", "views")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +165,23 @@ class Totals:
 
     @classmethod
     def of(cls, calls: Iterable[Call], live_model_calls: int, seconds: float) -> Totals:
-        """Return the totals of the calls of one execution."""
+        """Return the totals of the calls of one execution.
+
+        ``live_model_calls`` of them were made in it, and ``seconds`` is how long it took. The
+        seconds of the graph are those of queries, label searches and names.
+        """
         calls = list(calls)
         model_calls = [call for call in calls if call.kind == "model"]
         queries = [call for call in calls if call.kind in QUERY_KINDS]
         searches = [call for call in calls if call.kind in SEARCH_KINDS]
         names = [call for call in calls if call.kind == "names"]
         graph_calls = [*queries, *searches, *names]
+        replies = [call.result for call in model_calls]
         return cls(
             model_calls=len(model_calls),
             live_model_calls=live_model_calls,
-            prompt_tokens=sum(call.result.prompt_tokens for call in model_calls),
-            completion_tokens=sum(call.result.completion_tokens for call in model_calls),
+            prompt_tokens=sum(reply.prompt_tokens for reply in replies),
+            completion_tokens=sum(reply.completion_tokens for reply in replies),
             queries=len(queries),
             searches=len(searches),
             seconds=seconds,
@@ -152,10 +190,12 @@ class Totals:
         )
 
     def __str__(self) -> str:
+        """Return "2 model calls (1 live), 1,528 tokens, 3 queries, 1 label search, 31 ms"."""
         model_calls = pluralize(self.model_calls, "model call")
+        tokens = self.prompt_tokens + self.completion_tokens
         parts = [
             f"{model_calls} ({self.live_model_calls} live)",
-            f"{self.prompt_tokens + self.completion_tokens:,} tokens",
+            f"{tokens:,} tokens",
             pluralize(self.queries, "query"),
             pluralize(self.searches, "label search"),
             format_seconds(self.seconds),
@@ -164,9 +204,9 @@ class Totals:
 
 
 def group_by_supervisor(steps: Collection[Step]) -> dict[str | None, list[Step]]:
-    """Return the steps below each supervising step, by its key.
+    """Return for each supervisor's key the steps directly below it, in their order.
 
-    Under None stand the steps that none of the given steps supervises.
+    Steps whose supervisor is not among the given ones, or that have none, stand under None.
     """
     keys = {step.key for step in steps if step.key}  # the root of an execution has no key
     groups: dict[str | None, list[Step]] = {}
@@ -176,17 +216,19 @@ def group_by_supervisor(steps: Collection[Step]) -> dict[str | None, list[Step]]
     return groups
 
 
-def names_in_steps(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str, str]:
+def names_in_steps(steps: Iterable[Step], calls: Calls) -> dict[str, str]:
     """Return every display name that a run's record holds, by IRI.
 
-    Names come from the calls, from linked vertices and from a survey of the graph.
+    Names come from the calls and from the vertices in the outputs of linking steps. The names in a
+    survey of the graph are used for other IRIs only.
     """
     names = names_in_calls(list(calls.values()))  # a run that is executing adds calls meanwhile
     for step in steps:
-        if isinstance(step.output, Link) and step.output.vertex:
-            names[str(step.output.vertex.iri)] = step.output.vertex.label
-        elif isinstance(step.output, Survey):
-            surveyed = {str(iri): name for iri, name in step.output.names}
+        output = step.output
+        if isinstance(output, Link) and output.vertex:
+            names[str(output.vertex.iri)] = output.vertex.label
+        elif isinstance(output, Survey):
+            surveyed = {str(iri): name for iri, name in output.names}
             names = surveyed | names
     return names
 
@@ -196,75 +238,108 @@ def names_in_steps(steps: Iterable[Step], calls: Mapping[str, Call]) -> dict[str
 
 def format_tree(
     steps: Sequence[Step],
-    calls: Mapping[str, Call] = NO_CALLS,
+    calls: Calls = NO_CALLS,
     *,
     names: DisplayNames | None = None,
     color: bool = False,
 ) -> str:
-    """Return steps as a tree: each below its supervisor, with its output, cost and notes.
+    """Return steps as a tree of lines: each below its supervisor, with output, cost and notes.
 
     ``calls`` are those of the run (``Run.calls``). They give the cost, and display names unless
     ``names`` has them. ``color`` adds ANSI codes.
     """
-    known_names = names_in_steps(steps, calls) if names is None else names
-    groups = group_by_supervisor(steps)
+    if names is None:
+        names = names_in_steps(steps, calls)
+    tree = _Tree(group_by_supervisor(steps), calls, names, color)
+    return "\n".join(tree.branch(None, ""))
 
-    def branch(parent: str | None, indent: str) -> Iterator[str]:
-        siblings = groups.get(parent, [])
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Steps that are formatted as a tree."""
+
+    groups: Mapping[str | None, Sequence[Step]]
+    """The steps below each supervisor."""
+    calls: Calls
+    names: DisplayNames
+    color: bool
+
+    def branch(self, supervisor: str | None, indent: str) -> Iterator[str]:
+        """Yield the lines of the steps below a supervisor, and of the steps below these."""
+        siblings = self.groups.get(supervisor, [])
         for step in siblings:
-            is_last = step is siblings[-1]
-            supervises = step.key in groups
-            child_indent = indent + ("   " if is_last else "│  ")
-            head, *details = _step_lines(step, calls, known_names, supervises, color)
-            yield indent + ("└─ " if is_last else "├─ ") + head
+            connector = "├─ "
+            child_indent = indent + "│  "
+            if step is siblings[-1]:
+                connector = "└─ "
+                child_indent = indent + "   "
+            detail_indent = child_indent + "   "
+            if step.key in self.groups:
+                detail_indent = child_indent + "│  "
+            head, *details = self.step_lines(step)
+            yield indent + connector + head
             for line in details:
-                yield child_indent + ("│  " if supervises else "   ") + line
-            yield from branch(step.key, child_indent)
+                yield detail_indent + line
+            yield from self.branch(step.key, child_indent)
 
-    return "\n".join(branch(None, ""))
+    def step_lines(self, step: Step) -> Iterator[str]:
+        """Yield the lines of one step: key, output and cost, then failed attempts and notes.
+
+        A supervisor shows the first line of its output only: the rest is shown by its steps.
+        """
+        output, *parts = step.output_lines(self.names)
+        if step.error:
+            output = self.style("failure", output)
+        key = self.style("key", single_line(step.key))
+        costs = [*_origin_text(step), *step_costs(step, self.calls)]
+        cost = self.style("aside", f"({', '.join(costs)})")
+        yield f"{key}: {output}  {cost}"
+        if step.key not in self.groups:
+            for part in parts:
+                yield single_line(part)
+        for number, attempt in enumerate(step.attempts, 1):
+            if not attempt.accepted:
+                problems = format_problems(attempt)
+                text = single_line(f"attempt {number} failed: {problems}")
+                yield self.style("failure", text)
+        for note in step.notes:
+            yield self.style("note", single_line(f"note: {note}"))
+
+    def style(self, style: str, text: str) -> str:
+        return add_color(text, style, self.color)
 
 
-def _step_lines(
-    step: Step, calls: Mapping[str, Call], names: DisplayNames, supervises: bool, color: bool
-) -> Iterator[str]:
-    """Yield the lines of one step; a supervising step's output is left to the steps below it."""
-    output = summarize(step.output, names).splitlines() if step.done else [step.outcome]
-    head = add_color(output[0], "failure", color) if step.error else output[0]
-    cost = add_color(
-        f"({', '.join([*_origin_text(step), *step_costs(step, calls)])})", "aside", color
-    )
-    yield f"{add_color(single_line(step.key), 'key', color)}: {head}  {cost}"
-    if not supervises:
-        for line in output[1:]:
-            yield single_line(line)
-    for number, attempt in enumerate(step.attempts, 1):
-        problems = "; ".join(f"{check.name}: {check.problem}" for check in attempt.problems)
-        if problems:
-            yield add_color(single_line(f"attempt {number} failed: {problems}"), "failure", color)
-    for note in step.notes:
-        yield add_color(single_line(f"note: {note}"), "note", color)
+def format_problems(attempt: Attempt) -> str:
+    """Return the failed checks of an attempt in one text: "small: 12 is too large; kind: rude"."""
+    return "; ".join(f"{check.name}: {check.problem}" for check in attempt.problems)
 
 
 def _origin_text(step: Step) -> list[str]:
-    """Return where the output came from, where the step made calls or was edited."""
-    if step.origin == "record":
-        return ["from the record"] if step.calls else []
-    return [step.origin]
+    """Return where the output came from; nothing for a step without calls that was not edited."""
+    if step.origin != "record":
+        return [step.origin]
+    return ["from the record"] if step.calls else []
 
 
-def step_costs(step: Step, calls: Mapping[str, Call]) -> list[str]:
-    """Return what a step cost: ["1 model call", "2 queries", "1 label search", "31 ms"]."""
-    kinds = [calls[key].kind for key in step.calls if key in calls]
-    model_calls = kinds.count("model") if calls else len(step.attempts)
+def step_costs(step: Step, calls: Calls) -> list[str]:
+    """Return what a step cost: ["1 model call", "2 queries", "1 label search", "31 ms"].
+
+    ``calls`` are those of the run. Without any, the attempts are counted as model calls. A count of
+    0 is left out; the seconds are always there.
+    """
+    kinds = Counter(calls[key].kind for key in step.calls if key in calls)
     counts = {
-        "model call": model_calls,
-        "query": sum(kind in QUERY_KINDS for kind in kinds),
-        "label search": sum(kind in SEARCH_KINDS for kind in kinds),
+        "model call": kinds["model"] if calls else len(step.attempts),
+        "query": sum(kinds[kind] for kind in QUERY_KINDS),
+        "label search": sum(kinds[kind] for kind in SEARCH_KINDS),
     }
     costs = [pluralize(count, noun) for noun, count in counts.items() if count]
-    return [*costs, format_seconds(step.seconds)]
+    costs.append(format_seconds(step.seconds))
+    return costs
 
 
 def add_color(text: str, style: str, color: bool) -> str:
     """Return the text in one of TERMINAL_STYLES, or as it is without ``color``."""
-    return f"\x1b[{TERMINAL_STYLES[style]}m{text}\x1b[0m" if color else text
+    if not color:
+        return text
+    return f"\x1b[{TERMINAL_STYLES[style]}m{text}\x1b[0m"

@@ -16,6 +16,7 @@ from kgwb.run.engine import Engine
 
 ToolType = TypeVar("ToolType", bound="type[Tool]")
 MAX_CACHED_REPLIES = 64
+"""Reply classes that are kept: making one takes long."""
 
 
 class Tool(BaseModel):
@@ -31,7 +32,7 @@ class Tool(BaseModel):
     """Whether the turns end after its use."""
 
     def use(self, *arguments: Any, **named: Any) -> Any:
-        """Use the tool, and return a record. The model is shown its ``prompt_text``, else its line.
+        """Use the tool, and return a record, or a tuple of them. ``text_for_model`` shows it.
 
         The last argument is the run. Those before it come from the system.
         """
@@ -41,7 +42,10 @@ class Tool(BaseModel):
 def tool(
     name: str, *, kind: AgentKind = "code", ends: bool = False
 ) -> Callable[[ToolType], ToolType]:
-    """Make an agent of a Tool class, so that each use of it is a step of the run."""
+    """Return a decorator that makes an agent of a Tool class: each use of it is a step of the run.
+
+    ``name`` is the agent's name. ``ends`` says that the turns of ``act`` end after its use.
+    """
 
     def decorate(tool_class: ToolType) -> ToolType:
         tool_class.spec = AgentSpec(name, tool_class.use, "place", None, kind)
@@ -54,18 +58,17 @@ def tool(
 def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code") -> type[Tool]:
     """Make a Tool of a function, under the function's name.
 
-    A model gives the parameters before the ``*``. The system gives those after it.
+    A model gives the parameters before the ``*``, which need annotations. The system gives those
+    after it, in their order, as the arguments of ``use_tool`` and the run.
     """
-    parameters = inspect.signature(function).parameters
-    given_by_system = [
-        name
-        for name, parameter in parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    ]
     hints = get_type_hints(function, include_extras=True)
-    fields: dict[str, Any] = {
-        name: (hints[name], ...) for name in parameters if name not in given_by_system
-    }
+    fields: dict[str, Any] = {}
+    given_by_system = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            given_by_system.append(name)
+        else:
+            fields[name] = (hints[name], ...)
 
     @wraps(function)
     def use(self: Tool, *rest: Any) -> Any:
@@ -88,14 +91,18 @@ class ToolUse:
     result: Any
 
     def __str__(self) -> str:
-        """Return the turn as later prompts show it to the model."""
+        """Return the turn as later prompts show it to the model.
+
+        These are lines: the thought, the tool as JSON, and each result.
+        """
         results = self.result if isinstance(self.result, tuple) else (self.result,)
-        shown = "\n".join(text_for_model(result) for result in results)
-        return f"{self.thought}\n{self.tool.model_dump_json()}\n{shown}"
+        lines = [self.thought, self.tool.model_dump_json()]
+        lines.append("\n".join(text_for_model(result) for result in results))
+        return "\n".join(lines)
 
 
 def text_for_model(result: Any) -> str:
-    """Return what a model is shown of a tool's result: its ``prompt_text``, else its line."""
+    """Return a tool's result as a model is shown it: its ``prompt_text``, else its ``str()``."""
     return str(getattr(result, "prompt_text", result))
 
 
@@ -116,16 +123,17 @@ def act(
 
     Raises what ``ask`` and the tools raise.
     """
+    reply_class = _action_reply(tuple(tools))
     uses: list[ToolUse] = []
-    for number in range(1, limit + 1):
-        turns = [f"{position}. {use}" for position, use in enumerate(uses, 1)]
+    for turn in range(1, limit + 1):
+        lines = [f"{number}. {use}" for number, use in enumerate(uses, 1)]
         turn_variables = {
             **variables,
-            "so_far": "\n\n".join(turns) or "nothing yet",
-            "left": limit - number + 1,
+            "so_far": "\n\n".join(lines) or "nothing yet",
+            "left": limit - turn + 1,
         }
-        reply: Any = ask(prompt, turn_variables, _action_reply(tuple(tools)), run, checks=checks)
-        result = use_tool(reply.action, f"turn {number}", run)
+        reply: Any = ask(prompt, turn_variables, reply_class, run, checks=checks)
+        result = use_tool(reply.action, f"turn {turn}", run)
         uses.append(ToolUse(reply.thought, reply.action, result))
         if reply.action.ends:
             break
@@ -135,7 +143,8 @@ def act(
 def use_tool(action: Tool, place: str, run: Engine, **arguments: Any) -> Any:
     """Use a tool as a step of the run, and return its result.
 
-    ``place`` distinguishes the steps of one tool. ``arguments`` go to the tool before the run.
+    ``place`` distinguishes the steps of one tool, such as "turn 2". ``arguments`` go to the tool
+    before the run. Raises what the tool raises.
     """
     inputs = {"place": place, "action": action, **arguments}
     return run.execute(action.spec, inputs, partial(action.use, *arguments.values(), run))

@@ -34,7 +34,7 @@ from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.openai import OpenAIModel
 from kgwb.records import to_data
 from kgwb.run import Run, System
-from kgwb.run.calls import RESULT_TYPES, Call
+from kgwb.run.calls import Call
 from kgwb.run.prompts import Prompts
 from kgwb.run.run_file import RunFile
 from kgwb.settings import Settings
@@ -224,7 +224,7 @@ def fingerprint(run: Run) -> str:
 def _content(call: Call) -> Any:
     if call.kind == "model":
         return [call.request["task"], call.request["content"], call.repeat, call.result.text]
-    return [call.kind, call.request, call.repeat, to_data(call.result, RESULT_TYPES[call.kind])]
+    return [call.kind, call.request, call.repeat, to_data(call.result, call.result_type)]
 
 
 def _digest(data: Any) -> str:

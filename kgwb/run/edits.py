@@ -1,0 +1,199 @@
+"""The edits that a person makes in a run: values, prompts, and calls to be made again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any, Self
+
+from kgwb.deprecated import RenamedAttribute
+from kgwb.errors import OverrideError, SettingError
+from kgwb.records import from_data, type_adapter
+from kgwb.run.agents import AgentSpec
+from kgwb.run.engine import Engine
+from kgwb.run.run_entries import make_override_entry
+from kgwb.run.steps import Step
+
+
+class EditableRun(Engine):
+    """A run whose steps can be looked up and edited.
+
+    An edit changes what the next execution does. After it, the edited step is the next one to be
+    done, and the run is no turn of its dialogue until it is finished again.
+    """
+
+    # Looking up
+
+    @property
+    def steps_by_key(self) -> dict[str, Step]:
+        """The steps of the latest execution by key."""
+        return {step.key: step for step in self.steps}
+
+    def __getitem__(self, step: str) -> Step:
+        """Return a step of the latest execution by its key, or by its agent if that has one step.
+
+        Raises SettingError if the step was not reached, or if the agent has several steps.
+        """
+        key = self._key_of(step)
+        steps = self.steps_by_key
+        if key not in steps:
+            raise SettingError(
+                f"step {step} was not reached", hint="run on until it is: run.go(until=...)"
+            )
+        return steps[key]
+
+    def output(self, step: str) -> Any:
+        """Return the output of a step, given by key or agent.
+
+        Raises SettingError if the step is not done.
+        """
+        reached = self[step]
+        if not reached.done:
+            raise SettingError(
+                f"step {step} is not done", hint="run on until it is: run.go(until=...)"
+            )
+        return reached.output
+
+    def _key_of(self, step: str) -> str:
+        """Return the key of a step that is given by its key or its agent's name.
+
+        A step that was not reached is returned as it is given. Raises SettingError if the agent has
+        several steps, or the system has no such agent.
+        """
+        keys = [reached.key for reached in self.steps if step in (reached.key, reached.agent)]
+        if step in keys:
+            return step
+        if len(keys) > 1:
+            raise SettingError(f"{step} has several steps", hint=f"say which: {', '.join(keys)}")
+        self._check_agent(step)
+        return keys[0] if keys else step
+
+    def _check_agent(self, key: str) -> None:
+        """Raise SettingError unless a step's key, or an agent's name, names one of the agents."""
+        self.system.agent_spec(key)
+
+    # Values
+
+    def override(self, step: str, value: Any) -> Self:
+        """Put in a value by hand: the step returns it from now on, and what follows runs again.
+
+        ``step`` is a key, or the name of an agent that has one step. ``value`` is a record or its
+        JSON data. It is also written to the run's file.
+
+        Returns the run. Raises OverrideError if the value has not the type of the step's output, or
+        fails the agent's check.
+        """
+        key = self._key_of(step)
+        spec = self.system.agent_spec(key)
+        typed_value = self._typed_override(key, spec, value)
+        reached = self.steps_by_key.get(key)
+        if reached is not None:
+            self._check_override(spec, key, typed_value, reached.inputs)
+        self.overrides[key] = typed_value
+        self._append_to_file(**make_override_entry(self, key, typed_value))
+        self._return_to([key])
+        return self
+
+    def _typed_override(self, key: str, spec: AgentSpec, value: Any) -> Any:
+        """Return a value, or the value that JSON data describes, as the type of an agent's output.
+
+        Raises OverrideError if it is not of this type.
+        """
+        output_type = spec.output_type
+        data = value
+        try:
+            if isinstance(output_type, type) and isinstance(value, output_type):
+                # The fields of a record may have values of wrong types. Reading its data finds them.
+                adapter = type_adapter(output_type)
+                data = adapter.dump_python(value, mode="json", warnings=False)
+            return from_data(data, output_type)
+        except (ValueError, TypeError) as exc:
+            type_name = getattr(output_type, "__name__", str(output_type))
+            problem = re.sub(r"\s*For further information visit \S+", "", str(exc))
+            raise OverrideError(
+                f"{key}: {problem}", hint=f"give a {type_name}, or its fields as JSON data"
+            ) from exc
+
+    def remove_override(self, step: str) -> Self:
+        """Remove a value that was put in by hand, also from the run's file. Returns the run.
+
+        Nothing happens if there is none. Raises SettingError if the system has no such agent.
+        """
+        key = step if step in self.overrides else self._key_of(step)
+        entries = [key]
+        agent_name = self.system.agent_spec(key).name
+        if agent_name not in self.steps_by_key:
+            # The value may have been put in by the agent's name, before the step was reached.
+            entries.append(agent_name)
+        for entry in entries:
+            if entry in self.overrides:
+                del self.overrides[entry]
+                self._append_to_file(override={"step": entry, "value": None})
+                self._return_to([key])
+        return self
+
+    # Calls and prompts
+
+    def refresh(self, step: str) -> Self:
+        """Make the calls of a step, and of the steps it supervises, again in the next execution.
+
+        A live graph changes, and a model may answer better. Returns the run. Raises SettingError if
+        the step was not reached.
+        """
+        refreshed = {self[step].key}
+        for reached in self.steps:  # supervisors stand before what they supervise
+            if reached.parent in refreshed:
+                refreshed.add(reached.key)
+            if reached.key in refreshed:
+                self._record.outdated.update(reached.calls)
+        self._return_to(refreshed)
+        return self
+
+    def undo_refresh(self) -> Self:
+        """Undo ``refresh``: use the recorded calls after all. Returns the run."""
+        self._record.outdated.clear()
+        return self
+
+    def edit_prompt(self, name: str, text: str) -> Self:
+        """Use another text for a prompt in this run. The prompt's file does not change.
+
+        The text is written to the run's file. Returns the run. Raises PromptError if the text is
+        wrong.
+        """
+        self.prompts = self.prompts.with_text(name, text)
+        self._append_to_file(prompt={"name": name, "text": text})
+        self._return_to([step.key for step in self.steps if name in step.prompts])
+        return self
+
+    def _return_to(self, edited_keys: Collection[str]) -> None:
+        """Move the position back to the first edited step, so that breakpoints after it count.
+
+        The run has no turn any more. The position stays if no edited step was reached.
+        """
+        self.turn = None
+        edited = [number for number, step in enumerate(self.steps) if step.key in edited_keys]
+        if not edited:
+            return
+        first_edited = self.steps[edited[0]]
+        earlier = self.steps[: edited[0]]
+        self._begun = frozenset(step.key for step in earlier)
+
+        supervisors = _supervisors_of(first_edited, earlier)  # they end only after it
+        done = [step for step in earlier if step.done and step.key not in supervisors]
+        self.position = min(self.position, len(done))
+
+    by_key = RenamedAttribute("by_key", "steps_by_key")
+    keep = RenamedAttribute("keep", "undo_refresh")
+    replace = RenamedAttribute("replace", "override")
+    restore = RenamedAttribute("restore", "remove_override")
+
+
+def _supervisors_of(step: Step, earlier: Sequence[Step]) -> set[str]:
+    """Return the keys of the earlier steps that supervise a step: its supervisor, that one's, ..."""
+    supervisors = set()
+    supervisor = step.parent
+    for candidate in reversed(earlier):
+        if candidate.key == supervisor:
+            supervisors.add(candidate.key)
+            supervisor = candidate.parent
+    return supervisors

@@ -1,0 +1,190 @@
+"""The entries of a run file: made of a run, and read into one. ``docs/run_format.md`` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kgwb import old_names
+from kgwb.flow import Dialogue
+from kgwb.kg.base import Graph, Vocabulary
+from kgwb.kg.embeddings import Embeddings
+from kgwb.records import JsonObject, from_data, to_data
+from kgwb.run.agents import System
+from kgwb.run.calls import Call
+from kgwb.run.engine import Engine
+from kgwb.run.prompts import Prompts
+from kgwb.run.run_file import FORMAT_VERSION
+from kgwb.settings import Settings
+from kgwb.terms import Triples
+from kgwb.version import __version__
+
+# Made of a run
+
+
+def make_header(run: Engine) -> JsonObject:
+    """Return the first entry of a run's file: what the run is, without calls and results.
+
+    A run from a file keeps the names of the recorded models, except for agents that have a model.
+    """
+    models = dict(run.recorded_models)
+    for agent_name, model in run.models.items():
+        models[agent_name] = model.name
+    return {
+        "kgwb_run": FORMAT_VERSION,
+        "kgwb": __version__,
+        "id": run.id,
+        "created": run.created,
+        "system": run.system.name,
+        "question": run.question,
+        "dialogue": to_data(run.dialogue),
+        "settings": run.settings.to_data(),
+        "models": models,
+        "embeddings": run.embeddings.name,
+        "graph": run.kg.identity,
+        "source": run.kg.source,
+        **run.kg.muted_data,
+        "vocabulary": to_data(run.kg.vocabulary),
+        "prompts": {**run.used_prompts, **run.prompts.texts},
+    }
+
+
+def make_state_entries(run: Engine) -> list[JsonObject]:
+    """Return the header, an entry for each recorded call, and one for each value put in."""
+    entries = [make_header(run)]
+    for call in list(run.calls.values()):
+        entries.append({"call": call.to_data()})
+    for key, value in run.overrides.items():
+        entries.append(make_override_entry(run, key, value))
+    return entries
+
+
+def make_override_entry(run: Engine, key: str, value: Any) -> JsonObject:
+    """Return the entry for a value that a person put in for a step or agent."""
+    output_type = run.system.agent_spec(key).output_type
+    data = to_data(value, output_type)
+    return {"override": {"step": key, "value": data}}
+
+
+def make_end_entry(run: Engine) -> JsonObject:
+    """Return the entry that says how the latest execution ended."""
+    return {
+        "end": {
+            "status": run.status,
+            "position": run.position,
+            "answer": None if run.answer is None else to_data(run.answer),
+            "error": run.error.message if run.error else "",
+            "totals": to_data(run.totals),
+        }
+    }
+
+
+def make_entries(run: Engine) -> list[JsonObject]:
+    """Return all entries of a saved run: header, calls, values put in, steps and end."""
+    entries = make_state_entries(run)
+    for step in run.steps:
+        entries.append({"step": step.to_data()})
+    entries.append(make_end_entry(run))
+    return entries
+
+
+# Read into a run
+
+
+def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[str, Any]:
+    """Return the arguments of ``Run`` that the header of a run file describes.
+
+    These are question, dialogue, kg, settings, prompts and embeddings. Old names of settings and
+    prompts are replaced by the present ones; a setting that has been removed is left out. ``kg`` is
+    the graph to ask, if there is one; the triples that were muted in it are muted again. Embeddings
+    that the file names are not loaded: a file could name any.
+    """
+    muted = _muted_triples(header)
+    if kg and muted:
+        kg = kg.without(*muted)
+    prompts = {}
+    saved_prompts = from_data(header["prompts"], dict[str, str])
+    for name, text in saved_prompts.items():
+        prompts[old_names.current_prompt(name)] = text
+    return {
+        "question": header["question"],
+        "dialogue": from_data(header["dialogue"], Dialogue),
+        "kg": kg,
+        "settings": _read_settings(header, system),
+        "prompts": Prompts(texts=prompts),
+        "embeddings": Embeddings(from_data(header["embeddings"], str), trusted=False),
+    }
+
+
+def _read_settings(header: JsonObject, system: System) -> Settings:
+    """Return the settings in a header, without those that the system no longer has."""
+    known_names = system.settings.setting_names()
+    settings = old_names.current_settings(header["settings"])
+    known_settings = {name: value for name, value in settings.items() if name in known_names}
+    return system.settings(**known_settings)
+
+
+def _muted_triples(header: JsonObject) -> Triples:
+    muted: Triples = from_data(header.get("muted", []), Triples)
+    return muted
+
+
+def read_header(run: Engine, header: JsonObject) -> None:
+    """Give a run the id, the time and the models' names of a header.
+
+    A run without a graph also gets what is recorded of the graph: identity, vocabulary and muted
+    triples. The run has been made with ``run_arguments``.
+    """
+    run.id = from_data(header["id"], str)
+    run.created = from_data(header["created"], str)
+    identity = from_data(header["graph"], str)
+    vocabulary = from_data(header["vocabulary"], Vocabulary)
+    if run.unrecorded_graph is None:
+        run.kg.identity = identity
+        run.kg.vocabulary = vocabulary
+        run.kg.muted = _muted_triples(header)
+    models = from_data(header["models"], dict[str, str])
+    run.recorded_models = {}
+    for old_name, model_name in models.items():
+        agent_name = old_names.current_step_key(run.system.name, old_name)
+        run.recorded_models[agent_name] = model_name
+
+
+def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
+    """Give a run the calls, prompts, values put in and latest ending in the entries of a file.
+
+    Of several entries for the same prompt or step the last one counts. ``recorded_status`` becomes
+    empty if there are calls after the latest ending: they are of an execution that was killed.
+    """
+    for entry in entries:
+        if "call" in entry:
+            call = Call.from_data(entry["call"])
+            run.calls[call.key] = call
+            run.recorded_status = ""
+        elif "prompt" in entry:
+            name = old_names.current_prompt(entry["prompt"]["name"])
+            run.prompts = run.prompts.with_text(name, entry["prompt"]["text"])
+        elif "override" in entry:
+            _read_override(run, entry["override"])
+        elif "end" in entry:
+            run.recorded_status = entry["end"]["status"]
+            run.recorded_position = entry["end"]["position"]
+
+
+def _read_override(run: Engine, data: JsonObject) -> None:
+    """Put in the value of an "override" entry; a value of None removes it."""
+    key = old_names.current_step_key(run.system.name, data["step"])
+    if data["value"] is None:
+        run.overrides.pop(key, None)
+    else:
+        output_type = run.system.agent_spec(key).output_type
+        run.overrides[key] = from_data(data["value"], output_type)
+
+
+def last_status(entries: Iterable[JsonObject]) -> str:
+    """Return the status of the last "end" entry; empty if there is none."""
+    status = ""
+    for entry in entries:
+        if "end" in entry:
+            status = entry["end"]["status"]
+    return status
