@@ -1,7 +1,8 @@
-"""Everything kgwb raises on purpose.
+"""The errors that kgwb raises, all below KgwbError.
 
-Every message has what was asked and what was seen; ``hint`` is what to do next.
-``Stopped`` and ``Cancelled`` are not errors: they carry a pause or a cancel out of a system.
+The message says what was asked and what happened. ``hint`` says what to do next.
+``Stopped`` and ``Cancelled`` are not errors: they end the execution of a system for a pause or a
+cancel.
 """
 
 from __future__ import annotations
@@ -13,24 +14,35 @@ from kgwb.masking import mask_urls_in_text, truncate_at_word
 from kgwb.text import remove_controls
 
 MAX_MESSAGE_CHARS = 4_000
-"""Characters of a message: it may hold what a server sent, however much that is."""
+"""A message is cut after so many characters: it may have a long reply of a server in it."""
 
 
 class KgwbError(Exception):
-    """Base of all errors of kgwb; ``hint`` is what to do next."""
+    """Base of all errors of kgwb; ``hint`` is what to do next.
+
+    Logins and keys in the URLs of the message are masked.
+    """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         self.message = mask_urls_in_text(truncate_at_word(message, MAX_MESSAGE_CHARS))
         super().__init__(self.message)
-        self.hint = hint  # our own words, with an address to write like; what else it holds was masked before
+        # A hint is not masked: it may show the form of an address. Whoever raises the error masks
+        # the data in it.
+        self.hint = hint
 
     def __str__(self) -> str:
-        todo = f"\n  What to do: {self.hint}" if self.hint else ""
-        return remove_controls(self.message + todo)  # it may hold labels, and a server's own words
+        """Return the message and the hint, without control characters.
+
+        Labels of the graph and replies of servers may have such characters.
+        """
+        text = self.message
+        if self.hint:
+            text += f"\n  What to do: {self.hint}"
+        return remove_controls(text)
 
 
 class InputError(KgwbError):
-    """What the person gave cannot be used."""
+    """A person's input cannot be used."""
 
 
 class QuestionError(InputError):
@@ -46,29 +58,31 @@ class PromptError(InputError):
 
 
 class RunFileError(InputError):
-    """A run file cannot be read, or was written by another version."""
+    """A run file cannot be read or written, is damaged, or has the format of another version."""
 
 
 class OverrideError(InputError):
-    """A value put in by hand does not have the form of the step's result."""
+    """A value put in by hand has the wrong type, fails the agent's check, or fits several steps."""
 
 
 class GraphError(KgwbError):
-    """A knowledge graph cannot be opened or asked."""
+    """A graph cannot be opened or queried."""
 
 
 class GraphFileError(GraphError):
-    """No such file, nothing in it, or it does not parse (``line`` and ``column`` where known)."""
+    """A file of a graph does not exist, is empty, or cannot be parsed."""
 
     def __init__(
         self, message: str, *, hint: str = "", line: int | None = None, column: int | None = None
     ) -> None:
         super().__init__(message, hint=hint)
-        self.line, self.column = line, column
+        self.line = line
+        """The line in which parsing failed, from 1 on; None if it is not known."""
+        self.column = column
 
 
 class GraphUnreachableError(GraphError):
-    """An endpoint refuses, fails or cannot be found."""
+    """An endpoint cannot be found, refuses the connection, or fails."""
 
 
 class GraphTimeoutError(GraphError):
@@ -76,35 +90,41 @@ class GraphTimeoutError(GraphError):
 
 
 class QueryRefusedError(GraphError):
-    """Only SELECT, ASK, CONSTRUCT and DESCRIBE are sent, and SERVICE only by leave."""
+    """A query was not sent: it is no SELECT, ASK, CONSTRUCT or DESCRIBE, or uses SERVICE.
+
+    SERVICE, which queries another endpoint, must be allowed when the graph is opened.
+    """
 
 
 class QueryError(GraphError):
-    """The engine rejects the query, or what it answers is not a result."""
+    """The engine rejects a query, or its answer is not a result; or a query cannot be rewritten."""
 
 
 class ModelError(KgwbError):
-    """A language model cannot be asked."""
+    """A language model cannot be asked, or its server fails."""
 
 
 class UnknownModelError(ModelError):
-    """No such model, or the key it needs is not in the environment."""
+    """There is no such model, or the key that it needs is not in the environment."""
 
 
 class ModelUnreachableError(ModelError):
-    """The server refuses, resets or fails, also after the repeats of the adapter."""
+    """The server refuses the connection, resets it or fails, also when the request is repeated."""
 
 
 class ModelTimeoutError(ModelError):
-    """No reply within the time allowed."""
+    """The model did not reply within the timeout."""
 
 
 class ModelRefusedError(ModelError):
-    """The server turns this very request away (400, 401, 403, 404, 422)."""
+    """The server rejects the request (status 400, 401, 403, 404 or 422)."""
 
 
 class InvalidReplyError(KgwbError):
-    """No reply passed the checks within theta attempts; ``attempts`` holds every raw reply."""
+    """A model gave no valid reply within ``Settings.theta`` attempts.
+
+    ``attempts`` has every reply with the checks that it passed or failed.
+    """
 
     def __init__(self, message: str, attempts: Sequence[Any], *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -112,16 +132,16 @@ class InvalidReplyError(KgwbError):
 
 
 class NotRecordedError(KgwbError):
-    """A replay without model or graph needs a call that the record does not hold."""
+    """A replay needs a call that is not recorded, and has no model or graph to make it."""
 
 
 class EmbeddingError(KgwbError):
-    """The sentence embeddings cannot be loaded."""
+    """Sentence embeddings cannot be loaded."""
 
 
 class Stopped(BaseException):
-    """The execution reached the step it was asked to stop at; carries no failure."""
+    """The execution has reached the step at which it is to stop. It is no failure."""
 
 
 class Cancelled(BaseException):
-    """The person cancelled the execution; everything recorded so far is kept."""
+    """A person cancelled the execution. Everything recorded so far is kept."""

@@ -26,7 +26,9 @@ T = TypeVar("T")
 MAX_LINE_CHARS = 2_000
 """Characters of one line of a record."""
 MAX_SUMMARY_PARTS = 3
-"""Parts of a record that its summary shows, unless told otherwise."""
+"""Parts of a record that its summary shows by default."""
+UNKNOWN = re.compile(r"\?[A-Za-z_]\w*")
+"""The name of an unknown in a text, such as "?film"."""
 NO_NAMES: DisplayNames = {}
 
 FieldMarkName = Literal["explanation", "score", "sparql", "hidden"]
@@ -104,8 +106,8 @@ class Record:
     ) -> str:
         """Return the record as lines of text: the line of ``str()``, then its parts.
 
-        ``names`` are display names by IRI. At most ``limit`` parts of each kind are listed; None
-        lists all, and the parts of these parts.
+        The parts are explanations and the records in tuples. ``names`` are display names by IRI. At
+        most ``limit`` parts of a field are listed; None lists all, and the parts of these parts.
         """
         return summarize_fields(self, names, limit=limit)
 
@@ -122,23 +124,31 @@ class Record:
         return ()
 
     def missing_from_graph(self) -> str:
-        """Return what this step looked for and the graph lacks, and what is nearest; or ""."""
+        """Return a text about what was looked for and is not in the graph; empty if all was found.
+
+        The text also names what is nearest to it in the graph.
+        """
         return ""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Let JSON data of earlier versions have the old names of fields."""
+        """Return pydantic's schema of the class, which also accepts the old names of its fields.
+
+        So JSON data of earlier versions can be read. Old names are listed in ``old_names.FIELDS``.
+        """
         schema = handler(source)
         record_class = f"{cls.__module__}.{cls.__name__}"
-        if record_class in old_names.FIELDS:
-            # The schema of the fields is changed in place: pydantic makes it once for each class,
-            # and refers to it wherever the class is used.
-            record_schema: Any = handler.resolve_ref_schema(schema)
-            if record_schema["schema"]["type"] != "function-before":
-                rename = partial(old_names.current_fields, record_class)
-                record_schema["schema"] = core_schema.no_info_before_validator_function(
-                    rename, record_schema["schema"]
-                )
+        if record_class not in old_names.FIELDS:
+            return schema
+        # The schema of the fields is changed in place: pydantic makes it once for each class, and
+        # refers to it wherever the class is used.
+        record_schema: Any = handler.resolve_ref_schema(schema)
+        fields_schema = record_schema["schema"]
+        if fields_schema["type"] != "function-before":
+            rename = partial(old_names.current_fields, record_class)
+            record_schema["schema"] = core_schema.no_info_before_validator_function(
+                rename, fields_schema
+            )
         return schema
 
 
@@ -146,19 +156,24 @@ class Record:
 
 
 def field_marks(record_class: type) -> Mapping[str, str]:
-    """Return the mark of each field of a record class by the field's name; "" for none."""
-    hashable: Any = record_class
-    return _field_marks(hashable)
+    """Return the name of each field's FieldMark, by the name of the field; "" for none.
+
+    The fields are those of a record class, in their order.
+    """
+    hashable: Any = record_class  # a type checker does not take every class for hashable
+    return _read_field_marks(hashable)
 
 
 @lru_cache(maxsize=256)
-def _field_marks(record_class: Any) -> Mapping[str, str]:
+def _read_field_marks(record_class: Any) -> Mapping[str, str]:
+    """Return the field marks of a record class from its annotations; see ``field_marks``."""
     hints = get_type_hints(record_class, include_extras=True)
-    marks = dict.fromkeys((field.name for field in fields(record_class)), "")
-    for name in marks:
-        for annotation in getattr(hints[name], "__metadata__", ()):
+    marks = {}
+    for field in fields(record_class):
+        marks[field.name] = ""
+        for annotation in getattr(hints[field.name], "__metadata__", ()):
             if isinstance(annotation, FieldMark):
-                marks[name] = annotation.name
+                marks[field.name] = annotation.name
                 break
     return marks
 
@@ -173,14 +188,14 @@ class ShownField(NamedTuple):
 
 
 def shown_fields(value: Any) -> list[ShownField]:
-    """Return the fields of a record that are shown; none for a value that is no record."""
+    """Return the fields of a record that are not marked as hidden; none for any other value."""
     if not is_record(value):
         return []
-    return [
-        ShownField(name, getattr(value, name), mark)
-        for name, mark in field_marks(type(value)).items()
-        if mark != "hidden"
-    ]
+    shown = []
+    for name, mark in field_marks(type(value)).items():
+        if mark != "hidden":
+            shown.append(ShownField(name, getattr(value, name), mark))
+    return shown
 
 
 def is_record(value: Any) -> bool:
@@ -189,9 +204,14 @@ def is_record(value: Any) -> bool:
 
 
 def has_custom_str(value: Any) -> bool:
-    """Return whether ``str(value)`` says more than a dataclass does by itself."""
+    """Return whether ``str(value)`` is a text for people.
+
+    It is for every value but a dataclass without a ``__str__`` of its own.
+    """
+    if not is_record(value):
+        return True
     own: Any = type(value).__str__
-    return not is_record(value) or own is not object.__str__
+    return own is not object.__str__
 
 
 def is_table(value: Any) -> bool:
@@ -202,8 +222,8 @@ def is_table(value: Any) -> bool:
 def nested_records(value: Any) -> Iterator[Any]:
     """Yield a record, then the records in its fields, in theirs, and so on.
 
-    Records of a class with ``searched_for_records = False`` are left out: the values of an answer
-    may be thousands.
+    A tuple stands for its items. Records of a class with ``has_nested_records = False`` are left
+    out, with all that is in them: the values of an answer may be thousands.
     """
     if isinstance(value, tuple):
         for part in value:
@@ -215,10 +235,11 @@ def nested_records(value: Any) -> Iterator[Any]:
 
 
 def decision_of(value: Any) -> Any:
-    """Return what a value decides, to be compared with another one.
+    """Return what a value decides, to be compared with the decision of another value.
 
-    Explanations, scores and hidden fields are left out. Unknowns ("?film") are renamed in their
-    order, so that two records that differ only in such names decide the same.
+    A record is the tuple of its class's name and its fields. Explanations, scores and hidden fields
+    are left out. RDF terms are plain texts, and lists are tuples. Unknowns ("?film") are numbered
+    in their order ("?0"), so that two records that differ only in such names decide the same.
     """
     new_names: dict[str, str] = {}
 
@@ -227,7 +248,7 @@ def decision_of(value: Any) -> Any:
 
     def decision_of_part(part: Any) -> Any:
         if isinstance(part, str):
-            return re.sub(r"\?[A-Za-z_]\w*", rename_unknown, part) if "?" in part else str(part)
+            return UNKNOWN.sub(rename_unknown, str(part))
         if isinstance(part, list | tuple):
             return tuple(decision_of_part(item) for item in part)
         if not is_record(part):
@@ -245,10 +266,10 @@ def decision_of(value: Any) -> Any:
 
 
 def one_line(value: Any) -> str:
-    """Return a value in one line of at most MAX_LINE_CHARS characters.
+    """Return a value in one line, cut after MAX_LINE_CHARS characters.
 
-    A list or tuple is the number of its items. A record without a text of its own is the name of
-    its class.
+    A list or tuple is the number of its items: "3 items". A record without a ``__str__`` of its own
+    is the name of its class.
     """
     if isinstance(value, list | tuple):
         return pluralize(len(value), "item")
@@ -260,41 +281,65 @@ def one_line(value: Any) -> str:
 def summarize(
     value: Any, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
 ) -> str:
-    """Return any value as lines of text; see ``Record.summary``."""
+    """Return any value as lines of text. ``names`` and ``limit`` are those of ``Record.summary``.
+
+    A list or tuple is the number of its items and the line of each item; without a limit it is the
+    whole summary of each.
+    """
     if isinstance(value, Record):
         return value.summary(names, limit=limit)
-    if isinstance(value, list | tuple):
-        if limit is None:
-            return "\n".join(summarize(item, names, limit=None) for item in value)
-        return "\n".join([one_line(value), *map(one_line, value)])
-    return summarize_fields(value, names, limit=limit)
+    if not isinstance(value, list | tuple):
+        return summarize_fields(value, names, limit=limit)
+    if limit is None:
+        return "\n".join(summarize(item, names, limit=None) for item in value)
+    lines = [one_line(value)]
+    for item in value:
+        lines.append(one_line(item))
+    return "\n".join(lines)
 
 
 def summarize_fields(value: Any, names: DisplayNames, *, limit: int | None) -> str:
-    """Return the line of a record and its parts, by the types of its fields."""
+    """Return the line of a record, and below it the lines of its fields, by their types.
+
+    Explanations, and the records in tuples, have lines. Other fields have one only if the record
+    has no ``__str__`` of its own. ``limit`` is that of ``Record.summary``; without a limit the line
+    of the record begins with its scores.
+    """
     head = one_line(value) if limit is not None else line_with_scores(value)
     lines = [head]
     for field in shown_fields(value):
-        lines += _field_lines(value, field, names, limit)
+        lines.extend(_field_lines(value, field, names, limit))
     return "\n".join(lines)
 
 
 def _field_lines(
     record: Any, field: ShownField, names: DisplayNames, limit: int | None
-) -> Iterable[str]:
-    """Return the lines of one field in the summary of its record."""
+) -> list[str]:
+    """Return the lines of one field in the summary of its record; see ``summarize_fields``.
+
+    With a limit, a tuple of records has no lines if the line of the record begins to list it.
+    """
     if field.mark == "explanation":
-        if not field.value:
-            return ()
-        lead = EXPLANATION_PREFIXES.get(field.name, "because")
-        return (f"{lead}: {single_line(shorten(field.value, MAX_LINE_CHARS))}",)
+        return _explanation_lines(field)
     if not is_table(field.value):
-        return () if has_custom_str(record) else (f"{field.name}: {one_line(field.value)}",)
+        if has_custom_str(record):
+            return []
+        return [f"{field.name}: {one_line(field.value)}"]
     if limit is None:
         return [summarize(part, names, limit=None) for part in field.value]
-    if str(field.value[0]) in str(record):
-        return ()
+    first_part = str(field.value[0])
+    if first_part in str(record):
+        return []
     return first_items(field.value, limit, line_with_scores)
+
+
+def _explanation_lines(field: ShownField) -> list[str]:
+    """Return the line of an explanation: "because: ..."; no line for an empty one."""
+    if not field.value:
+        return []
+    prefix = EXPLANATION_PREFIXES.get(field.name, "because")
+    explanation = single_line(shorten(field.value, MAX_LINE_CHARS))
+    return [f"{prefix}: {explanation}"]
 
 
 def line_with_scores(value: Any) -> str:
@@ -316,7 +361,11 @@ def type_adapter(value_type: Any) -> TypeAdapter[Any]:
 
 
 def to_data(value: Any, value_type: Any = None) -> Any:
-    """Return the JSON data of a record, or of any value of the given type."""
+    """Return the JSON data of a value: of its own type, or of the type it is declared as.
+
+    The declared type is needed for values such as tuples, whose own type does not say what is in
+    them.
+    """
     actual_type: Any = type(value)
     adapter = type_adapter(value_type or actual_type)
     return adapter.dump_python(value, mode="json")

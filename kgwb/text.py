@@ -9,18 +9,21 @@ from typing import Any
 MAX_LABEL_CHARS = 300
 """Characters shown of a label or a literal."""
 CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that are not seen but act on what is: on a terminal, or on the text direction."""
+"""Invisible characters that control a terminal or the direction of text, without tab and newline."""
 PLURAL_ENDINGS = {"ex": "ices", "y": "ies", "ch": "ches", "ss": "sses"}
+"""Plural endings by the endings of nouns; other nouns get an "s"."""
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 query", "2 queries"."""
+    """Return a number with its noun in singular or plural: "1 query", "2 queries", "1,000 films"."""
     if number == 1:
-        return f"{number:,} {noun}"
-    for ending, plural in PLURAL_ENDINGS.items():
+        return f"1 {noun}"
+    plural = f"{noun}s"
+    for ending, plural_ending in PLURAL_ENDINGS.items():
         if noun.endswith(ending):
-            return f"{number:,} {noun.removesuffix(ending)}{plural}"
-    return f"{number:,} {noun}s"
+            plural = noun.removesuffix(ending) + plural_ending
+            break
+    return f"{number:,} {plural}"
 
 
 def and_more(number: int) -> str:
@@ -29,7 +32,7 @@ def and_more(number: int) -> str:
 
 
 def first_items(items: Sequence[Any], limit: int, to_text: Callable[[Any], str] = str) -> list[str]:
-    """Return the first items as texts, and as the last text how many more there are."""
+    """Return at most ``limit`` items as texts; if there are more, also the text "and 4 more"."""
     texts = [to_text(item) for item in items[:limit]]
     if len(items) > limit:
         texts.append(and_more(len(items) - limit))
@@ -37,12 +40,15 @@ def first_items(items: Sequence[Any], limit: int, to_text: Callable[[Any], str] 
 
 
 def list_first(items: Iterable[Any], limit: int = 5) -> str:
-    """Return the first items in one line: "a, b, c, and 4 more"."""
+    """Return at most ``limit`` items in one line, and how many more there are: "a, b, and 4 more"."""
     return ", ".join(first_items(list(items), limit))
 
 
 def shorten(text: str, limit: int = MAX_LABEL_CHARS) -> str:
-    """Return the text, or its beginning with its length: "Once upon… (1,000,000 letters)"."""
+    """Return the text; if it has more than ``limit`` characters, its beginning and its length.
+
+    For example "Once upon… (1,000,000 letters)".
+    """
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… ({len(text):,} letters)"
@@ -54,7 +60,11 @@ def display_name(name: str) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration with at most three figures: "0.4 ms", "38 ms", "1.2 s"."""
+    """Return a duration rounded for people: "0.4 ms", "38 ms", "1.2 s", "1,234.5 s".
+
+    It is in seconds from 1 s on, with one decimal. Milliseconds have a decimal below 10 ms. What
+    would be shown as 0.0 ms is "0 ms".
+    """
     if seconds < 0.00005:
         return "0 ms"
     if seconds >= 0.9995:
@@ -66,10 +76,10 @@ def format_seconds(seconds: float) -> str:
 
 
 def remove_controls(text: str) -> str:
-    """Replace control characters, except tab and line end, and lone surrogates by "�" or "?".
+    """Return the text with "�" for control characters and "?" for lone surrogates.
 
-    The text may come from a graph, a model or a server. Printed as it is, it could control a
-    terminal.
+    Tabs and newlines stay; other line ends become newlines. The text may come from a graph, a model
+    or a server. Printed as it is, it could control a terminal.
     """
     unix_lines = re.sub("\r\n?", "\n", text)
     return CONTROL_CHARACTERS.sub("�", unix_lines).encode("utf-8", "replace").decode()

@@ -47,7 +47,9 @@ class AgentSpec:
     @property
     def purpose(self) -> str:
         """The first line of the function's docstring."""
-        return (self.function.__doc__ or "").strip().partition("\n")[0]
+        docstring = self.function.__doc__ or ""
+        first_line, _, _ = docstring.strip().partition("\n")
+        return first_line
 
 
 def agent(

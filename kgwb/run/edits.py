@@ -162,7 +162,8 @@ class EditableRun(Engine):
         """
         self.prompts = self.prompts.with_text(name, text)
         self._append_to_file(prompt={"name": name, "text": text})
-        self._return_to([step.key for step in self.steps if name in step.prompts])
+        edited_keys = [step.key for step in self.steps if name in step.prompts]
+        self._return_to(edited_keys)
         return self
 
     def _return_to(self, edited_keys: Collection[str]) -> None:

@@ -74,7 +74,7 @@ class Engine:
         self._record = CallRecord()
         self.calls = self._record.calls
         """Every recorded call by key, also those that the latest execution did not use."""
-        self.overrides: JsonObject = {}
+        self.overrides: dict[str, Any] = {}
         """Values that a person put in, by step key."""
         self.used_prompts: dict[str, str] = {}
         """The texts of the prompts that were used, by name."""
@@ -295,7 +295,8 @@ class Engine:
         self._stop_if_cancelled()
         step = self._current_frame().step
         key = call_key(kind, request, repeat)
-        if self._stop_condition.preview_of and self._record.find(key) is None:
+        is_recorded = self._record.find(key) is not None
+        if self._stop_condition.preview_of and not is_recorded:
             raise Stopped
 
         def make_call() -> Call:
@@ -344,7 +345,8 @@ class Engine:
         after one has failed; then the first error is raised.
         """
         if not self._can_run_in_parallel(function, items):
-            return _results_of_all([partial(function, item, *rest, self) for item in items])
+            calls = [partial(function, item, *rest, self) for item in items]
+            return _results_of_all(calls)
         frame = self._current_frame()
         branches = [Frame(frame.step, []) for _ in items]
 
@@ -378,7 +380,9 @@ class Engine:
         subjects = {subject_of(item) for item in items}
         if len(subjects) < len(items):
             return False
-        return self.kg.remote or any(model.remote for model in self.models.values())
+        if self.kg.remote:
+            return True
+        return any(model.remote for model in self.models.values())
 
     # Steps
 
@@ -455,7 +459,9 @@ class Engine:
                 subject = own_subject
             elif own_subject and own_subject != subject:
                 subject = f"{subject}/{own_subject}"
-        key = f"{spec.name}[{subject}]" if subject else spec.name
+        key = spec.name
+        if subject:
+            key = f"{spec.name}[{subject}]"
         with self._lock:
             self._step_counts[key] += 1
             occurrence = self._step_counts[key]

@@ -110,13 +110,14 @@ def parse_prompt(name: str, text: str) -> Prompt:
     before_messages, *sections = SECTION_LINE.split(body)
     messages: list[Message] = []
     examples = []
-    for kind, content in zip(sections[::2], sections[1::2], strict=True):
+    contents = [content.strip() for content in sections[1::2]]
+    for kind, content in zip(sections[::2], contents, strict=True):
         if kind == "example":
-            examples.append((len(messages) - 1, content.strip()))
+            examples.append((len(messages) - 1, content))
         elif kind == "system":
-            messages.append(Message("system", content.strip()))
+            messages.append(Message("system", content))
         else:
-            messages.append(Message("user", content.strip()))
+            messages.append(Message("user", content))
     declared = tuple(re.findall(r"\w+", header.get("variables", "")))
     prompt = Prompt(name, header, declared, tuple(messages), tuple(examples))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rdflib import URIRef
 
@@ -21,9 +21,8 @@ from kgwb.run.calls import Call, call_key
 from kgwb.run.run_file import RunFile, damage_errors
 from kgwb.terms import Triple, Triples
 
-T = TypeVar("T")
-Recorder = Callable[[str, JsonObject, Callable[[], Any] | None], Any]
-"""``Run.call``: kind, request, and how to make the call, or None if it cannot be made."""
+Recorder = Callable[..., Any]
+"""``Run.call``, or a function with its parameters."""
 
 
 class RecordedGraph:
@@ -81,48 +80,57 @@ class RecordedGraph:
             return {}
         return {"muted": to_data(self.muted, Triples)}
 
-    def _call(self, kind: str, request: JsonObject, ask: Callable[[Graph], T]) -> T:
-        """Return the recorded result of a request, else what the graph itself answers.
+    def _call(self, kind: str, request: JsonObject, *arguments: Any) -> Any:
+        """Return the recorded result of a request, else what the graph itself returns.
 
-        The identity of the graph is added to the request. Raises NotRecordedError if there is
-        neither a recorded result nor a graph.
+        ``kind`` is also the name of the graph's method, which is called with the arguments. The
+        identity of the graph is added to the request. Raises NotRecordedError if there is neither a
+        recorded result nor a graph.
         """
         make = None
         if self.inner is not None:
-            make = partial(ask, self.inner)
-        result: T = self._record(kind, {"graph": self.identity, **request}, make)
-        return result
+            make = partial(getattr(self.inner, kind), *arguments)
+        return self._record(kind, {"graph": self.identity, **request}, make)
 
-    def _query_request(self, query: str) -> JsonObject:
-        """Return the request of a query, which passes over the muted triples."""
-        return {"query": rewrite_without(query, self.muted)}
+    def _query(self, kind: str, query: str) -> Any:
+        """Return the result of a query, which is recorded as it is rewritten for muted triples."""
+        request = {"query": rewrite_without(query, self.muted)}
+        return self._call(kind, request, query)
 
     def select(self, query: str) -> ResultSet:
-        return self._call("select", self._query_request(query), lambda kg: kg.select(query))
+        result: ResultSet = self._query("select", query)
+        return result
 
     def ask(self, query: str) -> bool:
-        return self._call("ask", self._query_request(query), lambda kg: kg.ask(query))
+        result: bool = self._query("ask", query)
+        return result
 
     def construct(self, query: str) -> tuple[Triple, ...]:
-        return self._call("construct", self._query_request(query), lambda kg: kg.construct(query))
+        result: tuple[Triple, ...] = self._query("construct", query)
+        return result
 
     def search(self, text: str, limit: int) -> SearchResult:
         request = {"text": text, "limit": limit, **self.muted_data}
-        return self._call("search", request, lambda kg: kg.search(text, limit))
+        result: SearchResult = self._call("search", request, text, limit)
+        return result
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
+        """See Graph. The labels are recorded sorted, each once."""
         wanted = sorted(set(labels))
         request = {"labels": wanted, **self.muted_data}
-        return self._call("exact", request, lambda kg: kg.exact(wanted))
+        result: Mapping[str, tuple[URIRef, ...]] = self._call("exact", request, wanted)
+        return result
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
+        """See Graph. The IRIs are recorded sorted, each once. Without any, nothing is asked."""
         by_text = {str(iri): iri for iri in iris}
         if not by_text:
             return {}
         texts = sorted(by_text)  # comparing texts is far faster than comparing URIRefs
         wanted = [by_text[text] for text in texts]
         request = {"names": texts, **self.muted_data}
-        return self._call("names", request, lambda kg: kg.names(wanted))
+        result: Mapping[URIRef, str] = self._call("names", request, wanted)
+        return result
 
 
 class Replay(ChatModel):

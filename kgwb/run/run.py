@@ -267,7 +267,8 @@ class Run(EditableRun):
         """
         self._check_agent(step)
         copy = self.fork(prompts=prompts or self.prompts)
-        copy._run(StopCondition(after=frozenset({step}), preview_of=step))
+        stop_condition = StopCondition(after=frozenset({step}), preview_of=step)
+        copy._run(stop_condition)
         return copy._previewed_request
 
     def diff(self, other: Run) -> Differences:

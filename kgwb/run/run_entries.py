@@ -15,7 +15,6 @@ from kgwb.run.calls import Call
 from kgwb.run.engine import Engine
 from kgwb.run.prompts import Prompts
 from kgwb.run.run_file import FORMAT_VERSION
-from kgwb.settings import Settings
 from kgwb.terms import Triples
 from kgwb.version import __version__
 
@@ -99,9 +98,14 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
     the graph to ask, if there is one; the triples that were muted in it are muted again. Embeddings
     that the file names are not loaded: a file could name any.
     """
-    muted = _muted_triples(header)
+    muted = from_data(header.get("muted", []), Triples)
     if kg and muted:
         kg = kg.without(*muted)
+    known_names = system.settings.setting_names()
+    settings = {}
+    for name, value in old_names.current_settings(header["settings"]).items():
+        if name in known_names:
+            settings[name] = value
     prompts = {}
     saved_prompts = from_data(header["prompts"], dict[str, str])
     for name, text in saved_prompts.items():
@@ -110,23 +114,10 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
         "question": header["question"],
         "dialogue": from_data(header["dialogue"], Dialogue),
         "kg": kg,
-        "settings": _read_settings(header, system),
+        "settings": system.settings(**settings),
         "prompts": Prompts(texts=prompts),
         "embeddings": Embeddings(from_data(header["embeddings"], str), trusted=False),
     }
-
-
-def _read_settings(header: JsonObject, system: System) -> Settings:
-    """Return the settings in a header, without those that the system no longer has."""
-    known_names = system.settings.setting_names()
-    settings = old_names.current_settings(header["settings"])
-    known_settings = {name: value for name, value in settings.items() if name in known_names}
-    return system.settings(**known_settings)
-
-
-def _muted_triples(header: JsonObject) -> Triples:
-    muted: Triples = from_data(header.get("muted", []), Triples)
-    return muted
 
 
 def read_header(run: Engine, header: JsonObject) -> None:
@@ -142,7 +133,7 @@ def read_header(run: Engine, header: JsonObject) -> None:
     if run.unrecorded_graph is None:
         run.kg.identity = identity
         run.kg.vocabulary = vocabulary
-        run.kg.muted = _muted_triples(header)
+        run.kg.muted = from_data(header.get("muted", []), Triples)
     models = from_data(header["models"], dict[str, str])
     run.recorded_models = {}
     for old_name, model_name in models.items():

@@ -164,13 +164,12 @@ class Totals:
     graph_seconds: float = 0.0
 
     @classmethod
-    def of(cls, calls: Iterable[Call], live_model_calls: int, seconds: float) -> Totals:
+    def of(cls, calls: Collection[Call], live_model_calls: int, seconds: float) -> Totals:
         """Return the totals of the calls of one execution.
 
         ``live_model_calls`` of them were made in it, and ``seconds`` is how long it took. The
         seconds of the graph are those of queries, label searches and names.
         """
-        calls = list(calls)
         model_calls = [call for call in calls if call.kind == "model"]
         queries = [call for call in calls if call.kind in QUERY_KINDS]
         searches = [call for call in calls if call.kind in SEARCH_KINDS]
@@ -289,36 +288,34 @@ class _Tree:
         """
         output, *parts = step.output_lines(self.names)
         if step.error:
-            output = self.style("failure", output)
-        key = self.style("key", single_line(step.key))
-        costs = [*_origin_text(step), *step_costs(step, self.calls)]
-        cost = self.style("aside", f"({', '.join(costs)})")
-        yield f"{key}: {output}  {cost}"
+            output = add_color(output, "failure", self.color)
+        key = add_color(single_line(step.key), "key", self.color)
+        costs = ", ".join(_origin_and_costs(step, self.calls))
+        costs = add_color(f"({costs})", "aside", self.color)
+        yield f"{key}: {output}  {costs}"
         if step.key not in self.groups:
             for part in parts:
                 yield single_line(part)
         for number, attempt in enumerate(step.attempts, 1):
             if not attempt.accepted:
-                problems = format_problems(attempt)
-                text = single_line(f"attempt {number} failed: {problems}")
-                yield self.style("failure", text)
+                problems = [f"{check.name}: {check.problem}" for check in attempt.problems]
+                line = single_line(f"attempt {number} failed: {'; '.join(problems)}")
+                yield add_color(line, "failure", self.color)
         for note in step.notes:
-            yield self.style("note", single_line(f"note: {note}"))
-
-    def style(self, style: str, text: str) -> str:
-        return add_color(text, style, self.color)
+            yield add_color(single_line(f"note: {note}"), "note", self.color)
 
 
-def format_problems(attempt: Attempt) -> str:
-    """Return the failed checks of an attempt in one text: "small: 12 is too large; kind: rude"."""
-    return "; ".join(f"{check.name}: {check.problem}" for check in attempt.problems)
+def _origin_and_costs(step: Step, calls: Calls) -> list[str]:
+    """Return where the output of a step came from, and then what the step cost.
 
-
-def _origin_text(step: Step) -> list[str]:
-    """Return where the output came from; nothing for a step without calls that was not edited."""
+    A step without calls that was not edited has no origin.
+    """
+    costs = step_costs(step, calls)
     if step.origin != "record":
-        return [step.origin]
-    return ["from the record"] if step.calls else []
+        costs.insert(0, step.origin)
+    elif step.calls:
+        costs.insert(0, "from the record")
+    return costs
 
 
 def step_costs(step: Step, calls: Calls) -> list[str]:
@@ -333,7 +330,10 @@ def step_costs(step: Step, calls: Calls) -> list[str]:
         "query": sum(kinds[kind] for kind in QUERY_KINDS),
         "label search": sum(kinds[kind] for kind in SEARCH_KINDS),
     }
-    costs = [pluralize(count, noun) for noun, count in counts.items() if count]
+    costs = []
+    for noun, count in counts.items():
+        if count:
+            costs.append(pluralize(count, noun))
     costs.append(format_seconds(step.seconds))
     return costs
 

@@ -96,9 +96,8 @@ class ToolUse:
         These are lines: the thought, the tool as JSON, and each result.
         """
         results = self.result if isinstance(self.result, tuple) else (self.result,)
-        lines = [self.thought, self.tool.model_dump_json()]
-        lines.append("\n".join(text_for_model(result) for result in results))
-        return "\n".join(lines)
+        shown = "\n".join(map(text_for_model, results))
+        return f"{self.thought}\n{self.tool.model_dump_json()}\n{shown}"
 
 
 def text_for_model(result: Any) -> str:
@@ -147,7 +146,8 @@ def use_tool(action: Tool, place: str, run: Engine, **arguments: Any) -> Any:
     before the run. Raises what the tool raises.
     """
     inputs = {"place": place, "action": action, **arguments}
-    return run.execute(action.spec, inputs, partial(action.use, *arguments.values(), run))
+    work = partial(action.use, *arguments.values(), run)
+    return run.execute(action.spec, inputs, work)
 
 
 @lru_cache(maxsize=MAX_CACHED_REPLIES)
