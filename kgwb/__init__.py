@@ -56,7 +56,11 @@ _SHOWN_CLASSES = (
 
 
 def _mask_log_record(record: logging.LogRecord) -> bool:
-    """Mask secrets in a log record, and drop it if nobody has set up logging."""
+    """Mask secrets in a log record, and return whether it is to be logged.
+
+    It is dropped if no handler for it has been set up. Control characters and tracebacks are
+    removed.
+    """
     record.msg = remove_controls(mask_urls_in_text(record.getMessage()))
     record.args = None
     record.exc_info = None
@@ -70,7 +74,11 @@ def _to_html(value: object) -> str:
 
 
 def _show_in_notebooks() -> None:
-    """Tell IPython, if it runs, how to show kgwb's objects as HTML. Nothing is imported for that."""
+    """Register in a running IPython how objects of kgwb are shown as HTML.
+
+    The classes are registered by name, so that they need not be imported. Outside of IPython
+    nothing is done.
+    """
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     formatter = getattr(shell, "display_formatter", None)

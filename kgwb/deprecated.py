@@ -102,7 +102,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
         "Cited": "kgwb.systems.ragonite.records:CitedAnswer",
     },
 }
-"""For each module: where its old names stand now, as "module:name"."""
+"""For each module: the present place of its old names, as "module:name"."""
 
 
 def renamed_names(module: str) -> Callable[[str], Any]:
@@ -112,6 +112,7 @@ def renamed_names(module: str) -> Callable[[str], Any]:
     """
 
     def __getattr__(name: str) -> Any:
+        """Return what has replaced the old name, and warn. Raises AttributeError for others."""
         place = RENAMED.get(module, {}).get(name)
         if place is None:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
@@ -122,7 +123,7 @@ def renamed_names(module: str) -> Callable[[str], Any]:
 
 
 class RenamedAttribute:
-    """An old name of an attribute or method: using it warns, and gives what has the new name.
+    """An old name of an attribute or method. Using it warns, and returns the one of the new name.
 
     A class keeps an old name by ``forget = RenamedAttribute("forget", "new_dialogue")``.
     """
@@ -138,6 +139,7 @@ class RenamedAttribute:
 
 
 def _warn(old_name: str, new_name: str, stacklevel: int) -> None:
+    """Warn, where the old name is used (``stacklevel``), that the new one is to be used."""
     warnings.warn(
         f"{old_name} is now {new_name}; the old name will be removed in the next release",
         DeprecationWarning,

@@ -215,7 +215,7 @@ def has_custom_str(value: Any) -> bool:
 
 
 def is_table(value: Any) -> bool:
-    """Return whether a value is a tuple of records, which is shown as a table."""
+    """Return whether a value is a tuple whose first item is a record; it is shown as a table."""
     return isinstance(value, tuple) and bool(value) and is_dataclass(value[0])
 
 
@@ -247,6 +247,7 @@ def decision_of(value: Any) -> Any:
         return new_names.setdefault(match[0], f"?{len(new_names)}")
 
     def decision_of_part(part: Any) -> Any:
+        """Return the decision of a value, with unknowns numbered as in the whole value."""
         if isinstance(part, str):
             return UNKNOWN.sub(rename_unknown, str(part))
         if isinstance(part, list | tuple):

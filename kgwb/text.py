@@ -9,13 +9,13 @@ from typing import Any
 MAX_LABEL_CHARS = 300
 """Characters shown of a label or a literal."""
 CONTROL_CHARACTERS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Invisible characters that control a terminal or the direction of text, without tab and newline."""
+"""Invisible characters that control a terminal or the text direction; not tab and newline."""
 PLURAL_ENDINGS = {"ex": "ices", "y": "ies", "ch": "ches", "ss": "sses"}
 """Plural endings by the endings of nouns; other nouns get an "s"."""
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return a number with its noun in singular or plural: "1 query", "2 queries", "1,000 films"."""
+    """Return a number with its noun, singular or plural: "1 query", "2 queries", "1,000 films"."""
     if number == 1:
         return f"1 {noun}"
     plural = f"{noun}s"
@@ -40,7 +40,7 @@ def first_items(items: Sequence[Any], limit: int, to_text: Callable[[Any], str] 
 
 
 def list_first(items: Iterable[Any], limit: int = 5) -> str:
-    """Return at most ``limit`` items in one line, and how many more there are: "a, b, and 4 more"."""
+    """Return at most ``limit`` items in one line, and how many more: "a, b, and 4 more"."""
     return ", ".join(first_items(list(items), limit))
 
 

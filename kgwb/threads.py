@@ -110,7 +110,7 @@ os.register_at_fork(after_in_child=_abandoned_tasks.clear)
 
 @atexit.register
 def _wait_for_abandoned_tasks() -> None:
-    """Give abandoned work time to end.
+    """Wait at the exit of the process until abandoned work has ended, at most EXIT_TIMEOUT_S.
 
     Native code aborts the process if its thread is killed in the middle, as an import of torch is.
     """
@@ -120,7 +120,7 @@ def _wait_for_abandoned_tasks() -> None:
 
 
 def _start(task: _Task) -> None:
-    """Give the task to a thread that waits for work, or to a new one."""
+    """Give the task to a background thread that waits for work; if there is none, start one."""
     try:
         queue = _idle_queues.pop()
     except IndexError:
@@ -132,7 +132,11 @@ def _start(task: _Task) -> None:
 
 
 def _run_tasks(queue: SimpleQueue[_Task]) -> None:
-    """Run the tasks of a queue until none has come for IDLE_TIMEOUT_S."""
+    """Run the tasks of a queue, one after another, until none has come for IDLE_TIMEOUT_S.
+
+    After each task the queue is offered to ``_start`` again. An abandoned task is not begun. Errors
+    are kept in the task.
+    """
     while True:
         try:
             task = queue.get(timeout=IDLE_TIMEOUT_S)

@@ -1,13 +1,15 @@
 """A run that can be run again: one question to one system over one graph, recorded.
 
-A system is a plain function from a question and its dialogue to an answer. Whatever it does that
-costs, varies or can fail goes through its Run, which records it by its content. Executing the system
-again takes what is recorded from the record. Stepping, editing, comparing and replaying all rest on
-that.
+A system is a plain function from a question and its dialogue to an answer. Everything in it that
+costs something, varies or can fail goes through its Run, which records it by its content. When the
+system is executed again, recorded results are taken from the record. Stepping, editing, comparing
+and replaying all rest on that.
 
-``run`` is what a person does with a run, and ``engine`` how it is executed. ``calls``, ``steps`` and
-``run_file`` are its record; ``differences`` compares two, and ``replay`` answers from one.
-``agents`` has System and agents, ``ask`` and ``tools`` ask models, and ``prompts`` reads prompt files.
+``run`` and ``edits`` are what a person does with a run, ``engine`` is how it is executed, and
+``execution`` where it stops. ``calls`` and ``steps`` are its record, ``run_entries`` and
+``run_file`` its file; ``differences`` compares two, and ``replay`` answers from one. ``agents`` has
+System and agents, ``ask`` and ``tools`` ask models, ``models`` opens them, ``prompts`` reads prompt
+files, and ``gold`` is what agents should have decided.
 """
 
 from typing import TYPE_CHECKING

@@ -67,11 +67,13 @@ def agent(
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        """Return a function that executes this one as a step of the run in its arguments."""
         spec = AgentSpec(name, function, subject, check, kind)
         signature = inspect.signature(function)
 
         @functools.wraps(function)
         def execute(*args: P.args, **kwargs: P.kwargs) -> T:
+            """Execute the present version of the function as a step, and return its output."""
             inputs = dict(signature.bind(*args, **kwargs).arguments)
             run = inputs.pop("run")
             work = functools.partial(current_version(function), *args, **kwargs)
@@ -189,14 +191,17 @@ class System:
         raise SettingError(f"{self.name} has no agent {name!r}", hint=f"its agents are {known}")
 
     def agent_kind(self, key: str) -> str:
-        """Return the kind of the agent that a step's key names; "group" for a supervisor."""
+        """Return the kind of the agent that a step's key names; "group" for a supervisor.
+
+        Raises SettingError if there is no such agent.
+        """
         spec = self.agent_spec(key)
         if spec.name in self.supervisors:
             return "group"
         return spec.kind
 
     def rule(self, prompt: str) -> Rule | None:
-        """Return the function by which the model ``rules`` answers a prompt; None if it has none."""
+        """Return the function by which the model ``rules`` answers a prompt, or None."""
         rule = self.rules.get(prompt)
         if rule is None:
             return None

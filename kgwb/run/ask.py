@@ -242,8 +242,8 @@ def find_json(text: str) -> list[Any]:
     """Return the outermost JSON objects in a text, the last first, and then the lists.
 
     Models put JSON into code fences, think aloud before it, or add a sentence after it. The last
-    object is their conclusion. Only MAX_JSON_STARTS braces and brackets are tried. A name given
-    twice in an object adds a field that no reply class has.
+    object is their conclusion. The search ends after MAX_JSON_STARTS braces and brackets. A name
+    given twice in an object adds a field that no reply class has.
     """
     decoder = json.JSONDecoder(object_pairs_hook=_object_with_duplicates)
     objects: list[Any] = []
@@ -268,9 +268,11 @@ def find_json(text: str) -> list[Any]:
 
 
 def _object_with_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the JSON object of names and values. The last value of a name counts.
+    """Return the names and values of a JSON object as a dictionary.
 
-    Each name that is given twice adds a field, "NAME, given twice", which no reply class has.
+    The last value of a name counts. For each name that is given twice, the dictionary also has
+    "NAME, given twice", with the value None. No reply class has such a field, so that the reply is
+    invalid.
     """
     fields = dict(pairs)
     if len(fields) < len(pairs):

@@ -140,10 +140,10 @@ class CallRecord:
     def find_or_make(self, key: str, make: Callable[[], Call]) -> tuple[Call, bool]:
         """Return the call with this key, and whether it was made for this caller.
 
-        A call that is not recorded, or is outdated, is made and recorded. If another thread is
-        making it, the caller waits for that thread and gets its call.
+        A call that is not recorded, or is outdated, is made by ``make`` and recorded. If another
+        thread is making it already, this one waits and returns that call.
 
-        Raises what ``make`` raises, also on every thread that waits. Nothing is recorded then.
+        Raises what ``make`` raises, also on the threads that wait. Nothing is recorded then.
         """
         with self._lock:
             call = self.find(key)
@@ -184,9 +184,9 @@ def utc_now() -> str:
 
 
 def names_in_calls(calls: Iterable[Call]) -> dict[str, str]:
-    """Return the display names in the results of the ``names`` calls, by IRI.
+    """Return the display names that the graph returned for IRIs, by IRI.
 
-    Of two names of an IRI, that of the later call is returned.
+    They are in the results of calls of the kind "names". A later call goes before an earlier one.
     """
     names: dict[str, str] = {}
     for call in calls:

@@ -48,7 +48,7 @@ class Differences(tuple[StepDifference, ...]):
 
     @property
     def leaves(self) -> tuple[StepDifference, ...]:
-        """The steps without those that only supervise others."""
+        """The steps of both runs that do not supervise other steps."""
         supervisors = set()
         for pair in self:
             for step in (pair.first, pair.second):
@@ -83,7 +83,11 @@ class Differences(tuple[StepDifference, ...]):
         return f"{number} of {pluralize(len(self), 'step')} differ; {decision}"
 
     def summary(self) -> str:
-        """Return a line for each step that differs, and below it what only one run has of it."""
+        """Return the line of ``str()``, and lines for each step that differs.
+
+        They say how it differs and in which parts. Below stand the lines of the two outputs that
+        the other output does not have, after "first:" and "second:".
+        """
         lines = [str(self)]
         for pair in self:
             if pair.status == "same":
@@ -103,9 +107,9 @@ class Differences(tuple[StepDifference, ...]):
 
 
 def _own_lines(label: str, lines: Sequence[str], others: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of one step's output that the other step's lacks, each after the label.
+    """Yield the lines of one step's output that the other output does not have.
 
-    If there are none, yield the first line.
+    If it has all of them, yield the first line. Each line begins with the label: "  first:  ...".
     """
     own = [line for line in lines if line not in others] or lines[:1]
     for line in own:
@@ -133,10 +137,10 @@ def compare_steps(first: StepsByKey, second: StepsByKey) -> Differences:
 
 
 def _with_keys_of(first: StepsByKey, second: StepsByKey) -> StepsByKey:
-    """Return the second steps by the keys of the first, where only unknowns have other names.
+    """Return the steps of the second execution, by the keys of the first where they are equal.
 
-    The unknowns are numbered in their order in all keys of an execution, and the keys with numbers
-    are compared. A step that the first execution lacks keeps its own key.
+    Keys are equal if only the names of unknowns differ. For that the unknowns in all keys of an
+    execution are numbered in their order. A step that the first execution lacks keeps its own key.
     """
     first_numbered = decision_of(list(first))
     second_numbered = decision_of(list(second))
@@ -177,7 +181,10 @@ def _merge_keys(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 
 def _compare_step(key: str, first: Step | None, second: Step | None) -> StepDifference:
-    """Compare one step of two runs. At least one of them is given."""
+    """Compare one step of two runs: "same", "changed", or in one run only.
+
+    At least one of the steps is given.
+    """
     if first is None:
         return StepDifference(key, "only in second", second=second)
     if second is None:

@@ -95,15 +95,16 @@ class EditableRun(Engine):
         return self
 
     def _typed_override(self, key: str, spec: AgentSpec, value: Any) -> Any:
-        """Return a value, or the value that JSON data describes, as the type of an agent's output.
+        """Return a value put in for a step as the type of the agent's output.
 
-        Raises OverrideError if it is not of this type.
+        The value is of this type, or its JSON data. Raises OverrideError for any other value, and
+        for a record whose fields have values of wrong types. ``key`` names the step in the error.
         """
         output_type = spec.output_type
         data = value
         try:
             if isinstance(output_type, type) and isinstance(value, output_type):
-                # The fields of a record may have values of wrong types. Reading its data finds them.
+                # A record may have fields of wrong types. Reading its data finds them.
                 adapter = type_adapter(output_type)
                 data = adapter.dump_python(value, mode="json", warnings=False)
             return from_data(data, output_type)
@@ -115,9 +116,10 @@ class EditableRun(Engine):
             ) from exc
 
     def remove_override(self, step: str) -> Self:
-        """Remove a value that was put in by hand, also from the run's file. Returns the run.
+        """Remove a value that was put in by hand; if there is none, do nothing. Returns the run.
 
-        Nothing happens if there is none. Raises SettingError if the system has no such agent.
+        The removal is written to the run's file. Raises SettingError if the system has no such
+        agent, or if the agent has several steps.
         """
         key = step if step in self.overrides else self._key_of(step)
         entries = [key]
@@ -157,8 +159,8 @@ class EditableRun(Engine):
     def edit_prompt(self, name: str, text: str) -> Self:
         """Use another text for a prompt in this run. The prompt's file does not change.
 
-        The text is written to the run's file. Returns the run. Raises PromptError if the text is
-        wrong.
+        The steps that used the prompt are executed again. The text is written to the run's file.
+        Returns the run. Raises PromptError if the text is wrong.
         """
         self.prompts = self.prompts.with_text(name, text)
         self._append_to_file(prompt={"name": name, "text": text})
@@ -167,9 +169,9 @@ class EditableRun(Engine):
         return self
 
     def _return_to(self, edited_keys: Collection[str]) -> None:
-        """Move the position back to the first edited step, so that breakpoints after it count.
+        """Set the position to the first edited step, so that the next ``go`` can stop after it.
 
-        The run has no turn any more. The position stays if no edited step was reached.
+        The run has no turn any more. If no edited step was reached, the position stays.
         """
         self.turn = None
         edited = [number for number, step in enumerate(self.steps) if step.key in edited_keys]
@@ -190,7 +192,10 @@ class EditableRun(Engine):
 
 
 def _supervisors_of(step: Step, earlier: Sequence[Step]) -> set[str]:
-    """Return the keys of the earlier steps that supervise a step: its supervisor, that one's, ..."""
+    """Return the keys of the supervisor of a step, of the supervisor's supervisor, and so on.
+
+    They are looked for among the earlier steps.
+    """
     supervisors = set()
     supervisor = step.parent
     for candidate in reversed(earlier):

@@ -170,8 +170,8 @@ class Engine:
     def _content_to_record(self, request: ChatRequest, agent_name: str, subject: str) -> JsonObject:
         """Return the JSON data under which a model call is recorded, and found again.
 
-        It has the name of the agent's model. With ``prefer_recorded`` it has that of the recorded
-        model instead, if the record has a reply of that model for it.
+        It names the agent's model. With ``prefer_recorded`` it names the recorded model instead, if
+        the record has a reply of that model to the request.
         """
         if self.prefer_recorded:
             model_name = self._recorded_model_name(agent_name)
@@ -181,10 +181,10 @@ class Engine:
         return self._content_for_model(self.model_name(agent_name), request)
 
     def _content_for_model(self, model_name: str, request: ChatRequest) -> JsonObject:
-        """Return the JSON data of a request to one model.
+        """Return the JSON data of a request to a model: its name, the task and the content.
 
-        The model ``rules`` reads the graph, too. So its data has the identity of the graph and the
-        muted triples.
+        The model ``rules`` reads the graph, too. So its data also has the identity of the graph and
+        the muted triples.
         """
         content = {"model": model_name, "task": request.task, "content": request.recorded_content()}
         if model_name.partition(":")[0] == "rules":
@@ -193,18 +193,19 @@ class Engine:
         return content
 
     def _is_recorded(self, content: JsonObject, agent_name: str, subject: str) -> bool:
-        """Return whether the record has the next model call with this content of an agent.
+        """Return whether the next model call of an agent with this content is recorded.
 
-        The next call is the one with the repeat number that ``_count_request`` will return.
+        It is the call whose repeat number ``_count_request`` will return next. An outdated call
+        does not count as recorded.
         """
         counter = (agent_name, subject, call_key("model", content, 0))
         key = call_key("model", content, self._request_counts[counter])
         return self._record.find(key) is not None
 
     def _count_request(self, content: JsonObject, agent_name: str, subject: str) -> int:
-        """Return how often the agent has sent this content for its subject before, and count it.
+        """Count a request, and return how often the agent sent it for this subject before.
 
-        Counting begins again with each execution.
+        Requests are equal if their content is. Counting begins anew with each execution.
         """
         counter = (agent_name, subject, call_key("model", content, 0))
         with self._lock:
@@ -284,10 +285,10 @@ class Engine:
     ) -> Call:
         """Return the recorded call; if there is none, make it, record it and write it to the file.
 
-        A call that two threads want at the same time is made once. A remote call is made on a
-        thread of its own, so that a cancel can leave it behind. The call becomes one of the current
-        step, whose origin is "live" if the call was made for it. ``missing`` names the call in the
-        error if ``make`` is None.
+        A call that two threads need at the same time is made once. A remote call is made on a
+        background thread, so that a cancelled execution need not wait for it. The key of the call
+        is added to the current step; the origin of the step becomes "live" if the call was made for
+        it. ``make`` is None if the call cannot be made; ``missing`` names it in the error.
 
         Raises Cancelled, NotRecordedError, what ``make`` raises, and Stopped for a call that is not
         recorded while a request is previewed.
@@ -300,6 +301,7 @@ class Engine:
             raise Stopped
 
         def make_call() -> Call:
+            """Make the call, and return it with its result and how long it took."""
             call = Call(key, kind, step.key, request, repeat, None, utc_now(), 0.0, result_type)
             started = time.perf_counter()
             call.result = self._make_result(step, make, is_remote, missing)
@@ -320,9 +322,10 @@ class Engine:
     def _make_result(
         self, step: Step, make: Callable[[], Any] | None, is_remote: bool, missing: str
     ) -> Any:
-        """Return what ``make`` returns. If it is None, raise NotRecordedError, which names the call.
+        """Return the result of ``make()``, which is called on a background thread if it is remote.
 
-        A remote call is left behind when the execution is cancelled: Cancelled is raised then.
+        Raises NotRecordedError if ``make`` is None, and Cancelled if the execution is cancelled
+        while it waits for a remote call.
         """
         if make is None:
             raise NotRecordedError(
@@ -366,11 +369,11 @@ class Engine:
         return _results_of_all([future.result for future in futures])
 
     def _can_run_in_parallel(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
-        """Return whether a function may be called for several items at the same time.
+        """Return whether a function is called for several items at the same time.
 
-        It must be an agent whose steps have subjects, so that their keys do not depend on which is
-        first. There must be at least two items, with different subjects. Only a remote graph or
-        model makes it worth while. A person who is stepping sees one step after another.
+        The function must be an agent whose steps have subjects, and all items must have different
+        subjects, so that no key of a step depends on which is executed first. The graph or a model
+        must be remote: only waiting is saved. A person who is stepping sees one step after another.
         """
         spec: AgentSpec | None = getattr(function, "spec", None)
         if spec is None or not spec.subject:
@@ -397,10 +400,10 @@ class Engine:
         self._current_frame().step.attempts.append(attempt)
 
     def prompt_text(self, name: str) -> str:
-        """Return the text of a prompt, and note on the run and on the step that it was used.
+        """Return the text of a prompt, and keep it as used by the run and by the current step.
 
-        A text that was not used before is also written to the run's file. Raises PromptError if
-        there is no such prompt.
+        A text that the run has not used for this prompt yet is also written to the run's file.
+        Raises PromptError if there is no such prompt.
         """
         text = self.prompts.text(name)
         prompts = self._current_frame().step.prompts
@@ -447,10 +450,11 @@ class Engine:
         return step.output
 
     def _new_step(self, spec: AgentSpec, inputs: Inputs, parent: Step) -> Step:
-        """Return a step with its key: agent, subject, and occurrence from the second on.
+        """Return a new step of an agent, below its supervisor ``parent``.
 
-        A step without a subject has that of its supervisor. One with another subject than its
-        supervisor has both: "SUPERVISOR'S/OWN".
+        Its key is "AGENT[SUBJECT]", or "AGENT" without a subject, and ends in "#2" for the second
+        step with the same agent and subject. A step without a subject takes that of its supervisor.
+        If both have one and they differ, the subject is "SUPERVISOR'S/OWN".
         """
         subject = parent.subject
         if spec.subject:
@@ -492,10 +496,10 @@ class Engine:
         self._check_override(spec, step.key, step.output, step.inputs)
 
     def _override_key(self, step: Step) -> str:
-        """Return the key of the value put in for a step; empty if there is none.
+        """Return the key in ``overrides`` of the value put in for a step; empty if there is none.
 
-        A value that was put in before the step was reached has the agent's name as its key. Raises
-        OverrideError if the agent turns out to have several steps.
+        It is the key of the step, or the agent's name if the value was put in before the step was
+        reached. Raises OverrideError if a value has the name of an agent with several steps.
         """
         if step.key in self.overrides:
             return step.key
@@ -540,11 +544,11 @@ class Engine:
 
     @contextmanager
     def _exclusive_execution(self, cancel: threading.Event) -> Iterator[None]:
-        """Execute the run alone. ``cancel`` is the event that cancels this execution.
+        """Execute the code inside as the only execution of this run.
 
-        If an execution that has been cancelled still goes on, wait for its end, at most
-        CANCEL_TIMEOUT_S. Raises SettingError if another execution goes on, and Cancelled if
-        ``cancel`` was set while this one waited.
+        Setting ``cancel`` cancels it. If a cancelled execution has not ended yet, this one waits
+        for it, at most CANCEL_TIMEOUT_S. Raises SettingError if another execution goes on, and
+        Cancelled if ``cancel`` is set while this one waits.
         """
         deadline = time.monotonic() + CANCEL_TIMEOUT_S
         while not self._executing_lock.acquire(timeout=POLL_INTERVAL_S):
@@ -563,10 +567,11 @@ class Engine:
 
     @contextmanager
     def _execution(self, stop_condition: StopCondition) -> Iterator[None]:
-        """Reset the state of the execution, execute, and set how it ended.
+        """Reset the state of the latest execution, execute the code inside, and set the status.
 
-        Stopped and Cancelled end here, with the status "paused" or "cancelled". Other errors set
-        the status "failed" and are raised.
+        Stopped is caught, with the status "paused", and Cancelled with "cancelled". Other errors
+        are raised, with the status "failed"; a KeyboardInterrupt with "cancelled". Without an error
+        the status is "done", and no call is outdated any more.
         """
         self.steps = []
         self.answer = None
@@ -608,7 +613,10 @@ class Engine:
             raise Cancelled
 
     def _current_frame(self) -> Frame:
-        """Return the position on this thread. Raises SettingError outside of an execution."""
+        """Return the position of the execution on this thread.
+
+        Raises SettingError outside of an execution.
+        """
         frame = _frame.get(None)
         if frame is None:
             raise SettingError(
@@ -619,12 +627,12 @@ class Engine:
     # The file
 
     def _append_to_file(self, **entry: Any) -> None:
-        """Add an entry to the file that the run is written to, if there is one."""
+        """Add an entry, such as ``call={...}``, to the run's file; without a file, do nothing."""
         if self._file:
             self._write(partial(self._file.append, **entry))
 
     def _write(self, write: Callable[[], None]) -> None:
-        """Write to a file where no interrupt can hit, one writer at a time.
+        """Call ``write`` where no interrupt can hit it, and on one thread at a time.
 
         So an earlier save does not replace a later one.
         """
@@ -639,9 +647,11 @@ class Engine:
 
 
 def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:
-    """Return the result of each call; if some failed, raise the first error after all were made.
+    """Make all calls, and return their results in order.
 
-    So a replay has all steps that the run had. Only a KgwbError waits for the other calls.
+    If some raise a KgwbError, the others are made all the same, and then the first error is raised.
+    So a replay, which makes one after the other, has all steps that the run had. Another exception
+    is raised at once.
     """
     results: list[R] = []
     errors: list[KgwbError] = []

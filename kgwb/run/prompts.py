@@ -91,9 +91,13 @@ def _to_text(value: Any) -> str:
 
 @lru_cache(maxsize=256)
 def parse_prompt(name: str, text: str) -> Prompt:
-    """Parse and check the text of a prompt file.
+    """Parse and check the text of a prompt file; the form is described at the top of this module.
 
-    Raises PromptError, which lists everything that is wrong.
+    The header must have all HEADER_NAMES, and its variables must be exactly those in the messages.
+    There must be a message, and no text or example before the first one.
+
+    Raises PromptError: for a name that is no path below the folder, for a missing or wrong header,
+    else for all problems at once.
     """
     if not PROMPT_NAME.fullmatch(name):  # it becomes a path, and must stay inside its folder
         raise PromptError(
@@ -152,7 +156,10 @@ def _parse_header(name: str, text: str) -> dict[str, str]:
 
 
 def _problems_of(prompt: Prompt) -> list[str]:
-    """Return what is wrong with a parsed prompt; each text continues "prompt NAME ..."."""
+    """Return what is wrong with a parsed prompt: header, variables, examples or messages.
+
+    Each text continues "prompt NAME ...". Without problems the list is empty.
+    """
     declared = set(prompt.variables)
     used = set()
     for message in prompt.messages:
@@ -192,7 +199,7 @@ class Prompts:
 
     @classmethod
     def of(cls, folder: Prompts | str | Path | None) -> Prompts:
-        """Return prompts that are read from a folder first; without one, kgwb's own.
+        """Return prompts that are read from a person's folder first; for None, kgwb's own.
 
         Prompts are returned as they are. Raises PromptError if there is no such folder.
         """
@@ -220,7 +227,7 @@ class Prompts:
         raise PromptError(f"no prompt file for {name}", hint=f"write it to {places}")
 
     def text(self, name: str) -> str:
-        """Return the text of a prompt as it is now.
+        """Return the text of a prompt: one of ``texts``, else that of its file, which is read now.
 
         Raises PromptError if there is no such prompt, or its file cannot be read.
         """
@@ -258,7 +265,7 @@ class Prompts:
         return path
 
     def with_text(self, name: str, text: str) -> Prompts:
-        """Return these prompts with one text changed. No file changes.
+        """Return a copy of these prompts in which one prompt has this text. No file changes.
 
         Raises PromptError if the text is wrong.
         """

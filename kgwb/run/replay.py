@@ -60,13 +60,13 @@ class RecordedGraph:
 
     @property
     def whole_graph(self) -> Graph:
-        """See Graph."""
+        """The graph without muting, see Graph; in a replay this one."""
         if self.inner is None:
             return self
         return self.inner.whole_graph
 
     def without(self, *triples: Triple) -> RecordedGraph:
-        """See Graph."""
+        """Return this graph, read as if it did not have these triples either; see Graph."""
         graph = copy(self)
         graph.muted = add_muted(self.muted, triples)
         if self.inner is not None:
@@ -93,7 +93,7 @@ class RecordedGraph:
         return self._record(kind, {"graph": self.identity, **request}, make)
 
     def _query(self, kind: str, query: str) -> Any:
-        """Return the result of a query, which is recorded as it is rewritten for muted triples."""
+        """Return the result of a query. It is recorded in the form that leaves out muted triples."""
         request = {"query": rewrite_without(query, self.muted)}
         return self._call(kind, request, query)
 
@@ -115,14 +115,17 @@ class RecordedGraph:
         return result
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
-        """See Graph. The labels are recorded sorted, each once."""
+        """Return the vertices by label, see Graph. The labels are recorded sorted, each once."""
         wanted = sorted(set(labels))
         request = {"labels": wanted, **self.muted_data}
         result: Mapping[str, tuple[URIRef, ...]] = self._call("exact", request, wanted)
         return result
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
-        """See Graph. The IRIs are recorded sorted, each once. Without any, nothing is asked."""
+        """Return the display names by IRI, see Graph. The IRIs are recorded sorted, each once.
+
+        Without any IRI the graph is not asked, and nothing is recorded.
+        """
         by_text = {str(iri): iri for iri in iris}
         if not by_text:
             return {}
@@ -144,7 +147,7 @@ class Replay(ChatModel):
     def __init__(
         self, replies: Iterable[tuple[JsonObject, ChatReply]], *, name: str = "replay"
     ) -> None:
-        """Keep the replies; each comes with the ``ChatRequest.recorded_content()`` of its request."""
+        """Keep the replies, each after the ``ChatRequest.recorded_content()`` of its request."""
         self.name = name
         self._lock = threading.Lock()
         self._replies: defaultdict[str, list[ChatReply]] = defaultdict(list)
@@ -194,5 +197,5 @@ class Replay(ChatModel):
 
 
 def _content_key(content: JsonObject) -> str:
-    """Return a key of a request that does not depend on the model or the agent."""
+    """Return a key of a request that is the same for every model, agent and repeat."""
     return call_key("model", content, 0)

@@ -137,10 +137,11 @@ class Run(EditableRun):
         return self._run(self._stop_condition_of(until, before))
 
     def _stop_condition_of(self, until: str | int | None, before: str | None) -> StopCondition:
-        """Return where ``go`` stops: at a breakpoint, or where its arguments say.
+        """Return where ``go`` stops: after a breakpoint or ``until``, or before ``before``.
 
-        A paused run does not stop again where it has stopped. Raises SettingError if a breakpoint
-        or an argument names an agent that the system does not have.
+        A number as ``until`` is a count of steps. A paused run does not stop again where it has
+        paused. Raises SettingError if a breakpoint or an argument names an agent that the system
+        does not have.
         """
         count = None
         after = set(self.breakpoints)
@@ -191,10 +192,11 @@ class Run(EditableRun):
         return self
 
     def _execute(self, stop_condition: StopCondition, cancel: threading.Event) -> None:
-        """Execute the system from its beginning, and write how that ended to the run's file.
+        """Execute the system from its beginning, and add how that ended to the run's file.
 
-        Afterwards the run has its answer and its turn, unless it was stopped. ``cancel`` cancels
-        this execution. Raises what stops it, and SettingError if another execution goes on.
+        An execution that comes to its end sets ``answer`` and ``turn``. Setting ``cancel`` cancels
+        it. Raises the errors of the system, SettingError if another execution goes on, and
+        RunFileError if the file cannot be written.
         """
         with self._exclusive_execution(cancel):
             try:
@@ -248,7 +250,8 @@ class Run(EditableRun):
         ``kgwb.kg.muting``. A survey of the graph still counts them. ``run.diff(run.mute(t).go())``
         shows what follows.
 
-        Raises SettingError in a replay, and QueryError for a triple with a blank node.
+        Raises SettingError in a replay, and what ``Graph.without`` raises: QueryError for a triple
+        with a blank node.
         """
         if self.unrecorded_graph is None:
             raise SettingError(
@@ -280,7 +283,7 @@ class Run(EditableRun):
     def display_names(self) -> dict[str, str]:
         """Return every display name in the answer and in the record, by IRI.
 
-        If both name an IRI, the name in the record is returned.
+        The record goes before the answer.
         """
         names = {}
         if self.answer is not None:
@@ -288,7 +291,10 @@ class Run(EditableRun):
         return names | names_in_steps(self.steps, self.calls)
 
     def __str__(self) -> str:
-        """Return question, status, number of steps and answer in one line."""
+        """Return question, status, number of steps and answer in one line.
+
+        Without an answer the status takes its place.
+        """
         muted = ""
         if self.kg.muted:
             muted = f", without {pluralize(len(self.kg.muted), 'triple')}"
@@ -319,10 +325,10 @@ class Run(EditableRun):
         return Path(path)
 
     def _write_to(self, path: str | Path | None) -> None:
-        """Begin a file to which every further call is written, with what the run holds already.
+        """Make the file to which every further call is written; without a path, do nothing.
 
-        First the run takes the calls of that file, see ``resume``. Without ``path`` nothing is
-        done.
+        It begins with what the run has already. If there is such a file, the run first takes its
+        calls (``resume``), and then it is replaced.
         """
         if path:
             self._file = RunFile(Path(path))
@@ -330,10 +336,10 @@ class Run(EditableRun):
             self._file.write(make_state_entries(self))
 
     def resume(self, path: str | Path, *, include_finished: bool = False) -> None:
-        """Take the calls of a file of the same question whose run was not finished.
+        """Add the calls of a run file to the record of this run, if it has the same question.
 
-        With ``include_finished`` also of one that was. A file that cannot be read is ignored, and
-        its calls are made again.
+        A file whose run was finished is used only with ``include_finished``. Nothing is raised: a
+        file that is missing or cannot be read is ignored, and the calls are made again.
         """
         with suppress(RunFileError, *DAMAGED_FILE_ERRORS):
             header, *entries = RunFile(Path(path)).entries()
@@ -353,7 +359,7 @@ class Run(EditableRun):
         models: Models = None,
         append: bool = False,
     ) -> Run:
-        """Return a saved run, not executed yet.
+        """Return the run of a file, with its record, settings and edits, not executed yet.
 
         Without ``kg`` and ``models`` every call must come from the file. With ``append`` new calls
         are written to the same file.

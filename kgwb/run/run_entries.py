@@ -1,4 +1,4 @@
-"""The entries of a run file: made of a run, and read into one. ``docs/run_format.md`` lists them."""
+"""The entries of a run file: made of a run, and read into one. See ``docs/run_format.md``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make_header(run: Engine) -> JsonObject:
 
 
 def make_state_entries(run: Engine) -> list[JsonObject]:
-    """Return the header, an entry for each recorded call, and one for each value put in."""
+    """Return what a run begins its file with: header, recorded calls and values put in."""
     entries = [make_header(run)]
     for call in list(run.calls.values()):
         entries.append({"call": call.to_data()})
@@ -66,7 +66,10 @@ def make_override_entry(run: Engine, key: str, value: Any) -> JsonObject:
 
 
 def make_end_entry(run: Engine) -> JsonObject:
-    """Return the entry that says how the latest execution ended."""
+    """Return the "end" entry of the latest execution: status, position, answer, error and totals.
+
+    The answer is None if there is none, and the error is its message, or empty.
+    """
     return {
         "end": {
             "status": run.status,
@@ -121,10 +124,10 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
 
 
 def read_header(run: Engine, header: JsonObject) -> None:
-    """Give a run the id, the time and the models' names of a header.
+    """Set id, time of creation and recorded models of a run to those of a file's header.
 
-    A run without a graph also gets what is recorded of the graph: identity, vocabulary and muted
-    triples. The run has been made with ``run_arguments``.
+    Of a run without a graph, also set the graph's identity, vocabulary and muted triples. The run
+    has been made with ``run_arguments``, which has the rest of the header.
     """
     run.id = from_data(header["id"], str)
     run.created = from_data(header["created"], str)
@@ -142,10 +145,11 @@ def read_header(run: Engine, header: JsonObject) -> None:
 
 
 def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
-    """Give a run the calls, prompts, values put in and latest ending in the entries of a file.
+    """Add the calls, prompts and values put in of a file's entries to a run.
 
-    Of several entries for the same prompt or step the last one counts. ``recorded_status`` becomes
-    empty if there are calls after the latest ending: they are of an execution that was killed.
+    Of several entries for the same prompt or step the last one counts. ``recorded_status`` and
+    ``recorded_position`` are set to those of the last "end" entry. If calls come after it, the
+    status is empty: the execution that made them was killed. "step" entries are ignored.
     """
     for entry in entries:
         if "call" in entry:
@@ -163,7 +167,7 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
 
 
 def _read_override(run: Engine, data: JsonObject) -> None:
-    """Put in the value of an "override" entry; a value of None removes it."""
+    """Put in the value of an "override" entry for its step; None removes an earlier value."""
     key = old_names.current_step_key(run.system.name, data["step"])
     if data["value"] is None:
         run.overrides.pop(key, None)

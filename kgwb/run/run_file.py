@@ -40,7 +40,7 @@ class RunFile:
         """Lines that could not be written yet."""
 
     def append(self, **entry: Any) -> None:
-        """Write one line at the end of the file and hand it to the operating system.
+        """Write an entry, such as ``call={...}``, as one line at the end of the file.
 
         Raises RunFileError if that fails; the line is then written together with the next one.
         """
@@ -93,9 +93,10 @@ class RunFile:
             raise RunFileError(f"{self.path} is empty", hint=RUN_FILE_HINT)
 
     def _is_other_file(self) -> bool:
-        """Return whether there is a file or folder that is neither empty nor a run file.
+        """Return whether the path is that of a folder, or of a file that is no run file.
 
-        A run file is recognized by the entry "kgwb_run" in its first line.
+        An empty file counts as a run file. Others are recognized by "kgwb_run" in their first line.
+        Of a path that does not exist, return False.
         """
         if not self.path.exists():
             return False
@@ -107,7 +108,11 @@ class RunFile:
         return not isinstance(first_entry, dict) or "kgwb_run" not in first_entry
 
     def _check_header(self, header: Any) -> None:
-        """Raise RunFileError unless this is the first entry of a run file of this version."""
+        """Raise RunFileError unless the first entry of a file is the header of a run file.
+
+        It must be an object in which "kgwb_run" is FORMAT_VERSION. The error for another number
+        names the version of kgwb that wrote the file.
+        """
         version = None
         if isinstance(header, dict):
             version = header.get("kgwb_run")
@@ -124,9 +129,9 @@ class RunFile:
 
     @contextmanager
     def _write_errors(self) -> Iterator[None]:
-        """Raise RunFileError in place of an OSError, and for a name that ends in ".gz".
+        """Raise RunFileError in place of an OSError of the code inside, which writes the file.
 
-        A gzipped file could not be appended to line by line.
+        It is also raised if the name ends in ".gz": run files are not written gzipped.
         """
         if self.path.suffix == ".gz":
             raise RunFileError(
@@ -144,10 +149,10 @@ class RunFile:
 
 @contextmanager
 def damage_errors(path: str | Path) -> Iterator[None]:
-    """Raise RunFileError, which says that the file is damaged, for an error in its entries.
+    """Raise RunFileError, "FILE is damaged", in place of errors of the code inside.
 
-    Such errors are DAMAGED_FILE_ERRORS, and InputErrors that say what is wrong with a value. A
-    RunFileError is raised as it is.
+    The code reads the entries of a run file. Replaced are DAMAGED_FILE_ERRORS and InputErrors but
+    for RunFileError, which is raised as it is.
     """
     try:
         yield

@@ -306,9 +306,10 @@ class _Tree:
 
 
 def _origin_and_costs(step: Step, calls: Calls) -> list[str]:
-    """Return where the output of a step came from, and then what the step cost.
+    """Return the origin of a step's output, "live", "by hand" or "from the record", and its costs.
 
-    A step without calls that was not edited has no origin.
+    The origin is left out for a step that made no calls and was not edited. The costs are those of
+    ``step_costs``.
     """
     costs = step_costs(step, calls)
     if step.origin != "record":

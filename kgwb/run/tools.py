@@ -48,6 +48,7 @@ def tool(
     """
 
     def decorate(tool_class: ToolType) -> ToolType:
+        """Add the AgentSpec, and whether the turns end, to the class."""
         tool_class.spec = AgentSpec(name, tool_class.use, "place", None, kind)
         tool_class.ends = ends
         return tool_class
@@ -72,6 +73,7 @@ def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code"
 
     @wraps(function)
     def use(self: Tool, *rest: Any) -> Any:
+        """Call the function with the tool's fields and the arguments of the system."""
         arguments = {name: getattr(self, name) for name in fields}
         arguments.update(zip(given_by_system, rest, strict=True))
         return function(**arguments)
@@ -116,9 +118,10 @@ def act(
 ) -> tuple[ToolUse, ...]:
     """Ask a model which tool to use, use it, and repeat; return the turns.
 
-    The turns end after a tool that ``ends`` them, at the latest after ``limit``. The prompt gets two
-    variables more: ``so_far``, the turns taken, and ``left``, the number of turns left. A check
-    gets the reply, which has ``thought`` and ``action``, the tool.
+    The turns end after a tool that ``ends`` them, or after ``limit`` turns. Besides ``variables``
+    the prompt gets ``so_far``, the text of the turns taken, and ``left``, the number of turns left.
+    A check gets the reply, which has ``thought``, a text, and ``action``, the tool. Each use of a
+    tool is a step, "TOOL[turn 2]".
 
     Raises what ``ask`` and the tools raise.
     """
@@ -152,7 +155,10 @@ def use_tool(action: Tool, place: str, run: Engine, **arguments: Any) -> Any:
 
 @lru_cache(maxsize=MAX_CACHED_REPLIES)
 def _action_reply(tools: tuple[type[Tool], ...]) -> type[BaseModel]:
-    """Return the reply class of a turn: a thought, and one of the tools with its arguments."""
+    """Return the reply class of a turn, with the fields ``thought`` and ``action``.
+
+    The action is one of the tools with its arguments. The class is made once for the same tools.
+    """
     actions: Any = Union[tools]  # noqa: UP007  # a tuple of types
     return create_model(
         "ActionReply",
