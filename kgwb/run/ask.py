@@ -242,8 +242,9 @@ def find_json(text: str) -> list[Any]:
     """Return the outermost JSON objects in a text, the last first, and then the lists.
 
     Models put JSON into code fences, think aloud before it, or add a sentence after it. The last
-    object is their conclusion. The search ends after MAX_JSON_STARTS braces and brackets. A name
-    given twice in an object adds a field that no reply class has.
+    object is their conclusion. The search ends after MAX_JSON_STARTS braces and brackets; long
+    text that turns out to be no JSON counts as several (CHARS_PER_EXTRA_START). A name given twice
+    in an object adds a field that no reply class has.
     """
     decoder = json.JSONDecoder(object_pairs_hook=_object_with_duplicates)
     objects: list[Any] = []

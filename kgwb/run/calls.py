@@ -74,7 +74,11 @@ class Call:
     """None for the result of a system's own kind of call that was read from a file: JSON data."""
 
     def to_data(self) -> JsonObject:
-        """Return the call as JSON data, in the form of a run file."""
+        """Return the call as JSON data, in the form of a run file.
+
+        The result, of the type ``result_type``, is named "reply". Seconds are rounded to
+        microseconds.
+        """
         return {
             "key": self.key,
             "kind": self.kind,

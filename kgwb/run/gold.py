@@ -82,8 +82,8 @@ def parse_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:
     """Take a gold query apart into triple patterns and the unknown that is asked for.
 
     Patterns whose predicate is a variable, or is a label, a description or noise in the vocabulary,
-    are left out. The target is the first selected variable that is an end of another pattern, else
-    the first unknown in the patterns; a boolean query has none.
+    are left out. The target is the first selected variable that is subject or object of one of the
+    other patterns, else the first unknown in them; a boolean query has none.
 
     Returns None for a query that cannot be taken apart, or that has no pattern or no target.
     """

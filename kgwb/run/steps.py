@@ -118,7 +118,10 @@ class Step:
         return summarize(self.output, names, limit=limit).splitlines() or [""]
 
     def to_data(self) -> JsonObject:
-        """Return the step as JSON data, in the form of a run file."""
+        """Return the step as JSON data, in the form of a run file.
+
+        The output is None unless the step is done. Seconds are rounded to microseconds.
+        """
         return {
             "key": self.key,
             "agent": self.agent,

@@ -119,7 +119,8 @@ def act(
     """Ask a model which tool to use, use it, and repeat; return the turns.
 
     The turns end after a tool that ``ends`` them, or after ``limit`` turns. Besides ``variables``
-    the prompt gets ``so_far``, the text of the turns taken, and ``left``, the number of turns left.
+    the prompt gets ``so_far``, the text of the turns taken, and ``left``, the number of turns that
+    are left, counting this one.
     A check gets the reply, which has ``thought``, a text, and ``action``, the tool. Each use of a
     tool is a step, "TOOL[turn 2]".
 
