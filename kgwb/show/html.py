@@ -12,13 +12,12 @@ from functools import cache, lru_cache
 from html import escape
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kgwb.text import MAX_LABEL_CHARS, and_more, remove_controls, shorten
 
-T = TypeVar("T")
 MAX_ROWS = 60
 """Rows of a table that are shown; the number of the others stands below it."""
 MAX_TEXT_CHARS = 50_000

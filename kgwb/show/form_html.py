@@ -1,0 +1,130 @@
+"""The inputs of a form as HTML."""
+
+from __future__ import annotations
+
+from kgwb.show.form import FormField, FormValues, InputKind, input_name, join_path, row_numbers
+from kgwb.show.html import Html, button, div, span, tag
+from kgwb.text import shorten
+
+PLACEHOLDERS: dict[InputKind, str] = {
+    "texts": "one per line",
+    "json": "JSON",
+    "number": "a number",
+    "iri": "http://...",
+}
+"""What an empty input shows, by the kind of its field."""
+MAX_LINE_CHARS = 80
+"""Characters of the longest text that is edited in an input of one line."""
+MIN_TEXTAREA_LINES = 2
+MAX_TEXTAREA_LINES = 12
+MAX_OPTION_CHARS = 120
+"""Characters shown of an option."""
+
+
+def render_fields(field: FormField, values: FormValues, path: str = "", revision: int = 0) -> Html:
+    """Render the inputs of a field, filled with the values.
+
+    ``path`` is the path of the field in the data. A page keeps what a person is typing when the
+    form is rendered again, until the ``revision`` changes.
+    """
+    match field.kind:
+        case "group":
+            return _render_group(field, values, path, revision)
+        case "table":
+            return _render_table(field, values, path, revision)
+        case "ticks":
+            return _render_ticks(field, values, path)
+    return _render_input(field, values, path, revision)
+
+
+def _render_group(group: FormField, values: FormValues, path: str, revision: int) -> Html:
+    """Render the parts of a group below each other, each with its label."""
+    parts = []
+    for part, part_path in group.parts(path):
+        has_one_input = part.kind not in ("group", "table", "ticks", "flag")
+        element = "label" if has_one_input else "div"
+        caption = span("b", part.label)
+        inputs = render_fields(part, values, part_path, revision)
+        parts.append(tag(element, caption, inputs, class_="f"))
+    return div("stack", *parts)
+
+
+def _render_table(table: FormField, values: FormValues, path: str, revision: int) -> Html:
+    """Render the rows of a table, each with a button to remove it, and a button to add a row."""
+    number_of_columns = len(table.subfields)
+    grid = f"grid-template-columns: repeat({number_of_columns}, minmax(0, 1fr)) 24px"
+    captions = [span("caption", column.label) for column in table.subfields]
+    lines = [div("triple-in", *captions, style=grid)]
+    for n in row_numbers(values, path):
+        row_path = join_path(path, n)
+        cells = []
+        for column, cell_path in table.parts(row_path):
+            cells.append(render_fields(column, values, cell_path, revision))
+        cells.append(button("Remove this row", "less", "bad", "ghost square", arg=row_path))
+        lines.append(div("triple-in", *cells, style=grid))
+    add_button = button("Add a row", "more", "plus", "ghost", arg=input_name(path))
+    return div("stack tight", *lines, add_button)
+
+
+def _render_ticks(field: FormField, values: FormValues, path: str) -> Html:
+    """Render a check box for each option."""
+    ticks = []
+    for n, label in enumerate(field.choice_labels):
+        name = join_path(path, n)
+        box = tag("input", type="checkbox", name=name, checked=name in values)
+        ticks.append(tag("label", box, " ", tag("bdi", label), class_="tick"))
+    return div("stack tight scroll", *ticks)
+
+
+def _render_input(field: FormField, values: FormValues, path: str, revision: int) -> Html:
+    """Render one input: a check box, a list of options, a line, or a box of several lines.
+
+    JSON and lists of texts get several lines, and so does a text that does not fit one line.
+    """
+    name = input_name(path)
+    text = values.get(name, "")
+    attributes = {
+        "name": name,
+        "id": f"field-{path}",
+        "aria_label": _input_label(field, path),
+        "data_rev": revision,
+    }
+    if field.kind == "flag":
+        return tag("input", type="checkbox", checked=name in values, **attributes)
+    if field.kind == "choice":
+        return tag("select", *_render_options(field, text), **attributes)
+
+    placeholder = PLACEHOLDERS.get(field.kind)
+    fits_one_line = len(text) <= MAX_LINE_CHARS and "\n" not in text
+    if fits_one_line and field.kind not in ("texts", "json"):
+        return tag(
+            "input",
+            type="text",
+            value=text,
+            placeholder=placeholder,
+            autocomplete="off",
+            **attributes,
+        )
+    lines = max(text.count("\n") + 1, len(text) // MAX_LINE_CHARS, MIN_TEXTAREA_LINES)
+    height = min(lines, MAX_TEXTAREA_LINES)
+    # A browser drops the first line end in a textarea.
+    return tag("textarea", "\n", text, rows=height, placeholder=placeholder, **attributes)
+
+
+def _input_label(field: FormField, path: str) -> str:
+    """Return the label of an input for screen readers: "relation 2" in the second row of a table."""
+    positions = [name for name in path.split(".") if name.isdigit()]
+    if positions and field.name:
+        return f"{field.label} {int(positions[0]) + 1}"
+    return field.label or "value"
+
+
+def _render_options(field: FormField, selected: str) -> list[Html]:
+    """Return the options of a choice. The value of an option is its position."""
+    labels = field.choice_labels or [str(choice) for choice in field.choices]
+    options = []
+    for n, label in enumerate(labels):
+        text = shorten(label, MAX_OPTION_CHARS)
+        is_selected = str(n) == selected
+        options.append(tag("option", text, value=n, selected=is_selected))
+    return options
