@@ -214,7 +214,7 @@ def test_without_a_kernel_the_step_is_seen() -> None:
 def test_what_is_asked_of_the_graph_stands_where_it_was_asked() -> None:
     made, _, _ = cell("entity_retriever", done=True)
     do(made, "Look for it", name="Dune")
-    assert "is in the graph, but no label of it is found by the words of 'Arrival'" in text(made)
+    assert "search for 'Arrival'" in text(made)
     do(made, "Look for it", name="")
     assert "nothing was typed to look for" in text(made)
     do(made, "Show degrees")
