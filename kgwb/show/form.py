@@ -184,7 +184,8 @@ def fit_field(field: FormField, data: Any) -> FormField:
     if field.kind == "group" and isinstance(data, Mapping):
         fitted = [fit_field(part, data.get(part.name)) for part in field.subfields]
         field = replace(field, subfields=tuple(fitted))
-    if field.kind == "table" and isinstance(data, list) and len(data) > MAX_FORM_ROWS:
+    is_long = isinstance(data, list) and len(data) > MAX_FORM_ROWS
+    if field.kind == "table" and is_long:
         return replace(field, kind="json")
     return field if _keeps(field, data) else replace(field, kind="json")
 
@@ -194,7 +195,8 @@ def _keeps(field: FormField, data: Any) -> bool:
     with suppress(OverrideError, TypeError, KeyError, ValueError, AttributeError):
         typed = parse_form_values(field, to_form_values(field, data))
         # Compared as JSON: in Python, True equals 1.
-        return json.dumps(typed, sort_keys=True) == json.dumps(data, sort_keys=True)
+        typed_json = json.dumps(typed, sort_keys=True)
+        return typed_json == json.dumps(data, sort_keys=True)
     return False
 
 
@@ -310,7 +312,8 @@ class FormReader:
         """Return the rows of a table; numbers that are left out by removed rows do not matter."""
         rows = []
         for number, n in enumerate(row_numbers(self.values, path), 1):
-            row = self._read_parts(table, join_path(path, n), (*place, f"row {number}"))
+            row_place = (*place, f"row {number}")
+            row = self._read_parts(table, join_path(path, n), row_place)
             # A column without a name is the whole row.
             rows.append(row.get("", row))
         return rows
@@ -385,9 +388,10 @@ def _parse_number(text: str) -> int | float:
 
 def _parse_choice(field: FormField, text: str) -> Any:
     """Return the option at the position that the text is. Raises ValueError if there is none."""
-    if text.isdecimal() and int(text) < len(field.choices):
-        return field.choices[int(text)]
-    options = ", ".join(map(str, field.choices))
+    choices = field.choices
+    if text.isdecimal() and int(text) < len(choices):
+        return choices[int(text)]
+    options = ", ".join(map(str, choices))
     raise ValueError(f"{text!r} is not one of these: {options}")
 
 
@@ -433,7 +437,11 @@ def add_or_remove_row(
     if not remove:
         return {**values, **_empty_row_values(table, values, table_path)}
     removed = join_path(table_path, row) + "."
-    return {name: text for name, text in values.items() if not name.startswith(removed)}
+    kept = {}
+    for name, text in values.items():
+        if not name.startswith(removed):
+            kept[name] = text
+    return kept
 
 
 def _find_subfield(field: FormField, names: Sequence[str]) -> FormField:
@@ -452,5 +460,6 @@ def _empty_row_values(table: FormField, values: FormValues, path: str) -> dict[s
     row_values: dict[str, str] = {}
     for column, cell_path in table.parts(join_path(path, row_number)):
         cell = fit_field(column, empty_data(column))
-        row_values |= to_form_values(cell, empty_data(cell), cell_path)
+        data = empty_data(cell)
+        row_values |= to_form_values(cell, data, cell_path)
     return row_values

@@ -51,8 +51,8 @@ def _render_group(group: FormField, values: FormValues, path: str, revision: int
 
 def _render_table(table: FormField, values: FormValues, path: str, revision: int) -> Html:
     """Render the rows of a table, each with a button to remove it, and a button to add a row."""
-    number_of_columns = len(table.subfields)
-    grid = f"grid-template-columns: repeat({number_of_columns}, minmax(0, 1fr)) 24px"
+    columns = len(table.subfields)
+    grid = f"grid-template-columns: repeat({columns}, minmax(0, 1fr)) 24px"
     captions = [span("caption", column.label) for column in table.subfields]
     lines = [div("triple-in", *captions, style=grid)]
     for n in row_numbers(values, path):
@@ -60,10 +60,10 @@ def _render_table(table: FormField, values: FormValues, path: str, revision: int
         cells = []
         for column, cell_path in table.parts(row_path):
             cells.append(render_fields(column, values, cell_path, revision))
-        cells.append(button("Remove this row", "less", "bad", "ghost square", arg=row_path))
-        lines.append(div("triple-in", *cells, style=grid))
-    add_button = button("Add a row", "more", "plus", "ghost", arg=input_name(path))
-    return div("stack tight", *lines, add_button)
+        remove = button("Remove this row", "less", "bad", "ghost square", arg=row_path)
+        lines.append(div("triple-in", *cells, remove, style=grid))
+    add = button("Add a row", "more", "plus", "ghost", arg=input_name(path))
+    return div("stack tight", *lines, add)
 
 
 def _render_ticks(field: FormField, values: FormValues, path: str) -> Html:
@@ -71,8 +71,10 @@ def _render_ticks(field: FormField, values: FormValues, path: str) -> Html:
     ticks = []
     for n, label in enumerate(field.choice_labels):
         name = join_path(path, n)
-        box = tag("input", type="checkbox", name=name, checked=name in values)
-        ticks.append(tag("label", box, " ", tag("bdi", label), class_="tick"))
+        is_ticked = name in values
+        box = tag("input", type="checkbox", name=name, checked=is_ticked)
+        text = tag("bdi", label)
+        ticks.append(tag("label", box, " ", text, class_="tick"))
     return div("stack tight scroll", *ticks)
 
 
@@ -105,17 +107,20 @@ def _render_input(field: FormField, values: FormValues, path: str, revision: int
             autocomplete="off",
             **attributes,
         )
-    lines = max(text.count("\n") + 1, len(text) // MAX_LINE_CHARS, MIN_TEXTAREA_LINES)
-    height = min(lines, MAX_TEXTAREA_LINES)
+    typed_lines = text.count("\n") + 1
+    wrapped_lines = len(text) // MAX_LINE_CHARS
+    height = max(typed_lines, wrapped_lines, MIN_TEXTAREA_LINES)
+    height = min(height, MAX_TEXTAREA_LINES)
     # A browser drops the first line end in a textarea.
     return tag("textarea", "\n", text, rows=height, placeholder=placeholder, **attributes)
 
 
 def _input_label(field: FormField, path: str) -> str:
     """Return the label of an input for screen readers: "relation 2" in the second row of a table."""
-    positions = [name for name in path.split(".") if name.isdigit()]
+    positions = [int(name) for name in path.split(".") if name.isdigit()]
     if positions and field.name:
-        return f"{field.label} {int(positions[0]) + 1}"
+        row = positions[0] + 1
+        return f"{field.label} {row}"
     return field.label or "value"
 
 

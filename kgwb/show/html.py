@@ -30,6 +30,7 @@ MIN_SHARED_RATIO = 0.35
 """Single words are marked only if two texts share more than this part of the shorter one."""
 NO_TEX_CLASSES = "tex2jax_ignore mathjax_ignore"
 """JupyterLab and MathJax set no text inside these classes as TeX."""
+CLASSES_OF_ALL_VIEWS = {"kg", "light", "dark", "theme-light", "theme-dark"}
 VOID_ELEMENTS = frozenset({"br", "input"})
 """Elements that have no content and no end tag."""
 ICON_PATHS = {
@@ -209,8 +210,10 @@ def embed_style(markup: Html) -> Html:
     used_classes: set[str] = set()
     for class_names in re.findall(r'class="([^"]*)"', markup):
         used_classes.update(class_names.split())
-    rules = [rule.text for rule in _css_rules() if rule.applies_to(used_classes)]
-    style = "".join(rules)
+    style = ""
+    for class_names, rule in _css_rules():
+        if not class_names or class_names & used_classes:
+            style += rule
     return Html(markup.replace(">", f"><style>{style}</style>", 1))
 
 
@@ -222,27 +225,19 @@ def load_style() -> str:
     return re.sub(r"\s*\n\s*", " ", without_comments).strip()
 
 
-class CssRule(NamedTuple):
-    """A rule of the style sheet."""
-
-    class_names: frozenset[str]
-    """Classes that its selectors name, without those that every view may have."""
-    text: str
-
-    def applies_to(self, used_classes: set[str]) -> bool:
-        return not self.class_names or not self.class_names.isdisjoint(used_classes)
-
-
 @cache
-def _css_rules() -> tuple[CssRule, ...]:
-    """Return the rules of the style sheet. A rule with rules inside it, as of @media, is one."""
-    classes_of_all_views = {"kg", "light", "dark", "theme-light", "theme-dark"}
+def _css_rules() -> tuple[tuple[frozenset[str], str], ...]:
+    """Return the rules of the style sheet, each with the classes that its selectors name.
+
+    A rule with rules inside it, as of @media, is one. Classes that every view may have are left
+    out.
+    """
     rules = []
-    for text in re.findall(r"[^{}]+\{(?:[^{}]|\{[^{}]*\})*\}", load_style()):
+    for rule in re.findall(r"[^{}]+\{(?:[^{}]|\{[^{}]*\})*\}", load_style()):
         # A class inside :not() need not occur for the rule to apply.
-        selectors = re.sub(r"\{[^{}]*\}|:not\([^()]*\)", " ", text)
+        selectors = re.sub(r"\{[^{}]*\}|:not\([^()]*\)", " ", rule)
         class_names = frozenset(re.findall(r"\.([A-Za-z][\w-]*)", selectors))
-        rules.append(CssRule(class_names - classes_of_all_views, text.strip()))
+        rules.append((class_names - CLASSES_OF_ALL_VIEWS, rule.strip()))
     return tuple(rules)
 
 
@@ -252,7 +247,8 @@ def _css_rules() -> tuple[CssRule, ...]:
 def icon(name: str, class_: str = "") -> Html:
     """Render an icon of ICON_PATHS. Screen readers skip it."""
     path = tag("path", d=ICON_PATHS[name])
-    return tag("svg", path, class_=f"i {class_}".strip(), viewBox="0 0 16 16", aria_hidden="true")
+    classes = f"i {class_}".strip()
+    return tag("svg", path, class_=classes, viewBox="0 0 16 16", aria_hidden="true")
 
 
 def agent_kind_badge(kind: str, *, small: bool = False, outlined: bool = False) -> Html:
@@ -339,27 +335,23 @@ def tabs(
     """
     buttons = []
     for name, label, number in options:
+        contents: list[object] = [label]
+        if number:
+            contents += [" ", span("n", number)]
         is_selected = name == selected_name
-        buttons.append(_tab(name, label, number, event, is_selected))
+        tab = tag(
+            "button",
+            *contents,
+            role="tab",
+            type="button",
+            data_do=event,
+            data_arg=name,
+            id=f"{event}-{name}",
+            aria_selected=str(is_selected).lower(),
+        )
+        buttons.append(tab)
     classes = "tabs bare" if borderless else "tabs"
     return div(classes, *buttons, role="tablist")
-
-
-def _tab(name: str, label: str, number: object, event: str, is_selected: bool) -> Html:
-    """Render one tab of ``tabs``."""
-    contents: list[object] = [label]
-    if number:
-        contents += [" ", span("n", number)]
-    return tag(
-        "button",
-        *contents,
-        role="tab",
-        type="button",
-        data_do=event,
-        data_arg=name,
-        id=f"{event}-{name}",
-        aria_selected=str(is_selected).lower(),
-    )
 
 
 def collapsible(summary: object, *contents: object, expanded: bool = False, key: str = "") -> Html:
@@ -370,7 +362,8 @@ def collapsible(summary: object, *contents: object, expanded: bool = False, key:
     if not any(contents):
         return div("", summary)
     head = tag("summary", summary)
-    return tag("details", head, div("", *contents), open=expanded, id=key or None)
+    body = div("", *contents)
+    return tag("details", head, body, open=expanded, id=key or None)
 
 
 # Texts, links and tables
@@ -451,7 +444,8 @@ def bar(fraction: float) -> Html:
 
 def score_bar(score: float) -> Html:
     """Render a score from 0 to 1 as a bar, with the number beside it."""
-    return span("row", div("grow", bar(score)), span("num", f"{score:.2f}"))
+    number = span("num", f"{score:.2f}")
+    return span("row", div("grow", bar(score)), number)
 
 
 def _percent(fraction: float) -> str:
@@ -522,10 +516,16 @@ def align_lists(first: list[str], second: list[str]) -> list[AlignedPart]:
     items there, all of that is one part that differs.
     """
     start = _common_prefix_length(first, second)
-    end_length = _common_prefix_length(first[start:][::-1], second[start:][::-1])
-    first_middle = first[start : len(first) - end_length]
-    second_middle = second[start : len(second) - end_length]
-    parts = [AlignedPart(True, first[:start], first[:start])]
+    first_reversed = first[start:][::-1]
+    second_reversed = second[start:][::-1]
+    end_length = _common_prefix_length(first_reversed, second_reversed)
+    first_end = len(first) - end_length
+    second_end = len(second) - end_length
+    first_middle = first[start:first_end]
+    second_middle = second[start:second_end]
+
+    common_start = first[:start]
+    parts = [AlignedPart(True, common_start, common_start)]
     if max(len(first_middle), len(second_middle)) > MAX_ALIGNED_ITEMS:
         parts.append(AlignedPart(False, first_middle, second_middle))
     else:
@@ -533,7 +533,7 @@ def align_lists(first: list[str], second: list[str]) -> list[AlignedPart]:
         for operation, i, j, k, m in matcher.get_opcodes():
             is_equal = operation == "equal"
             parts.append(AlignedPart(is_equal, first_middle[i:j], second_middle[k:m]))
-    common_end = first[len(first) - end_length :]
+    common_end = first[first_end:]
     parts.append(AlignedPart(True, common_end, common_end))
     return parts
 
@@ -595,7 +595,9 @@ def _mark(element: str, text: str) -> Html:
 def render_word_diff(before: str, after: str) -> Html:
     """Render a text before and after a change, each beside its caption, with changed words marked."""
     old, new = mark_changed_words(before, after)
-    return div("kv", muted_text("before"), span("", old), muted_text("after"), span("b", new))
+    first = join(muted_text("before"), span("", old))
+    second = join(muted_text("after"), span("b", new))
+    return div("kv", first, second)
 
 
 def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
@@ -617,7 +619,8 @@ def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
             rows.append(div("del", old_line, data_s="−"))
         if new is not None:
             rows.append(div("ins", new_line, data_s="+"))
-    return len(pairs), div("diff", *rows, omitted_count(len(pairs) - MAX_ROWS))
+    number = len(pairs)
+    return number, div("diff", *rows, omitted_count(number - MAX_ROWS))
 
 
 def highlight_pattern(text: str, pattern: str, class_: str = "filled") -> Html:
@@ -627,14 +630,17 @@ def highlight_pattern(text: str, pattern: str, class_: str = "filled") -> Html:
     """
     if not pattern:
         return safe(text)
-    parts: list[str] = re.split(f"({pattern})", text)  # every second part is a match
-    parts[1::2] = [tag("mark", match, class_=class_) for match in parts[1::2]]
+    parts = []
+    for position, part in enumerate(re.split(f"({pattern})", text)):
+        is_match = position % 2 == 1  # texts and matches take turns
+        parts.append(tag("mark", part, class_=class_) if is_match else safe(part))
     return join(*parts)
 
 
 def highlight_words(text: str, words: Iterable[str]) -> Html:
     """Render a text, and mark some of its words in it. Upper and lower case are equal."""
-    wanted = "|".join(re.escape(word) for word in words if word.strip())
-    if not wanted:
+    escaped = [re.escape(word) for word in words if word.strip()]
+    if not escaped:
         return safe(text)
-    return highlight_pattern(text, rf"(?i:(?<!\w)(?:{wanted})(?!\w))")
+    any_word = "|".join(escaped)
+    return highlight_pattern(text, rf"(?i:(?<!\w)(?:{any_word})(?!\w))")
