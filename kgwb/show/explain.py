@@ -42,8 +42,9 @@ MAX_EXAMPLES = 5
 def explain_empty_query(kg: Graph, sparql: str, steps: Iterable[Step]) -> EmptyResultCause:
     """Find the parts of a query that keep it from having rows.
 
-    A candidate query of the run is analysed by its own patterns. Any other query is taken apart.
-    Raises QueryError for one that is not conjunctive, and the GraphError of a query.
+    The patterns and FILTERs of a candidate query are those of its record in the steps. Those of any
+    other query are read from its text. Raises QueryError for one that is not conjunctive, and the
+    GraphError of a query.
     """
     for record in records_in(steps):
         if isinstance(record, CandidateQuery) and record.sparql == sparql:
@@ -104,7 +105,7 @@ def render_blocking(found: EmptyResultCause, context: RenderContext) -> Html:
     """Render why a query has no rows: the parts that keep it empty, and the steps that wrote them.
 
     A part keeps a query empty if the query has rows without it, or if nothing in the graph matches
-    the part by itself.
+    the part by itself. If there is no such part, or the query is not empty, a sentence says so.
     """
     if not found.is_empty:
         return div("", "This query has rows, or is true.")
@@ -139,7 +140,7 @@ def query_part_text(part: TriplePattern | str, names: DisplayNames) -> str:
 
 
 def pattern_term_text(term: str, names: DisplayNames) -> str:
-    """Return a term of a pattern as it is written there; an IRI by its display name."""
+    """Return the display name of an IRI in angle brackets; any other term of a pattern as it is."""
     if not term.startswith("<"):
         return term
     iri = term[1:-1]
@@ -147,10 +148,11 @@ def pattern_term_text(term: str, names: DisplayNames) -> str:
 
 
 def authors_of(steps: Iterable[Step], part: TriplePattern | str, names: DisplayNames) -> list[str]:
-    """Return the steps that decided a part of a query, as texts.
+    """Return which steps decided a part of a query, as texts.
 
-    For example: ["relation_linking[...] wrote the predicate director"]. A part is a triple pattern,
-    or the text of the FILTERs. Returns nothing if no step decided it.
+    For example: ["relation_linking[...] wrote the predicate director"]. The part is a triple
+    pattern, whose predicate and ends may have different authors, or the text of the FILTERs. If
+    several steps decided the same term, the last one is named. Returns nothing if no step did.
     """
     # A supervisor stands before the steps it supervises, so the last author of a part is right.
     author_of: dict[QueryPart, str] = {}
@@ -182,10 +184,12 @@ def authors_of(steps: Iterable[Step], part: TriplePattern | str, names: DisplayN
 def locate_vertices(
     kg: Graph, name: str, mention: RetrievedCandidates | Link, limit: int
 ) -> list[str]:
-    """Return a line for each vertex with a name: whether it is a candidate of a mention, or why not.
+    """Return for each vertex with a name whether it is a candidate of a mention, and if not, why.
 
-    ``name`` is a label or an IRI, and ``limit`` is the ``v_limit`` with which the candidates were
-    searched. If no vertex has the name, the line has the nearest labels. Raises a GraphError.
+    ``name`` is a label, or an IRI with or without angle brackets. ``limit`` is the ``v_limit`` with
+    which the candidates were searched; a vertex that is not a candidate is searched again with
+    SEARCH_LIMIT_FACTOR times that limit, for its rank. Each line has the display name, the IRI and
+    the place. If no vertex has the name, the only line has the nearest labels. Raises a GraphError.
     """
     name = name.strip()
     iri = name.removeprefix("<").removesuffix(">")
@@ -217,7 +221,11 @@ def locate_vertices(
 
 
 def _vertices_called(kg: Graph, name: str, candidates: Iterable[Candidate]) -> list[URIRef]:
-    """Return at most MAX_VERTICES vertices with a name as their label, candidates before others."""
+    """Return at most MAX_VERTICES vertices that have a name as their label.
+
+    Candidates come first; their labels are compared without case and accents. The graph's exact
+    search finds the others.
+    """
     wanted = normalize(name)
     vertices: dict[URIRef, None] = {}
     for candidate in candidates:
@@ -228,7 +236,7 @@ def _vertices_called(kg: Graph, name: str, candidates: Iterable[Candidate]) -> l
 
 
 def _describe_unknown_name(kg: Graph, name: str) -> str:
-    """Return that no vertex has a name, and the labels that are nearest to it."""
+    """Return that no vertex has a name, with at most MAX_VERTICES labels that a search finds."""
     line = f"the graph has no vertex called {name!r}"
     if name:
         nearest = [hit.label for hit in kg.search(name, MAX_VERTICES).hits]
@@ -240,7 +248,11 @@ def _describe_unknown_name(kg: Graph, name: str) -> str:
 def _describe_candidate(
     mention: RetrievedCandidates | Link, position: int, wanted_label: str | None
 ) -> str:
-    """Return the number of a candidate, and its label if that is not the wanted one."""
+    """Return the number of a candidate, counted from 1, as "is candidate 1".
+
+    Its label is added if a label was asked for (``wanted_label``, in normal form) and it is another
+    one.
+    """
     place = f"is candidate {position + 1}"
     label = mention.candidates[position].label
     if wanted_label is not None and normalize(label) != wanted_label:
@@ -249,7 +261,11 @@ def _describe_candidate(
 
 
 def _describe_rank(mention: RetrievedCandidates | Link, rank: int | None, limit: int) -> str:
-    """Return why a vertex is not a candidate, by its rank in the search for the mention."""
+    """Return why a vertex is not a candidate, by its rank in a search for the mention.
+
+    It was not found (None), its rank is beyond the limit, or worse vertices than the last candidate
+    were dropped.
+    """
     if rank is None:
         return f"is in the graph, but the search for {mention.entity!r} does not find any of its labels"
     if rank > limit:
@@ -313,7 +329,7 @@ def _example_triples(kg: Graph, pattern: str) -> tuple[Triple, ...]:
 
 
 def names_of_terms(kg: Graph, rows: Iterable[Iterable[Any]]) -> IriNames:
-    """Return the display names of the IRIs in rows of terms, sorted. Raises a GraphError."""
+    """Return the display names of the IRIs in rows of terms, sorted by IRI. Raises a GraphError."""
     terms = chain.from_iterable(rows)
     iris = {term for term in terms if isinstance(term, URIRef)}
     return tuple(sorted(kg.names(sorted(iris)).items()))
@@ -382,7 +398,7 @@ def render_query_result(executed: QueryResult, context: RenderContext) -> Html:
 
 
 def _render_cell(term: Term | None, context: RenderContext) -> Html:
-    """Render a term of a row; nothing where the variable is unbound."""
+    """Render a term of a row; nothing for None, where the variable is unbound."""
     return Html() if term is None else render_term(term, context)
 
 

@@ -89,7 +89,7 @@ class FormField:
 
 
 def field_for_type(value_type: Any) -> FormField:
-    """Return the form of a type. It leaves out the hidden fields of a record class."""
+    """Return the form of a type: that of its JSON schema, without hidden fields of a record class."""
     field = field_for_schema(type_adapter(value_type).json_schema(mode="serialization"))
     if field.kind != "group" or not is_dataclass(value_type):
         return field
@@ -104,12 +104,13 @@ def field_for_schema(
 ) -> FormField:
     """Return the form of the data that a JSON schema describes.
 
-    An object with known properties is a group, a list of texts is "texts", and any other list is a
-    table. Data of several types, objects with any keys, and types that contain themselves are
-    edited as JSON.
+    An object with properties is a group, and an enum or a constant is a choice. A list of texts is
+    "texts", and any other list is a table. A text named "iri" is an IRI. Numbers, flags and other
+    texts have inputs of their own. Everything else is edited as JSON: data of several types,
+    objects with any keys, and types that contain themselves.
 
     ``definitions`` and ``seen`` are for a part of a schema: the definitions of the whole one, and
-    the references that led to this part.
+    the references that lead to the part.
     """
     if definitions is None:
         definitions = schema.get("$defs", {})
@@ -142,10 +143,10 @@ def field_for_schema(
 
 
 def _list_field(field: FormField, item: FormField) -> FormField:
-    """Return a field for a list of items.
+    """Return the field for a list of items.
 
-    It is a table whose columns are the parts of a group, or the item itself. A named column that
-    is a group or a table is edited as JSON. Items that have no form make the whole list JSON.
+    Texts become "texts". Groups become a table with a column for each part, and other items a table
+    with one column. If an item is edited as JSON, the whole list is.
     """
     if item.kind == "json":
         return field
@@ -158,7 +159,7 @@ def _list_field(field: FormField, item: FormField) -> FormField:
 
 
 def _column_field(part: FormField) -> FormField:
-    """Return the column for a part of a group. A cell has room for one input only."""
+    """Return the column for a part of a group: JSON for a group or a table, as a cell is one input."""
     return replace(part, kind="json") if part.kind in ("group", "table") else part
 
 
@@ -174,9 +175,10 @@ def empty_data(field: FormField) -> Any:
 
 
 def fit_field(field: FormField, data: Any) -> FormField:
-    """Return the field with every part as JSON that would lose something of this data.
+    """Return the field for this data: parts that would lose something of it are edited as JSON.
 
-    A part loses something if its inputs, filled with the data and read again, give other JSON.
+    A part loses something if the data, filled into its inputs and read again, is not the same JSON.
+    A table of more than MAX_FORM_ROWS rows is edited as JSON, too.
     """
     if field.kind == "ticks":
         # Its data is read in the order of the options.
@@ -191,7 +193,10 @@ def fit_field(field: FormField, data: Any) -> FormField:
 
 
 def _keeps(field: FormField, data: Any) -> bool:
-    """Return whether the inputs of a field, filled with the data, are read as the same JSON."""
+    """Return whether data stays the same JSON when it is filled into a field and read again.
+
+    It is also False if the data cannot be filled in or read.
+    """
     with suppress(OverrideError, TypeError, KeyError, ValueError, AttributeError):
         typed = parse_form_values(field, to_form_values(field, data))
         # Compared as JSON: in Python, True equals 1.
@@ -204,10 +209,11 @@ def _keeps(field: FormField, data: Any) -> bool:
 
 
 def to_form_values(field: FormField, data: Any, path: str = "") -> dict[str, str]:
-    """Return the texts of the inputs in which a person has typed the data.
+    """Return the values of a field's inputs in which the data is typed, by input name.
 
-    The field must be fitted to the data, see ``fit_field``. ``path`` is the name of the field in
-    the form that it is a part of.
+    A choice and a tick are the position of an option, a list of texts has one in each line, and a
+    box that is not ticked has no value. ``path`` is the path of the field in the data. The field
+    must be fitted to the data, see ``fit_field``.
     """
     values: dict[str, str] = {}
     match field.kind:
@@ -236,6 +242,7 @@ def to_form_values(field: FormField, data: Any, path: str = "") -> dict[str, str
 
 
 def _row_values(table: FormField, row: Any, path: str) -> dict[str, str]:
+    """Return the values of the inputs in one row of a table; ``path`` is that of the row."""
     values: dict[str, str] = {}
     for column, cell_path in table.parts(path):
         cell = row[column.name] if column.name else row
@@ -262,7 +269,7 @@ def input_name(path: str) -> str:
 def parse_form_values(field: FormField, values: FormValues) -> Any:
     """Return the data of a form that a person filled in.
 
-    Raises OverrideError with the problem of each input that is wrong.
+    Raises OverrideError with the problem of each input that is wrong, and the place of the input.
     """
     reader = FormReader(values)
     data = reader.read(field, "", ())
@@ -280,9 +287,10 @@ class FormReader:
         self.problems: list[str] = []
 
     def read(self, field: FormField, path: str, place: tuple[str, ...]) -> Any:
-        """Return the data of a field; None for an input with a problem, which is added to the list.
+        """Return the data of a field.
 
-        ``place`` are the labels of the parts of the form that the field stands in.
+        ``place`` are the labels of the parts of the form that the field is in. If an input has a
+        problem, the data is None there, and the problem is added to ``problems``.
         """
         place = (*place, field.label)
         match field.kind:
@@ -309,7 +317,10 @@ class FormReader:
         return data
 
     def _read_rows(self, table: FormField, path: str, place: tuple[str, ...]) -> list[Any]:
-        """Return the rows of a table; numbers that are left out by removed rows do not matter."""
+        """Return the rows of a table, in the order of their numbers.
+
+        The numbers need not be consecutive, because rows may have been removed.
+        """
         rows = []
         for number, n in enumerate(row_numbers(self.values, path), 1):
             row_place = (*place, f"row {number}")
@@ -328,7 +339,11 @@ class FormReader:
 
 
 def row_numbers(values: FormValues, path: str) -> list[int]:
-    """Return the numbers of the rows that a table has, in ascending order."""
+    """Return the numbers of the rows for which a table has values, in ascending order.
+
+    ``path`` is that of the table; the name of each of its inputs begins with the path and the
+    number.
+    """
     cell_name = re.compile(rf"{re.escape(path)}\.?(\d+)\.")
     matches = [cell_name.match(name) for name in values]
     return sorted({int(match[1]) for match in matches if match})
@@ -341,7 +356,12 @@ def _describe_problem(place: Iterable[str], problem: str) -> str:
 
 
 def _parse_input(field: FormField, text: str) -> Any:
-    """Return the data of the text in one input. Raises ValueError with the problem of the text."""
+    """Return the data of the text in one input, by the kind of the field.
+
+    Text is stripped, and empty lines of "texts" are left out. Raises ValueError with the problem if
+    the text is not of that kind, or if it contains half a character (a lone surrogate), which
+    cannot be stored.
+    """
     value: Any = text.strip()
     match field.kind:
         case "texts":
@@ -360,6 +380,7 @@ def _parse_input(field: FormField, text: str) -> Any:
 
 
 def _parse_json(text: str) -> Any:
+    """Return the data of a JSON text. Raises ValueError if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as exc:
@@ -367,7 +388,11 @@ def _parse_json(text: str) -> Any:
 
 
 def _parse_iri(text: str) -> str:
-    """Return an IRI, which may be typed in angle brackets. Raises ValueError for a relative one."""
+    """Return the IRI of a text, without angle brackets around it.
+
+    Raises ValueError if it has no scheme, such as "http:", or has characters that an IRI must not
+    have.
+    """
     iri = text.strip().removeprefix("<").removesuffix(">")
     has_scheme = re.match(r"[A-Za-z][\w+.-]*:.", iri)
     if has_scheme and is_valid_iri(iri):
@@ -377,7 +402,7 @@ def _parse_iri(text: str) -> str:
 
 
 def _parse_number(text: str) -> int | float:
-    """Return an int if possible, else a float. Raises ValueError also for infinity and NaN."""
+    """Return an int if possible, else a float. Raises ValueError for other texts, infinity and NaN."""
     for number_type in (int, float):
         with suppress(ValueError, OverflowError):
             number = number_type(text)
@@ -387,7 +412,10 @@ def _parse_number(text: str) -> int | float:
 
 
 def _parse_choice(field: FormField, text: str) -> Any:
-    """Return the option at the position that the text is. Raises ValueError if there is none."""
+    """Return the option whose position, counted from 0, is the text.
+
+    Raises ValueError, which lists all options, if there is none.
+    """
     choices = field.choices
     if text.isdecimal() and int(text) < len(choices):
         return choices[int(text)]
@@ -398,7 +426,8 @@ def _parse_choice(field: FormField, text: str) -> Any:
 def validate_record(data: Any, value_type: Any) -> Any:
     """Return the record, or any value of a type, that JSON data describes.
 
-    Raises OverrideError with the first MAX_PROBLEMS parts that do not have the form of the type.
+    Raises OverrideError with the first MAX_PROBLEMS parts of the data that are missing or have a
+    wrong type.
     """
     try:
         return from_data(data, value_type)
@@ -455,7 +484,7 @@ def _find_subfield(field: FormField, names: Sequence[str]) -> FormField:
 
 
 def _empty_row_values(table: FormField, values: FormValues, path: str) -> dict[str, str]:
-    """Return the values of an empty row after the last one of a table."""
+    """Return the values of a new, empty row of a table, with a number after that of the last row."""
     row_number = max(row_numbers(values, path), default=-1) + 1
     row_values: dict[str, str] = {}
     for column, cell_path in table.parts(join_path(path, row_number)):

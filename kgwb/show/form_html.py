@@ -38,11 +38,15 @@ def render_fields(field: FormField, values: FormValues, path: str = "", revision
 
 
 def _render_group(group: FormField, values: FormValues, path: str, revision: int) -> Html:
-    """Render the parts of a group below each other, each with its label."""
+    """Render the parts of a group below each other, each with its label above its inputs.
+
+    A part with one input that is no check box is a label element: a click on the label selects the
+    input.
+    """
     parts = []
     for part, part_path in group.parts(path):
-        has_one_input = part.kind not in ("group", "table", "ticks", "flag")
-        element = "label" if has_one_input else "div"
+        has_text_input = part.kind not in ("group", "table", "ticks", "flag")
+        element = "label" if has_text_input else "div"
         caption = span("b", part.label)
         inputs = render_fields(part, values, part_path, revision)
         parts.append(tag(element, caption, inputs, class_="f"))
@@ -50,7 +54,11 @@ def _render_group(group: FormField, values: FormValues, path: str, revision: int
 
 
 def _render_table(table: FormField, values: FormValues, path: str, revision: int) -> Html:
-    """Render the rows of a table, each with a button to remove it, and a button to add a row."""
+    """Render a table: labels of the columns, the rows, and a button to add a row.
+
+    Each row has a button to remove it. The buttons send "more" with the path of the table, and
+    "less" with that of the row.
+    """
     columns = len(table.subfields)
     grid = f"grid-template-columns: repeat({columns}, minmax(0, 1fr)) 24px"
     captions = [span("caption", column.label) for column in table.subfields]
@@ -67,7 +75,7 @@ def _render_table(table: FormField, values: FormValues, path: str, revision: int
 
 
 def _render_ticks(field: FormField, values: FormValues, path: str) -> Html:
-    """Render a check box for each option."""
+    """Render a check box for each option; its name is the path with the position of the option."""
     ticks = []
     for n, label in enumerate(field.choice_labels):
         name = join_path(path, n)
@@ -79,9 +87,10 @@ def _render_ticks(field: FormField, values: FormValues, path: str) -> Html:
 
 
 def _render_input(field: FormField, values: FormValues, path: str, revision: int) -> Html:
-    """Render one input: a check box, a list of options, a line, or a box of several lines.
+    """Render one input: a check box, a list of options, a line of text, or several lines.
 
-    JSON and lists of texts get several lines, and so does a text that does not fit one line.
+    JSON and lists of texts have several lines, and so has a text that is longer than MAX_LINE_CHARS
+    or has a line end.
     """
     name = input_name(path)
     text = values.get(name, "")
@@ -116,7 +125,11 @@ def _render_input(field: FormField, values: FormValues, path: str, revision: int
 
 
 def _input_label(field: FormField, path: str) -> str:
-    """Return the label of an input for screen readers: "relation 2" in the second row of a table."""
+    """Return the label of an input for screen readers.
+
+    It has the number of the row in a table: "relation 2". A field without a label is called
+    "value".
+    """
     positions = [int(name) for name in path.split(".") if name.isdigit()]
     if positions and field.name:
         row = positions[0] + 1
@@ -125,7 +138,11 @@ def _input_label(field: FormField, path: str) -> str:
 
 
 def _render_options(field: FormField, selected: str) -> list[Html]:
-    """Return the options of a choice. The value of an option is its position."""
+    """Return the option elements of a choice; the value of an option is its position.
+
+    ``selected`` is the value of the option that is selected. Labels are cut at MAX_OPTION_CHARS
+    characters.
+    """
     labels = field.choice_labels or [str(choice) for choice in field.choices]
     options = []
     for n, label in enumerate(labels):

@@ -83,7 +83,8 @@ class Html(str):
 def safe(content: object) -> Html:
     """Return markup as it is, and anything else as escaped text.
 
-    Control characters of a text are replaced, and it is cut at MAX_TEXT_CHARS characters.
+    A text is cut at MAX_TEXT_CHARS characters, with its length behind it, and control characters
+    are replaced.
     """
     if isinstance(content, Html):
         return content
@@ -103,7 +104,10 @@ _escape_short_text = lru_cache(maxsize=8192)(_escape_text)
 
 @cache
 def _template_environment() -> Environment:
-    """Return the Jinja environment of the templates in the package; every value goes through safe."""
+    """Return the Jinja environment for the templates of the package.
+
+    Every value of a template is escaped unless it is Html, and a missing one raises UndefinedError.
+    """
     package = Path(__file__).parent.parent
     return Environment(
         loader=FileSystemLoader(package),
@@ -147,7 +151,10 @@ def tag(element: str, /, *contents: object, **attributes: object) -> Html:
 
 
 def _attribute_text(value: object) -> Html:
-    """Return the value of an attribute as it is written between quotation marks."""
+    """Return the value of an attribute as escaped text.
+
+    True becomes an empty text, and a float is rounded to one decimal.
+    """
     if value is True:
         return Html()
     if isinstance(value, float):
@@ -202,10 +209,10 @@ def static_page(*contents: object) -> Html:
 
 
 def embed_style(markup: Html) -> Html:
-    """Return a section with a style element inside it.
+    """Return a section with a style element at the beginning of its content.
 
-    It holds those rules of the style sheet that apply to all elements, or to a class that occurs
-    in the section.
+    The style has those rules of the style sheet that name no class, or a class that occurs in the
+    section.
     """
     used_classes: set[str] = set()
     for class_names in re.findall(r'class="([^"]*)"', markup):
@@ -229,8 +236,8 @@ def load_style() -> str:
 def _css_rules() -> tuple[tuple[frozenset[str], str], ...]:
     """Return the rules of the style sheet, each with the classes that its selectors name.
 
-    A rule with rules inside it, as of @media, is one. Classes that every view may have are left
-    out.
+    A rule with rules inside it, as of @media, is one. CLASSES_OF_ALL_VIEWS and classes inside
+    :not() are left out.
     """
     rules = []
     for rule in re.findall(r"[^{}]+\{(?:[^{}]|\{[^{}]*\})*\}", load_style()):
@@ -252,9 +259,10 @@ def icon(name: str, class_: str = "") -> Html:
 
 
 def agent_kind_badge(kind: str, *, small: bool = False, outlined: bool = False) -> Html:
-    """Render the icon of a kind of agent, with its name as the tooltip.
+    """Render the icon of a kind of agent, with the name of the kind as the tooltip.
 
-    It is ``outlined`` if the model of the agent was not asked; the tooltip says so.
+    ``outlined`` is for an agent whose model was not asked: the icon is drawn hollow, and the
+    tooltip says so. ``kind`` is one of AGENT_KIND_LABELS.
     """
     classes = f"kind {kind}"
     tooltip = AGENT_KIND_LABELS[kind]
@@ -267,9 +275,9 @@ def agent_kind_badge(kind: str, *, small: bool = False, outlined: bool = False) 
 
 
 def state_badge(state: str, label: str, *, pill: bool = False) -> Html:
-    """Render a state as an icon, a colour and a word.
+    """Render a state as an icon and a label in the colour of the state.
 
-    ``state`` is the name of an icon. The icon of "wait" turns.
+    ``state`` is the name of an icon. The icon of "wait" turns. A ``pill`` has a background.
     """
     classes = f"st {state}"
     icon_class = ""
@@ -294,9 +302,10 @@ def button(
 ) -> Html:
     """Render a button that sends an event with its argument ``arg`` to the widget.
 
-    The class "square" shows the icon alone. With the class "fold" the label is hidden where there
-    is little room. In both cases the label is the tooltip, unless ``attributes`` have a title. A
-    disabled button sends nothing.
+    The class "square" shows the icon alone. With the class "fold" and an icon, the label is hidden
+    where there is little room. In both cases the label is also the tooltip, unless ``attributes``
+    have a title. ``shortcut`` is a key that presses the button, such as "Control+Enter". A disabled
+    button stays on the page, but sends nothing.
     """
     is_square = "square" in class_.split()
     may_hide_label = is_square or ("fold" in class_.split() and bool(icon_name))
@@ -329,9 +338,10 @@ def tabs(
     *,
     borderless: bool = False,
 ) -> Html:
-    """Render views to choose from as tabs. A tab sends the event with its name.
+    """Render views to choose from as tabs. A tab sends the event with its name as the argument.
 
     An option is a name, a label, and a number that is shown beside the label unless it is 0 or "".
+    ``selected_name`` is the name of the tab that is marked as open.
     """
     buttons = []
     for name, label, number in options:
@@ -412,10 +422,10 @@ def note(*contents: object, level: str = "") -> Html:
 
 
 def iri_link(value: str, label: str, class_: str | None = None) -> Html:
-    """Render a label with its IRI as the tooltip.
+    """Render a label with its IRI as the tooltip; both are shortened.
 
-    It is a link if the IRI begins with http:// or https:// and has at most MAX_TEXT_CHARS
-    characters. A browser does not tell the linked site where it was followed.
+    It is a link, which opens a new page, if the IRI begins with http:// or https:// and has at most
+    MAX_TEXT_CHARS characters. Otherwise it is plain text.
     """
     iri = str(value)  # the startswith of an rdflib URIRef takes no tuple
     text = shorten(label)
@@ -466,10 +476,10 @@ class ChartBar(NamedTuple):
 
 
 def bar_chart(title: str, bars: Sequence[ChartBar], max_value: float = 0.0) -> Html:
-    """Render a chart of horizontal bars; nothing if there are no bars.
+    """Render a chart with a horizontal bar for each value; nothing if there are no bars.
 
-    A full line stands for ``max_value``, or for the largest value or end of an interval if that is
-    more.
+    A bar over the full width stands for ``max_value``, or for the largest value or end of an
+    interval if that is more.
     """
     if not bars:
         return Html()
@@ -480,7 +490,11 @@ def bar_chart(title: str, bars: Sequence[ChartBar], max_value: float = 0.0) -> H
 
 
 def _chart_row(chart_bar: ChartBar, full_line: float) -> Html:
-    """Render one bar of a chart: its label, the bar with its interval, and its value as text."""
+    """Render one bar of a chart: its label, the bar with its interval, and its value as text.
+
+    ``full_line`` is the value of a bar over the full width. The number of the series selects the
+    colour.
+    """
     low = chart_bar.interval_low
     length = _percent(chart_bar.value / full_line)
     interval_start = _percent(low / full_line)
@@ -511,9 +525,9 @@ class AlignedPart(NamedTuple):
 def align_lists(first: list[str], second: list[str]) -> list[AlignedPart]:
     """Divide two lists into parts that are equal in both, and parts that differ.
 
-    The parts are in order, and hold every item of both lists. Between the common beginning and the
-    common end, difflib looks for equal parts; if one of the lists has more than MAX_ALIGNED_ITEMS
-    items there, all of that is one part that differs.
+    The parts are in order, and together they hold every item of both lists. Equal items at the
+    beginning and at the end are found first. difflib compares what is between them; if one of the
+    lists has more than MAX_ALIGNED_ITEMS items there, all of that is one part that differs.
     """
     start = _common_prefix_length(first, second)
     first_reversed = first[start:][::-1]
@@ -549,8 +563,9 @@ def _common_prefix_length(first: list[str], second: list[str]) -> int:
 def mark_changed_words(before: str, after: str) -> tuple[Html, Html]:
     """Render two texts, and mark in each the words that the other one does not have.
 
-    If the words in common have at most MIN_SHARED_RATIO of the letters of the shorter text, each
-    text is marked as a whole.
+    They are marked with "del" in the first text, and with "ins" in the second. If the words in
+    common have at most MIN_SHARED_RATIO of the characters of the shorter text, each text is marked
+    as a whole.
     """
     words_before = _split_words(before)
     words_after = _split_words(after)
@@ -574,12 +589,12 @@ def mark_changed_words(before: str, after: str) -> tuple[Html, Html]:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the words of a text, and every other character by itself, in order."""
+    """Return the words of a text and every other character by itself, in order."""
     return re.findall(r"\w+|\W", text)
 
 
 def _count_shared_letters(parts: Iterable[AlignedPart]) -> int:
-    """Return how many letters and digits the words have that are equal in two lists of words."""
+    """Return how many letters and digits are in the words of the parts that are equal."""
     number = 0
     for part in parts:
         if part.is_equal:
@@ -638,7 +653,10 @@ def highlight_pattern(text: str, pattern: str, class_: str = "filled") -> Html:
 
 
 def highlight_words(text: str, words: Iterable[str]) -> Html:
-    """Render a text, and mark some of its words in it. Upper and lower case are equal."""
+    """Render a text, and mark every whole word that is one of some words, in upper or lower case.
+
+    Words that are blank are ignored; if no others are given, nothing is marked.
+    """
     escaped = [re.escape(word) for word in words if word.strip()]
     if not escaped:
         return safe(text)

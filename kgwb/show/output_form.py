@@ -35,6 +35,10 @@ class OutputForm:
     """
 
     def __init__(self, step: Step) -> None:
+        """Make the form of a step, and fill it with the output or, before that, with inputs.
+
+        Fields that are chosen among records of the inputs become choices, see ``choice_fields``.
+        """
         self.step = step
         self.choice_fields = choice_fields(step)
         field = field_for_type(step.output_type)
@@ -54,7 +58,10 @@ class OutputForm:
         """The data of the form as long as nothing was typed."""
 
     def _inputs_by_field(self, group: FormField) -> dict[str, Any]:
-        """Return the data of the inputs that have the name of a field, except for choices."""
+        """Return the data of the step's inputs that have the name of a field in the group.
+
+        Inputs that are None, and fields that are a choice, are left out.
+        """
         inputs = {}
         for part in group.subfields:
             value = self.step.inputs.get(part.name)
@@ -68,11 +75,12 @@ class OutputForm:
         return render_fields(self.field, shown_values, "", revision)
 
     def parse(self, values: FormValues) -> Any:
-        """Return the record that a person typed; the step's own output if nothing was changed.
+        """Return the output that a person typed; the step's own output if nothing was changed.
 
         Fields that the form does not show keep their values, and values that follow from other
-        fields are computed again. If another option was chosen and the reason is still that of the
-        output, the reason becomes MANUAL_REASON. Raises OverrideError with what is wrong.
+        fields are computed again. If another option was chosen and the reason was not edited, the
+        reason becomes MANUAL_REASON. Raises OverrideError with the problem of each field that is
+        wrong.
         """
         step = self.step
         data = parse_form_values(self.field, values)
@@ -102,8 +110,10 @@ def update_derived_fields(value: Any) -> Any:
 def choose_option(step: Step, position: int) -> Any:
     """Return the output of a step with another option chosen in its first choice field.
 
-    ``position`` counts the options from 0; -1 is "none" where one option is chosen. Raises
-    OverrideError if there is no such option.
+    ``position`` counts the records to choose from, from 0; -1 chooses none of them. Where several
+    can be chosen, the output has only this one. For a position that does not exist, it has none
+    there, and OverrideError is raised where one record is chosen. The output must have a choice
+    field.
     """
     form = OutputForm(step)
     name = next(iter(form.choice_fields))
@@ -125,9 +135,10 @@ def choose_option(step: Step, position: int) -> Any:
 def choice_fields(step: Step) -> dict[str, FormField]:
     """Return the fields of a step's output that are chosen among records of its inputs, by name.
 
-    The type of such a field is a tuple of a record class, or a record class or None; and the
-    tuples in the inputs hold records of that class. A tuple becomes check boxes, and any other
-    field a choice of one or none.
+    The type of such a field is a tuple of records, or a record or None. The options are the records
+    of that class in the inputs, see ``_find_options``. A tuple becomes check boxes, and a single
+    record becomes a choice with "none" as its first option. Hidden fields, and fields without
+    options, are left out.
     """
     fields: dict[str, FormField] = {}
     if not is_dataclass(step.output_type):
@@ -154,11 +165,11 @@ def _record_class_in(type_hint: Any) -> type | None:
 
 
 def _find_options(step: Step, name: str, type_hint: Any, record_class: type) -> list[Any]:
-    """Return the records that a field of the output can be chosen from; none if it is no choice.
+    """Return the records that a field of the output can be chosen from.
 
-    They are the records of the class in the inputs. A field that holds a tuple is a choice if all
-    records of the tuple are among them. Any other field is a choice if it may be None; records in
-    tuples of the output are options too, and if there are options, so is the present record.
+    They are the records of the class in tuples of the inputs and, for a single record, also those
+    in tuples of the output, and the present record. Returns nothing if the field cannot be a
+    choice: a tuple holds a record that is not among the inputs, or a single record may not be None.
     """
     options: list[Any] = []
     for source in step.inputs.values():
@@ -176,7 +187,10 @@ def _find_options(step: Step, name: str, type_hint: Any, record_class: type) -> 
 
 
 def _records_in(source: Any, record_class: type) -> list[Any]:
-    """Return the records of a class in the tuples that a record has as fields, or in a tuple."""
+    """Return the records of a class in a tuple, or in the fields of a record that are tuples.
+
+    Returns nothing for any other value.
+    """
     parts = [source]
     if is_record(source):
         parts = [getattr(source, name) for name in field_marks(type(source))]
@@ -188,7 +202,11 @@ def _records_in(source: Any, record_class: type) -> list[Any]:
 
 
 def _choice_field(name: str, options: list[Any], *, has_many: bool) -> FormField:
-    """Return a field to choose one of the options or none, or any number of them."""
+    """Return a field to choose among options, each option once.
+
+    With ``has_many``, any number of them can be ticked. Otherwise it is one of them, or "none",
+    which comes first and is None.
+    """
     distinct = list(dict.fromkeys(options))
     choices = [to_data(option) for option in distinct]
     labels = [one_line(option) for option in distinct]

@@ -25,7 +25,7 @@ from kgwb.show.html import (
 )
 from kgwb.text import pluralize
 
-VARIABLE_PATTERN = VARIABLE.pattern.replace("(", "(?:", 1)
+TEMPLATE_VARIABLE_PATTERN = VARIABLE.pattern.replace("(", "(?:", 1)
 """A variable of a template, without the group that ``highlight_pattern`` does not allow."""
 CHARS_PER_TOKEN = 4
 """A rule of thumb for English text."""
@@ -52,7 +52,10 @@ def replace_template(text: str, template: str) -> str:
 
 
 def _header_values(header: str) -> dict[str, str]:
-    """Return the values in the header of a prompt file by their names."""
+    """Return the values in the header of a prompt file, by their names.
+
+    Lines without a colon, such as the fences, are skipped.
+    """
     values = {}
     for line in header.splitlines():
         name, separator, value = line.partition(":")
@@ -72,12 +75,13 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     note: str = "",
     revision: int = 0,
 ) -> Html:
-    """Render the template of a prompt in its editor, with buttons to try, save or reset it.
+    """Render the template of a prompt in an editor, with buttons to try, save or reset it.
 
     ``file_text`` is the text of the prompt file, or None if the file is missing. ``used_text`` is
-    the text that the run uses, and ``draft`` a template that was typed in its place. ``request``
-    is shown as it will be sent, ``problem`` is why the prompt cannot be used, and ``note`` is a
-    remark. See ``form_html.render_fields`` for the ``revision``.
+    the text that the run uses, and ``draft`` is a template that was typed in place of that. The
+    changes are shown from the file to what is in the editor. ``request`` is the request as it will
+    be sent, ``problem`` is why the prompt cannot be used, and ``note`` is a remark. For
+    ``revision`` see ``form_html.render_fields``.
     """
     header, template = split_prompt(used_text)
     text = template if draft is None else draft
@@ -103,7 +107,11 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
 def _render_prompt_header(
     name: str, values: dict[str, str], file_template: str | None, text: str
 ) -> Html:
-    """Render the file name of a prompt, values of its header, and whether its template was edited."""
+    """Render the file name of a prompt, its strategy, reply class and source, and its state.
+
+    The state is whether ``text``, the template in the editor, is that of the file, or the file is
+    missing.
+    """
     is_edited = text != (file_template or "")
     if file_template is None:
         state = "the file is missing"
@@ -124,14 +132,14 @@ def _render_prompt_header(
 
 
 def _render_variables(values: dict[str, str]) -> Html:
-    """Render the variables of a template, which its header declares."""
+    """Render the names of the variables that the header of a prompt declares, in double braces."""
     names = re.findall(r"\w+", values.get("variables", ""))
     marks = [tag("mark", "{{" + name + "}}", class_="var mono") for name in names]
     return div("row small", muted_text("filled in by the agent:"), *marks)
 
 
 def _render_actions() -> Html:
-    """Render the buttons of a prompt's form, and what they do."""
+    """Render the buttons "Try once", "Save to file" and "Back to the file", and a hint."""
     tooltip = "in this run only; the file stays as it is"
     return div(
         "row controls",
@@ -143,7 +151,10 @@ def _render_actions() -> Html:
 
 
 def render_template_diff(before: str, after: str) -> Html:
-    """Render the lines of a template that were changed, unfolded; nothing if none was."""
+    """Render the lines of a template that were changed, below their number.
+
+    They are unfolded. Returns nothing if no line was changed.
+    """
     number, lines = render_line_diff(before.splitlines(), after.splitlines())
     if not number:
         return Html()
@@ -158,7 +169,7 @@ def render_template_editor(text: str, revision: object) -> Html:
     ``form_html.render_fields`` for the ``revision``.
     """
     # A textarea cannot mark words: it lies, transparent, over the same text with marks.
-    marked = highlight_pattern(text, VARIABLE_PATTERN, "var")
+    marked = highlight_pattern(text, TEMPLATE_VARIABLE_PATTERN, "var")
     background = tag("pre", marked, "\n", aria_hidden="true", class_="ed")
     editor = tag(
         "textarea",
@@ -176,10 +187,11 @@ def render_template_editor(text: str, revision: object) -> Html:
 
 
 def render_request(request: ChatRequest | None, *, title: str = "As it will be sent") -> Html:
-    """Render the messages that a model gets, folded, with their length and an estimate of tokens.
+    """Render the messages that a model gets, folded below their length.
 
-    The values of variables are marked in the user's messages. Without a request, renders why there
-    may be none.
+    The length is in characters, with an estimate of tokens. The values of variables are marked in
+    the messages of the user. If ``request`` is None, a text explains why there may be nothing to
+    send.
     """
     if request is None:
         reason = "Run the agents before this one first. An agent without a model sends nothing."
@@ -193,7 +205,11 @@ def render_request(request: ChatRequest | None, *, title: str = "As it will be s
 
 
 def _marked_values(request: ChatRequest) -> str:
-    """Return a regular expression for the texts that a prompt was filled with, longest first."""
+    """Return a regular expression for the texts that a prompt was filled with.
+
+    Longer texts come first, so that they are not marked in part. Texts of less than
+    MIN_VARIABLE_CHARS characters are left out. Empty if there are none.
+    """
     values = []
     for value in request.variables.values():
         if isinstance(value, str) and len(value) >= MIN_VARIABLE_CHARS:
@@ -203,7 +219,10 @@ def _marked_values(request: ChatRequest) -> str:
 
 
 def _render_message(message: Message, values: str) -> Html:
-    """Render a message below its role. Values are marked in messages of the user only."""
+    """Render the content of a message below its role.
+
+    ``values`` is a regular expression for what is marked in it if the role is "user".
+    """
     pattern = values if message.role == "user" else ""
     text = highlight_pattern(message.content, pattern)
     return join(span("role", message.role), text, "\n")

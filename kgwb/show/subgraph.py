@@ -101,11 +101,13 @@ class Subgraph:
 
 
 def build_subgraph(run: Run, *, max_nodes: int = MAX_NODES) -> Subgraph:
-    """Return the subgraph of a run, as far as the run went, with at most ``max_nodes`` nodes.
+    """Return the subgraph of a run, as far as the run went, with about ``max_nodes`` nodes at most.
 
-    The support of an answer is shown as a whole or not at all; only that of the first answer is
-    cut. Before the run has an answer, the latest answer of a step stands for it. Asks a graph only
-    for names, and only a local one. Raises the GraphError of that.
+    Its nodes are the linked vertices, and the ends of the triples that support the answer; see
+    ``_limit_nodes`` for the limit. Before the run has an answer, the latest answer of a step stands
+    for it. Roles come from the records, from matching the queries of the answer against the
+    support, and from the answer itself. Asks a graph for nothing but names, and that only if it is
+    local. Raises the GraphError of that.
     """
     # A run that is executing adds steps meanwhile.
     records = list(records_in(tuple(run.steps)))
@@ -144,8 +146,9 @@ def subgraph_of_answer(answer: Answer) -> Subgraph:
 def _answer_so_far(run: Run, records: Sequence[object]) -> Answer:
     """Return the run's answer, else the latest answer among the records, else an empty one.
 
-    Answers from a model's own knowledge have no support and do not count. An answer of a subclass
-    is partial; it does not count if it is empty.
+    Answers without values do not stand for the run, except an empty one of the class Answer itself:
+    subclasses answer a part of the question. Answers from a model's own knowledge do not count,
+    because they have no support.
     """
     if run.answer and not run.answer.ungrounded:
         return run.answer
@@ -215,7 +218,10 @@ def _make_subgraph(
 
 
 def _label(term: Term, names: DisplayNames) -> str:
-    """Return the text of a term in one line; it is never empty."""
+    """Return the label of a node or an edge: the text of its term in one line.
+
+    Blank nodes are called "blank node", and an empty literal "empty text".
+    """
     if isinstance(term, BNode):
         return "blank node"
     return single_line(format_term(term, names)) or single_line(shorten(term)) or "empty text"
@@ -231,10 +237,11 @@ def end_terms(triples: Iterable[Triple]) -> dict[Term, None]:
 
 
 def _limit_nodes(vertices: Sequence[URIRef], answer: Answer, max_nodes: int) -> SubgraphPart:
-    """Return the linked vertices and the answers whose support fits into ``max_nodes`` nodes.
+    """Return which linked vertices and values of an answer are shown.
 
-    The first answer is always shown. Its support is cut to so many triples that their ends, and the
-    value itself, are at most ``max_nodes``.
+    First come the vertices, at most ``max_nodes``. The first value is always added, but only with
+    so many of its triples that their ends and the value are ``max_nodes`` at most. Each other value
+    is added with all its support, if then at most ``max_nodes`` nodes are shown.
     """
     shown: dict[Term, None] = dict.fromkeys(vertices[:max_nodes])
     all_terms: dict[Term, None] = dict.fromkeys(vertices)
@@ -286,7 +293,8 @@ def _omission_note(shown_nodes: int, all_nodes: int, part: Answer, answer: Answe
 def _match_queries(records: Sequence[object], answer: Answer) -> Iterator[RoleAssignment]:
     """Yield the roles that the queries of an answer give to the support of its values.
 
-    Only candidate queries are known by their patterns. Of two with the same text, the later counts.
+    Only candidate queries are known by their patterns. If two have the same text, the later one
+    counts. Triples get the words of the question if there is a phrase for each pattern.
     """
     phrases = _latest_relation_phrases(records)
     known = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
@@ -312,9 +320,11 @@ def _latest_relation_phrases(records: Sequence[object]) -> tuple[str, ...]:
 def _match_query(
     query: CandidateQuery, phrases: Sequence[str], triples: Sequence[Triple]
 ) -> Iterator[RoleAssignment]:
-    """Yield what a query's unknowns are bound to and its patterns match among some triples.
+    """Match the patterns of a query against some triples, and yield the roles that follow.
 
-    ``phrases`` are the words of the question behind each pattern; none if they are not known.
+    A term has the role of the unknown that it is bound to. A triple has the role of the phrase, the
+    words of the question, that belongs to its pattern; ``phrases`` are empty if these are not
+    known. At most MAX_BINDINGS bindings are used.
     """
     patterns = query.patterns
     unknowns = variables_of(patterns)
@@ -393,9 +403,10 @@ def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20
 
 
 def _expansion_note(shown: int, found: int, has_all: bool) -> str:
-    """Return how many of the triples are shown that were not drawn before.
+    """Return how many new triples expanding a node showed, of how many that were found.
 
-    ``has_all`` is whether the graph has no others than those that were found.
+    ``has_all`` is whether the search found all triples of the node. If not, the total is given as
+    "at least".
     """
     if has_all and not found:
         return "no more triples"
@@ -406,10 +417,11 @@ def _expansion_note(shown: int, found: int, has_all: bool) -> str:
 
 
 def _triples_around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
-    """Return the triples of a vertex, and whether these are all.
+    """Return the triples of a vertex in both directions, and whether these are all.
 
-    The first triple of each predicate and direction comes first, then the second of each, and so
-    on. Excluded predicates are left out. Raises a GraphError.
+    At most MAX_TRIPLES_PER_DIRECTION are asked for in each direction, and triples with excluded
+    predicates are left out. Predicates take turns: first comes one triple of each predicate and
+    direction, then a second one of each, and so on. Raises a GraphError.
     """
     iri = n3(vertex)
     rows = kg.select(

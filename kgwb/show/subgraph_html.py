@@ -41,8 +41,9 @@ CLASSES_BY_SHAPE = {"linked": "linked", "unknown": "via", "answer": "ans"}
 def render_svg(subgraph: Subgraph, highlighted: Value | None = None, event: str = "") -> Html:
     """Render the picture of a subgraph; EMPTY_MESSAGE if it has no nodes.
 
-    The support of the ``highlighted`` answer stands out. A click on a node sends the ``event`` with
-    the number of the node; without an event, nothing can be clicked.
+    If an answer is ``highlighted``, its node and its support stand out, and the rest is pale. A
+    click on a node sends the ``event`` with the number of the node; without an event, nodes cannot
+    be clicked. For screen readers the picture has a title, and the first edges as sentences.
     """
     if not subgraph.nodes:
         return EMPTY_MESSAGE
@@ -78,9 +79,10 @@ def render_svg(subgraph: Subgraph, highlighted: Value | None = None, event: str 
 
 
 def highlighted_parts(subgraph: Subgraph, highlighted: Value | None) -> dict[str, list[int]] | None:
-    """Return the numbers of the nodes and edges that support an answer, and of its own node.
+    """Return the numbers of the nodes and edges that stand out for an answer.
 
-    They are in the lists "nodes" and "edges". Returns None if there is no answer to highlight.
+    "nodes" are the answer's own node and the ends of its support, and "edges" are its support.
+    Returns None if there is no answer to highlight.
     """
     if highlighted is None:
         return None
@@ -113,7 +115,7 @@ def _render_line(edge: Edge, curve: Curve, mark: str) -> Html:
 
 
 def _render_arrow_head(curve: Curve, mark: str) -> Html:
-    """Render the triangle at the end of an edge."""
+    """Render the triangle at the end of an edge, 8 pixels long, in the direction of the curve."""
     end = curve.end
     direction = curve.second_control - end
     back = direction * (8 / (abs(direction) or 1))
@@ -125,7 +127,10 @@ def _render_arrow_head(curve: Curve, mark: str) -> Html:
 
 
 def _render_edge_label(edge: Edge, curve: Curve, mark: str) -> Html:
-    """Render the label at the middle of an edge, with "✓" if the edge is highlighted."""
+    """Render the label at the middle of an edge, with its tooltip.
+
+    ``mark`` is its highlight class; a highlighted label begins with "✓", so that colour is not all.
+    """
     label = edge_label(edge)
     if mark == " lit":
         label = f"✓ {label}"
@@ -140,7 +145,12 @@ def _centred_text(x: float, y: float, class_: str | None, *contents: object) -> 
 
 
 def _render_node(node: Node, box: NodeBox, mark: str, number: int, event: str) -> Html:
-    """Render a box with one or two lines of text, which a click or the Enter key presses."""
+    """Render the box of a node with its lines of text and its tooltip.
+
+    Linked vertices and unknowns have round boxes. ``mark`` is the highlight class. With an
+    ``event``, the node can be selected with the keyboard, and sends the event with its ``number``
+    when it is pressed.
+    """
     css_class = CLASSES_BY_SHAPE.get(node.shape, node.shape)
     attributes: dict[str, object] = {"class_": css_class + mark}
     if event:
@@ -187,7 +197,11 @@ def _describe_edges(subgraph: Subgraph) -> str:
 
 
 def tooltip_text(part: Node | Edge) -> str:
-    """Return the label of a node or an edge, its roles, and its IRI or kind of literal, as lines."""
+    """Return the tooltip of a node or an edge, of up to three lines.
+
+    They are the label, the roles, and the IRI (for an edge, of its predicate) or the language or
+    datatype of a literal.
+    """
     term = part.triple[1] if isinstance(part, Edge) else part.term
     lines = [part.label, describe_roles(part.roles)]
     if isinstance(term, RdfLiteral):
@@ -207,7 +221,10 @@ def describe_roles(roles: Iterable[Role]) -> str:
 
 
 def render_legend(subgraph: Subgraph, highlighted: Value | None) -> Html:
-    """Render what the shapes mean, and below it the notes of the subgraph."""
+    """Render what the shapes of the picture mean, and below it the notes of the subgraph.
+
+    What pale parts mean is explained if an answer is ``highlighted``.
+    """
     signs = [
         span("ent small", "linked"),
         span("unk small", "on the way"),
@@ -247,6 +264,9 @@ def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
 
 
 def _supported_answers(edge: Edge, answers: Iterable[Value]) -> str:
-    """Return the answers that a triple supports; the first MAX_ROW_ANSWERS by their labels."""
+    """Return the labels of the answers that a triple supports, in one line.
+
+    From the sixth on (MAX_ROW_ANSWERS), only their number is given.
+    """
     labels = [answer.label for answer in answers if edge.triple in answer.support]
     return list_first(labels, MAX_ROW_ANSWERS)

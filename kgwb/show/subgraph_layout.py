@@ -72,8 +72,9 @@ class Curve(NamedTuple):
 def compute_layout(subgraph: Subgraph) -> Layout:
     """Place the nodes in columns by their distance from the linked vertices.
 
-    So the subgraph of a question reads from left to right. All rows have the same height, and all
-    columns the same gap between them.
+    So the subgraph of a question reads from left to right. A column is as wide as its widest box
+    and centred vertically. All rows have the same height, and all columns the same gap between
+    them.
     """
     positions = {node.term: position for position, node in enumerate(subgraph.nodes)}
     endpoints = []
@@ -134,10 +135,10 @@ def _column_gap(edges: Sequence[Edge]) -> float:
 
 
 def _curvatures(endpoints: Sequence[Endpoints], boxes: Mapping[int, NodeBox]) -> tuple[float, ...]:
-    """Return how much each edge bends.
+    """Return how far each edge bends away from the straight line, in pixels.
 
-    Edges between the same nodes part from each other. An edge within a column goes round the boxes
-    between its ends.
+    Edges between the same two nodes spread evenly, PARALLEL_GAP apart. An edge between two nodes of
+    a column bends further, the longer it is, so that it goes round the boxes between them.
     """
     parallel: defaultdict[frozenset[int], list[int]] = defaultdict(list)
     for number, ends in enumerate(endpoints):
@@ -163,15 +164,16 @@ def _curvatures(endpoints: Sequence[Endpoints], boxes: Mapping[int, NodeBox]) ->
 def _arrange_columns(nodes: Sequence[Node], endpoints: Sequence[Endpoints]) -> Iterator[list[int]]:
     """Yield the nodes of each column by their positions, from top to bottom.
 
-    In each connected component, the first column has its first linked vertex, or else the node with
-    most edges; a node at distance n from it is in column n. A node stands near the mean height of
-    the nodes before it that it is connected with. A column has at most MAX_COLUMN_ROWS nodes, and
-    is divided into equal ones otherwise.
+    Each connected component begins in the first column with a linked vertex, or else with the node
+    that has most edges. Other nodes follow by their distance from it (breadth-first search). In a
+    column, nodes are ordered by the mean height of their neighbours in the column before. More than
+    MAX_COLUMN_ROWS nodes at one distance are divided evenly into several columns.
     """
     graph: nx.Graph[int] = nx.Graph(endpoints)
     graph.add_nodes_from(range(len(nodes)))
 
     def rank(node: int) -> tuple[bool, int, int]:
+        """Return the key of the node that begins a component: linked first, then most edges."""
         is_linked = nodes[node].shape == "linked"
         degree = 0 if is_linked else graph.degree(node)
         return not is_linked, -degree, node
@@ -179,6 +181,7 @@ def _arrange_columns(nodes: Sequence[Node], endpoints: Sequence[Endpoints]) -> I
     heights: dict[int, float] = {}
 
     def mean_height(node: int) -> float:
+        """Return the mean height of the neighbours in the layer before, from 0 to 1."""
         neighbours = heights.keys() & graph[node].keys()
         return fmean(heights[other] for other in neighbours) if neighbours else 0.0
 
@@ -197,9 +200,9 @@ def _arrange_columns(nodes: Sequence[Node], endpoints: Sequence[Endpoints]) -> I
 def edge_curve(layout: Layout, number: int) -> Curve:
     """Return the curve of an edge by the number of the edge.
 
-    It goes from the side of one box to the side of the other, so that it crosses no box of their
-    columns. An edge within a column begins and ends at the right. An edge from a node to itself is
-    a loop.
+    It goes from the side of one box to the facing side of the other, so that it crosses no box of
+    their columns. An edge within a column begins and ends at the right sides. An edge from a node
+    to itself is a loop at the right. The end keeps a distance for the arrow head.
     """
     start_position, end_position = layout.endpoints[number]
     start = layout.boxes[start_position]
@@ -235,7 +238,11 @@ def has_round_box(node: Node) -> bool:
 
 
 def box_lines(node: Node) -> list[str]:
-    """Return the lines in the box of a node: its label, and below it the captions of its roles."""
+    """Return the one or two lines in the box of a node, cut at MAX_NODE_LABEL_CHARS.
+
+    The first is its label. The second has the captions of its roles, if any of them is in
+    ROLE_CAPTIONS.
+    """
     captions = []
     for role in node.roles:
         if role.kind in ROLE_CAPTIONS:
@@ -252,7 +259,7 @@ def edge_label(edge: Edge) -> str:
 
 
 def fit_width(text: str, max_chars: int) -> str:
-    """Return a text of at most ``max_chars`` characters; a longer one ends with "…".
+    """Return a text, or its beginning with "…" if it has more than ``max_chars`` characters.
 
     Wide characters, such as Chinese ones, count twice.
     """
