@@ -21,16 +21,10 @@ from kgwb.show.explain import (
     locate_vertices,
     render_reasons,
 )
-from kgwb.show.form import (
-    OutputForm,
-    add_or_remove_row,
-    choose_option,
-    render_prompt_form,
-    replace_template,
-    split_prompt,
-    update_derived_fields,
-)
+from kgwb.show.form import add_or_remove_row
 from kgwb.show.html import Html, button, div, join, note, span, tabs, tag
+from kgwb.show.output_form import OutputForm, choose_option, update_derived_fields
+from kgwb.show.prompt_form import render_prompt_form, replace_template, split_prompt
 from kgwb.show.records import MAX_DEGREE, render
 from kgwb.show.run import render_attempts, render_inputs, render_step_header, render_step_notes
 from kgwb.show.run_state import displayed_agent_kind, subject_text

@@ -20,11 +20,11 @@ from kgwb.show.form import (
     field_for_schema,
     fit_field,
     parse_form_values,
-    render_fields,
-    render_request,
     to_form_values,
 )
+from kgwb.show.form_html import render_fields
 from kgwb.show.html import Html
+from kgwb.show.prompt_form import render_request
 from kgwb.text import display_name, shorten
 from kgwb.ui.live import Event, Part, read_name, render_failure, text_input
 from kgwb.ui.session import Session, Worker

@@ -17,13 +17,13 @@ from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run.prompts import Prompts
-from kgwb.show.form import (
+from kgwb.show.html import Html, button, div, join, note, span, tabs, tag
+from kgwb.show.prompt_form import (
     render_template_diff,
     render_template_editor,
     replace_template,
     split_prompt,
 )
-from kgwb.show.html import Html, button, div, join, note, span, tabs, tag
 from kgwb.text import display_name, pluralize, shorten
 from kgwb.ui.debugger import Debugger, debug_question
 from kgwb.ui.live import Event, Live, Part, render_progress, text_input

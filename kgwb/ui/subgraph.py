@@ -19,10 +19,11 @@ from kgwb.errors import GraphError, SettingError
 from kgwb.flow import Value
 from kgwb.kg.queries import Description, describe_vertices
 from kgwb.records import MAX_LINE_CHARS
-from kgwb.show import subgraph as picture
+from kgwb.show import subgraph_html as picture
 from kgwb.show.html import Html, button, div, join, muted_text, span, tabs, tag
 from kgwb.show.run import render_question_header
 from kgwb.show.subgraph import Subgraph, build_subgraph, expand_node
+from kgwb.show.subgraph_layout import box_lines, compute_layout, edge_label, fit_width
 from kgwb.show.terms import context_of, render_curie
 from kgwb.text import remove_controls, shorten, single_line
 from kgwb.ui.live import Event, Live
@@ -110,8 +111,7 @@ class SubgraphPanel(Live):
             "picture" if len(self.subgraph.nodes) <= MAX_PICTURE_NODES else "graph"
         )
         labels = [
-            picture.fit_width(single_line(value.label), MAX_TAB_CHARS)
-            for value in self.subgraph.answers
+            fit_width(single_line(value.label), MAX_TAB_CHARS) for value in self.subgraph.answers
         ]
         numbers = (n + 1 if labels.count(label) > 1 else "" for n, label in enumerate(labels))
         options = [*zip(map(str, range(len(labels))), labels, numbers, strict=True)][
@@ -246,7 +246,7 @@ def frame_page() -> str:
 
 def to_vis_network(subgraph: Subgraph) -> dict[str, Any]:
     """Nodes and edges as pyvis hands them to vis-network; an id is a place in the subgraph."""
-    network, drawn = Network(directed=True), picture.compute_layout(subgraph)
+    network, drawn = Network(directed=True), compute_layout(subgraph)
     for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.boxes, strict=True)):
         look: dict[str, Any] = {
             "kind": node.shape,
@@ -255,13 +255,13 @@ def to_vis_network(subgraph: Subgraph) -> dict[str, Any]:
             "y": place.y,
         }
         shape = "ellipse" if node.shape == "unknown" else "box"
-        network.add_node(number, remove_controls("\n".join(picture.box_lines(node))), shape, **look)
+        network.add_node(number, remove_controls("\n".join(box_lines(node))), shape, **look)
     for number, (edge, ends, bend) in enumerate(
         zip(subgraph.edges, drawn.endpoints, drawn.curvatures, strict=True)
     ):
         turn = {"enabled": True, "type": "curvedCCW" if bend > 0 else "curvedCW", "roundness": 0.2}
         look = {
-            "label": remove_controls(picture.fit_width(edge.label, picture.MAX_EDGE_LABEL_CHARS)),
+            "label": remove_controls(edge_label(edge)),
             "told": remove_controls(picture.tooltip_text(edge)),
         }
         look |= {"found": picture.is_only_expanded(edge), "smooth": turn if bend else False}

@@ -112,7 +112,7 @@ def test_a_dialogue_is_held_with_the_newest_turn_in_view(lab: Site) -> None:
         expect(cell.output.locator("#turn-1")).to_be_in_viewport()
         cell.click(cell.button("Open").last).wait("It stands on")
         cell.click("Open in the debugger").wait("entity retriever").click("Close the debugger")
-        cell.click("Subgraph").wait("pale: around it").tab("Table").wait("what it is")
+        cell.click("Subgraph").wait("pale: not used").tab("Table").wait("supports")
 
 
 def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:

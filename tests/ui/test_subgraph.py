@@ -18,10 +18,12 @@ from kgwb import load_run
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.show.subgraph import Subgraph, build_subgraph
+from kgwb.show.subgraph_html import EMPTY_MESSAGE
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.session import Session
 from kgwb.ui.subgraph import SubgraphPanel, frame_page, to_vis_network
 
+SELECTED_NODE = '<div class="well'
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
@@ -61,7 +63,7 @@ def test_it_is_the_same_inside_of_the_debugger() -> None:
     made.update({"do": "node", "arg": "1", "scope": "graph"})
     assert made.subgraph_panel is not None
     settle(made.subgraph_panel.worker)
-    assert "Denis Villeneuve ex:denis" in text(made) or "denis" in text(made)
+    assert "denis" in text(made)
     made.update({"do": "drawn", "arg": "graph", "scope": "graph"})
     assert "Content-Security-Policy" in made.frame_page
 
@@ -78,21 +80,28 @@ def test_a_click_shows_the_node_and_marks_what_supports_an_answer() -> None:
 
 
 @pytest.mark.parametrize("picked", ["300", "-1", "-2", "1000000000", "x"])
-def test_a_page_cannot_name_what_is_not_there(picked: str) -> None:
+def test_a_page_cannot_select_a_node_that_does_not_exist(picked: str) -> None:
     made = panel()
     made.update({"do": "node", "arg": picked})
-    assert "Click a node to see what it is" in text(made)
+    assert SELECTED_NODE not in made.html
+    click(made, 0)
+    assert SELECTED_NODE in made.html
 
 
-def test_expanding_adds_neighbours_and_says_how_many() -> None:
+def test_expanding_adds_neighbours_and_a_note() -> None:
     made = panel()
     assert {"Dune", "Sicario", "3"} <= set(labels(made))
-    assert "Denis Villeneuve: all 3 more triples shown" in text(made)
+    director = labels(made).index("Denis Villeneuve")
+    note = made.subgraph.nodes[director].expansion_note
+    assert "3" in note
+    assert note in text(made)
     story = labels(made).index("Story of Your Life")
     click(made, story)
     press(made, "Expand one hop")
     settle(made.worker)
-    assert "Story of Your Life: all 1 more triple shown" in text(made)
+    note = made.subgraph.nodes[story].expansion_note
+    assert "1" in note
+    assert note in text(made)
     assert "Ted Chiang" in labels(made)
 
 
@@ -107,7 +116,8 @@ def test_a_replay_cannot_be_expanded_and_says_why(tmp_path: Path) -> None:
 def test_it_follows_the_run_and_does_nothing_if_nothing_changed() -> None:
     session = Session(chatty("Who directed Arrival?", Scripted(DIRECTED)))
     made = SubgraphPanel(session)
-    assert "No vertex is linked yet" in text(made)
+    page_of(made)  # it is displayed
+    assert EMPTY_MESSAGE in made.html
     session.go("matching").result(10)
     assert labels(made) == ["Arrival"]
     session.go().result(10)
@@ -122,7 +132,7 @@ def test_it_follows_the_run_and_does_nothing_if_nothing_changed() -> None:
 def test_the_table_and_the_graph_to_move_around_in() -> None:
     made = panel()
     press(made, "Table")
-    assert "stands for “birth place”" in text(made)
+    assert "“birth place”" in text(made)
     assert all(part in made.static_html() for part in ("<svg", "<table", "Gentilly"))
     assert made.frame_page == ""  # half a megabyte that nobody asked for
     press(made, "To move around in")
@@ -300,6 +310,9 @@ def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: A
     assert shown.colours() > 1_000
 
 
+READ_PARENT = "(() => { try { return !parent.document } catch { return 'refused' } })()"
+
+
 @pytest.mark.long
 def test_the_page_may_run_and_load_nothing_else(show: Any) -> None:
     """The last line of defence: were markup to get in, it would be dead."""
@@ -311,9 +324,4 @@ def test_the_page_may_run_and_load_nothing_else(show: Any) -> None:
     assert shown.frame.evaluate("window.ran === undefined") is True
     assert shown.said  # the browser tells of both refusals
     assert shown.asked == []
-    assert (
-        shown.frame.evaluate(
-            "(() => { try { return !parent.document } catch { return 'refused' } })()"
-        )
-        == "refused"
-    )
+    assert shown.frame.evaluate(READ_PARENT) == "refused"
