@@ -193,12 +193,12 @@ def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> Non
     ("content", "complaint"),
     [
         ("", "no question"),
-        ("[]", "no question set that kgwb knows"),
+        ("[]", "not a question set"),
         ({"questions": []}, "no question"),
         ("{", "not JSON.*line 1 column 2"),
         (json.dumps(qald(), indent=1)[:-9], r"not JSON.*line \d\d"),
         ("questions:\n\t- x", "not YAML"),
-        ("Who directed Arrival?", "no question set that kgwb knows"),
+        ("Who directed Arrival?", "not a question set"),
         ({"rows": []}, "line 1: id: Field required"),
         ('{"id": "1", "question": "?"}\n{', "line 2: not JSON"),
         (
