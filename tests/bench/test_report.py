@@ -129,7 +129,7 @@ def test_a_line_of_the_ladder_counts_only_for_the_result_it_is_about(tmp_path: P
     stale = (lost("b", "qir", "understanding", f1=0.5), lost("gone", "qir", "understanding"))
     made = page(tmp_path, folder(tmp_path / "one", *ROWS, ladder=stale))
     assert made.lines("qir") == []
-    assert "Nothing is known of where" in made.text
+    assert "kgwb bench --ladder" in made.text
 
 
 def test_what_was_measured_can_be_repeated(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_every_question_is_a_row_that_leads_to_its_run(tmp_path: Path) -> None:
     assert made.lines(name) == [
         ["1", "list", f"What is {name}?", "y", "wrong x", "0.00", "qir", "run 1.0 s"]
     ]
-    assert made.lines("gone")[0][-1] == "not kept 1.0 s"
+    assert made.lines("gone")[0][-1] == "not saved 1.0 s"
     assert "one/runs/a%20b%252Fc%23%3F.html" in made.links
     shown = Page((measured / "runs" / f"{name}.html").read_text())
     assert f"kgwb.debug(kgwb.load_run('{name}.jsonl'))" in shown.text
@@ -381,11 +381,11 @@ WRONG: dict[str, list[Any]] = {
     [
         ({"config.json": "{"}, "holds no results"),
         ({"config.json": "[]"}, "holds no results"),
-        ({"results.jsonl": "nonsense\n"}, "line 1, is no result"),
+        ({"results.jsonl": "nonsense\n"}, "line 1, is not a result"),
         ({"config.json": "[" * 200_000}, "holds no results"),
-        ({"results.jsonl": "[" * 200_000 + "\n"}, "results.jsonl, line 1, is no result"),
-        ({"ladder.jsonl": "[]\n"}, "ladder.jsonl, line 1, is no result"),
-        ({"ladder.jsonl": '{"id": "b", "f1": 0, "error": null}\n'}, "line 1, is no result: agent"),
+        ({"results.jsonl": "[" * 200_000 + "\n"}, "results.jsonl, line 1, is not a result"),
+        ({"ladder.jsonl": "[]\n"}, "ladder.jsonl, line 1, is not a result"),
+        ({"ladder.jsonl": '{"id": "b", "f1": 0, "error": null}\n'}, "line 1, is not a result: agent"),
         *(
             (
                 {
@@ -399,7 +399,7 @@ WRONG: dict[str, list[Any]] = {
         *(
             (
                 {"results.jsonl": json.dumps(ROWS[0] | {name: value}) + "\n"},
-                f"line 1, is no result: {name}",
+                f"line 1, is not a result: {name}",
             )
             for name, values in WRONG.items()
             for value in values

@@ -199,8 +199,8 @@ def test_any_executor_asks_the_same(tmp_path: Path, executor: Any) -> None:
 def test_a_set_up_is_sent_by_its_recipe_and_must_be_made_the_same() -> None:
     with pytest.raises(InputError, match="cannot be sent") as complaint:
         pickle.dumps(setup())
-    assert "Setup.made_by" in complaint.value.hint
-    with pytest.raises(InputError, match="a worker has another set-up: settings "):
+    assert "BenchSetup.from_factory" in complaint.value.hint
+    with pytest.raises(InputError, match="a worker has another setup: settings "):
         pickle.loads(pickle.dumps(replace(setup(theta=2), factory=setup)))
 
 
