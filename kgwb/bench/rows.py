@@ -35,7 +35,7 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     row["answers"] = answers
     row["gold"] = question.gold
     table = []
-    if answer and answer.columns:
+    if answer is not None and answer.columns:
         table = [list(row_to_strings(value.row)) for value in answer.values]
         row["table"] = table
     if question.rows:
