@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
     from kgwb.bench.lab import RetryExperiment
     from kgwb.bench.questions import BenchQuestion
-    from kgwb.bench.results import BenchRow, Results
-    from kgwb.bench.runner import Benchmark, BenchSetup
-    from kgwb.kg.base import Graph
+    from kgwb.bench.results import BenchRow
+    from kgwb.bench.runner import BenchSetup
     from kgwb.workbench import Workbench
 
 EACH_HELP = (
@@ -182,7 +181,7 @@ class BenchCommand(QuestionArguments):
         Raises BudgetSpentError after printing, and KeyboardInterrupt with a message and a hint.
         """
         from kgwb import bench
-        from kgwb.bench.results import lock_folder
+        from kgwb.bench.results import is_lost, lock_folder
 
         with lock_folder(folder):
             results = bench.Results(folder, setup.to_config(questions))
@@ -194,9 +193,20 @@ class BenchCommand(QuestionArguments):
             elif self.ladder:
                 benchmark.save_runs = "lost"
             try:
-                rows = _run_with_progress(benchmark, questions)
+                done = len(results.rows_for(questions))
+                with progress_bar(total=len(questions), initial=done, unit="question") as bar:
+                    benchmark.on_row = lambda row: bar.update()
+                    rows = benchmark.run(questions)
                 if self.ladder and not benchmark.stop_reason:
-                    self._locate_losses(setup, results, questions, rows)
+                    lost_count = sum(map(is_lost, rows))
+                    with progress_bar(total=lost_count, unit="lost answer") as bar:
+                        bench.locate_losses(
+                            setup,
+                            results,
+                            questions,
+                            workers=self.workers,
+                            on_row=lambda row: bar.update(),
+                        )
             except KeyboardInterrupt as exc:
                 done = len(results.rows_for(questions))
                 raise KeyboardInterrupt(
@@ -212,26 +222,6 @@ class BenchCommand(QuestionArguments):
             )
         return rows
 
-    def _locate_losses(
-        self,
-        setup: BenchSetup,
-        results: Results,
-        questions: Sequence[BenchQuestion],
-        rows: Sequence[BenchRow],
-    ) -> None:
-        """Find the agent that lost each answer, with a progress bar."""
-        from kgwb.bench import locate_losses
-        from kgwb.bench.results import is_lost
-
-        with progress_bar(total=sum(map(is_lost, rows)), unit="lost answer") as bar:
-            locate_losses(
-                setup,
-                results,
-                questions,
-                workers=self.workers,
-                on_row=lambda row: bar.update(),
-            )
-
 
 def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:
     """Return the questions with their gold answers, and print how many have none."""
@@ -246,14 +236,6 @@ def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list
         reason = f"{first.id}: {single_line(first.gold_error or '')}"
         print_error(f"{len(missing)} of {len(answered)} questions have no gold: {reason}")
     return answered
-
-
-def _run_with_progress(benchmark: Benchmark, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
-    """Run a benchmark with a progress bar, and return the rows of all questions asked."""
-    done = len(benchmark.results.rows_for(questions))
-    with progress_bar(total=len(questions), initial=done, unit="question") as bar:
-        benchmark.on_row = lambda row: bar.update()
-        return benchmark.run(questions)
 
 
 def _print_side_by_side(folders: Sequence[Path]) -> None:
@@ -356,6 +338,7 @@ class RetryCommand(GraphArguments):
         If a budget is used up, the report has what was asked so far.
         """
         from kgwb import bench
+        from kgwb.bench.lab import RetryExperiment
 
         limits = parse_assignments(self.budget, "NAME=NUMBER")
         budget = bench.Budget(limits, bench.load_prices(self.prices))
@@ -363,7 +346,8 @@ class RetryCommand(GraphArguments):
         folders = []
         stop_reason = ""
         for name, command in commands_for_each(self, self.each):
-            experiment = command._make_experiment(graph)
+            models = command._given_models()
+            experiment = RetryExperiment(self.folder, kg=graph, models=models)
             graph = experiment.kg  # opened once, for all values of --each
             folder, stop_reason = command._ask_again(experiment, name, budget)
             folders.append(folder)
@@ -382,12 +366,6 @@ class RetryCommand(GraphArguments):
         """Return the given models by agent; "" is the default for all agents."""
         models = {"": self.model} if self.model else {}
         return models | parse_assignments(self.agent_model, "AGENT=SPEC")
-
-    def _make_experiment(self, graph: Graph | None) -> RetryExperiment:
-        """Read the results. Their graph is opened again unless ``graph`` is given."""
-        from kgwb.bench.lab import RetryExperiment
-
-        return RetryExperiment(self.folder, kg=graph, models=self._given_models())
 
     def _ask_again(
         self, experiment: RetryExperiment, name: str, budget: Budget
@@ -478,6 +456,7 @@ class ServeCommand(QuestionArguments):
 
     def run(self) -> None:
         """Answer requests until an interrupt."""
+        from kgwb.bench import BenchSetup
         from kgwb.bench.serve import Text2SparqlServer
         from kgwb.kg import is_endpoint_url
 
@@ -485,7 +464,12 @@ class ServeCommand(QuestionArguments):
         # With a dialect, the graph that it is for is opened first: an endpoint, if there is one.
         self.kg = max(graphs.values(), key=is_endpoint_url)
         workbench = self.make_workbench()
-        setups = self._make_setups(workbench, graphs)
+        opened = {self.kg: workbench.kg}
+        for source in graphs.values():
+            if source not in opened:
+                opened[source] = self.open_graph(source)
+        setup = BenchSetup.from_workbench(workbench)
+        setups = {iri: replace(setup, kg=opened[source]) for iri, source in graphs.items()}
         address = (self.host, self.port)
         with Text2SparqlServer(address, setups, workers=self.workers) as server:
             warn_about_rules(workbench)
@@ -513,14 +497,3 @@ class ServeCommand(QuestionArguments):
                 "there is no graph to answer from", hint="give --kg GRAPH, or --dataset IRI=GRAPH"
             )
         return graphs
-
-    def _make_setups(self, workbench: Workbench, graphs: dict[str, str]) -> dict[str, BenchSetup]:
-        """Return a setup for each dataset. Every graph is opened once."""
-        from kgwb.bench.runner import BenchSetup
-
-        opened = {self.kg: workbench.kg}
-        for source in graphs.values():
-            if source not in opened:
-                opened[source] = self.open_graph(source)
-        setup = BenchSetup.from_workbench(workbench)
-        return {iri: replace(setup, kg=opened[source]) for iri, source in graphs.items()}

@@ -10,9 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from kgwb import systems
-from kgwb.bench.cells import render_answers, render_values, render_verdict
-from kgwb.bench.figures import INTERVAL_MEASURES, MEASURE_LABELS, LoadedResults
+from kgwb.bench.figures import (
+    INTERVAL_MEASURES,
+    MEASURE_LABELS,
+    LoadedResults,
+    distinct_keys,
+)
 from kgwb.bench.metrics import QuestionGroup, compare_results
+from kgwb.bench.report_parts import render_answers, render_values, render_verdict
 from kgwb.bench.results import BenchRow, describe_config_changes, find_run_file, is_lost
 from kgwb.errors import InputError, KgwbError
 from kgwb.run.agents import agent_of_key
@@ -329,11 +334,8 @@ def render_best_by_agent(comparisons: Sequence[ResultsComparison]) -> Html:
 
     The comparison with the largest balance of an agent is marked as the best.
     """
-    agents: dict[str, None] = {}
-    for comparison in comparisons:
-        agents.update(dict.fromkeys(comparison.by_agent))
     rows = []
-    for agent in filter(None, agents):
+    for agent in filter(None, distinct_keys(comparison.by_agent for comparison in comparisons)):
         balances = []
         texts = []
         for comparison in comparisons:

@@ -177,13 +177,11 @@ def summarize_costs(
         amounts[name.replace("_", " ")] = [row[name] for row in rows if name in row]
     if prices:
         amounts[prices.currency] = [prices.compute_money(row) for row in rows if "models" in row]
-    return {name: _summarize(column) for name, column in amounts.items()}
-
-
-def _summarize(amounts: Sequence[float]) -> CostSummary:
-    """Return the summary of amounts, one for each question; all 0 without questions."""
-    median, p95 = numpy.quantile(amounts or [0.0], [0.5, 0.95]).tolist()
-    return CostSummary(len(amounts), float(sum(amounts)), median, p95)
+    summaries = {}
+    for name, column in amounts.items():
+        median, p95 = numpy.quantile(column or [0.0], [0.5, 0.95]).tolist()
+        summaries[name] = CostSummary(len(column), float(sum(column)), median, p95)
+    return summaries
 
 
 class Budget:
@@ -200,24 +198,20 @@ class Budget:
         """
         self.limits: dict[str, float] = {}
         for name, limit in limits.items():
-            self.limits[name] = self._check_limit(name, limit)
+            if name not in BUDGET_NAMES:
+                raise InputError(
+                    f"{name!r} is no budget", hint=f"give one of {', '.join(BUDGET_NAMES)}"
+                )
+            try:
+                self.limits[name] = float(limit)
+            except ValueError as exc:
+                raise InputError(f"{name} cannot be {limit!r}", hint="give a number") from exc
+            if not self.limits[name] > 0:  # NaN is not above 0 either
+                raise InputError(
+                    f"the budget {name}={limit} is not above 0", hint="give a larger one"
+                )
         self.prices = prices or load_prices()
         self.used = dict.fromkeys(limits, 0.0)
-
-    @staticmethod
-    def _check_limit(name: str, limit: float | str) -> float:
-        """Return a limit as a number. Raises InputError for a limit that is not valid."""
-        if name not in BUDGET_NAMES:
-            raise InputError(
-                f"{name!r} is no budget", hint=f"give one of {', '.join(BUDGET_NAMES)}"
-            )
-        try:
-            number = float(limit)
-        except ValueError as exc:
-            raise InputError(f"{name} cannot be {limit!r}", hint="give a number") from exc
-        if not number > 0:  # NaN is not above 0 either
-            raise InputError(f"the budget {name}={limit} is not above 0", hint="give a larger one")
-        return number
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count the cost of a row. If it reused recorded calls, only its own calls count.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kgwb import systems
 from kgwb.bench.cost import Prices, summarize_costs
@@ -24,6 +24,7 @@ from kgwb.show.html import Html, div, static_page
 from kgwb.show.html import table as html_table
 from kgwb.text import pluralize, single_line
 
+K = TypeVar("K")
 INTERVAL_MEASURES = {"f1": "F1", "paper_f1": "paper F1"}
 MEAN_MEASURES = {
     "precision": "precision",
@@ -160,6 +161,11 @@ class LoadedResults:
 AllResults = Sequence[LoadedResults]
 
 
+def distinct_keys(mappings: Iterable[Iterable[K]]) -> list[K]:
+    """Return the keys of all mappings, each once, in the order of their first occurrence."""
+    return list(dict.fromkeys(chain.from_iterable(mappings)))
+
+
 class ReportTable(NamedTuple):
     """A table. Its cells may be any objects; the text of each is shown."""
 
@@ -192,8 +198,7 @@ def make_quality_table(all_results: AllResults) -> ReportTable:
     F1 and paper F1 have their intervals.
     """
     rows = []
-    group_names = chain.from_iterable(results.groups for results in all_results)
-    for name in dict.fromkeys(group_names):
+    for name in distinct_keys(results.groups for results in all_results):
         for results in all_results:
             group = results.groups.get(name)
             if group:
@@ -227,7 +232,7 @@ def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> Re
         for statistic in ("total", "median", "95th percentile"):
             headers.append(statistic + results.label_suffix)
     rows = []
-    for name in dict.fromkeys(chain.from_iterable(all_costs)):
+    for name in distinct_keys(all_costs):
         row = [name]
         for costs in all_costs:
             if name in costs:
@@ -255,11 +260,10 @@ def make_loss_table(all_results: AllResults) -> ReportTable:
 
     It has no rows if no cause is known.
     """
-    causes: dict[Cause, None] = {}
     all_hops: set[str] = set()
     for results in all_results:
-        causes.update(dict.fromkeys(results.losses_by_agent))
         all_hops.update(*results.losses_by_agent.values())
+    causes = distinct_keys(results.losses_by_agent for results in all_results)
     columns = []
     headers = ["lost at", "stage"]
     for results in all_results:
@@ -272,7 +276,7 @@ def make_loss_table(all_results: AllResults) -> ReportTable:
         causes_of_stage = [cause for cause in causes if cause[1] == stage]
         groups.append(("all", stage, causes_of_stage))
     if causes:
-        groups.append(("all", "", list(causes)))
+        groups.append(("all", "", causes))
     rows = []
     for agent, stage, grouped_causes in groups:
         counts = [_count_losses(results, grouped_causes, hops) for results, hops in columns]

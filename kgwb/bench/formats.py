@@ -233,7 +233,8 @@ class _Qald(BaseModel):
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
         """Yield one question in its first language. Raises ValueError if all texts are empty.
 
-        It is boolean if an answer is, else of the type of its gold query.
+        Its answers are the first columns of all results. It is boolean if a result is, else it has the
+        type of its gold query.
         """
         translations = []
         for wording in self.question:
@@ -242,6 +243,11 @@ class _Qald(BaseModel):
                 translations.append((wording.language, text))
         if not translations:
             raise ValueError("question: there is no text in any language")
+        columns = [result.first_column() for result in self.answers]
+        known_columns = [column for column in columns if column is not None]
+        answers = None
+        if known_columns:
+            answers = tuple(dict.fromkeys(chain.from_iterable(known_columns)))
         sparql = (self.query or {}).get("sparql")
         is_boolean = any(result.boolean is not None for result in self.answers)
         yield BenchQuestion(
@@ -249,17 +255,9 @@ class _Qald(BaseModel):
             question=translations[0][1],
             translations=tuple(translations),
             sparql=sparql,
-            answers=self._gold_answers(),
+            answers=answers,
             type="boolean" if is_boolean else _classify_query(sparql),
         )
-
-    def _gold_answers(self) -> tuple[str, ...] | None:
-        """Return the first column of all results, each value once; None if there are no results."""
-        columns = [result.first_column() for result in self.answers]
-        known = [column for column in columns if column is not None]
-        if not known:
-            return None
-        return tuple(dict.fromkeys(chain.from_iterable(known)))
 
 
 class _LcQuad(BaseModel, extra="allow"):

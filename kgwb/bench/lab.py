@@ -196,9 +196,10 @@ class RetryExperiment:
 
     def _find_selected(self, selectors: Iterable[str]) -> set[str]:
         """Return the ids of all questions that a selector names. Raises InputError if one names none."""
+        rows = self.earlier_results.rows
         chosen_ids: set[str] = set()
         for selector in selectors:
-            ids = self._ids_of_selector(selector)
+            ids = {id_ for id_, row in rows.items() if selector in self._selectors_of(row)}
             if not ids:
                 raise InputError(
                     f"no question of {self.earlier_results.folder} is {selector!r}",
@@ -206,10 +207,6 @@ class RetryExperiment:
                 )
             chosen_ids |= ids
         return chosen_ids
-
-    def _ids_of_selector(self, selector: str) -> set[str]:
-        rows = self.earlier_results.rows
-        return {id_ for id_, row in rows.items() if selector in self._selectors_of(row)}
 
     def _selectors_of(self, row: BenchRow) -> set[str]:
         """Return every selector that names a row's question."""
@@ -362,10 +359,8 @@ class RetryExperiment:
 
 def _question_of_row(row: BenchRow) -> BenchQuestion:
     """Return the question of a row, with its gold and the labels of the gold."""
-    fields = {}
-    for name in ("id", "question", *SELECTOR_FIELDS, "turn", "columns"):
-        if name in row:
-            fields[name] = row[name]
+    names = ("id", "question", *SELECTOR_FIELDS, "turn", "columns")
+    fields = {name: row[name] for name in names if name in row}
     fields["answers"] = row["gold"]
     fields["rows"] = row.get("gold_table", ())
     labels = row.get("labels", {})

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 from kgwb import disk, systems
+from kgwb.bench import figures
 from kgwb.bench import report_parts as parts
-from kgwb.bench.cells import MAX_SHOWN_VALUES
 from kgwb.bench.changes import (
     QuestionChange,
     RenderLink,
@@ -22,19 +22,11 @@ from kgwb.bench.changes import (
     render_best_by_question,
 )
 from kgwb.bench.cost import Prices
-from kgwb.bench.figures import (
-    LoadedResults,
-    find_missing_prices,
-    make_cost_table,
-    make_linking_table,
-    make_loss_table,
-    make_quality_table,
-)
+from kgwb.bench.figures import LoadedResults
 from kgwb.bench.results import BenchRow, find_run_file, get_label
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
-from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run
 from kgwb.show import html as h
 from kgwb.show.html import Html, render_template, tag
@@ -133,17 +125,25 @@ class Report:
                 )
             run_pages = dict(self._write_run_pages())
             page_folder = os.path.dirname(os.path.realpath(path))
-            link = partial(_link_to_run, page_folder, run_pages)
+
+            def link_to_run(results: LoadedResults, row: BenchRow, text: object) -> Html | None:
+                """Render a text as a link to a run's page, or to its file if it has none."""
+                file = find_run_file(results.folder, row)
+                if file is None:
+                    return None
+                target = os.path.relpath(run_pages.get(file, file), page_folder)
+                code = f'kgwb.debug(kgwb.load_run("{file}"))'
+                return tag("a", text, href=quote(target), title=code)
 
             def link_question(results: LoadedResults, change: QuestionChange) -> object:
                 text = shorten(change.after["question"])
-                return link(results, change.after, text) or text
+                return link_to_run(results, change.after, text) or text
 
             title = f"Benchmark {', '.join(results.name for results in self.results)}"
             page = _render_page(
                 "report.html",
                 title,
-                question_table=parts.render_question_table(self.results, link),
+                question_table=parts.render_question_table(self.results, link_to_run),
                 **self._section_values(link_question),
             )
             disk.write_atomically(path, [page], "replace")
@@ -203,7 +203,7 @@ class Report:
         run = systems.load_run(file, kg=graph, model=model)
         blamed_agent = agent or results.losses_by_id.get(question, {}).get("agent")
         blamed_steps = [step.key for step in run.steps if step.agent == blamed_agent]
-        gold = first_items(row["gold"] or (), MAX_SHOWN_VALUES, partial(get_label, row))
+        gold = first_items(row["gold"] or (), parts.MAX_SHOWN_VALUES, partial(get_label, row))
         return MeasuredRun(run, ", ".join(gold), blamed_steps[0] if blamed_steps else "")
 
     def render_changes(self, link: RenderLink) -> list[Html]:
@@ -225,30 +225,14 @@ class Report:
         return [changes, questions]
 
     def _section_values(self, link: RenderLink) -> dict[str, object]:
-        """Return the values of templates/sections.html."""
-        results = self.results
-        setup_table, details_table = parts.render_configs(results)
-        model_specs: set[str] = set()
-        for loaded in results:
-            model_specs.update(loaded.model_specs.values())
+        """Return the values of templates/sections.html, which calls the functions of both modules."""
         return {
-            "all_results": results,
-            "verdict_badges": parts.render_verdict_badges,
+            "all_results": self.results,
+            "prices": self._prices,
             "changes": self.render_changes(link),
-            "setup_table": setup_table,
-            "baseline_remark": BASELINE_REMARK if "rules" in model_specs else "",
-            "command_for": parts.command_for,
-            "details_table": details_table,
-            "quality_table": make_quality_table(results).render(),
-            "f1_chart": parts.render_f1_chart(results),
             "published": self._published,
-            "missing_prices": find_missing_prices(results, self._prices),
-            "seconds_chart": parts.render_seconds_chart(results),
-            "cost_table": make_cost_table(results, self._prices).render(),
-            "has_losses": any(loaded.losses_by_agent for loaded in results),
-            "loss_chart": parts.render_loss_chart(results),
-            "loss_table": make_loss_table(results).render(),
-            "linking_table": make_linking_table(results).render(),
+            "figures": figures,
+            "parts": parts,
         }
 
     def _repr_html_(self) -> str:
@@ -275,25 +259,6 @@ def _can_be_replaced(path: Path) -> bool:
     with path.open("rb") as file:
         beginning = file.read(len(PAGE_SIGNATURE))
     return beginning in (b"", PAGE_SIGNATURE)
-
-
-def _link_to_run(
-    page_folder: str,
-    run_pages: Mapping[Path, Path],
-    results: LoadedResults,
-    row: BenchRow,
-    text: object,
-) -> Html | None:
-    """Render a text as a link to a run's page, or to its file if it has none.
-
-    The link is relative to the folder of the report. Returns None if the run was not saved.
-    """
-    file = find_run_file(results.folder, row)
-    if file is None:
-        return None
-    target = os.path.relpath(run_pages.get(file, file), page_folder)
-    code = f'kgwb.debug(kgwb.load_run("{file}"))'
-    return tag("a", text, href=quote(target), title=code)
 
 
 def render_document(title: str, *contents: object) -> str:

@@ -10,19 +10,28 @@ from pathlib import Path
 from typing import Any
 
 from kgwb import systems
-from kgwb.bench.cells import render_answers, render_values
 from kgwb.bench.cost import summarize_costs
-from kgwb.bench.figures import MEASURE_LABELS, AllResults, LoadedResults
+from kgwb.bench.figures import MEASURE_LABELS, AllResults, LoadedResults, distinct_keys
 from kgwb.bench.metrics import score_row
-from kgwb.bench.results import VERDICT_STATES, BenchRow, flatten_config, get_verdict, is_lost
+from kgwb.bench.results import (
+    VERDICT_STATES,
+    BenchRow,
+    flatten_config,
+    get_label,
+    get_verdict,
+    is_lost,
+)
 from kgwb.errors import InputError
+from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.show import html as h
 from kgwb.show.html import ChartBar, Html, tag
-from kgwb.text import format_seconds, pluralize, shorten, single_line
+from kgwb.text import and_more, format_seconds, pluralize, shorten, single_line
 
 PUBLISHED_FIGURES_FILE = Path(__file__).with_name("published.toml")
 SETUP_ENTRIES = ("kgwb", "system", "models", "source", "kg", "embeddings", "questions")
 """Entries of a configuration that are shown first."""
+MAX_SHOWN_VALUES = 5
+"""Values, or rows of a table, that are shown of an answer."""
 LinkToRun = Callable[[LoadedResults, BenchRow, object], Html | None]
 """Returns a text as a link to the page of a row's run; None if the run was not saved."""
 
@@ -41,26 +50,29 @@ def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
 # --- what was measured
 
 
-def render_configs(all_results: AllResults) -> tuple[Html, Html]:
-    """Render the configurations side by side: SETUP_ENTRIES, and everything else.
+def render_setup(all_results: AllResults, details: bool = False) -> Html:
+    """Render the configurations side by side; values that differ between the folders are marked.
 
-    Values that differ between the folders are marked.
+    The table has SETUP_ENTRIES, or with ``details`` everything else.
     """
     configs = [flatten_config(results.config) for results in all_results]
-    names: dict[str, None] = {}
-    for config in configs:
-        names.update(dict.fromkeys(config))
-    setup_rows: list[Sequence[object]] = []
-    other_rows: list[Sequence[object]] = []
-    for name in names:
-        values: list[object] = [str(config.get(name, "–")) for config in configs]
-        if len(set(values)) > 1:
-            values = [tag("mark", value) for value in values]
-        is_setup = name.partition(" ")[0] in SETUP_ENTRIES
-        rows = setup_rows if is_setup else other_rows
-        rows.append((name, *values))
-    headers = ("", *(results.name for results in all_results))
-    return h.table(headers, setup_rows), h.table(headers, other_rows)
+    rows = []
+    for name in distinct_keys(configs):
+        is_detail = name.partition(" ")[0] not in SETUP_ENTRIES
+        if is_detail == details:
+            values: list[object] = [str(config.get(name, "–")) for config in configs]
+            if len(set(values)) > 1:
+                values = [tag("mark", value) for value in values]
+            rows.append((name, *values))
+    return h.table(("", *(results.name for results in all_results)), rows)
+
+
+def find_model_remarks(all_results: AllResults) -> list[str]:
+    """Return the remark that the model ``rules`` is only a baseline, if an agent used it."""
+    for results in all_results:
+        if "rules" in results.model_specs.values():
+            return [BASELINE_REMARK]
+    return []
 
 
 def command_for(results: LoadedResults) -> str:
@@ -90,11 +102,8 @@ def command_for(results: LoadedResults) -> str:
 
 def render_f1_chart(all_results: AllResults) -> Html:
     """Render a chart of F1, for all questions and for each kind of question."""
-    names: dict[str, None] = {}
-    for results in all_results:
-        names.update(dict.fromkeys(results.groups))
     bars = []
-    for name in names:
+    for name in distinct_keys(results.groups for results in all_results):
         for number, results in enumerate(all_results):
             group = results.groups.get(name)
             f1 = group.estimate("f1") if group else None
@@ -118,6 +127,11 @@ def render_seconds_chart(all_results: AllResults) -> Html:
                 bars.append(ChartBar(label, cost.median, text, cost.median, cost.p95, number))
     title = "Seconds a question by stage: the median, and a line to the 95th percentile"
     return h.bar_chart(title, bars)
+
+
+def has_losses(all_results: AllResults) -> bool:
+    """Return whether the cause of a lost answer is known."""
+    return any(results.losses_by_agent for results in all_results)
 
 
 def render_loss_chart(all_results: AllResults) -> Html:
@@ -191,16 +205,70 @@ def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[
 # --- every question
 
 
+def render_verdict(row: BenchRow) -> Html:
+    """Render the verdict on a row's answer as a state badge."""
+    verdict = get_verdict(row)
+    return h.state_badge(VERDICT_STATES[verdict], verdict)
+
+
+def render_answers(row: BenchRow) -> Html:
+    """Render the verdict, and below it the answers or the error.
+
+    A lost answer that should be a table also has the F1 of each gold column.
+    """
+    if row["error"]:
+        answers = h.note(shorten(row["error"]), level="bad")
+    else:
+        answers = render_values(row, "answers")
+    scores = row.get("by_column", {})
+    column_scores = ""
+    if scores and is_lost(row):
+        texts = [f"{name} {score:.2f}" for name, score in scores.items()]
+        column_scores = h.div("soft", "by column: ", ", ".join(texts))
+    return h.join(h.div("", render_verdict(row)), answers, column_scores)
+
+
+def render_values(row: BenchRow, name: str) -> Html:
+    """Render the "answers" or the "gold" of a row.
+
+    Vertices are shown by their labels, a table with several columns as a table. Of more than
+    MAX_SHOWN_VALUES values or rows, the first are shown.
+    """
+    values = row[name]
+    if values is None:
+        return h.muted_text("not known")
+    if not values:
+        return h.muted_text("none")
+    table = row.get("table" if name == "answers" else "gold_table")
+    if not table:
+        table = [[value] for value in values]
+    rendered_rows = []
+    for cells in table[:MAX_SHOWN_VALUES]:
+        rendered_rows.append([_render_value(row, cell or "") for cell in cells])
+    if len(table[0]) > 1:
+        rendered = h.table((), rendered_rows)
+    else:
+        rendered = h.join(*(h.div("", *cells) for cells in rendered_rows))
+    return h.join(rendered, and_more(len(table) - MAX_SHOWN_VALUES))
+
+
+def _render_value(row: BenchRow, value: str) -> Html | str:
+    """Render an IRI as a link with its label. Return any other value as text, shortened."""
+    if "://" in value:
+        return h.iri_link(value, get_label(row, value))
+    return shorten(value)
+
+
 def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
     """Render a table with a row for each question of any folder, which templates/filter.html filters."""
     headers = ["id", "hops", "type", "question", "gold"]
-    ids: dict[str, None] = {}
     for results in all_results:
-        ids.update(dict.fromkeys(results.rows))
         for header in ("answers", "F1", "lost at", "run"):
             headers.append(header + results.label_suffix)
     buttons = [tag("th", tag("button", header)) for header in headers]
-    rows = [_render_question(number, id_, all_results, link) for number, id_ in enumerate(ids, 1)]
+    rows: list[Html] = []
+    for id_ in distinct_keys(results.rows for results in all_results):
+        rows.append(_render_question(len(rows) + 1, id_, all_results, link))
     return tag("table", tag("thead", tag("tr", *buttons)), tag("tbody", *rows), id="questions")
 
 

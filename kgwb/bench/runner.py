@@ -9,7 +9,7 @@ import hashlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
@@ -209,7 +209,7 @@ class Benchmark:
             self.budget.add(row)
         canceller = RunCanceller()
         run_tasks(
-            self._make_tasks(questions, canceller),
+            (self._ask_dialogue(turns, canceller) for turns in group_by_dialogue(questions)),
             self.executor or self.workers,
             canceller,
             should_stop=lambda: self.budget.exhausted,
@@ -218,13 +218,6 @@ class Benchmark:
         rows = self.results.rows_for(questions)
         self.stop_reason = self.budget.exhausted if len(rows) < len(questions) else ""
         return rows
-
-    def _make_tasks(
-        self, questions: Sequence[BenchQuestion], canceller: RunCanceller
-    ) -> Iterator[Task]:
-        """Yield a task for each dialogue, and for each question that is in none."""
-        for turns in group_by_dialogue(questions):
-            yield self._ask_dialogue(turns, canceller)
 
     def _ask_dialogue(self, turns: Sequence[BenchQuestion], canceller: RunCanceller) -> Task:
         """Ask the turns of a dialogue that have no row, in order, and write their rows.
