@@ -132,7 +132,7 @@ class QuestionArguments(GraphArguments):
     system: str = option("", "default: chatty_kg", "chatty_kg")
     profile: str = option("", "fast (default) or paper", "fast")
     set: list[str] = option("NAME=VALUE", "change a setting", [])
-    prompts: Path | None = option("DIR", "folder of prompts that replace those of kgwb")
+    prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
 
     @property
     def settings(self) -> Settings:

@@ -311,7 +311,7 @@ class RetryCommand(GraphArguments):
         "DIR", "folder of kgwb bench --out; with --save-runs there, few calls are made again"
     )
     kg: str = option("GRAPH", "default: the one that was measured", "")
-    prompts: Path | None = option("DIR", "folder of prompts that replace those of kgwb")
+    prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
     model: str = option("SPEC", "default: the one that was measured", "")
     agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
     set: list[str] = option("NAME=VALUE", "change a setting", [])

@@ -228,10 +228,15 @@ class RetryExperiment:
         If fewer were right, all of them are returned. Raises InputError if no question was lost.
         """
         rows = self.earlier_results.rows
-        lost_ids = {id_ for id_, row in rows.items() if is_lost(row)}
+        lost_ids = set()
+        right_ids = []
+        for id_, row in rows.items():
+            if is_lost(row):
+                lost_ids.add(id_)
+            elif get_verdict(row) == "right":
+                right_ids.append(id_)
         if not lost_ids:
             raise InputError("no answer was lost", hint="choose what is asked again, as --only all")
-        right_ids = [id_ for id_, row in rows.items() if get_verdict(row) == "right"]
         count = min(len(lost_ids), len(right_ids))
         spaced_ids = {right_ids[place * len(right_ids) // count] for place in range(count)}
         return lost_ids | spaced_ids

@@ -309,10 +309,18 @@ def compare_results(
             "no question with gold to measure",
             hint="see add_gold_answers, or compare one question set",
         )
-    all_ids = dict.fromkeys(row["id"] for row in (*first, *second))
-    changes = {}
+    changes = []
+    improved_ids = []
+    worsened_ids = []
     for id_ in shared_ids:
-        changes[id_] = getattr(after[id_], measure) - getattr(before[id_], measure)
+        change = getattr(after[id_], measure) - getattr(before[id_], measure)
+        changes.append(change)
+        if change > 0:
+            improved_ids.append(id_)
+        elif change < 0:
+            worsened_ids.append(id_)
+    all_ids = dict.fromkeys(row["id"] for row in (*first, *second))
+    unpaired_ids = [id_ for id_ in all_ids if id_ not in before or id_ not in after]
     before_matrix = _to_matrix(before[id_] for id_ in shared_ids)
     after_matrix = _to_matrix(after[id_] for id_ in shared_ids)
     return ScoreComparison(
@@ -321,10 +329,10 @@ def compare_results(
         first=float(_measure_of(before_matrix.mean(axis=0), measure)),
         second=float(_measure_of(after_matrix.mean(axis=0), measure)),
         confidence_interval=_difference_interval(before_matrix, after_matrix, measure, resamples),
-        improved_ids=tuple(id_ for id_, change in changes.items() if change > 0),
-        worsened_ids=tuple(id_ for id_, change in changes.items() if change < 0),
-        unpaired_ids=tuple(id_ for id_ in all_ids if id_ not in changes),
-        p_value=permutation_p_value(list(changes.values())),
+        improved_ids=tuple(improved_ids),
+        worsened_ids=tuple(worsened_ids),
+        unpaired_ids=tuple(unpaired_ids),
+        p_value=permutation_p_value(changes),
     )
 
 
