@@ -154,6 +154,11 @@ class ResultsComparison:
         """
 
     def _count_by_agent(self) -> dict[str, Counter[str]]:
+        """Count the outcomes of questions by the agent that decided differently first.
+
+        Agents are sorted by the number of questions that were fixed or broken, most first, then by
+        name.
+        """
         agents: dict[str, Counter[str]] = {}
         for change in self.changes:
             agents.setdefault(change.agent, Counter())[change.outcome] += 1
@@ -165,7 +170,10 @@ class ResultsComparison:
         return {agent: agents[agent] for agent in sorted(agents, key=effect_then_name)}
 
     def summary_lines(self) -> Iterator[str]:
-        """Yield lines for a terminal: the outcomes, F1 before and after, and a line for each agent."""
+        """Yield lines for a terminal: the outcomes, F1 before and after, and a line for each agent.
+
+        The line of F1 is left out if it cannot be compared.
+        """
         yield f"{self.after.name}: {_format_counts(self.counts, self.shown_outcomes)}"
         with suppress(InputError):
             _, before, after, difference, chance = self._compare_measure("f1")
@@ -238,7 +246,10 @@ class ResultsComparison:
             yield h.state_badge(OUTCOME_STATES[outcome], text, pill=True)
 
     def render_measures(self) -> Html:
-        """Render a table of F1 and paper F1 before and after, or a note why they cannot be compared."""
+        """Render a table of F1 and paper F1 before and after, with the difference and whether it is chance.
+
+        If the results cannot be compared, a note with the reason is rendered instead.
+        """
         headers = ("", "measure", "questions", self.before.name, self.after.name, "difference", "")
         rows = []
         try:
@@ -264,9 +275,10 @@ class ResultsComparison:
         return h.table(("first decision that differs", *self.shown_outcomes), rows)
 
     def render_questions(self, link: RenderLink) -> Iterator[Html]:
-        """Yield a fold for each outcome, with a table of the questions for each agent.
+        """Yield a fold for each outcome that occurs, with a table of its questions for each agent.
 
-        The questions that were fixed or broken are unfolded.
+        The agent is the one that decided differently first. The folds of the questions that were fixed
+        or broken are open. ``link`` renders the question of a row.
         """
         for outcome, state in OUTCOME_STATES.items():
             groups: dict[str, list[QuestionChange]] = {}

@@ -69,7 +69,8 @@ class Prices(BaseModel, frozen=True):
     def compute_amount(self, row: Mapping[str, Any], budget: str) -> float:
         """Return how much of one of BUDGET_NAMES a row used.
 
-        Raises InputError if that is money and a model has no price.
+        "tokens" are those of prompts and completions together. What the row does not have is 0. Raises
+        InputError for "money" if a model has no price.
         """
         if budget == "money":
             return self.compute_money(row)
@@ -116,7 +117,11 @@ def sum_seconds_by_stage(system: System, steps: Iterable[Step]) -> dict[str, flo
 
 
 def _stage_by_agent(system: System) -> Mapping[str, str]:
-    """Return the stage of each agent that is in one. Stages without a title do not count."""
+    """Return the stage of each agent that is in one.
+
+    A system with gold decisions has their stages. Of another system, they are the titles of its stages
+    in lower case; stages without a title are left out.
+    """
     if system.gold:
         return system.gold.stages
     stages = {}

@@ -61,7 +61,7 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
     path = Path(path)
     file = _read_file(path)
     is_own = file.entry_class is _KgwbEntry
-    if is_own and language is None:
+    if is_own and not language:
         preferred_language = ""
     else:
         preferred_language = language or "en"

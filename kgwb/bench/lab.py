@@ -278,6 +278,7 @@ class RetryExperiment:
         times = 2 * repeats - 1  # once less before the change, since that was asked already
 
         def span(budget: str) -> tuple[Any, Any]:
+            """Return the least and the most of one of BUDGET_NAMES."""
             low = sum(prices.compute_amount(row, budget) for row in least)
             high = sum(prices.compute_amount(row, budget) for row in most)
             return times * low, times * high

@@ -84,6 +84,7 @@ def locate_losses(
     folder = results.folder.resolve()
 
     def locate(question: BenchQuestion, dialogue: Dialogue) -> Task:
+        """Find the agent to blame on the executor, and write the row here."""
         row = rows[question.id]
         loss_row = yield locate_loss, setup, question, row, dialogue, folder, canceller
         loss_file.append(loss_row)

@@ -359,7 +359,11 @@ def _names_of_gold(questions: Iterable[BenchQuestion], kg: Graph) -> dict[str, s
 
 
 def _add_labels(question: BenchQuestion, names: Mapping[str, str]) -> BenchQuestion:
-    """Return the question with labels for its gold, unless it has some or no answer has a name."""
+    """Return the question with the names of its gold answers as labels.
+
+    An answer without a name is its own label. The question stays as it is if it has labels already, or
+    if no answer has a name.
+    """
     answers = question.answers or ()
     if question.answer_labels or names.keys().isdisjoint(answers):
         return question

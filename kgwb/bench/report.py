@@ -127,7 +127,11 @@ class Report:
             page_folder = os.path.dirname(os.path.realpath(path))
 
             def link_to_run(results: LoadedResults, row: BenchRow, text: object) -> Html | None:
-                """Render a text as a link to a run's page, or to its file if it has none."""
+                """Render a text as a link to a run's page, or to its file if it has no page.
+
+                The link's tooltip is the code that opens the debugger. Returns None if the run was not
+                saved.
+                """
                 file = find_run_file(results.folder, row)
                 if file is None:
                     return None

@@ -76,9 +76,10 @@ def find_model_remarks(all_results: AllResults) -> list[str]:
 
 
 def command_for(results: LoadedResults) -> str:
-    """Return the command that measures the same again.
+    """Return the ``kgwb bench`` command that measures the same again.
 
-    The file of questions and the folder are left to be filled in: results do not hold them.
+    Settings are given as far as they differ from the profile. The file of questions and the folder are
+    left to be filled in: the results do not hold them.
     """
     config = results.config
     entries = flatten_config(config)

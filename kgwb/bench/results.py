@@ -305,7 +305,11 @@ VERDICT_STATES = {
 
 
 def get_verdict(row: BenchRow) -> str:
-    """Return which of VERDICT_STATES applies to a row. An answer that is partly right is "wrong"."""
+    """Return which of VERDICT_STATES applies to a row.
+
+    It is "error" after an error, else "without gold" if the gold is not known, else "right" if the
+    answers are exactly the gold, else "unanswered" without answers, and "wrong" with some.
+    """
     if row["error"] is not None:
         return "error"
     if row["gold"] is None:

@@ -85,7 +85,11 @@ def _collect_labels(
 
 
 def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
-    """Return what a run used, by stage too, and what it linked if that is known."""
+    """Return what a run used: the fields of ``sum_usage``, with the seconds of each stage.
+
+    "seconds" are those of the whole run. "linking" is added if it is known (``_count_linked``).
+    Without a run, seconds and numbers of calls are 0.
+    """
     if run is None:
         return {"seconds": 0.0, "model_calls": 0, "queries": 0}
     keys: dict[str, None] = {}

@@ -100,7 +100,10 @@ class BenchSetup(RunSetup):
         }
 
     def _prompt_fingerprints(self) -> dict[str, str]:
-        """Return the fingerprint of each prompt that the system may use."""
+        """Return the fingerprint of each prompt that the system may use, by its name.
+
+        These are the prompts of the system and those of the shared entity linking.
+        """
         names = set()
         for folder in (self.system.name, "linking"):  # any system may use the shared linking
             for path in shipped_folder().glob(f"{folder}/*.md"):

@@ -92,7 +92,10 @@ def make_answer_query(run: Run) -> str:
 
 
 def _find_result_columns(run: Run, queries: Iterable[str]) -> list[_ResultColumn]:
-    """Return the columns of the results of these queries, as far as the run has them."""
+    """Return a column for each variable of these queries, with the distinct terms of its result.
+
+    Queries whose result the run does not have are left out.
+    """
     results: dict[str, ResultSet] = {}
     for call in run.calls.values():
         if call.kind == "select":

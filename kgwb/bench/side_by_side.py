@@ -68,6 +68,7 @@ class SystemComparison:
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
+        """Return the question and both tables as HTML with their style, for a notebook."""
         title = h.tag("h2", shorten(self.question, 1000), class_="question grow")
         answer_table = self._make_answer_table(MAX_HTML_CHARS).render()
         body = h.div("body stack", answer_table, self._make_support_table().render())
@@ -106,7 +107,10 @@ class SystemComparison:
         return cells
 
     def _describe_support(self, answer: SystemAnswer) -> str:
-        """Return how many triples support an answer, and how many of them no other answer."""
+        """Return the number of supporting triples, and of those that support no other answer.
+
+        The text is "3 triples, 1 of its own"; empty without an answer.
+        """
         if not answer.run.answer:
             return ""
         others: set[Triple] = set()

@@ -99,6 +99,7 @@ def run_tasks(
             future.add_done_callback(finished.put)
 
     def submit_waiting_tasks(pool: Executor) -> None:
+        """Start tasks, until there are none left or as many calls are pending as may be."""
         while max_pending is None or len(pending) < max_pending:
             task = next(waiting_tasks, None)
             if task is None:
@@ -106,6 +107,7 @@ def run_tasks(
             submit_next_call(pool, task)
 
     def run_on(pool: Executor) -> None:
+        """Start tasks and continue each when its call ends, until no call is pending."""
         submit_waiting_tasks(pool)
         while pending:
             future = finished.get()
@@ -113,6 +115,7 @@ def run_tasks(
             submit_waiting_tasks(pool)
 
     def run_or_cancel() -> None:
+        """Run the tasks on a pool. After any exception, cancel what is waiting or executed."""
         with _pool_of(executor) as pool:
             try:
                 run_on(pool)
