@@ -125,7 +125,8 @@ class BenchCommand(QuestionArguments):
     def _run_benchmark(self, questions: list[BenchQuestion]) -> None:
         """Find the gold answers, ask all questions, and print the results.
 
-        All that can be checked is checked before the first question is asked.
+        With ``retention``, the questions of dialogues are asked alone too. The budget, the models'
+        prices, and the system's gold for the ladder are checked before any question is asked.
         """
         from kgwb import bench
         from kgwb.bench.ladder import gold_decisions_of
@@ -224,7 +225,10 @@ class BenchCommand(QuestionArguments):
 
 
 def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:
-    """Return the questions with their gold answers, and print how many have none."""
+    """Return the questions with gold queries and answers from the graph, where they have none.
+
+    If some still have no gold, their number and the first reason are printed.
+    """
     from kgwb import bench
 
     with_queries = bench.add_gold_queries(questions, workbench.kg)
@@ -239,7 +243,7 @@ def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list
 
 
 def _print_side_by_side(folders: Sequence[Path]) -> None:
-    """Print the tables of several results folders."""
+    """Print tables of quality, cost and lost answers, with columns or rows for each results folder."""
     from kgwb.bench import figures
 
     all_results = []

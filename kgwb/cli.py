@@ -189,7 +189,11 @@ class AskCommand(QuestionArguments):
         return 0 if is_saved else EXIT_FAILED
 
     def _begin(self, workbench: Workbench) -> Run:
-        """Return a run that is written to the file while it is executed, if the disk is not full."""
+        """Return a run of the question, which writes its calls to the given file as they are made.
+
+        If the disk is full, the run has no file. Raises RunFileError for any other problem with the
+        file.
+        """
         try:
             return workbench.begin(self.question, path=self.save)
         except RunFileError as exc:
@@ -359,7 +363,10 @@ class LabsCommand:
     folder: Path = positional("FOLDER", "where the students' files are")
 
     def run(self) -> None:
-        """Print the hand-ins of each student, and write the page of the class."""
+        """Print the hand-ins of each student, and write the page of the class.
+
+        Raises InputError for an action other than "collect".
+        """
         from kgwb.labs.pages import collect_hand_ins, save_class_page
 
         if self.action != "collect":
