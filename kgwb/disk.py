@@ -1,4 +1,4 @@
-"""Reading plain files only, and writing them so that a full disk or a killed process leaves them whole."""
+"""Reading regular files only, and writing them so that a full disk or a kill does no damage."""
 
 from __future__ import annotations
 
@@ -16,23 +16,30 @@ from typing import Any
 from kgwb.errors import InputError
 
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the operating system answers where no more can be written."""
+"""The errors of the operating system that mean that no more can be written."""
 JSON_ENCODING_ERRORS = "backslashreplace"
-"""For ``errors``: half a character becomes its escape, which JSON reads back."""
+"""The ``errors`` argument for JSON: a lone surrogate is written as an escape that JSON can read."""
 MAX_UNPACKED_BYTES = 200_000_000
-"""Bytes of a gzipped file once it is unpacked."""
+"""The greatest size of a gzipped file when it is unpacked."""
+_GZIP_WBITS = 31
+"""The argument of zlib that lets it expect gzip."""
 
 
 def cache_dir() -> Path:
-    """Where kgwb keeps what it can make again: KGWB_CACHE, else kgwb in XDG_CACHE_HOME or ~/.cache."""
-    if own := os.environ.get("KGWB_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kgwb"
+    """Return the folder for what kgwb can make again: KGWB_CACHE, else "kgwb" in the user's cache.
+
+    The user's cache is XDG_CACHE_HOME or ~/.cache. The folder may not exist yet.
+    """
+    own_folder = os.environ.get("KGWB_CACHE")
+    if own_folder:
+        return Path(own_folder)
+    user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(user_cache) / "kgwb"
 
 
 @contextmanager
 def os_errors_as_input_error(problem: str, hint: str) -> Iterator[None]:
-    """Raise InputError, the problem with its reason, for what the operating system refuses in this block."""
+    """Turn an OSError in the block into an InputError: "PROBLEM: the system's reason"."""
     try:
         yield
     except OSError as exc:
@@ -40,26 +47,28 @@ def os_errors_as_input_error(problem: str, hint: str) -> Iterator[None]:
 
 
 def check_regular_file(path: Path) -> Path:
-    """The path, unless a device, pipe or socket is there: it may never end, and must not be replaced.
+    """Return the path. Raises OSError if a device, a pipe or a socket is there.
 
-    Raises OSError.
+    Reading one may never end, and it must not be replaced. A folder passes, because opening it
+    raises an error of its own; so does a path where nothing is.
     """
     with suppress(FileNotFoundError):
         mode = path.stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder has errors of its own
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise OSError(errno.EINVAL, "it is a device or a pipe, not a file", str(path))
     return path
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> str:
-    """The text of a plain file. Raises OSError, UnicodeDecodeError."""
+    """Return the text of a regular file. Raises OSError or UnicodeDecodeError."""
     return check_regular_file(path).read_text(encoding=encoding)
 
 
 def append_text(path: Path, text: str, errors: str = "strict") -> None:
-    """Add text to a file, made if it is not there, and hand it to the operating system.
+    """Add text at the end of a file, which is created with its folders if it is missing.
 
-    Raises OSError; the file is then as it was. A killed process leaves a part of the text at most.
+    ``errors`` is as for ``open``. Raises OSError; the file is then as it was before. If the process
+    is killed, a part of the text may be written.
     """
     check_regular_file(path).parent.mkdir(parents=True, exist_ok=True)
     file = path.open("a", encoding="utf-8", errors=errors)
@@ -74,16 +83,19 @@ def append_text(path: Path, text: str, errors: str = "strict") -> None:
 
 
 def write_atomically(path: Path, chunks: Iterable[str], errors: str = "strict") -> None:
-    """Make a new file of these texts; one that is there stays until the new one is whole. Raises OSError.
+    """Write a file of these texts, or replace it when the new one is complete.
 
-    The draft has a name of its own, so that of several processes that replace one file each writes it whole.
+    The folders are created if they are missing. A link keeps its place, and its target is
+    replaced. The new file keeps the mode of the old one. It is first written under a random name,
+    so that of several processes that replace the same file, each writes a complete one. ``errors``
+    is as for ``open``. Raises OSError; the old file is then unchanged.
     """
-    path = check_regular_file(Path(os.path.realpath(path)))  # a link stays a link
+    path = check_regular_file(Path(os.path.realpath(path)))
     draft = path.with_name(f".kgwb-{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("x", encoding="utf-8", errors=errors) as file:
-            with suppress(OSError):  # there is none yet, or the file system knows no modes
+            with suppress(OSError):  # there is no old file, or the file system has no modes
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
             file.writelines(chunks)
         draft.replace(path)
@@ -93,51 +105,66 @@ def write_atomically(path: Path, chunks: Iterable[str], errors: str = "strict") 
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """The data of each line of a file, gzipped if it ends in .gz, with the line's number.
+    """Yield the number and the data of each line of a JSON Lines file, which may be gzipped.
 
-    Blank lines are left out, and so is a last line that a killed process left unfinished, unless it is the
-    only one. Raises OSError; NotJsonError for a line that is not JSON.
+    Blank lines are left out. So is a last line without a line end, which a killed process did not
+    finish, unless it is the only line. Raises OSError, and NotJsonError for a line that is not
+    JSON.
     """
     data = check_regular_file(path).read_bytes()
     if path.suffix == ".gz":
-        unpacking = zlib.decompressobj(wbits=31)  # gzip
+        data = _unpack_gzip(data, path)
+    *lines, unfinished = data.split(b"\n")
+    for number, line in enumerate(lines or [unfinished], 1):
+        if not line.strip():
+            continue
         try:
-            data = unpacking.decompress(data, MAX_UNPACKED_BYTES)
-        except zlib.error as exc:
-            raise OSError(errno.EINVAL, "it is no gzip file", str(path)) from exc
-        if unpacking.unconsumed_tail or not unpacking.eof:
-            reason = (
-                "it is too large once unpacked" if unpacking.unconsumed_tail else "it is cut off"
-            )
-            raise OSError(errno.EFBIG, reason, str(path))
-    *whole, unfinished = data.split(b"\n")
-    for number, line in enumerate(whole or [unfinished], 1):
-        if line.strip():
-            try:
-                entry = json.loads(line.decode("utf-8", "surrogatepass"))
-            except (ValueError, RecursionError) as exc:
-                raise NotJsonError(number) from exc
-            yield number, entry
+            entry = json.loads(line.decode("utf-8", "surrogatepass"))
+        except (ValueError, RecursionError) as exc:
+            raise NotJsonError(number) from exc
+        yield number, entry
+
+
+def _unpack_gzip(data: bytes, path: Path) -> bytes:
+    """Return the content of a gzip file.
+
+    Raises OSError if it is not one, is incomplete, or unpacks to more than MAX_UNPACKED_BYTES.
+    """
+    decompressor = zlib.decompressobj(_GZIP_WBITS)
+    try:
+        unpacked = decompressor.decompress(data, MAX_UNPACKED_BYTES)
+    except zlib.error as exc:
+        raise OSError(errno.EINVAL, "it is not a gzip file", str(path)) from exc
+    if decompressor.unconsumed_tail:
+        raise OSError(errno.EFBIG, "it is too large once unpacked", str(path))
+    if not decompressor.eof:
+        raise OSError(errno.EFBIG, "it is cut off", str(path))
+    return unpacked
 
 
 class NotJsonError(ValueError):
-    """A line that is not JSON."""
+    """A line of a file is not JSON."""
 
     def __init__(self, number: int) -> None:
         super().__init__("it is not JSON")
         self.line_number = number
+        """Counted from 1."""
 
 
 def truncate_unfinished_line(path: Path) -> None:
-    """Cut off a last line that a killed process left unfinished; one that lacks only its end gets it.
+    """Cut off a last line without a line end, which a killed process did not finish.
 
-    Raises OSError.
+    If it is the only line and is valid JSON, it gets a line end instead. Nothing happens if the
+    file is missing. Raises OSError.
     """
-    raw = check_regular_file(path).read_bytes() if path.exists() else b""
-    if not raw or raw.endswith(b"\n"):
+    if not path.exists():
+        return
+    data = check_regular_file(path).read_bytes()
+    if not data or data.endswith(b"\n"):
         return
     with suppress(NotJsonError):
-        if b"\n" not in raw and list(read_json_lines(path)):
+        is_only_line = b"\n" not in data
+        if is_only_line and list(read_json_lines(path)):
             append_text(path, "\n")
             return
-    os.truncate(path, raw.rfind(b"\n") + 1)
+    os.truncate(path, data.rfind(b"\n") + 1)

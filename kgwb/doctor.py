@@ -1,4 +1,4 @@
-"""What works on this machine, and what to do about the rest. Never shows a key."""
+"""Checks of what works on this machine, with a remedy for what does not. No key is shown."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from kgwb.disk import cache_dir
@@ -16,20 +17,17 @@ from kgwb.errors import KgwbError
 from kgwb.run.models import open_model
 
 INSTALL_HINT = "run `make lab` in the checkout, or `pip install kgwb`"
-PACKAGES = {
-    **dict.fromkeys(
-        "kgwb rdflib oxrdflib pyoxigraph SPARQLWrapper pydantic openai ollama".split(), INSTALL_HINT
-    ),
-    **dict.fromkeys(
-        ("jupyterlab", "ipywidgets", "pyvis"), f"needed for `kgwb lab`: {INSTALL_HINT}"
-    ),
-}
-"""What must be installed, and what to do where it is not."""
+REQUIRED_PACKAGES = "kgwb rdflib oxrdflib pyoxigraph SPARQLWrapper pydantic openai ollama".split()
+LAB_PACKAGES = "jupyterlab ipywidgets pyvis".split()
+PACKAGES = dict.fromkeys(REQUIRED_PACKAGES, INSTALL_HINT) | dict.fromkeys(
+    LAB_PACKAGES, f"needed for `kgwb lab`: {INSTALL_HINT}"
+)
+"""The packages that must be installed, each with what to do if it is not."""
 CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class HealthCheck(NamedTuple):
-    """One thing that was looked at."""
+    """One thing that was checked, and the result."""
 
     name: str
     ok: bool
@@ -37,56 +35,63 @@ class HealthCheck(NamedTuple):
     remedy: str = ""
     """What to do if it does not work."""
     required: bool = True
-    """Whether kgwb cannot do its main work without."""
+    """Whether kgwb needs it for its main work."""
 
 
 def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
-    """Look at everything, one finding after another; some take seconds."""
-    fits = (3, 11) <= sys.version_info[:2] <= (3, 13)
-    yield HealthCheck("python", fits, platform.python_version(), "use Python 3.11, 3.12 or 3.13")
+    """Check the installation, a graph and a model, and yield each result as soon as it is known.
+
+    ``source`` is what ``open_kg`` can open, ``model`` what ``open_model`` can. Some checks take
+    seconds. A check that raises KgwbError has failed.
+    """
+    yield from _check_packages()
+    for name, check in (
+        ("graph", partial(_check_graph, source)),
+        ("model", partial(_check_models, model)),
+        ("embeddings", _check_embeddings),
+    ):
+        try:
+            yield from check()
+        except KgwbError as exc:
+            yield HealthCheck(name, False, exc.message, exc.hint)
+    yield _check_browser()
+    yield _check_cache_folder()
+
+
+def _check_packages() -> Iterator[HealthCheck]:
+    """Check the version of Python, and that each of PACKAGES is installed."""
+    is_supported = (3, 11) <= sys.version_info[:2] <= (3, 13)
+    version = platform.python_version()
+    yield HealthCheck("python", is_supported, version, "use Python 3.11, 3.12 or 3.13")
     for name, remedy in PACKAGES.items():
         try:
             yield HealthCheck(name, True, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             yield HealthCheck(name, False, "not installed", remedy)
-    for part, look in (
-        ("graph", _check_graph),
-        ("model", _check_models),
-        ("embeddings", _check_embeddings),
-    ):
-        try:
-            yield from look(source if part == "graph" else model)
-        except KgwbError as exc:
-            yield HealthCheck(part, False, exc.message, exc.hint)
-    browser, remedy = (
-        next(filter(None, map(shutil.which, CHROMIUM_COMMANDS)), ""),
-        "needed for kgwb's own tests only",
-    )
-    yield HealthCheck("chromium", bool(browser), browser or "not found", remedy, False)
-    folder, remedy = cache_dir(), "kgwb works without, slower; KGWB_CACHE names another folder"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            yield HealthCheck("cache folder", True, f"{folder} can be written")
-    except OSError as exc:
-        yield HealthCheck("cache folder", False, f"{folder}: {exc.strerror or exc}", remedy, False)
 
 
 def _check_graph(source: str) -> Iterator[HealthCheck]:
+    """Check that a graph can be opened and has a triple, and yield its dialect of label search.
+
+    Raises GraphError.
+    """
     from kgwb.kg import open_kg
 
     started = time.perf_counter()
     kg = open_kg(source)
-    full = kg.ask("ASK { ?s ?p ?o }")
+    has_triples = kg.ask("ASK { ?s ?p ?o }")
     seconds = time.perf_counter() - started
-    yield HealthCheck(
-        "graph", full, f"{kg.source}, opened in {seconds:.2f} s", "it holds no triple: load some"
-    )
-    yield HealthCheck("dialect", True, str(getattr(kg, "dialect", None) or "label index of kgwb"))
+    detail = f"{kg.source}, opened in {seconds:.2f} s"
+    yield HealthCheck("graph", has_triples, detail, "the graph is empty: load triples into it")
+    dialect = getattr(kg, "dialect", None) or "label index of kgwb"
+    yield HealthCheck("dialect", True, str(dialect))
 
 
 def survey_lines(source: str) -> Iterator[str]:
-    """What there is in a graph, in some fifteen lines, or why that is not known."""
+    """Yield the survey of a graph in about fifteen lines.
+
+    If the graph cannot be opened or surveyed, yield one line that says why.
+    """
     from kgwb.kg import open_kg
     from kgwb.kg.survey import survey_graph
     from kgwb.show.survey import summary_lines
@@ -98,22 +103,67 @@ def survey_lines(source: str) -> Iterator[str]:
 
 
 def _check_models(spec: str) -> Iterator[HealthCheck]:
-    """The model, and the servers that could be asked; the one that is asked for must be there."""
+    """Check every kind of model server, and that a model can be opened.
+
+    Only the server of the model that ``spec`` names is required. Raises ModelError if the model
+    cannot be opened.
+    """
     from kgwb import llm
 
+    kind, _, _ = spec.partition(":")
     for status in llm.check_models():
-        remedy = f"needed for {status.kind}:MODEL only"
-        asked_for = status.kind == spec.partition(":")[0]
-        yield HealthCheck(status.kind, status.is_usable, status.detail, remedy, asked_for)
+        yield HealthCheck(
+            status.kind,
+            status.is_usable,
+            status.detail,
+            remedy=f"needed for {status.kind}:MODEL only",
+            required=status.kind == kind,
+        )
     yield HealthCheck("model", True, open_model(spec).name)
 
 
-def _check_embeddings(_: str) -> Iterator[HealthCheck]:
+def _check_embeddings() -> Iterator[HealthCheck]:
+    """Check that the embeddings can be computed, and yield the model and how long it takes.
+
+    Raises EmbeddingError if they cannot.
+    """
     from kgwb.kg.embeddings import DEFAULT_MODEL, LEXICAL_MODEL, Embeddings, bundled_model_folder
 
-    embeddings, started = Embeddings(), time.perf_counter()
+    started = time.perf_counter()
+    embeddings = Embeddings()
     embeddings.similarity("author", ("written by",))
     seconds = time.perf_counter() - started
-    place = bundled_model_folder() if embeddings.name == DEFAULT_MODEL else "the model named"
-    origin = "no model: character trigrams" if embeddings.name == LEXICAL_MODEL else f"from {place}"
+    origin = "from the model named"
+    if embeddings.name == DEFAULT_MODEL:
+        origin = f"from {bundled_model_folder()}"
+    elif embeddings.name == LEXICAL_MODEL:
+        origin = "no model: character trigrams"
     yield HealthCheck("embeddings", True, f"{embeddings.name}, {origin}, in {seconds:.1f} s")
+
+
+def _check_browser() -> HealthCheck:
+    """Check that one of CHROMIUM_COMMANDS is installed. It is not required."""
+    paths = filter(None, map(shutil.which, CHROMIUM_COMMANDS))
+    path = next(paths, "")
+    remedy = "needed for kgwb's own tests only"
+    return HealthCheck("chromium", bool(path), path or "not found", remedy, required=False)
+
+
+def _check_cache_folder() -> HealthCheck:
+    """Check that files can be written to the cache folder, which is created if it is missing.
+
+    This is not required.
+    """
+    folder = cache_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return HealthCheck("cache folder", True, f"{folder} can be written")
+    except OSError as exc:
+        return HealthCheck(
+            "cache folder",
+            False,
+            f"{folder}: {exc.strerror or exc}",
+            "kgwb works without it, but slower; set KGWB_CACHE to another folder",
+            required=False,
+        )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rdflib import URIRef
@@ -29,21 +30,21 @@ from kgwb.terms import DisplayNames, Iri, Term, Triple, format_triple
 from kgwb.text import first_items, list_first, pluralize, shorten, single_line
 
 AnswerKind = Literal["list", "count", "boolean"]
-"""What a question asks for: the values, their number, or whether something is so."""
+"""What a question asks for: values, their number, or whether something is true."""
 Direction = Literal["out", "in"]
 """How a predicate is followed: from subject to object, or from object to subject."""
 
 NOT_IN_GRAPH = "not in this graph"
 """The reason of an answer begins with this if the graph was asked and holds no answer."""
 CANNOT_EXPRESS = "cannot express"
-"""The reason begins with this if the graph was not asked: the system cannot express the question."""
+"""The reason begins with this if the graph was not asked, as the question cannot be expressed."""
 UNGROUNDED_NOTE = "not grounded: from the model's own knowledge, not from the graph"
 """Shown with every ungrounded answer."""
 
 MAX_SUMMARY_VALUES = 5
-"""Values of an answer that its summary shows, unless told otherwise."""
+"""How many values of an answer its summary shows, unless all are asked for."""
 MAX_NEAREST_CANDIDATES = 5
-"""Candidates named where a mention has no vertex."""
+"""How many candidates are named if a mention has no vertex."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class Candidate(Record):
     iri: Iri
     label: str
     score: Score = 0.0
-    """How well the label fits the mention; 1 if they are equal, letter case aside."""
+    """How well the label fits the mention; 1 if they are equal but for letter case."""
     types: tuple[str, ...] = ()
     """Names of its classes."""
     description: str = ""
@@ -126,12 +127,18 @@ class Candidate(Record):
     """
 
     def __str__(self) -> str:
-        types = f" ({', '.join(self.types)})" if self.types else ""
-        return f"{self.label}{types} <{self.iri}>"
+        return f"{self.label_with_types} <{self.iri}>"
 
     @property
     def name(self) -> str:
         return self.label
+
+    @property
+    def label_with_types(self) -> str:
+        """The label, with the names of the classes in parentheses if there are any."""
+        if not self.types:
+            return self.label
+        return f"{self.label} ({', '.join(self.types)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,33 +177,38 @@ class Link(Record):
     def __str__(self) -> str:
         if self.vertex is None:
             return f"{self.entity} → no vertex"
-        types = f" ({', '.join(self.vertex.types)})" if self.vertex.types else ""
-        return f"{self.entity} → {self.vertex.label}{types}"
+        return f"{self.entity} → {self.vertex.label_with_types}"
 
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the line with the IRI of the vertex, and the reason."""
-        _, *rest = summarize_fields(self, names, limit=limit).splitlines()
-        return "\n".join([one_line(f"{self.entity} → {self.vertex or 'no vertex'}"), *rest])
+        """Return the mention and the vertex with its IRI on one line, and the reason on another."""
+        lines = summarize_fields(self, names, limit=limit).splitlines()
+        lines[0] = one_line(f"{self.entity} → {self.vertex or 'no vertex'}")
+        return "\n".join(lines)
 
     def roles(self) -> Iterable[tuple[Term | Triple, Role]]:
+        """Return the vertex with the role "linked" to its mention; nothing without a vertex."""
         if self.vertex is None:
             return ()
         return ((self.vertex.iri, Role("linked", self.entity)),)
 
     def query_parts(self) -> Iterable[QueryPart]:
+        """Return the IRI of the vertex; nothing without a vertex."""
         if self.vertex is None:
             return ()
         return (QueryPart("vertex", f"<{self.vertex.iri}>"),)
 
     def missing_from_graph(self) -> str:
+        """Return that there is no vertex for the mention, with the nearest candidates.
+
+        Returns "" if there is a vertex.
+        """
         if self.vertex is not None:
             return ""
-        nearest = [
-            f"{candidate.label} ({candidate.score:.2f})"
-            for candidate in self.candidates[:MAX_NEAREST_CANDIDATES]
-        ]
+        nearest = []
+        for candidate in self.candidates[:MAX_NEAREST_CANDIDATES]:
+            nearest.append(f"{candidate.label} ({candidate.score:.2f})")
         if not nearest:
             return f"no vertex for “{self.entity}”: the graph has no label like it"
         return f"no vertex for “{self.entity}”: nearest are {', '.join(nearest)}"
@@ -237,8 +249,9 @@ class Value(Record):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The terms of the row without empty cells; the one term where there is no row."""
-        return tuple(cell for cell in self.row if cell is not None) or (self.term,)
+        """The terms of the row without empty cells, or the one term if there is no row."""
+        cells = tuple(cell for cell in self.row if cell is not None)
+        return cells or (self.term,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +265,7 @@ class Answer(Record):
     text: str = ""
     """The answer as a sentence, if one was asked for."""
     reason: Explanation = ""
-    """Why there is no value; it begins with NOT_HERE or CANNOT_EXPRESS."""
+    """Why there is no value. It begins with NOT_IN_GRAPH or CANNOT_EXPRESS."""
     names: Hidden[tuple[tuple[Iri, str], ...]] = ()
     """Display names of the IRIs in the support, so that a replay shows them too."""
     columns: tuple[str, ...] = ()
@@ -262,45 +275,60 @@ class Answer(Record):
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """The labels of the values."""
         return tuple(value.label for value in self.values)
 
     @property
     def support(self) -> tuple[Triple, ...]:
         """The triples that support any of the values, each once."""
-        triples: dict[Triple, None] = {}
+        triples: list[Triple] = []
         for value in self.values:
-            triples.update(dict.fromkeys(value.support))
-        return tuple(triples)
+            triples += value.support
+        return tuple(dict.fromkeys(triples))
 
     @property
     def vertices(self) -> tuple[URIRef, ...]:
         """The IRIs at the ends of the support, then those among the values, each once."""
-        terms = [end for triple in self.support for end in triple[::2]]
+        terms: list[Term] = []
+        for subject, _, object_ in self.support:
+            terms += [subject, object_]
         terms += [value.term for value in self.values]
-        return tuple(dict.fromkeys(term for term in terms if isinstance(term, URIRef)))
+        iris = [term for term in terms if isinstance(term, URIRef)]
+        return tuple(dict.fromkeys(iris))
 
     def __bool__(self) -> bool:
         return bool(self.values)
 
     def __str__(self) -> str:
         text = self.text or list_first(self.labels) or self.reason or "no answer"
-        return f"{text} ({UNGROUNDED_NOTE})" if self.ungrounded else text
+        if self.ungrounded:
+            text += f" ({UNGROUNDED_NOTE})"
+        return text
 
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the answer, and for each value the triples that support it."""
+        """Return the answer on one line, then a line for each value with its supporting triples.
+
+        With a limit, that is the number of triples of a value, and MAX_SUMMARY_VALUES values are
+        shown. ``names`` take precedence over the names that the answer has.
+        """
+        value_limit = MAX_SUMMARY_VALUES
+        if limit is None:
+            value_limit = len(self.values)
+            limit = len(self.support)
         known_names = {str(iri): name for iri, name in self.names} | dict(names)
-        triples_shown = len(self.support) if limit is None else limit
-        values_shown = len(self.values) if limit is None else MAX_SUMMARY_VALUES
+        format_value = partial(_value_with_support, names=known_names, limit=limit)
+        return "\n".join([one_line(self), *first_items(self.values, value_limit, format_value)])
 
-        def value_line(value: Value) -> str:
-            triples = first_items(
-                value.support, triples_shown, lambda triple: format_triple(triple, known_names)
-            )
-            return single_line(f"{shorten(value.label)}: {'; '.join(triples) or 'no triple'}")
 
-        return "\n".join([one_line(self), *first_items(self.values, values_shown, value_line)])
+def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
+    """Return one line with the label of a value and its first triples.
+
+    "Villeneuve: Arrival — director → Villeneuve; and 2 more"
+    """
+    triples = first_items(value.support, limit, partial(format_triple, names=names))
+    return single_line(f"{shorten(value.label)}: {'; '.join(triples) or 'no triple'}")
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

@@ -1,4 +1,4 @@
-"""What may be shown of texts that may hold a user, a password or a key."""
+"""Hiding users, passwords and keys in texts that are shown or stored."""
 
 from __future__ import annotations
 
@@ -12,106 +12,161 @@ from urllib.parse import quote, quote_plus, unquote_plus
 
 MASK = "***"
 MIN_SECRET_CHARS = 8
-"""Characters of a secret that is hidden in bodies too, and where it is part of a word."""
+"""Secrets of this length are also masked in bodies, and within words."""
 SAFE_PARAMETERS = frozenset(
-    """accept action analytic base baseuri collection context database dataset db debug default-graph
-    default-graph-uri distinct explain format graph graph-uri include-inferred includeinferred infer inference
-    lang language limit maxquerytime maxquerytimemillis maxrows named-graph named-graph-uri namespace offset
-    output query queryln reasoning repo repository resultformat results rulebase ruleset sameas schema send
-    should-sponge soft-limit stylesheet timeout type using-graph-uri using-named-graph-uri version""".split()
+    """accept action analytic base baseuri collection context database dataset db debug
+    default-graph default-graph-uri distinct explain format graph graph-uri include-inferred
+    includeinferred infer inference lang language limit maxquerytime maxquerytimemillis maxrows
+    named-graph named-graph-uri namespace offset output query queryln reasoning repo repository
+    resultformat results rulebase ruleset sameas schema send should-sponge soft-limit stylesheet
+    timeout type using-graph-uri using-named-graph-uri version
+    """.split()
 )
-"""Parameters of an endpoint's address that hold no secret, in lower case; the values of others are hidden.
+"""Parameters of an endpoint's address whose values may be shown, in lower case.
 
-From SPARQL's protocol, Virtuoso, Fuseki, RDF4J, GraphDB, Blazegraph, Stardog, AllegroGraph and MarkLogic.
+They are those of SPARQL's protocol, Virtuoso, Fuseki, RDF4J, GraphDB, Blazegraph, Stardog,
+AllegroGraph and MarkLogic. The values of all other parameters are masked.
 """
 SECRET_NAME_PATTERN = re.compile(
-    "key(?!space|word)|token|secret|pass(?!age|enger)|pwd|auth(?!or(?:s|ity)?$)|credential|bearer|signature"
-    "|session|private|login|jwt"
+    "key(?!space|word)|token|secret|pass(?!age|enger)|pwd|auth(?!or(?:s|ity)?$)|credential|bearer"
+    "|signature|session|private|login|jwt"
     "|(?<![a-z])(?:code|pin|pw|sid|sig)(?![a-z])",
     re.IGNORECASE,
 )
-"""What is in the names of parameters that hold a secret for certain."""
+"""Matches within the names of parameters whose values are secret for certain."""
 
-# Bounded and without overlap: a server's own words are searched with these.
+# These patterns search what servers send. Their repetitions are bounded and cannot overlap, so that
+# the time is in proportion to the length of the text.
 _LOGIN = re.compile(r"(:/{1,3})[^\s/:]{0,100}(?::\S{0,200})?@")
 _PARAMETER = re.compile(r"""([?&;]([^\s=&?;<>"']{1,80})=)[^\s&"'<>]+""")
 _URL_PARTS = re.compile(r"(.*?:/+|(?=[^/@:\s]+:\S+@[\w.-]+(?::\d+)?/))(.*)", re.DOTALL)
-"""What leads to the host, be it forgotten before USER:PASSWORD@HOST/, and the rest."""
+"""Splits a URL after the "://". The scheme may be missing before USER:PASSWORD@HOST/."""
+_PARAMETER_NAME = re.compile("[A-Za-z_.-]{1,30}")
 _PERCENT_ESCAPE = re.compile("%..")
 _UP_TO_LAST_BREAK = re.compile(r"""(.*[\s"'<>,;{}])""", re.DOTALL)
 
 
 def mask_url(url: str) -> str:
-    """An address without its login, and of its parameters only those that are known to hold no secret.
+    """Return an address without login and fragment, with the values of unsafe parameters masked.
 
-    What is no address, as a file's name or a sample's, is returned as it is.
+    A parameter without a value, or with a name that does not look like one, is masked as a whole:
+    it may be the key. A text that is not an address, such as the name of a file, is returned as it
+    is.
     """
-    if not (match := _URL_PARTS.match(url)):
+    match = _URL_PARTS.match(url)
+    if match is None:
         return url
     scheme, rest = match.groups()
     _, login, rest = rest.rpartition("@")
-    place, mark, query = rest.partition("#")[0].partition("?")
-    head = f"{scheme}{MASK}@" if login else scheme
-    parameters = query.split("&")
-    for number, parameter in enumerate(parameters):
-        name, _, value = parameter.partition("=")
-        if parameter and not is_safe_parameter(unquote_plus(name), unquote_plus(value)):
-            named = value.strip("=") and re.fullmatch(
-                "[A-Za-z_.-]{1,30}", name
-            )  # else it may be the key
-            parameters[number] = f"{name}={MASK}" if named else MASK
-    return head + mask_urls_in_text(place) + mark + "&".join(parameters)
+    if login:
+        scheme += f"{MASK}@"
+    rest, _, _ = rest.partition("#")
+    place, question_mark, query = rest.partition("?")
+    parameters = "&".join(map(_mask_parameter, query.split("&")))
+    return f"{scheme}{mask_urls_in_text(place)}{question_mark}{parameters}"
+
+
+def _mask_parameter(parameter: str) -> str:
+    """Return a parameter of a URL, written "name=value", as it is if it is safe.
+
+    Otherwise the value is masked: "name=***". Without a value, or with a name that does not match
+    _PARAMETER_NAME, all of it is masked: "***".
+    """
+    name, _, value = parameter.partition("=")
+    if not parameter or is_safe_parameter(unquote_plus(name), unquote_plus(value)):
+        return parameter
+    has_value = bool(value.strip("="))
+    if has_value and _PARAMETER_NAME.fullmatch(name):
+        return f"{name}={MASK}"
+    return MASK
 
 
 def is_safe_parameter(name: str, value: str) -> bool:
-    """Whether a parameter of an address, decoded, holds no secret: neither itself nor as an address in it."""
+    """Return whether the value of a parameter, both decoded, may be shown.
+
+    The name must be one of SAFE_PARAMETERS, and the value must not be an address with a login or
+    with parameters.
+    """
     return name.lower() in SAFE_PARAMETERS and not re.search("[@?]", value)
 
 
 def mask_urls_in_text(text: str) -> str:
-    """A text without what looks like a login or a key in the addresses that it holds."""
-    return _PARAMETER.sub(
-        lambda match: match[1] + MASK if SECRET_NAME_PATTERN.search(match[2]) else match[0],
-        _LOGIN.sub(rf"\1{MASK}@", text),
-    )
+    """Return a text with the logins in its addresses masked, and the values of secret parameters.
+
+    The values of parameters whose name does not match SECRET_NAME_PATTERN are kept.
+    """
+    without_logins = _LOGIN.sub(rf"\1{MASK}@", text)
+    return _PARAMETER.sub(_mask_secret_value, without_logins)
+
+
+def _mask_secret_value(match: re.Match[str]) -> str:
+    """Return a match of _PARAMETER, with the value masked if the name is that of a secret."""
+    start, name = match.groups()
+    return start + MASK if SECRET_NAME_PATTERN.search(name) else match[0]
 
 
 def mask_secrets(text: AnyStr, secrets: Iterable[str]) -> AnyStr:
-    """A text or a body without the secrets that a server sends back; a body may hold short ones as data."""
-    for form in (form for secret in secrets for form in _encodings_of(str(secret))):
-        long = len(form) >= MIN_SECRET_CHARS
-        if isinstance(text, bytes):
-            text = text.replace(form.encode(), MASK.encode()) if long else text
-        elif long:
-            text = text.replace(form, MASK)
-        else:
-            text = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", MASK, text)
+    """Return a text, or the body of a reply, in which the given secrets are masked.
+
+    All usual encodings of a secret are masked. One shorter than MIN_SECRET_CHARS is only masked
+    where it is a whole word, and not in a body, where it may be a part of the data.
+    """
+    for secret in secrets:
+        for encoding in _encodings_of(str(secret)):
+            is_short = len(encoding) < MIN_SECRET_CHARS
+            if isinstance(text, bytes):
+                if not is_short:
+                    text = text.replace(encoding.encode(), MASK.encode())
+            elif is_short:
+                text = re.sub(rf"(?<!\w){re.escape(encoding)}(?!\w)", MASK, text)
+            else:
+                text = text.replace(encoding, MASK)
     return text
 
 
 @lru_cache(maxsize=64)
 def _encodings_of(secret: str) -> tuple[str, ...]:
-    """A secret as it is, and as addresses (of addresses), HTML, JSON and Python write it."""
-    quoted = [code(secret, safe=safe) for code in (quote, quote_plus) for safe in ("/", "")]
-    quoted += [_PERCENT_ESCAPE.sub(lambda match: match[0].lower(), form) for form in quoted]
-    as_json = json.dumps(secret)[1:-1]
-    escaped = (html.escape(secret), as_json, as_json.replace("/", "\\/"), repr(secret)[1:-1])
-    return tuple(filter(None, dict.fromkeys((secret, *quoted, *map(quote, quoted), *escaped))))
+    """Return a secret as it is, and as URLs, URLs in URLs, HTML, JSON and Python write it.
+
+    Each is returned once, without empty ones.
+    """
+    in_urls = [quote(secret), quote(secret, safe="")]
+    in_urls += [quote_plus(secret, safe="/"), quote_plus(secret)]
+    in_urls += [_lower_escapes(text) for text in in_urls]
+    in_json = json.dumps(secret)[1:-1]
+    encodings = [secret, *in_urls, *map(quote, in_urls)]
+    encodings += [html.escape(secret), in_json, in_json.replace("/", "\\/"), repr(secret)[1:-1]]
+    return tuple(filter(None, dict.fromkeys(encodings)))
+
+
+def _lower_escapes(text: str) -> str:
+    """Return a percent-encoded text with its escapes in lower case: "%2f" for "%2F"."""
+    return _PERCENT_ESCAPE.sub(lambda match: match[0].lower(), text)
 
 
 def is_distinctive_secret(text: str) -> bool:
-    """Whether a key or password is long and odd enough that a reply holds it only as an echo.
+    """Return whether a key or password can be masked in a reply without a change of its meaning.
 
-    Servers that want no key get one like ``x``, ``ollama`` or ``sk-no-key-required``, which is short or made
-    of words. Masked in a reply, it would change what the reply means, and so would a number.
+    Servers that need no key are given one like ``x``, ``ollama`` or ``sk-no-key-required``. A reply
+    may hold such a word, or a number, as a part of the data. So a secret must have at least 8
+    characters if it has both letters and digits or signs (other than "_", ".", "-" and blanks),
+    and else at least 20.
     """
-    odd = re.search("[A-Za-z]", text) and re.search("[^A-Za-z_. -]", text)
-    return len(text) >= (8 if odd else 20)
+    has_letter = re.search("[A-Za-z]", text)
+    has_sign = re.search("[^A-Za-z_. -]", text)
+    min_chars = 8 if has_letter and has_sign else 20
+    return len(text) >= min_chars
 
 
 def truncate_at_word(text: str, max_chars: int) -> str:
-    """A text of at most so many characters, cut between words: half a secret would not be recognised."""
+    """Return a text, cut after a word if it is too long, and then with "…" at its end.
+
+    The result has at most ``max_chars`` characters. A text is not cut within a word, because a part
+    of a secret would not be recognised and masked.
+    """
     if len(text) <= max_chars:
         return text
-    words = _UP_TO_LAST_BREAK.match(text[: max_chars - 1])
-    return (words[1].rstrip() if words else "") + "…"
+    match = _UP_TO_LAST_BREAK.match(text[: max_chars - 1])
+    if match is None:
+        return "…"
+    return f"{match[1].rstrip()}…"

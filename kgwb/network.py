@@ -1,4 +1,4 @@
-"""What requests to endpoints and to model servers share: redirects, bounds of a body, keys that come back."""
+"""Redirects and bodies of HTTP replies, for requests to endpoints and to model servers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 
 MAX_ERROR_BYTES = 10_000
-"""Bytes read of the body of an error."""
+"""How much of the body of an error is read."""
 MAX_TIMEOUT_S = 1e6
-"""Seconds that a request may be allowed at most; clocks take no more."""
+"""The longest timeout of a request. Longer ones overflow the clocks of some systems."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _CHUNK_BYTES = 1 << 16
-_GZIP_OR_ZLIB_WBITS = 47  # of zlib: gzip's or its own
+_GZIP_OR_ZLIB_WBITS = 47
+"""The argument of zlib that lets it recognise either format."""
 
 
 class RedirectError(ValueError):
@@ -21,21 +22,26 @@ class RedirectError(ValueError):
 
 
 def check_redirect(url: str, redirect_url: str) -> None:
-    """Raises RedirectError if a redirect leaves scheme, host and port of ``url``.
+    """Raise RedirectError unless a redirect keeps scheme, host and port of ``url``.
 
-    The request would carry prompt, query and keys elsewhere. From http to https of the same host, each on its
-    usual port, is no other server.
+    Another server would get the prompt, the query and the keys. A redirect from http to https on
+    the same host, each on its default port, is allowed.
     """
-    (scheme, host, port), new = _origin(url), _origin(redirect_url)
-    upgraded = (scheme, port) == ("http", 80) and new == ("https", host, 443)
-    if new[0] not in _DEFAULT_PORTS or not (new == (scheme, host, port) or upgraded):
-        there = f"{new[0]}://{urlsplit(redirect_url).netloc.rpartition('@')[2][:200]}"
-        raise RedirectError(
-            f"it redirects to {there}, another server, which does not get the request"
-        )
+    origin = _origin(url)
+    target = _origin(redirect_url)
+    scheme, host, _ = target
+    is_upgrade = origin == ("http", host, 80) and target == ("https", host, 443)
+    if scheme in _DEFAULT_PORTS and (target == origin or is_upgrade):
+        return
+    _, _, shown_host = urlsplit(redirect_url).netloc.rpartition("@")
+    raise RedirectError(
+        f"it redirects to {scheme}://{shown_host[:200]}, another server,"
+        " which does not get the request"
+    )
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
+    """Return scheme, host, and port of a URL, which may be the default port of the scheme."""
     parts = urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
 
@@ -43,37 +49,43 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 def read_body(
     chunks: Iterable[bytes], content_encoding: str, max_bytes: int, deadline: float
 ) -> Iterator[bytes]:
-    """The first ``most`` bytes of a body, in parts, without its ``Content-Encoding``.
+    """Yield the first ``max_bytes`` bytes of a body in chunks, unpacked.
 
-    Raises ValueError for an encoding other than gzip and deflate, or a broken one, and TimeoutError when the
-    clock passes ``until``.
+    ``content_encoding`` is the header of that name. ``deadline`` is a value of
+    ``time.monotonic()``. Raises ValueError if the encoding is not gzip or deflate, or is broken,
+    and TimeoutError after the deadline.
     """
     size = 0
-    for part in _decompress(chunks, content_encoding.strip().lower()):
+    for chunk in _decompress(chunks, content_encoding.strip().lower()):
         if time.monotonic() > deadline:
             raise TimeoutError
-        yield part[: max_bytes - size]
-        size += len(part)
+        yield chunk[: max_bytes - size]
+        size += len(chunk)
         if size >= max_bytes:
             return
 
 
 def _decompress(chunks: Iterable[bytes], coding: str) -> Iterator[bytes]:
+    """Yield the unpacked bytes of a body.
+
+    Each piece has at most _CHUNK_BYTES, because 1 KB may unpack to 1 MB. Raises ValueError if the
+    coding is not gzip or deflate, or the body is broken or ends too early.
+    """
     if coding in ("", "identity"):
         yield from chunks
         return
     if coding not in ("gzip", "x-gzip", "deflate"):
         raise ValueError(f"its Content-Encoding is {coding[:100]!r}, which it was not asked for")
-    unpacker = zlib.decompressobj(_GZIP_OR_ZLIB_WBITS)
+    decompressor = zlib.decompressobj(_GZIP_OR_ZLIB_WBITS)
     for chunk in chunks:
         rest = chunk
         while rest:
-            if unpacker.eof:  # a gzip file may have several members
-                unpacker = zlib.decompressobj(_GZIP_OR_ZLIB_WBITS)
-            try:  # in small parts, because 1 KB may unpack to 1 MB
-                yield unpacker.decompress(rest, _CHUNK_BYTES)
+            if decompressor.eof:  # the body may consist of several gzip files
+                decompressor = zlib.decompressobj(_GZIP_OR_ZLIB_WBITS)
+            try:
+                yield decompressor.decompress(rest, _CHUNK_BYTES)
             except zlib.error as error:
                 raise ValueError(f"its {coding} is broken: {error}") from error
-            rest = unpacker.unused_data or unpacker.unconsumed_tail
-    if not unpacker.eof:
+            rest = decompressor.unused_data or decompressor.unconsumed_tail
+    if not decompressor.eof:
         raise ValueError(f"its {coding} breaks off")

@@ -8,6 +8,7 @@ The names of today are listed in ``tests/frozen/names.json``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,17 +23,17 @@ FIELDS: Mapping[str, Mapping[str, str]] = {}
 
 
 def current_step_key(system: str, key: str) -> str:
-    """Return the key of a step with the present name of its agent: "agent[subject]#2"."""
-    agents = AGENTS.get(system, {})
-    for old, new in agents.items():
-        rest = key.removeprefix(old)
-        if key.startswith(old) and rest[:1] in ("", "[", "#"):
-            return new + rest
-    return key
+    """Return the key of a step with the present name of its agent.
+
+    A key is "agent[subject]#2", of which subject and occurrence may be missing.
+    """
+    agent = re.split(r"[\[#]", key, maxsplit=1)[0]
+    present_names = AGENTS.get(system, {})
+    return present_names.get(agent, agent) + key.removeprefix(agent)
 
 
 def current_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings under their present names."""
+    """Return settings, which are values by name, under their present names."""
     return {SETTINGS.get(name, name): value for name, value in settings.items()}
 
 
@@ -44,10 +45,8 @@ def current_prompt(name: str) -> str:
 def current_fields(record_class: str, data: Any) -> Any:
     """Return the JSON data of a record with the present names of its fields.
 
-    ``record_class`` is "kgwb.flow.Turn".
-
-    Data that is no JSON object is returned as it is; a field that has its present name already is
-    kept.
+    ``record_class`` is the module and the name of its class, such as "kgwb.flow.Turn". Data that is
+    not a JSON object is returned as it is.
     """
     renamed = FIELDS.get(record_class)
     if not renamed or not isinstance(data, Mapping):

@@ -1,7 +1,7 @@
-"""Settings of a run.
+"""The settings of a run.
 
-Profile ``paper`` is a system as published; ``fast`` keeps its flow, with fixes (docs/profiles.md).
-The settings of a system are a subclass in its folder.
+There are two profiles: ``paper`` is a system as published, ``fast`` is the same with fixes
+(docs/profiles.md). A system with settings of its own has a subclass in its folder.
 """
 
 from __future__ import annotations
@@ -18,40 +18,45 @@ from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import SettingError
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
+"""A whole number, such as a number of attempts."""
 Fraction = Annotated[float, Field(ge=0, le=1)]
 NUMBER_PATTERN = re.compile(r"[-+]?(\d[\d.e+-]*|inf|nan)")
 STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
+"""The pydantic configuration of settings: no value is converted to another type."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class Settings:
-    """Everything that changes what a run of any system does, except models, prompts and graph."""
+    """The settings that every system has. Models, prompts and graph are not settings."""
 
     PAPER: ClassVar[Mapping[str, Any]] = {"spelling": 0.0, "exemplars": 10, "repair": "ask_afresh"}
-    """What profile ``paper`` sets otherwise."""
+    """The settings that profile ``paper`` changes. All others are the same in both profiles."""
 
     profile: Literal["paper", "fast"] = "fast"
     theta: Count = 3
-    """Attempts a reply may take until it passes its checks (Chatty-KG, section 6)."""
+    """How often a model is asked until its reply passes the checks (Chatty-KG, section 6)."""
     v_limit: Count = 600
-    """Vertices fetched for a mention."""
+    """How many vertices the label search for a mention returns at most."""
     shown_candidates: Count = 40
-    """Distinct candidates that vertex selection may choose from in ``fast``; ``paper`` shows all."""
+    """How many distinct candidates vertex selection is shown in ``fast``; all in ``paper``."""
     spelling: Fraction = 0.3
-    """Share of spelling in the similarity of a relation with predicate names; the rest is the embeddings'."""
+    """The weight of spelling in the similarity of a relation and a predicate name.
+
+    The rest is the weight of the embeddings.
+    """
     own_knowledge: bool = False
-    """Let the model answer by itself where the graph gave no answer; such an answer is marked."""
+    """Whether the model may answer by itself if the graph has no answer. This is then marked."""
     exemplars: Count = 5
-    """Examples shown of those that a prompt file holds as [example]."""
+    """How many of the examples of a prompt file, marked [example], are sent."""
     repair: Literal["show_error", "ask_afresh"] = "show_error"
-    """After an invalid reply: let the model see why, or ask the same again (as published)."""
+    """After an invalid reply: show the model the problems, or ask the same again (as published)."""
     temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 7
     max_output_tokens: Count = 2048
     model_timeout_s: Annotated[float, Field(ge=0.001, le=1_000_000)] = 60.0
     max_question_words: Count = 1_000
     workers: Count = 4
-    """Entities of one question linked at the same time on a remote graph or model."""
+    """How many entities of a question are linked at the same time if graph or model is remote."""
 
     @property
     def is_fast(self) -> bool:
@@ -60,64 +65,92 @@ class Settings:
 
     @classmethod
     def setting_names(cls) -> tuple[str, ...]:
+        """Return the names of all settings of this system."""
         return tuple(field.name for field in fields(cls))
 
     @classmethod
     def of_profile(cls, profile: str, /, *, parse_strings: bool = False, **changes: Any) -> Self:
-        """The settings of a profile with changes, as ``texts`` if they were typed. Raises SettingError."""
+        """Return the settings of a profile with some of them changed.
+
+        With ``parse_strings`` the changes are texts, such as "true" or "0.5", which are parsed by
+        the type of their setting. Raises SettingError for an unknown profile or setting, and for a
+        value that the setting cannot have.
+        """
         if profile not in ("fast", "paper"):
             raise SettingError(f"no profile named {profile!r}", hint="choose one of fast, paper")
-        if unknown := sorted(set(changes) - set(cls.setting_names())):
+        unknown = sorted(set(changes) - set(cls.setting_names()))
+        if unknown:
             hint = f"the settings are {', '.join(cls.setting_names())}"
             raise SettingError(f"no setting named {', '.join(unknown)}", hint=hint)
-        values = {"profile": profile, **(cls.PAPER if profile == "paper" else {})}
+        values: dict[str, Any] = {"profile": profile}
+        if profile == "paper":
+            values.update(cls.PAPER)
         try:
             if parse_strings:
-                typed = TypeAdapter(cls).validate_strings(changes, strict=False)
-                changes = {name: getattr(typed, name) for name in changes}
-            return cls(**values | changes)
+                parsed = TypeAdapter(cls).validate_strings(changes, strict=False)
+                values.update((name, getattr(parsed, name)) for name in changes)
+            else:
+                values.update(changes)
+            return cls(**values)
         except ValidationError as exc:
-            wrong = exc.errors(include_url=False)[0]
-            name = str(wrong["loc"][0])
-            value = (
-                changes[name]
-                if parse_strings and NUMBER_PATTERN.fullmatch(changes[name])
-                else repr(changes[name])
-            )
-            hint = f"give {name} another value: {wrong['msg'].lower()}"
-            raise SettingError(f"{name} is {value}", hint=hint) from exc
+            raise _setting_error(exc, changes, are_strings=parse_strings) from exc
 
     @classmethod
     def of(cls, settings: Settings | Mapping[str, Any] | str | None) -> Self:
-        """Settings, a profile's name, or what differs from ``fast``, as settings of this class's system.
+        """Return settings as those of this class's system.
 
-        Raises SettingError for what it does not have.
+        A text is the name of a profile. A mapping has what differs from the profile that it names
+        under "profile", else from ``fast``. Of the settings of another system, those that differ
+        from their profile are taken over. Raises SettingError if this system does not have one of
+        them.
         """
-        if isinstance(settings, str):
-            return cls.of_profile(settings)
-        if not isinstance(settings, Settings):
-            changes = {"profile": "fast", **(settings or {})}
-            return cls.of_profile(changes.pop("profile"), **changes)
         if isinstance(settings, cls):
             return settings
-        return cls.of_profile(settings.profile, **settings.changes_from_profile())
+        if isinstance(settings, str):
+            return cls.of_profile(settings)
+        if isinstance(settings, Settings):
+            return cls.of_profile(settings.profile, **settings.changes_from_profile())
+        changes = dict(settings or {})
+        profile = changes.pop("profile", "fast")
+        return cls.of_profile(profile, **changes)
 
     @classmethod
     def of_run(cls, run: Any) -> Self:
-        """The settings of a run, as those of this class's system."""
+        """Return the settings of a run as those of this class's system; see ``of``."""
         return cls.of(run.settings)
 
     def changes_from_profile(self) -> dict[str, Any]:
-        """What differs from the profile."""
-        usual = self.of_profile(self.profile).to_data()
-        return {name: value for name, value in self.to_data().items() if value != usual[name]}
+        """Return the settings that differ from those of their profile, by name."""
+        defaults = self.of_profile(self.profile).to_data()
+        return {name: value for name, value in self.to_data().items() if value != defaults[name]}
 
     def with_changes(self, **changes: Any) -> Self:
-        """A copy with some settings changed. Raises SettingError."""
-        return self.of_profile(changes.get("profile", self.profile), **self.to_data() | changes)
+        """Return a copy with some settings changed.
+
+        All other settings keep their values, also when the profile is changed. Raises SettingError.
+        """
+        profile = changes.get("profile", self.profile)
+        return self.of_profile(profile, **self.to_data() | changes)
 
     def to_data(self) -> dict[str, Any]:
+        """Return the settings as JSON data, by name."""
         return asdict(self)
 
     changed = RenamedAttribute("changed", "with_changes")
     names = RenamedAttribute("names", "setting_names")
+
+
+def _setting_error(
+    error: ValidationError, changes: Mapping[str, Any], *, are_strings: bool
+) -> SettingError:
+    """Return the error for the first setting that has an impossible value.
+
+    The value is shown as Python writes it, except that a number given as a text has no quotes.
+    """
+    details = error.errors(include_url=False)[0]
+    name = str(details["loc"][0])
+    value = changes[name]
+    if not are_strings or not NUMBER_PATTERN.fullmatch(value):
+        value = repr(value)
+    hint = f"give {name} another value: {details['msg'].lower()}"
+    return SettingError(f"{name} is {value}", hint=hint)

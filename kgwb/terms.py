@@ -26,7 +26,9 @@ KNOWN_PREFIXES = {str(namespace): prefix for prefix, namespace in rdflib.Graph()
 }
 """The usual prefixes of well-known namespaces, by namespace."""
 MAX_PREFIX_CHARS = 12
+"""The length of a prefix that is made from a namespace."""
 CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+"""Where a word begins in "directedBy" and in "isPartOfUSState"."""
 
 
 def term_to_data(term: URIRef | Literal | BNode) -> dict[str, str]:
@@ -46,7 +48,7 @@ def term_to_data(term: URIRef | Literal | BNode) -> dict[str, str]:
 def term_from_data(data: Any) -> URIRef | Literal | BNode:
     """Return the term of a JSON form; an rdflib term is returned as it is.
 
-    Raises ValueError for anything else.
+    The type "typed-literal" of SPARQL 1.0 is read, too. Raises ValueError for anything else.
     """
     if isinstance(data, URIRef | Literal | BNode):
         return data
@@ -66,10 +68,12 @@ def term_from_data(data: Any) -> URIRef | Literal | BNode:
 def make_literal(lexical_form: str, datatype: str = "", language: str = "") -> Literal:
     """Return a literal whose lexical form is not normalized.
 
-    Raises ValueError for an invalid datatype or language tag.
+    A datatype is ignored beside a language, and xsd:string is the same as none. Raises ValueError
+    for an invalid datatype or language tag.
     """
-    is_plain = not datatype or language or datatype == str(XSD.string)
-    datatype_iri = None if is_plain else _iri_from_data(datatype)
+    datatype_iri = None
+    if datatype and not language and datatype != str(XSD.string):
+        datatype_iri = _iri_from_data(datatype)
     if datatype_iri in (RDF.XMLLiteral, RDF.HTML):
         # rdflib parses these when they are made, and 1 MB of text takes 200 MB of memory.
         # So the literal is made as plain text, and gets its datatype afterwards.
@@ -81,6 +85,7 @@ def make_literal(lexical_form: str, datatype: str = "", language: str = "") -> L
 
 
 def _iri_from_data(data: object) -> URIRef:
+    """Return a text as an IRI. Raises ValueError for anything but a text."""
     if not isinstance(data, str):
         raise ValueError(f"not an IRI: {data!r}")
     return URIRef(data)
@@ -97,7 +102,7 @@ Iri: TypeAlias = Annotated[
 Triple: TypeAlias = tuple[Term, Iri, Term]
 Triples: TypeAlias = tuple[Triple, ...]
 DisplayNames: TypeAlias = Mapping[str, str]
-"""Display names by IRI. An IRI without one is shown by its local name."""
+"""Display names by IRI. For an IRI that has none, ``name_from_iri`` makes one."""
 
 
 def split_iri(iri: str) -> tuple[str, str]:
@@ -112,14 +117,15 @@ def local_part(iri: str) -> str:
 
 
 def name_from_iri(iri: str) -> str:
-    """Return the last part of an IRI as words.
+    """Return the last part of an IRI as words: "directed by" for ".../directedBy".
 
-    ``http://example.org/directedBy`` is "directed by". The whole IRI is returned where it has no
-    such part.
+    "_", "-" and camel case separate words. Words are written in lower case, unless the first
+    letter of the part is a capital, or all letters of the word are. The IRI is returned if it has
+    no such part.
     """
     tail = re.split(r"[/#:]", iri.rstrip("/#:"))[-1]
-    spaced = CAMEL_CASE_BOUNDARY.sub(" ", unquote(tail)).replace("_", " ").replace("-", " ")
-    words = spaced.split()
+    separated = CAMEL_CASE_BOUNDARY.sub(" ", unquote(tail))
+    words = re.sub("[_-]", " ", separated).split()
     if tail[:1].islower():
         words = [word if word.isupper() else word.lower() for word in words]
     return " ".join(words) or iri
@@ -128,7 +134,8 @@ def name_from_iri(iri: str) -> str:
 def choose_prefix(namespace: str, taken: Collection[str] = ()) -> str:
     """Return a prefix for a namespace that is not among the prefixes taken.
 
-    It is the usual prefix of a well-known namespace, else the last word of the namespace.
+    It is the usual prefix of a well-known namespace, else the last word of the namespace in lower
+    case, or "ns". An "x" is added as often as needed.
     """
     words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
     prefix = KNOWN_PREFIXES.get(namespace)
@@ -140,7 +147,10 @@ def choose_prefix(namespace: str, taken: Collection[str] = ()) -> str:
 
 
 def format_term(term: Term, names: DisplayNames) -> str:
-    """Return the display name of an IRI, or the lexical form of another term, shortened."""
+    """Return the display name of an IRI, or the lexical form of another term, shortened.
+
+    The name of an IRI that is not in ``names`` is made from the IRI.
+    """
     text = str(term)
     if isinstance(term, URIRef):
         text = names.get(text) or name_from_iri(text)

@@ -104,7 +104,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "no graph": (
         lambda: kgwb.Workbench(NONE),
         GraphFileError,
-        "None is no graph",
+        "None is not a graph",
         "a sample's name",
     ),
     "no scheme": (

@@ -1,4 +1,4 @@
-"""Files that a person names: only plain ones are read, and each is replaced whole."""
+"""Files that a person names: only regular files are read, and they are replaced as a whole."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ BENCH = ("bench", "--kg", "films", "--out", "out")
 
 @pytest.fixture
 def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Pipes of the test's own, for what runs as root may replace a device; who reads one is interrupted."""
+    """Make pipes where files are expected; reading one is stopped after 30 s.
+
+    They are pipes of the test, because a test that runs as root could replace a device.
+    """
     monkeypatch.chdir(tmp_path)
     for name in ("q.jsonl", "measured/config.json", "measured/results.jsonl"):
         Path(name).parent.mkdir(exist_ok=True)
@@ -35,7 +38,7 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("pipe", "pipe.json", "out/config.json", "out/.lock"):
         Path(name).parent.mkdir(exist_ok=True)
         os.mkfifo(name)
-    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it reads without end"))
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("a pipe is read"))
     signal.alarm(30)
     yield
     signal.alarm(0)
@@ -58,25 +61,25 @@ def pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ids=" ".join,
 )
 @pytest.mark.usefixtures("pipes")
-def test_a_pipe_is_no_file(command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_pipe_is_refused(command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(command) == 2
-    assert "it is a device or a pipe, not a file" in capsys.readouterr().err
+    assert "pipe, not" in capsys.readouterr().err
     assert Path("pipe").is_fifo()
 
 
-def test_a_file_replaced_while_it_is_replaced_is_always_one_of_both(tmp_path: Path) -> None:
+def test_file_replaced_by_two_writers_is_complete(tmp_path: Path) -> None:
     path, first, second = (
         tmp_path / "q.jsonl",
         *(BenchQuestion(id=id_, question="?") for id_ in "12"),
     )
 
-    def while_another_writes() -> Iterator[BenchQuestion]:
+    def questions_while_another_writes() -> Iterator[BenchQuestion]:
         yield first
         save_questions([second], path)
         assert load_questions(path) == [second]
         yield second
 
-    save_questions(while_another_writes(), path)
+    save_questions(questions_while_another_writes(), path)
     assert load_questions(path) == [first, second]
     path.chmod(0o600)
     save_questions([first], path)
@@ -85,11 +88,11 @@ def test_a_file_replaced_while_it_is_replaced_is_always_one_of_both(tmp_path: Pa
     ]
 
 
-def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
+def test_failed_replacement_leaves_no_draft(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="cannot write"):
         save_questions([], tmp_path / "folder")
-    with pytest.raises(RunFileError, match="is there already"):
+    with pytest.raises(RunFileError, match="folder"):
         made_up(Scripted(SCRIPT)).save(tmp_path / "folder")
     assert [one.name for one in tmp_path.iterdir()] == ["folder"]
 

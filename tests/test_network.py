@@ -1,4 +1,4 @@
-"""What servers may do to requests for graphs and for models: redirect them, pack replies, never end."""
+"""Redirects, packed and endless replies, for requests to endpoints and to model servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from small import films
 from kgwb import open_kg
 from kgwb.errors import GraphError, KgwbError, ModelTimeoutError
 from kgwb.kg import QueryLimits, Vocabulary
-from kgwb.kg.endpoint import search_wikibase
+from kgwb.kg.wikibase import search_wikibase
 from kgwb.llm import ChatRequest, Message, model
 from kgwb.network import RedirectError, check_redirect
 from kgwb.records import from_data
@@ -63,7 +63,7 @@ ASK: dict[str, Callable[[str], str]] = {
 def refused(
     ask: Callable[[str], object], *reply: Any, says: str | None = None
 ) -> tuple[KgwbError, list[Seen]]:
-    """The error of who asks a server that always replies so, and the requests."""
+    """Return the error of a request to a server that always replies so, and the requests it got."""
     with serving(lambda seen: reply) as server, pytest.raises(KgwbError, match=says) as caught:
         ask(server.url)
     return caught.value, server.seen
@@ -73,12 +73,12 @@ SERVERS = ("GET", "openai", "ollama")
 
 
 def rows(term: dict[str, str]) -> dict[str, Any]:
-    """A result of one row with this term."""
+    """Return a SELECT result of one row with this term."""
     return {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": term}]}}
 
 
 def body(text: str, name: str) -> bytes:
-    """A whole reply that says ``text``."""
+    """Return a complete reply that holds ``text``."""
     message = {"role": "assistant", "content": text}
     if name == "openai":
         data: Any = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
@@ -160,7 +160,7 @@ def test_a_redirect_on_the_server_keeps_query_and_login(name: str, code: int) ->
         ("http://h/sparql", "http://h.other/sparql", False),
     ],
 )
-def test_what_is_the_same_server(url: str, target: str, allowed: bool) -> None:
+def test_redirect_is_allowed_on_the_same_server_only(url: str, target: str, allowed: bool) -> None:
     with nullcontext() if allowed else pytest.raises(RedirectError):
         check_redirect(url, target)
 
@@ -213,7 +213,7 @@ def test_a_packed_body_is_unpacked_within_its_bound(name: str, status: int, pack
     ("status", "says"), [(200, "more than 3?2,000,000 bytes"), (400, "400|rejects")]
 )
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_body_without_end_has_one(name: str, status: int, says: str) -> None:
+def test_endless_body_is_read_to_its_limit(name: str, status: int, says: str) -> None:
     error, _ = refused(ASK[name], status, {}, itertools.repeat(b"x" * (1 << 16)), says=says)
     assert len(str(error)) < 1_500
 
@@ -228,9 +228,7 @@ def interim(seen: Seen) -> Said:
 
 @pytest.mark.parametrize("answer", [drip, interim])
 @pytest.mark.parametrize("name", ["openai", "ollama"])
-def test_a_list_of_models_without_end_is_not_waited_for(
-    name: str, answer: Callable[[Seen], Said]
-) -> None:
+def test_endless_list_of_models_times_out(name: str, answer: Callable[[Seen], Said]) -> None:
     with serving(answer) as server, pytest.raises(ModelTimeoutError):
         model(f"{name}:tiny@{server.url}").list_models(0.3)  # type: ignore[attr-defined]
 
@@ -248,13 +246,13 @@ LONG = "x" * 5_000_000
     ],
     ids=["an error", "a type", "a name", "an API"],
 )
-def test_what_an_endpoint_says_is_cut(reply: Any, ask: Callable[[str], object]) -> None:
+def test_long_message_of_an_endpoint_is_cut(reply: Any, ask: Callable[[str], object]) -> None:
     error, _ = refused(ask, 200, {}, reply)
     assert len(str(error)) < 1_500 and isinstance(error, GraphError)
 
 
 @pytest.mark.parametrize("kind", ["XMLLiteral", "HTML"])
-def test_xml_in_a_literal_stays_text(kind: str) -> None:
+def test_xml_in_a_literal_is_not_parsed(kind: str) -> None:
     """Parsed, as rdflib does, 1 MB of it takes 200 MB, and odd XML is another literal."""
     text, datatype = "<a>" * 200_000, f"http://www.w3.org/1999/02/22-rdf-syntax-ns#{kind}"
     term = {"type": "literal", "value": text, "datatype": datatype}
@@ -276,16 +274,16 @@ def test_xml_in_a_literal_stays_text(kind: str) -> None:
     ],
     ids=["wikidata", "openai", "ollama", "a reply"],
 )
-def test_a_document_of_millions_of_things_is_not_read(
+def test_document_with_millions_of_items_is_not_parsed(
     field: str, ask: Callable[[str], object]
 ) -> None:
-    """What a validator says of each took 5 GB."""
+    """The error messages of a validator for all items would take 5 GB."""
     refused(ask, 200, {}, {field: [0] * 1_000_000}, says=r"more than [12],000,000 bytes")
 
 
 @pytest.mark.parametrize("name", ASK)
 @pytest.mark.parametrize("charset", ["rot13", "zip", "idna", "utf-7"])
-def test_the_charset_of_an_error_is_not_believed(name: str, charset: str) -> None:
+def test_charset_of_an_error_is_ignored(name: str, charset: str) -> None:
     headers = {"Content-Type": f"application/json; charset={charset}"}
     refused(ASK[name], 400, headers, {"error": "syntax +AEE-"}, says=r"syntax \+AEE-")
 
@@ -304,7 +302,7 @@ ODD_ENVIRONMENT = {
 
 @pytest.mark.parametrize("variable", ODD_ENVIRONMENT)
 @pytest.mark.parametrize("name", SERVERS)
-def test_an_environment_that_allows_no_client(
+def test_environment_in_which_no_client_can_be_made_is_an_error(
     name: str, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, ODD_ENVIRONMENT[variable])
@@ -327,7 +325,7 @@ WORDS = ("x", "none", "EMPTY", "ollama", "lm-studio", "sk-no-key-required", "1" 
 def test_a_key_is_masked_before_a_reply_is_read(
     name: str, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So what is recorded is what was read, and a replay reads the same. What is no real key is a word."""
+    """So the record has what was read, and a replay reads the same. A key that is a word stays."""
     monkeypatch.setenv("OPENAI_API_KEY", key)
     monkeypatch.setenv("OLLAMA_API_KEY", key)
     with serving(lambda seen: (200, {}, body(f"the xenon {key} example", name))) as server:
@@ -344,16 +342,16 @@ def test_a_key_is_masked_before_a_reply_is_read(
         lambda key: quote(quote(key, safe="")),
     ],
 )
-def test_a_key_is_masked_however_it_is_written(written: Callable[[str], str]) -> None:
+def test_key_is_masked_in_every_encoding(written: Callable[[str], str]) -> None:
     key = "q7Zp/api+key1"
-    reply = body("your key is KEY", "GET").replace(b"KEY", written(key).encode())
+    reply = body("key=KEY", "GET").replace(b"KEY", written(key).encode())
     with serving(lambda seen: (200, {}, reply)) as server:
         kg = open_kg(f"{server.url}/sparql?apikey={quote(key, safe='')}", dialect="generic")
-        assert str(kg.select(SELECT).rows[0][0]) == "your key is ***"
+        assert str(kg.select(SELECT).rows[0][0]) == "key=***"
 
 
 @pytest.mark.parametrize("name", ["keyspace", "keyword", "author", "authority", "passage"])
-def test_a_parameter_that_is_no_key_alters_no_term(name: str) -> None:
+def test_value_of_a_parameter_that_is_not_a_key_stays_in_terms(name: str) -> None:
     term = {"type": "uri", "value": "http://e/wikidata2024/Q1"}
     with serving(lambda seen: (200, {}, rows(term))) as server:
         kg = open_kg(f"{server.url}/sparql?{name}=wikidata2024", dialect="generic")

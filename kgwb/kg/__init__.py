@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 GraphSource: TypeAlias = Graph | str | os.PathLike[str] | rdflib.Graph
-"""What can be opened as a graph."""
+"""What ``open_kg`` can open."""
 SAMPLE_NAMES = ("films", "cars", "scholars", "wikidata_slice")
 """Names of the graphs that come with kgwb."""
 
@@ -59,53 +59,64 @@ def open_kg(
     query_timeout_s: float = 30.0,
     row_limit: int = 10_000,
 ) -> Graph:
-    """The graph of an RDF file, a folder of them, an rdflib Graph, an endpoint's URL or a sample's name.
+    """Open a graph: an RDF file, a folder of them, an rdflib Graph, an endpoint's URL, or a sample.
 
-    One that is open already is itself.
-    ``dialect`` names an endpoint's label search, as NAME or NAME:ARGUMENT of ``kgwb.kg.dialects.DIALECTS``,
-    instead of probing it. ``vocabulary`` (one of VOCABULARIES by name, a JSON file, or your own) says which
-    predicates carry labels and which are noise; without it, that of the well-known graph at this URL, or else
-    the default. ``cache`` lets large files be kept, loaded, in the cache folder. ``allow_service`` lets
-    SERVICE clauses pass, and functions by which an engine may do more than read.
+    A graph that is open already is returned as it is; the other arguments then have no effect.
 
-    Raises GraphFileError, SettingError for an unknown dialect or vocabulary, or GraphUnreachableError.
+    - ``dialect`` is how an endpoint's labels are searched, as NAME or NAME:ARGUMENT of
+      ``kgwb.kg.dialects.DIALECTS``. Without it, the endpoint is probed at the first search.
+    - ``vocabulary`` says which predicates are labels and which are noise. It is a name of
+      VOCABULARIES, a JSON file, or a Vocabulary. Without it, that of the well-known graph at this
+      URL is used, else the default.
+    - ``cache`` allows a graph from large files to be kept in the cache folder.
+    - ``allow_service`` allows queries to ask other endpoints (SERVICE), and to call an engine's
+      functions that may do more than read.
+    - ``row_limit`` is how many rows or triples of a result are read.
+
+    Raises GraphFileError, or SettingError for an unknown dialect or vocabulary. An endpoint is not
+    contacted.
     """
     if not isinstance(source, str | os.PathLike | rdflib.Graph):
         if not hasattr(source, "select"):
             hint = "give a file, a folder, an endpoint's URL, a sample's name or an rdflib Graph"
-            raise GraphFileError(f"{source!r} is no graph", hint=hint)
+            raise GraphFileError(f"{source!r} is not a graph", hint=hint)
         return source
     limits = QueryLimits(query_timeout_s, row_limit, allow_service)
     if isinstance(vocabulary, str):
         vocabulary = load_vocabulary(vocabulary)
     if not isinstance(vocabulary, Vocabulary | None):
-        raise SettingError(f"{vocabulary!r} is no vocabulary", hint="give a name, or a Vocabulary")
+        raise SettingError(
+            f"{vocabulary!r} is not a vocabulary", hint="give a name, or a Vocabulary"
+        )
     if isinstance(source, str) and is_endpoint_url(source):
         from kgwb.kg.endpoint import Endpoint
 
         return Endpoint(source, dialect=dialect, vocabulary=vocabulary, limits=limits)
     from kgwb.kg.local import LocalGraph
 
-    if not isinstance(source, str | os.PathLike):
+    if isinstance(source, rdflib.Graph):
         return LocalGraph.from_rdflib(source, vocabulary=vocabulary, limits=limits)
     if dialect is not None:
         raise SettingError(
             "a dialect is for endpoints, and this is a file", hint="leave dialect out"
         )
-    graph = LocalGraph.open(
-        _resolve_path(source), vocabulary=vocabulary, limits=limits, cache=cache
-    )
-    graph.source = str(source)  # as the person wrote it: a sample's name, not where it lies
+    path = _resolve_path(source)
+    graph = LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
+    graph.source = str(source)  # as the person wrote it, for example the name of a sample
     return graph
 
 
 def is_endpoint_url(source: str) -> bool:
-    """Whether a source of ``open_kg`` is an endpoint's URL."""
+    """Return whether ``open_kg`` takes a text for the URL of an endpoint."""
     return source.lower().startswith(("http://", "https://"))
 
 
 def _resolve_path(source: str | os.PathLike[str]) -> Path:
-    """The file or folder of a path or of a sample's name."""
+    """Return the path of an existing file or folder, or the file of a sample.
+
+    A file named like a sample is preferred to the sample. Raises GraphFileError if there is
+    neither, and for a path that is not UTF-8, because run files and web pages could not hold it.
+    """
     hint = f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLE_NAMES)}"
     if re.match(r"[\w.-]+:\d", str(source)):
         hint = f"an endpoint begins with http:// or https://; else {hint}"
@@ -117,27 +128,29 @@ def _resolve_path(source: str | os.PathLike[str]) -> Path:
         if source != "" and path.exists():
             str(path).encode()
             return path
-    except UnicodeEncodeError as error:  # no run file and no page could say where the graph is
+    except UnicodeEncodeError as error:
         raise GraphFileError(f"the name {name} is not UTF-8", hint="rename it") from error
-    except (
-        OSError,
-        RuntimeError,
-    ) as error:  # a name that is too long, or ~ of a user who is not there
+    except (OSError, RuntimeError) as error:
+        # OSError for a name that is too long, RuntimeError for the home folder of an unknown user.
         reason = getattr(error, "strerror", None) or error
         raise GraphFileError(f"{name} cannot be opened: {reason}", hint=hint) from error
     raise GraphFileError(f"there is no file or folder {name}", hint=hint)
 
 
 def sample_path(name: str) -> Path:
-    """The file of a sample, in the checkout or the installed package; raises GraphFileError."""
+    """Return the file of a sample, in the checkout or in the installed package.
+
+    Raises GraphFileError if there is no sample of this name.
+    """
     package = Path(__file__).parent.parent
     for folder in (package.parent / "sample_kgs", package / "_data" / "sample_kgs"):
-        if name in SAMPLE_NAMES and (folder / f"{name}.ttl").exists():
-            return folder / f"{name}.ttl"
+        path = folder / f"{name}.ttl"
+        if name in SAMPLE_NAMES and path.exists():
+            return path
     raise GraphFileError(
         f"there is no sample {name!r}", hint=f"the samples are {', '.join(SAMPLE_NAMES)}"
     )
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for known
+if not TYPE_CHECKING:  # a type checker would otherwise accept every name
     __getattr__ = renamed_names(__name__)

@@ -1,4 +1,4 @@
-"""The seam between kgwb and knowledge graphs, and which predicates of them carry names and noise."""
+"""The interface of knowledge graphs, the results of their queries, and their vocabularies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kgwb import disk
 from kgwb.errors import SettingError
 from kgwb.network import MAX_TIMEOUT_S
 from kgwb.records import from_data, to_data
-from kgwb.terms import Iri, Term, Triple, Triples
+from kgwb.terms import Iri, Term, Triple, Triples, split_iri
 
 SCHEMA_ORG = "http://schema.org/"
 WIKIBASE_NAMESPACE = "http://wikiba.se/ontology#"
 SCHEMA_NAMESPACES = (str(RDF), str(RDFS), str(OWL), WIKIBASE_NAMESPACE)
-"""What these say of a predicate or class are no facts about it."""
+"""Namespaces of predicates that describe the schema: their triples are not facts."""
 SCHEMA_CLASSES = (
     RDF.Property,
     RDFS.Class,
@@ -33,26 +33,39 @@ SCHEMA_CLASSES = (
     OWL.AnnotationProperty,
     URIRef(WIKIBASE_NAMESPACE + "Property"),
 )
+"""Instances of these classes are predicates or classes themselves."""
 
 
 class PredicateSet(frozenset[URIRef]):
-    """A set of predicates; an IRI that ends in "/" or "#" stands for all that lie directly in it."""
+    """A set of predicates in which an IRI that ends in "/" or "#" stands for a namespace.
+
+    The set contains every predicate directly in the namespace, but iterating over it yields only
+    the IRI of the namespace.
+    """
 
     def __contains__(self, iri: object) -> bool:
-        text = str(iri)
-        space = text[: max(text.rfind("/"), text.rfind("#")) + 1]
-        return super().__contains__(iri) or super().__contains__(URIRef(space))
+        namespace, _ = split_iri(str(iri))
+        return super().__contains__(iri) or super().__contains__(URIRef(namespace))
 
 
-_ValidatedIri = Annotated[Iri, AfterValidator(lambda iri: URIRef(NamedNode(iri).value))]
+def _validate_iri(iri: URIRef) -> URIRef:
+    """Return an IRI as it is. Raises ValueError for a text that is not an IRI."""
+    return URIRef(NamedNode(iri).value)
+
+
+_ValidatedIri = Annotated[Iri, AfterValidator(_validate_iri)]
 _LanguageTag = Annotated[str, Field(pattern=r"^([A-Za-z]+(-[A-Za-z0-9]+)*)?$")]
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Which predicates of a graph carry names, descriptions and noise."""
+    """Which predicates of a graph mean label, description, type or noise.
 
-    __pydantic_config__ = ConfigDict(extra="forbid")  # of a file
+    ``VOCABULARIES`` has those of well-known graphs. A JSON file can hold one: an object with some
+    of these fields, which are lists of texts.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
     labels: Annotated[tuple[_ValidatedIri, ...], Field(min_length=1)] = (
         RDFS.label,
         SKOS.prefLabel,
@@ -76,25 +89,30 @@ class Vocabulary:
     An IRI that ends in "/" or "#" stands for every predicate directly in that namespace.
     """
     languages: tuple[_LanguageTag, ...] = ("en", "")
-    """Preferred languages of labels, best first; "" is a literal without a language. Others come last."""
+    """Preferred languages of labels, best first; "" is for a literal without a language.
+
+    Labels in other languages are used where there is none in these.
+    """
 
     @property
     def excluded_predicates(self) -> PredicateSet:
-        """Predicates that relation linking leaves out."""
+        """The predicates that relation linking leaves out: noise, labels and descriptions."""
         return PredicateSet((*self.noise, *self.labels, *self.descriptions))
 
     def with_added(self, **additions: Iterable[str]) -> Vocabulary:
-        """This vocabulary with ``more`` at the end of the fields named: ``plus(noise=["http://..."])``."""
+        """Return this vocabulary with values added at the end of fields that do not have them yet.
+
+        ``with_added(noise=["http://example.org/"])`` adds a namespace to the noise. Raises
+        pydantic's ValidationError, a ValueError, for a value that is not an IRI or a language tag.
+        """
         data = to_data(self)
-        data |= {
-            name: [*dict.fromkeys([*data[name], *map(str, added)])]
-            for name, added in additions.items()
-        }
+        for name, added in additions.items():
+            data[name] = list(dict.fromkeys([*data[name], *map(str, added)]))
         vocabulary: Vocabulary = from_data(data, Vocabulary)
         return vocabulary
 
 
-# --- vocabularies of well-known graphs
+# Vocabularies of well-known graphs
 
 _VOCABULARY_BY_HOST = {
     "dbpedia.org": "dbpedia",
@@ -104,42 +122,43 @@ _VOCABULARY_BY_HOST = {
     "makg.org": "mag",
     "ma-graph.org": "mag",
 }
-_QLEVER_HOSTS = ("qlever.dev", "qlever.cs.uni-freiburg.de")  # where /api/NAME is a graph
-
-
+"""Names of vocabularies by domain. They hold for its subdomains too."""
+_QLEVER_HOSTS = ("qlever.dev", "qlever.cs.uni-freiburg.de")
+"""Hosts of QLever, where the graph of the vocabulary NAME is at /api/NAME."""
 _VOCABULARY_DATA = json.loads(
     Path(__file__).with_name("vocabularies.json").read_text(encoding="utf-8")
 )
 VOCABULARIES: dict[str, Vocabulary] = {"default": Vocabulary()} | {
     name: from_data(data, Vocabulary) for name, data in _VOCABULARY_DATA.items()
 }
-"""By name. ``VOCABULARIES["dbpedia"].plus(noise=[...])`` adds to one; yours: ``VOCABULARIES["mine"] =``."""
+"""Vocabularies by name. ``VOCABULARIES["mine"] = ...`` adds one."""
 
 
 def vocabulary_for_url(url: str) -> Vocabulary:
-    """The vocabulary of the well-known graph at an endpoint's URL; the default for any other."""
+    """Return the vocabulary of the well-known graph at an endpoint's URL, else the default.
+
+    A graph is known by its host or a domain above it; on the hosts of QLever, by the last part of
+    the path.
+    """
     parts = urlsplit(url)
-    host, path = (parts.hostname or "").lower(), parts.path.rstrip("/").rpartition("/")[2]
-    if host in _QLEVER_HOSTS:
-        return VOCABULARIES.get(path, VOCABULARIES["default"])
-    domains = (".".join(host.split(".")[-number:]) for number in range(2, host.count(".") + 2))
-    return VOCABULARIES[
-        next(
-            (_VOCABULARY_BY_HOST[domain] for domain in domains if domain in _VOCABULARY_BY_HOST),
-            "default",
-        )
-    ]
+    domain = (parts.hostname or "").lower()
+    if domain in _QLEVER_HOSTS:
+        graph_name = parts.path.rstrip("/").rpartition("/")[2]
+        return VOCABULARIES.get(graph_name, VOCABULARIES["default"])
+    while domain and domain not in _VOCABULARY_BY_HOST:
+        _, _, domain = domain.partition(".")
+    return VOCABULARIES[_VOCABULARY_BY_HOST.get(domain, "default")]
 
 
 def load_vocabulary(name: str) -> Vocabulary:
-    """The vocabulary of a name, or of a JSON file: an object with fields of Vocabulary, lists of texts.
+    """Return one of VOCABULARIES by name, or the vocabulary in a file whose name ends in ".json".
 
-    What the file leaves out is as in the default. Raises SettingError.
+    Fields that the file does not have are those of the default. Raises SettingError.
     """
     if name in VOCABULARIES:
         return VOCABULARIES[name]
-    names = ", ".join(field.name for field in fields(Vocabulary))
-    hint = f"choose one of {', '.join(VOCABULARIES)}, or a .json file with any of {names}"
+    field_names = ", ".join(field.name for field in fields(Vocabulary))
+    hint = f"choose one of {', '.join(VOCABULARIES)}, or a .json file with any of {field_names}"
     if not name.endswith(".json"):
         raise SettingError(f"no vocabulary named {name!r}", hint=hint)
     try:
@@ -147,60 +166,61 @@ def load_vocabulary(name: str) -> Vocabulary:
         return vocabulary
     except ValidationError as error:
         first = error.errors()[0]
-        problem = (
-            f"{first['msg']} in {'.'.join(map(str, first['loc'])) or 'it'}: {first['input']!r}"
-        )
+        place = ".".join(map(str, first["loc"])) or "it"
+        problem = f"{first['msg']} in {place}: {first['input']!r}"
     except (OSError, ValueError, RecursionError) as error:
         problem = str(error)
     raise SettingError(f"the vocabulary {name} cannot be used: {problem}", hint=hint)
 
 
-# --- what a graph is, and what it answers
+# What a graph is asked, and what it answers
 
 
 @dataclass(frozen=True, slots=True)
 class QueryLimits:
-    """What one query may cost and do."""
+    """What one query may cost and do. Raises SettingError for an impossible value."""
 
     query_timeout_s: float = 30.0
     row_limit: int = 10_000
-    """Rows, or triples, read of a result; more are cut."""
+    """How many rows, or triples, of a result are read. A longer result is cut."""
     allow_service: bool = False
-    """Whether SERVICE clauses are sent, and calls of functions by which an engine may do more than read."""
+    """Whether queries may ask other endpoints (SERVICE), and call functions that may write."""
     byte_limit: int = 32_000_000
-    """Bytes read of an endpoint's reply; a longer one is an error."""
+    """How long an endpoint's reply may be. A longer one raises GraphError."""
 
     def __post_init__(self) -> None:
-        seconds, rows = self.query_timeout_s, self.row_limit
-        if not (isinstance(seconds, int | float) and 0 < seconds < MAX_TIMEOUT_S):
+        timeout_s = self.query_timeout_s
+        if not isinstance(timeout_s, int | float) or not 0 < timeout_s < MAX_TIMEOUT_S:
             raise SettingError(
-                f"query_timeout_s cannot be {seconds!r}", hint="give seconds, above 0"
+                f"query_timeout_s cannot be {timeout_s!r}", hint="give seconds, above 0"
             )
-        if not (isinstance(rows, int) and rows > 0):
+        if not isinstance(self.row_limit, int) or self.row_limit <= 0:
             raise SettingError(
-                f"row_limit cannot be {rows!r}", hint="give a whole number of rows, above 0"
+                f"row_limit cannot be {self.row_limit!r}",
+                hint="give a whole number of rows, above 0",
             )
 
 
 @dataclass(frozen=True, slots=True)
 class ResultSet:
-    """The result of a SELECT: a tuple of terms (None where unbound) for each row, in ``variables``' order."""
+    """The result of a SELECT query."""
 
     variables: tuple[str, ...]
     rows: tuple[tuple[Term | None, ...], ...]
+    """For each solution, the terms of the variables in their order; None where one is unbound."""
     cut: bool = False
-    """Whether the row limit cut the result, or the endpoint sent what it had when its time was over."""
+    """Whether rows are missing: because of a row limit, or because the endpoint ran out of time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One vertex that a label search found."""
+    """A vertex that a label search found."""
 
     iri: Iri
     label: str
     """The label that matched."""
     score: float
-    """0 to 1; 1 is the text searched for itself, letter case, accents and punctuation aside."""
+    """0 to 1; it is 1 if label and text differ only in letter case, accents and punctuation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,52 +229,64 @@ class SearchResult:
 
     hits: tuple[Hit, ...]
     how: str
-    """Which stage found them: "all words", "prefix", "any word", "close spelling" or "nothing"."""
+    """The stage that found them.
+
+    It is "all words", "prefix", "any word" or "close spelling", or "nothing" if there is no hit.
+    """
     query: str
-    """The search as it was sent, for the person to read."""
+    """The search as it was sent, for people to read."""
 
 
 class Graph(Protocol):
-    """A knowledge graph that can only be read. Terms in and out are rdflib terms.
+    """A knowledge graph that can only be read. Terms that it takes and returns are rdflib terms.
 
-    Every method raises a GraphError: refused query, engine error, timeout, unreachable.
+    Every method raises GraphError: QueryRefusedError or QueryError for a query that is not sent or
+    that the engine rejects, GraphTimeoutError, or GraphUnreachableError.
     """
 
     source: str
-    """Where the graph came from, for people; never holds a password."""
+    """Where the graph came from, for people. It never has a password."""
     identity: str
-    """What makes it this graph: a fingerprint of the content or the endpoint's URL; keys recorded calls."""
+    """A digest of the content, or an endpoint's URL. Recorded calls are found by it."""
     vocabulary: Vocabulary
     remote: bool
-    """Whether a query goes over the network."""
+    """Whether queries go over the network."""
     muted: Triples
-    """Triples that it is read without; identity and survey are those of the whole graph."""
+    """Triples that the graph is read without. Identity and survey are those of the whole graph."""
 
     @property
     def whole_graph(self) -> Graph:
-        """The graph that was opened: itself, unless triples are muted."""
+        """The graph that was opened: this one, unless triples are muted."""
 
     def without(self, *triples: Triple) -> Graph:
-        """This graph, read as if it lacked these triples too; nothing in it changes.
+        """Return this graph, read as if it did not have these triples either.
 
-        A query that cannot be asked so (see ``muting.hide``) is a QueryError, and so is a triple with a blank
-        node, which no query can name.
+        The graph itself does not change. Queries are rewritten; one that cannot be rewritten raises
+        QueryError (see ``muting.rewrite_without``). So does a triple with a blank node, which a
+        query cannot name.
         """
 
     def select(self, query: str) -> ResultSet:
-        """The rows of a SELECT query, at most the row limit."""
+        """Return the rows of a SELECT query, at most the row limit."""
 
     def ask(self, query: str) -> bool:
-        """The truth of an ASK query."""
+        """Return the truth value of an ASK query."""
 
     def construct(self, query: str) -> tuple[Triple, ...]:
-        """The triples of a CONSTRUCT or DESCRIBE query, at most the row limit."""
+        """Return the triples of a CONSTRUCT or DESCRIBE query, at most the row limit."""
 
     def search(self, text: str, limit: int) -> SearchResult:
-        """At most ``limit`` vertices whose label holds the words of ``text``: all, else relaxed."""
+        """Return at most ``limit`` vertices with a label that has the words of a text.
+
+        All words are looked for first, then beginnings of words, then any of the words, then
+        similar words, until something is found.
+        """
 
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
-        """For each text that is the whole label of a vertex, those vertices by IRI; others are left out."""
+        """Return the vertices that have each text as a label, sorted by IRI.
+
+        Letter case does not count. Texts that are no label are left out.
+        """
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:
-        """A display name for every IRI: its preferred label, else its local name split into words."""
+        """Return a display name for every IRI: its preferred label, else words from the IRI."""

@@ -14,49 +14,75 @@ from kgwb.text import remove_controls
 
 
 def to_networkx(answer: Answer) -> nx.MultiDiGraph[str]:
-    """Vertices and literals as nodes with id, type and label, triples as edges with id and label."""
+    """Return the values of an answer and its supporting triples as a networkx graph.
+
+    The nodes are vertices and literals, with the attributes id (the IRI or the lexical form), type
+    ("entity" or "literal") and label. Their keys are the JSON forms of the terms. The edges are
+    triples, with id (the IRI of the predicate) and label. Control characters are removed.
+    """
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
-    names: Mapping[Term, str] = dict(answer.names) | {
-        value.term: value.label for value in answer.values
-    }
-
-    def node(term: Term) -> str:
-        key = json.dumps(term_to_data(term))
-        label = names.get(term) or (name_from_iri(term) if isinstance(term, URIRef) else str(term))
-        kind = "literal" if isinstance(term, Literal) else "entity"
-        graph.add_node(key, id=remove_controls(term), type=kind, label=remove_controls(label))
-        return key
-
-    for term in (term for value in answer.values for term in value.terms):
-        node(term)
+    labels: dict[Term, str] = dict(answer.names)
+    for value in answer.values:
+        labels[value.term] = value.label
+    for value in answer.values:
+        for term in value.terms:
+            _add_node(graph, term, labels)
     for subject, predicate, object_ in answer.support:
-        label = remove_controls(names.get(predicate) or name_from_iri(predicate))
-        graph.add_edge(node(subject), node(object_), id=remove_controls(predicate), label=label)
+        start = _add_node(graph, subject, labels)
+        end = _add_node(graph, object_, labels)
+        label = remove_controls(_label_of(predicate, labels))
+        graph.add_edge(start, end, id=remove_controls(predicate), label=label)
     return graph
 
 
+def _add_node(graph: nx.MultiDiGraph[str], term: Term, labels: Mapping[Term, str]) -> str:
+    """Add the node of a term, unless the graph has it, and return its key."""
+    key = json.dumps(term_to_data(term))
+    node_type = "literal" if isinstance(term, Literal) else "entity"
+    label = remove_controls(_label_of(term, labels))
+    graph.add_node(key, id=remove_controls(term), type=node_type, label=label)
+    return key
+
+
+def _label_of(term: Term, labels: Mapping[Term, str]) -> str:
+    """Return the label of a term; if it has none, the name of an IRI, or the text of the term."""
+    label = labels.get(term)
+    if not label:
+        label = name_from_iri(term) if isinstance(term, URIRef) else str(term)
+    return label
+
+
 def to_json(answer: Answer) -> str:
-    """networkx's node-link form: lists of nodes and edges."""
+    """Return the graph of an answer as lists of nodes and edges: networkx's node-link form."""
     return json.dumps(nx.node_link_data(to_networkx(answer), edges="edges"), ensure_ascii=False)
 
 
 def to_graphml(answer: Answer) -> str:
-    """GraphML, as networkx, Gephi and yEd read it."""
+    """Return the graph of an answer as GraphML, which networkx, Gephi and yEd read."""
     return "\n".join(nx.generate_graphml(to_networkx(answer)))
 
 
 def to_cypher(answer: Answer) -> str:
-    """One CREATE statement for Neo4j and its like, every text of the graph in a string; empty of nothing."""
+    """Return a CREATE statement for Neo4j that makes the graph of an answer.
+
+    Texts of the graph occur only within strings, where they cannot be read as Cypher. Returns ""
+    for an answer without values and support.
+    """
     graph = to_networkx(answer)
-    names = {key: f"n{place}" for place, key in enumerate(graph)}
-
-    def written(data: Mapping[str, str]) -> str:
-        return f"{{id: {json.dumps(data['id'])}, label: {json.dumps(data['label'])}}}"
-
-    parts = [
-        f"({names[key]}:{data['type'].title()} {written(data)})"
-        for key, data in graph.nodes.items()
-    ]
+    variables: dict[str, str] = {}
+    parts = []
+    for key, data in graph.nodes.items():
+        variables[key] = f"n{len(variables)}"
+        label = data["type"].title()
+        parts.append(f"({variables[key]}:{label} {_cypher_properties(data)})")
     for start, end, data in graph.edges(data=True):
-        parts.append(f"({names[start]})-[:RELATION {written(data)}]->({names[end]})")
-    return "CREATE " + ",\n  ".join(parts) + ";\n" if parts else ""
+        relation = f"[:RELATION {_cypher_properties(data)}]"
+        parts.append(f"({variables[start]})-{relation}->({variables[end]})")
+    if not parts:
+        return ""
+    return "CREATE " + ",\n  ".join(parts) + ";\n"
+
+
+def _cypher_properties(data: Mapping[str, str]) -> str:
+    """Return id and label of a node or an edge as a map of Cypher."""
+    return f"{{id: {json.dumps(data['id'])}, label: {json.dumps(data['label'])}}}"

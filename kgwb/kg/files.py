@@ -1,4 +1,4 @@
-"""Opening RDF files: found, fingerprinted, loaded, and the large ones kept in a cache folder."""
+"""Opening RDF files: finding and loading them, and keeping large graphs in a cache folder."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from kgwb.kg.labels import LabelIndex, collect_labels
 from kgwb.kg.parsing import open_as_nquads
 
 MIN_CACHED_BYTES = 1_000_000
-"""Sources larger than this are kept in the cache folder once loaded."""
+"""Graphs whose files are larger than this are kept in the cache folder."""
 CACHE_VERSION = 2
-"""Raised whenever an older cache or an older label index would give other results."""
+"""Must be raised when a cache or a label index of before would give other results."""
 FORMAT_BY_EXTENSION = {
     ".ttl": RdfFormat.TURTLE,
     ".nt": RdfFormat.N_TRIPLES,
@@ -42,48 +42,50 @@ FORMAT_BY_EXTENSION = {
     ".jsonld": RdfFormat.JSON_LD,
     ".json": RdfFormat.JSON_LD,
 }
-_EXTENSIONS_HINT = f"known are {', '.join(FORMAT_BY_EXTENSION)}, each also with .gz"
-_FIX_FILE_HINT = "fix the file there, fetch it again, or convert it with another tool"
+_EXTENSIONS_HINT = (
+    f"the extensions of RDF files are {', '.join(FORMAT_BY_EXTENSION)}, each also with .gz"
+)
+_FIX_FILE_HINT = "fix the file, download it again, or convert it with another tool"
 _REMOTE_CONTEXT_HINT = (
     "JSON-LD contexts are not fetched: write the context into the file, or convert it to Turtle"
 )
 _CHECKSUMS_FILE = "checksums.json"
-_MAX_PREFIX_FILES, _MAX_PREFIX_BYTES = 5, 20_000
+_MAX_PREFIX_FILES = 5
+_MAX_PREFIX_BYTES = 20_000
 _PREFIX_DECLARATION = re.compile(
     r"(?:prefix\s+([a-z]\w{0,20}):\s*<|xmlns:([a-z]\w{0,20})=[\"'])(\w+:[^\s<>\"']{1,200}[/#])",
     re.I | re.A,
 )
+"""Finds a prefix in Turtle (group 1) or in RDF/XML (group 2), and its namespace (group 3)."""
+_CHECKSUM_CHUNK_BYTES = 1 << 20
 _STALE_AFTER_S = 86_400
-"""After this time what a killed process left in the cache folder is removed."""
+"""After this time an unfinished folder in the cache belongs to a process that was killed."""
 _DAMAGED_CACHE_ERRORS = (
     OSError,
     ValueError,
-    RuntimeError,
+    RuntimeError,  # the errors of RocksDB, Oxigraph's store
     sqlite3.Error,
-)  # RocksDB's own come as RuntimeError
+)
 _log = logging.getLogger("kgwb")
 
 
 def open_files(
     path: Path, vocabulary: Vocabulary, *, cache: bool = True
 ) -> tuple[Store, LabelIndex, str, dict[str, str]]:
-    """The store, label index, identity and prefixes of a file or of all RDF files in a folder, at any depth.
+    """Open a file, or all RDF files in a folder and its subfolders, as one graph.
 
-    Raises GraphFileError: nothing there, an unknown extension, no triple, or a file that does not parse.
+    A file or folder whose name begins with "." is left out. A graph larger than MIN_CACHED_BYTES is
+    loaded from the cache folder, or kept there; it is loaded into memory if the cache folder cannot
+    be used. Returns the store, the label index, the identity, which is a digest of the content,
+    and the prefixes by namespace.
+
+    Raises GraphFileError if there is no RDF file, a file cannot be read or parsed, or no file has
+    a triple.
     """
-    files = [path] if path.is_file() else sorted(path.rglob("*"))
-    files = [file for file in files if _suffix(file) in FORMAT_BY_EXTENSION and file.is_file()]
-    files = [
-        file for file in files if not any(part[0] == "." for part in file.relative_to(path).parts)
-    ]
-    if not files:
-        here = f"there is no RDF file in the folder {path}"
-        raise GraphFileError(
-            f"{path} has no extension of an RDF format" if path.is_file() else here,
-            hint=_EXTENSIONS_HINT,
-        )
+    files = _find_rdf_files(path)
     digest = _fingerprint(path, files, vocabulary)
-    identity, prefixes = f"sha256:{digest}", _read_prefixes(files[:_MAX_PREFIX_FILES])
+    identity = f"sha256:{digest}"
+    prefixes = _read_prefixes(files[:_MAX_PREFIX_FILES])
     if cache and sum(file.stat().st_size for file in files) > MIN_CACHED_BYTES:
         try:
             cached = _open_or_build_cache(cache_dir() / "graphs" / digest, path, files, vocabulary)
@@ -97,27 +99,53 @@ def open_files(
     return store, LabelIndex.build(collect_labels(store, vocabulary)), identity, prefixes
 
 
-def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
-    """The prefixes that files declare at their beginning, by namespace."""
-    prefixes: dict[str, str] = {}
-    for file in files:
-        packed = file.suffix.lower() == ".gz"
-        with (
-            suppress(OSError, EOFError, zlib.error),
-            gzip.open(file) if packed else file.open("rb") as stream,
-        ):
-            text = stream.read(_MAX_PREFIX_BYTES).decode(errors="replace")
-            for turtle, xml, namespace in _PREFIX_DECLARATION.findall(text):
-                prefixes.setdefault(namespace, turtle or xml)
-    return prefixes
+def _find_rdf_files(path: Path) -> list[Path]:
+    """Return the file, or the RDF files in a folder and its subfolders, sorted by path.
+
+    An RDF file has one of the extensions in FORMAT_BY_EXTENSION, which ".gz" may follow. Names that
+    begin with "." are left out. Raises GraphFileError if no file is left.
+    """
+    is_file = path.is_file()
+    files = []
+    for file in [path] if is_file else sorted(path.rglob("*")):
+        is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+        if not is_hidden and _suffix(file) in FORMAT_BY_EXTENSION and file.is_file():
+            files.append(file)
+    if not files:
+        problem = f"there is no RDF file in the folder {path}"
+        if is_file:
+            problem = f"{path} has no extension of an RDF format"
+        raise GraphFileError(problem, hint=_EXTENSIONS_HINT)
+    return files
 
 
 def _suffix(file: Path) -> str:
+    """Return the extension of a file in lower case, without ".gz"."""
     return Path(file.name.lower().removesuffix(".gz")).suffix
 
 
+def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
+    """Return the prefixes that files declare in their first _MAX_PREFIX_BYTES, by namespace.
+
+    The first declaration of a namespace counts. Files that cannot be read have none.
+    """
+    prefixes: dict[str, str] = {}
+    for file in files:
+        open_file = gzip.open if file.suffix.lower() == ".gz" else open
+        with suppress(OSError, EOFError, zlib.error), open_file(file, "rb") as stream:
+            text = stream.read(_MAX_PREFIX_BYTES).decode(errors="replace")
+            for turtle_prefix, xml_prefix, namespace in _PREFIX_DECLARATION.findall(text):
+                prefixes.setdefault(namespace, turtle_prefix or xml_prefix)
+    return prefixes
+
+
 def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> str:
-    # The vocabulary belongs to it: it decides what a label search finds.
+    """Return a SHA-256 digest of the content of files, their names, and the vocabulary.
+
+    A name is the path of a file within ``path``.     The vocabulary counts because it decides what
+    a label search finds, CACHE_VERSION because it decides how. Of the name of a single file only
+    the extension counts. Raises GraphFileError for a file that cannot be read.
+    """
     total = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n".encode())
     for file in files:
         try:
@@ -125,92 +153,127 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
                 digest = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
             raise GraphFileError(f"{file} cannot be read: {error.strerror}") from error
-        name = file.relative_to(path).as_posix() if file != path else "".join(file.suffixes[-2:])
+        name = file.relative_to(path).as_posix()
+        if file == path:
+            name = "".join(file.suffixes[-2:])
         total.update(os.fsencode(f"{name}\n{digest}\n"))
     return total.hexdigest()
 
 
 def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
-    # Relative IRIs must not depend on where the file lies.
-    bases = [f"file:///{quote(os.fsencode(file.relative_to(path.parent)))}" for file in files]
-    sources = [
-        (file, FORMAT_BY_EXTENSION[_suffix(file)], base, True)
-        for file, base in zip(files, bases, strict=True)
-    ]
+    """Load files into a store.
+
+    Relative IRIs are resolved against the path within the folder of ``path``, so that they do not
+    depend on where the files are. Raises GraphFileError, with line and column where they are
+    known, for a file that does not parse, and if there is no triple.
+    """
+    sources = []
+    for file in files:
+        base_iri = f"file:///{quote(os.fsencode(file.relative_to(path.parent)))}"
+        sources.append((file, FORMAT_BY_EXTENSION[_suffix(file)], base_iri, True))
     try:
         with open_as_nquads(sources) as quads:
-            store.bulk_load(
-                quads, RdfFormat.N_QUADS, lenient=True
-            )  # the IRIs were checked by the parser
+            # Lenient, because the parser has checked the IRIs already.
+            store.bulk_load(quads, RdfFormat.N_QUADS, lenient=True)
     except SyntaxError as error:
         hint = _REMOTE_CONTEXT_HINT if "remote contexts" in error.msg else _FIX_FILE_HINT
         message = f"{error.filename} does not parse: {error.msg}"
         raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
-    if next(store.quads_for_pattern(None, None, None, None), None) is None:
+    if not any(store.quads_for_pattern(None, None, None, None)):
         raise GraphFileError(f"{path} holds no triple", hint="check that it is the file you mean")
 
 
-# --- the cache folder
+# The cache folder: in a folder named by the fingerprint, the store, the label index, and checksums
 
 
 def _open_or_build_cache(
     folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary
 ) -> tuple[Store, LabelIndex]:
-    for left in folder.parent.glob(".making-*"):
-        if time.time() - left.lstat().st_mtime > _STALE_AFTER_S:
-            shutil.rmtree(left, ignore_errors=True)
+    """Open a graph from its folder in the cache. It is built first if it is missing or damaged.
+
+    It is built in a temporary folder and then renamed, so that other processes never see a part of
+    it. Raises GraphFileError as ``open_files`` does, and if the files changed while they were
+    read, and one of _DAMAGED_CACHE_ERRORS if the cache cannot be used.
+    """
+    _remove_stale_folders(folder.parent)
     try:
         return _open_cached(folder)
     except FileNotFoundError:
         pass
     except _DAMAGED_CACHE_ERRORS as error:
-        _log.warning("the cached copy of %s is damaged (%s): it is made anew", path, error)
+        _log.warning("the cached copy of %s is damaged (%s): it is built again", path, error)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    making = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
-    graph = making / "graph"
+    draft = Path(tempfile.mkdtemp(prefix=".making-", dir=folder.parent))
     try:
-        graph.mkdir()
-        store = Store(graph / "store")
-        _load_into_store(store, path, files)
-        LabelIndex.build(collect_labels(store, vocabulary), graph / "labels.sqlite").close()
-        del store  # which closes it
-        (graph / _CHECKSUMS_FILE).write_text(
-            json.dumps(_compute_checksums(graph)), encoding="utf-8"
-        )
-        if (
-            _fingerprint(path, files, vocabulary) != folder.name
-        ):  # other triples under its name, for ever
+        _build_cache(draft / "graph", path, files, vocabulary)
+        if _fingerprint(path, files, vocabulary) != folder.name:
+            # Otherwise the cache would have the wrong triples under this fingerprint for ever.
             raise GraphFileError(f"{path} changed while it was read", hint="open it again")
-        try:
-            os.rename(graph, folder)
-        except OSError:  # There is one: of another process that was first, or the damaged one.
-            try:
-                return _open_cached(folder)
-            except _DAMAGED_CACHE_ERRORS:
-                os.rename(folder, making / "damaged")
-                os.rename(graph, folder)
-        return _open_cached(folder)
+        return _move_into_cache(draft, folder)
     finally:
-        shutil.rmtree(making, ignore_errors=True)
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _remove_stale_folders(cache: Path) -> None:
+    """Remove the unfinished folders that killed processes left in the cache."""
+    for draft in cache.glob(".making-*"):
+        if time.time() - draft.lstat().st_mtime > _STALE_AFTER_S:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _build_cache(folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> None:
+    """Write the store of the files, its label index, and the checksums of both to a new folder."""
+    folder.mkdir()
+    store = Store(folder / "store")
+    _load_into_store(store, path, files)
+    LabelIndex.build(collect_labels(store, vocabulary), folder / "labels.sqlite").close()
+    del store  # this closes it
+    checksums = json.dumps(_compute_checksums(folder))
+    (folder / _CHECKSUMS_FILE).write_text(checksums, encoding="utf-8")
+
+
+def _move_into_cache(draft: Path, folder: Path) -> tuple[Store, LabelIndex]:
+    """Move the graph of a draft to its folder, and open it there.
+
+    If there is a folder already, another process was first, and its graph is opened, or it is
+    damaged, and is replaced.
+    """
+    graph = draft / "graph"
+    try:
+        os.rename(graph, folder)
+    except OSError:
+        try:
+            return _open_cached(folder)
+        except _DAMAGED_CACHE_ERRORS:
+            os.rename(folder, draft / "damaged")
+            os.rename(graph, folder)
+    return _open_cached(folder)
 
 
 def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
-    """What was cached; nothing is opened before all of it was read, as damage may end the process there."""
-    if json.loads((folder / _CHECKSUMS_FILE).read_text(encoding="utf-8")) != _compute_checksums(
-        folder
-    ):
+    """Open the store and the label index in a folder of the cache.
+
+    The checksums of all files are compared first, because opening a damaged store may end the
+    process. Raises ValueError if they differ, and one of _DAMAGED_CACHE_ERRORS.
+    """
+    checksums = json.loads((folder / _CHECKSUMS_FILE).read_text(encoding="utf-8"))
+    if checksums != _compute_checksums(folder):
         raise ValueError("its files are not as they were written")
     return Store.read_only(str(folder / "store")), LabelIndex.open(folder / "labels.sqlite")
 
 
 def _compute_checksums(folder: Path) -> dict[str, int]:
-    """The CRC-32 of each file; it finds chance damage, and reads several times faster than a digest."""
-    sums: dict[str, int] = {}
+    """Return the CRC-32 of each file in a folder, by its name.
+
+    It is meant to find damage by accident, and is several times faster than a digest.
+    """
+    checksums: dict[str, int] = {}
     for file in sorted(folder.rglob("*")):
-        if file.is_file() and file.name != _CHECKSUMS_FILE:
-            total = 0
-            with file.open("rb") as stream:
-                while part := stream.read(1 << 20):
-                    total = zlib.crc32(part, total)
-            sums[file.name] = total
-    return sums
+        if not file.is_file() or file.name == _CHECKSUMS_FILE:
+            continue
+        checksum = 0
+        with file.open("rb") as stream:
+            while chunk := stream.read(_CHECKSUM_CHUNK_BYTES):
+                checksum = zlib.crc32(chunk, checksum)
+        checksums[file.name] = checksum
+    return checksums

@@ -1,4 +1,4 @@
-"""A graph in files or in memory: Oxigraph with a label index."""
+"""A graph in files or in memory: an Oxigraph store with a label index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class LocalGraph:
-    """A Graph in an Oxigraph store. May be used by several threads at once."""
+    """A graph in an Oxigraph store. Several threads may use it at once."""
 
     remote = False
     muted: Triples = ()
@@ -45,13 +45,16 @@ class LocalGraph:
         vocabulary: Vocabulary,
         limits: QueryLimits | None,
     ) -> None:
-        self.store, self.identity, self.source = store, identity, source
+        self.store = store
+        self.identity = identity
         self.prefixes = prefixes
-        """By namespace, what the graph's author calls it."""
-        self.vocabulary, self.limits = vocabulary, limits or QueryLimits()
+        """The prefixes that the author of the graph uses, by namespace."""
+        self.source = source
+        self.vocabulary = vocabulary
+        self.limits = limits or QueryLimits()
         self.whole_graph: LocalGraph = self
         self._use_label_index(labels)
-        self._has_named_graphs = next(iter(store.named_graphs()), None) is not None
+        self._has_named_graphs = any(store.named_graphs())
 
     @classmethod
     def open(
@@ -62,9 +65,13 @@ class LocalGraph:
         limits: QueryLimits | None = None,
         cache: bool = True,
     ) -> LocalGraph:
-        """The graph of a file or folder. Raises GraphFileError."""
+        """Open an RDF file, or all RDF files in a folder as one graph.
+
+        ``cache`` allows large files to be kept in the cache folder. Raises GraphFileError.
+        """
         vocabulary = vocabulary or Vocabulary()
-        return cls(*open_files(Path(path), vocabulary, cache=cache), str(path), vocabulary, limits)
+        opened = open_files(Path(path), vocabulary, cache=cache)
+        return cls(*opened, str(path), vocabulary, limits)
 
     @classmethod
     def from_rdflib(
@@ -74,12 +81,17 @@ class LocalGraph:
         vocabulary: Vocabulary | None = None,
         limits: QueryLimits | None = None,
     ) -> LocalGraph:
-        """A copy of an rdflib Graph or Dataset as it is now. Raises GraphFileError if it is empty."""
-        vocabulary, store = vocabulary or Vocabulary(), ox.Store()
-        quads = getattr(graph, "quads", None)
-        facts: Iterable[Any] = quads() if quads else graph
+        """Copy an rdflib Graph or Dataset as it is now; later changes of it have no effect.
+
+        The identity is a digest of the triples and the vocabulary. Raises GraphFileError if it is
+        empty, or has a term that RDF does not allow.
+        """
+        vocabulary = vocabulary or Vocabulary()
+        store = ox.Store()
+        quads = getattr(graph, "quads", None)  # a Graph has none, a Dataset has
+        statements: Iterable[Any] = quads() if quads else graph
         try:
-            store.extend(cast(ox.Quad, to_ox(fact)) for fact in facts)
+            store.extend(cast(ox.Quad, to_ox(statement)) for statement in statements)
         except ValueError as error:
             raise GraphFileError(
                 f"the rdflib graph holds what RDF does not allow: {error}"
@@ -95,11 +107,21 @@ class LocalGraph:
         source = f"rdflib graph of {len(store)} triples"
         return cls(store, labels, f"sha256:{digest}", prefixes, source, vocabulary, limits)
 
+    def __repr__(self) -> str:
+        return f"LocalGraph({self.source!r})"
+
     def _use_label_index(self, labels: LabelIndex) -> None:
-        self.search, self.exact, self.names = labels.search, labels.exact, labels.names
+        """Let an index answer ``search``, ``exact`` and ``names``."""
+        self.search = labels.search
+        self.exact = labels.exact
+        self.names = labels.names
 
     def without(self, *triples: Triple) -> LocalGraph:
-        """See Graph. Labels are indexed anew where a triple has a part in them: seconds, of a large graph."""
+        """Return a copy of this graph that is queried as if it did not have some triples.
+
+        The store is not changed. The label index is built again if the triples affect it, which
+        takes seconds for a large graph.
+        """
         graph = copy(self)
         graph.muted = add_muted(self.muted, triples)
         if any(map(graph._affects_labels, triples)):
@@ -108,38 +130,48 @@ class LocalGraph:
         return graph
 
     def _affects_labels(self, triple: Triple) -> bool:
-        """Whether the labels may be others without a triple: it is one, or all there is about a term."""
-        hidden = {*self.vocabulary.excluded_predicates, *self.vocabulary.types}
-        if triple[1] in hidden or str(triple[1]).startswith(SCHEMA_NAMESPACES):
+        """Return whether a muted triple of this graph affects its label index.
+
+        It does if its predicate is one of labels, types, noise or the schema. It also does if it is
+        the last triple of its predicate, or the last fact about its subject or object: the index
+        names an IRI without a label only where it is used.
+        """
+        subject, predicate, object_ = triple
+        no_facts = {*self.vocabulary.excluded_predicates, *self.vocabulary.types}
+        if predicate in no_facts or str(predicate).startswith(SCHEMA_NAMESPACES):
             return True
-        silent = f"?p NOT IN ({', '.join(n3(predicate) for predicate in sorted(hidden))})"
-        ends = [n3(end) for end in triple[::2] if isinstance(end, URIRef)]
-        left = [f"{{ {{ {end} ?p ?o }} UNION {{ ?s ?p {end} }} FILTER({silent}) }}" for end in ends]
-        tests = (f"FILTER EXISTS {test}" for test in (f"{{ ?s {n3(triple[1])} ?o }}", *left))
-        return not self.ask(f"ASK {{ {' '.join(tests)} }}")
+        is_fact = f"?p NOT IN ({', '.join(map(n3, sorted(no_facts)))})"
+        patterns = [f"?s {n3(predicate)} ?o"]
+        for end in (subject, object_):
+            if isinstance(end, URIRef):
+                iri = n3(end)
+                patterns.append(f"{{ {iri} ?p ?o }} UNION {{ ?s ?p {iri} }} FILTER({is_fact})")
+        conditions = [f"FILTER EXISTS {{ {pattern} }}" for pattern in patterns]
+        is_used_otherwise = self.ask(f"ASK {{ {' '.join(conditions)} }}")
+        return not is_used_otherwise
 
     def select(self, query: str) -> ResultSet:
-        """See Graph."""
+        """Run a SELECT query and return its rows, at most the row limit."""
         return self._execute_query(query, ("select",), self._read_rows)
 
     def ask(self, query: str) -> bool:
-        """See Graph."""
+        """Run an ASK query and return its truth value."""
         return self._execute_query(query, ("ask",), lambda result, _: bool(result))
 
     def construct(self, query: str) -> tuple[Triple, ...]:
-        """See Graph."""
-        return self._execute_query(
-            query,
-            ("construct", "describe"),
-            partial(read_triples, max_triples=self.limits.row_limit),
-        )
-
-    def __repr__(self) -> str:
-        return f"LocalGraph({self.source!r})"
+        """Run a CONSTRUCT or DESCRIBE query and return its triples, at most the row limit."""
+        read = partial(read_triples, max_triples=self.limits.row_limit)
+        return self._execute_query(query, ("construct", "describe"), read)
 
     def _execute_query(
         self, query: str, forms: tuple[QueryForm, ...], read: Callable[[Any, float], T]
     ) -> T:
+        """Run a query of one of these forms without the muted triples, and read its result.
+
+        Returns what ``read`` returns, which gets Oxigraph's result and the deadline. Raises
+        QueryRefusedError or QueryError if the query does not pass the gate, QueryError if it uses
+        an undeclared prefix or Oxigraph rejects it, and GraphTimeoutError.
+        """
         parsed = validate_query(query, *forms, allow_service=self.limits.allow_service)
         if parsed.undeclared_prefixes:
             prefixes = ":, ".join(parsed.undeclared_prefixes)
@@ -147,78 +179,95 @@ class LocalGraph:
                 f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines"
             )
         text = rewrite_without(parsed.text, self.muted)
-        until = time.monotonic() + self.limits.query_timeout_s
+        timeout_s = self.limits.query_timeout_s
+        deadline = time.monotonic() + timeout_s
 
-        def work() -> T:
+        def execute() -> T:
+            """Run the query and read its result, on the thread that this is called on."""
             try:
-                # Oxigraph's iterators must not outlive this thread's frames (no other thread may drop them),
-                # so the result has no name here, in the frame that cannot be cleared.
+                # An iterator of Oxigraph may only be dropped by the thread that made it, so it must
+                # not outlive the frames of this thread. They are cleared after an error. This frame
+                # cannot be cleared from within, so here the result gets no name.
                 return read(
-                    self.store.query(text, use_default_graph_as_union=self._has_named_graphs), until
+                    self.store.query(text, use_default_graph_as_union=self._has_named_graphs),
+                    deadline,
                 )
             except BaseException as error:
                 traceback.clear_frames(error.__traceback__)
                 raise
 
-        try:  # Aside, as a query inside Oxigraph cannot be stopped, only left.
-            return run_in_thread(work, timeout_s=self.limits.query_timeout_s)
+        try:
+            # On a thread that can be left, because Oxigraph cannot be stopped within a query.
+            return run_in_thread(execute, timeout_s=timeout_s)
         except TimeoutError:
             raise GraphTimeoutError(
-                f"the query took longer than {self.limits.query_timeout_s:g} s",
+                f"the query took longer than {timeout_s:g} s",
                 hint="ask for less, or raise query_timeout_s",
             ) from None
         except (SyntaxError, ValueError, OSError, RuntimeError) as error:
             raise QueryError(f"Oxigraph rejects the query: {error}") from error
 
-    def _read_rows(self, result: Any, until: float) -> ResultSet:
+    def _read_rows(self, result: Any, deadline: float) -> ResultSet:
+        """Return the rows of Oxigraph's result, marked as cut if there are more than the row limit.
+
+        Raises TimeoutError when the deadline, a value of ``time.monotonic()``, has passed.
+        """
         variables = tuple(variable.value for variable in result.variables)
         rows: list[tuple[Term | None, ...]] = []
         for solution in result:
             if len(rows) == self.limits.row_limit:
                 return ResultSet(variables, tuple(rows), cut=True)
-            rows.append(
-                tuple(None if term is None else term_from_oxigraph(term) for term in solution)
-            )
-            if time.monotonic() > until:
+            cells = (None if term is None else term_from_oxigraph(term) for term in solution)
+            rows.append(tuple(cells))
+            if time.monotonic() > deadline:
                 raise TimeoutError
         return ResultSet(variables, tuple(rows))
 
 
 class _FilteredStore:
-    """A store without some triples, as far as ``collect`` reads one."""
+    """A store without some triples, as far as ``collect_labels`` uses one."""
 
     def __init__(self, store: ox.Store, muted: Triples) -> None:
-        self._store, self._muted = store, muted
-        self._triples = {tuple(map(to_ox, triple)) for triple in muted}
+        self._store = store
+        self._muted = muted
+        self._muted_triples = {tuple(map(to_ox, triple)) for triple in muted}
 
     def quads_for_pattern(self, *pattern: Any) -> Iterator[ox.Quad]:
-        quads = self._store.quads_for_pattern(*pattern)
-        return (quad for quad in quads if tuple(quad.triple) not in self._triples)
+        """Yield the quads that match a pattern, except those of muted triples."""
+        for quad in self._store.quads_for_pattern(*pattern):
+            if tuple(quad.triple) not in self._muted_triples:
+                yield quad
 
     def query(self, text: str, **options: Any) -> Any:
+        """Run a query that is rewritten to leave out the muted triples."""
         return self._store.query(rewrite_without(text, self._muted), **options)
 
 
 def read_triples(
     statements: Iterable[Any], deadline: float = inf, *, max_triples: int
 ) -> tuple[Triple, ...]:
-    """The first different triples, as rdflib's. Raises TimeoutError when the clock passes ``until``."""
+    """Return the first ``max_triples`` distinct triples of Oxigraph's triples or quads.
+
+    Raises TimeoutError when the deadline, a value of ``time.monotonic()``, has passed, and
+    QueryError for a triple term.
+    """
     triples: dict[Triple, None] = {}
-    for each in statements:
+    for statement in statements:
         if len(triples) == max_triples:
             break
-        triples[
-            term_from_oxigraph(each.subject),
-            URIRef(each.predicate.value),
-            term_from_oxigraph(each.object),
-        ] = None
+        subject = term_from_oxigraph(statement.subject)
+        predicate = URIRef(statement.predicate.value)
+        triples[subject, predicate, term_from_oxigraph(statement.object)] = None
         if time.monotonic() > deadline:
             raise TimeoutError
     return tuple(triples)
 
 
 def term_from_oxigraph(term: Any) -> Term:
-    """The rdflib term of an Oxigraph term, lexical form untouched. Raises QueryError for a triple term."""
+    """Return the rdflib term of an Oxigraph term, with its lexical form unchanged.
+
+    Raises QueryError for a triple term, which RDF 1.1 does not have.
+    """
     if isinstance(term, ox.NamedNode):
         return URIRef(term.value)
     if isinstance(term, ox.Literal):

@@ -1,8 +1,9 @@
-"""RDF parsed in a process of its own.
+"""Parsing RDF in a process of its own.
 
-The parsers have no limits: a few kilobytes nested deeply overflow the stack, which ends the process, and the
-entities, prefixes or contexts of a few more expand to gigabytes. So ``parser_process`` parses, with limits on
-its stack, its memory and its output, and what is read here is N-Quads, which neither nest nor expand.
+The parsers have no limits. A few kilobytes that are nested deeply overflow the stack, which ends
+the process, and the entities, prefixes or contexts of a few more expand to gigabytes. So
+``parser_process`` parses with limits on its stack, its memory and its output. This process only
+reads the N-Quads that it writes, which can neither be nested nor expand.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
@@ -26,88 +27,120 @@ from kgwb.errors import GraphError
 from kgwb.kg.parser_process import EXPANSION_MESSAGE
 from kgwb.network import MAX_TIMEOUT_S
 
-MEMORY_BYTES, OUTPUT_BYTES = 400_000_000, 100_000_000
+MEMORY_BYTES = 400_000_000
+"""Memory of the parser for a source of no size."""
+OUTPUT_BYTES = 100_000_000
+"""N-Quads of a source of no size."""
 EXPANSION_FACTOR = 50
-"""Bytes of memory, and of N-Quads, allowed besides for each byte of the source."""
+"""Further bytes of memory, and of N-Quads, for each byte of the source."""
 GZIP_RATIO = 10
-"""Bytes of RDF that a byte of a .gz file is taken for."""
+"""How many bytes of RDF a byte of a .gz file counts as."""
 MAX_COUNTED_REPLY_BYTES = 4_000_000
-"""Bytes of an endpoint's reply that count for its limits; a file is as large as its owner wants."""
+"""How much of an endpoint's reply counts for its limits. A file counts whole: a person chose it."""
+MAX_REPORT_LINES = 20
 PARSER_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("parser_process.py")))
 RdfSource = tuple[Path, RdfFormat, str, bool]
-"""A file, its format, its base IRI, and whether its blank nodes get names that no other file has."""
+"""A file, its format, its base IRI, and whether its blank nodes are renamed to be unique."""
 
 
 @contextmanager
 def open_as_nquads(
     sources: Sequence[RdfSource], timeout_s: float = inf, max_counted_bytes: int = sys.maxsize
 ) -> Iterator[IO[bytes]]:
-    """N-Quads of files, to be read to the end; ``most_bytes`` of each count for what its parser may take.
+    """Parse files, and give the block their N-Quads as one stream, which it must read to the end.
 
-    Raises SyntaxError, with file, line and column, for the first that does not parse (what was read until
-    then is not all), TimeoutError, or GraphError where no process can be started.
+    The parser may take memory and write N-Quads in proportion to the size of a file, of which
+    ``max_counted_bytes`` count.
+
+    Raises SyntaxError with file, line and column for the first file that does not parse, also if
+    the parser dies. The block may have read a part of the N-Quads by then. Raises TimeoutError
+    after ``timeout_s``, and GraphError if no process can be started.
     """
-    jobs = []
-    for file, form, base_iri, rename in sources:
-        size = file.stat().st_size * (GZIP_RATIO if file.suffix.lower() == ".gz" else 1)
-        extra = EXPANSION_FACTOR * min(size, max_counted_bytes)
-        limits = (MEMORY_BYTES + extra, OUTPUT_BYTES + extra)
-        jobs.append((str(file), form.media_type, base_iri, rename, *limits))
+    jobs = [_parser_job(source, max_counted_bytes) for source in sources]
     try:
         process = subprocess.Popen(PARSER_COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE)
     except OSError as error:
-        message = f"the process that parses RDF cannot be started: {error}"
         raise GraphError(
-            message, hint="close other programs, or files that this one holds open"
+            f"the process that parses RDF cannot be started: {error}",
+            hint="close other programs, or files that this one holds open",
         ) from error
     with process:
         assert process.stdin and process.stdout and process.stderr
-        lines: deque[bytes] = deque(maxlen=20)
-        reader = Thread(target=lines.extend, args=(process.stderr,), name="kgwb-parser")
+        report_lines: deque[bytes] = deque(maxlen=MAX_REPORT_LINES)
+        reader = Thread(target=report_lines.extend, args=(process.stderr,), name="kgwb-parser")
         reader.start()
         timer = Timer(min(timeout_s, MAX_TIMEOUT_S), process.kill)
         timer.daemon = True
         timer.start()
-        cut: SyntaxError | None = None
+        nquads_error: SyntaxError | None = None
         try:
             with suppress(BrokenPipeError), process.stdin as stdin:
                 stdin.write(json.dumps(jobs).encode())
             yield process.stdout
         except SyntaxError as error:
-            cut = error  # N-Quads end anywhere if the process died
+            nquads_error = error  # N-Quads end in the middle of a line if the parser died
         except BaseException:
             process.kill()
             raise
         finally:
-            process.stdout.close()  # a process that still writes is ended by this
-            code = process.wait()
-            late = timer.finished.is_set()
+            process.stdout.close()  # this ends a parser that is still writing
+            exit_code = process.wait()
+            is_timeout = timer.finished.is_set()
             timer.cancel()
             reader.join()
-    # The code says less than the reports: it is 0 for a killed process where SIGCHLD is ignored.
-    report: dict[str, Any] = {
-        "source": 0,
-        "message": EXPANSION_MESSAGE if code < 0 else f"the parser ended with {code}",
-    }
-    for line in lines:
-        if line.startswith(b"{"):  # a killed process may write besides
-            report |= json.loads(line)
+
+    report = _last_report(report_lines, exit_code)
     if "done" not in report:
-        if late:
+        if is_timeout:
             raise TimeoutError
-        place = (str(sources[report["source"]][0]), report.get("line"), report.get("column"), None)
+        file, *_ = sources[report["source"]]
+        place = (str(file), report.get("line"), report.get("column"), None)
         raise SyntaxError(report["message"], place)
-    if cut:
-        raise cut
+    if nquads_error:
+        raise nquads_error
 
 
-def parse_response(body: bytes, form: RdfFormat, base_iri: str, timeout_s: float) -> Iterator[Quad]:
-    """The quads of an endpoint's reply. Raises what ``parsed`` does."""
+def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
+    """Return a source as the parser process gets it, as JSON data.
+
+    It is the path, media type, base IRI, whether blank nodes are renamed, and the bytes of memory
+    and of output that are allowed. A byte of a .gz file counts as GZIP_RATIO bytes.
+    """
+    file, rdf_format, base_iri, rename_blank_nodes = source
+    size = file.stat().st_size
+    if file.suffix.lower() == ".gz":
+        size *= GZIP_RATIO
+    extra = EXPANSION_FACTOR * min(size, max_counted_bytes)
+    limits = (MEMORY_BYTES + extra, OUTPUT_BYTES + extra)
+    return (str(file), rdf_format.media_type, base_iri, rename_blank_nodes, *limits)
+
+
+def _last_report(lines: Iterable[bytes], exit_code: int) -> dict[str, Any]:
+    """Return the reports of the parser, merged into one.
+
+    It has "source", the number of the source that was begun last, and "done" if all were parsed. An
+    error has "message" and perhaps "line" and "column". If the parser reported no error, the
+    message is EXPANSION_MESSAGE for a process that a signal ended, else it has the exit code. The
+    code does not show whether the parser was killed: it is 0 where SIGCHLD is ignored.
+    """
+    message = f"the parser ended with {exit_code}"
+    if exit_code < 0:
+        message = EXPANSION_MESSAGE
+    report: dict[str, Any] = {"source": 0, "message": message}
+    for line in lines:
+        if line.startswith(b"{"):  # a process that is killed may write something else
+            report |= json.loads(line)
+    return report
+
+
+def parse_response(
+    body: bytes, rdf_format: RdfFormat, base_iri: str, timeout_s: float
+) -> Iterator[Quad]:
+    """Parse the body of an endpoint's reply. Raises what ``open_as_nquads`` does."""
     with NamedTemporaryFile(prefix="kgwb-") as file:
         file.write(body)
         file.flush()
-        with open_as_nquads(
-            [(Path(file.name), form, base_iri, False)], timeout_s, MAX_COUNTED_REPLY_BYTES
-        ) as quads:
-            data = quads.read()
+        source = (Path(file.name), rdf_format, base_iri, False)
+        with open_as_nquads([source], timeout_s, MAX_COUNTED_REPLY_BYTES) as nquads:
+            data = nquads.read()
     return parse(data, RdfFormat.N_QUADS, lenient=True)

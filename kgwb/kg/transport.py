@@ -1,24 +1,21 @@
-"""One query over HTTP with SPARQLWrapper: the reply, and what its failures mean."""
+"""One query to an endpoint over HTTP, with SPARQLWrapper, and the meaning of its failures."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import http.client
-import json
-import logging
 import re
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
-from rdflib import XSD, Literal
 from SPARQLWrapper import JSON, POST, TURTLE, SPARQLWrapper
 
 from kgwb.errors import (
@@ -29,7 +26,8 @@ from kgwb.errors import (
     SettingError,
 )
 from kgwb.kg.base import QueryLimits
-from kgwb.kg.sparql import LONE_SURROGATE, QueryForm
+from kgwb.kg.responses import EndpointResponse
+from kgwb.kg.sparql import QueryForm
 from kgwb.masking import (
     SECRET_NAME_PATTERN,
     is_distinctive_secret,
@@ -39,7 +37,6 @@ from kgwb.masking import (
     truncate_at_word,
 )
 from kgwb.network import MAX_ERROR_BYTES, check_redirect, read_body
-from kgwb.terms import Term, term_from_data
 from kgwb.threads import run_in_thread
 from kgwb.version import __version__
 
@@ -47,23 +44,33 @@ USER_AGENT = f"kgwb/{__version__}"
 MAX_GET_CHARS = 2_000
 """Queries longer than this are sent by POST: servers and proxies cut long URLs."""
 VIRTUOSO_QUERY_ERROR = re.compile(r"Virtuoso (22|37|42)\w{3} ")
-"""How Virtuoso begins, with status 500, what is wrong with a query or its data: a class of SQLSTATE."""
+"""Matches the message of Virtuoso, sent with status 500, that a query or its data is wrong.
+
+The numbers are classes of SQLSTATE.
+"""
+SQL_STATE_HEADER = "X-SQL-State"
+"""The header in which Virtuoso sends the SQLSTATE of an error, also with status 200."""
+PARTIAL_RESULT_STATE = "S1TAT"
+"""The SQLSTATE of a result that was cut because its time was over."""
+TIMEOUT_STATES = ("S1T00", PARTIAL_RESULT_STATE)
+MAX_ERROR_CHARS = 500
+READ_CHUNK_BYTES = 1 << 16
 _CHECK_URL_HINT = "check the URL and the network"
-_CHECK_ENDPOINT_HINT = (
-    "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
-)
-_LOGIN_HINT = "give user and password in the URL: https://USER:PASSWORD@host/sparql"
+_LOGIN_HINT = "put user and password into the URL: https://USER:PASSWORD@host/sparql"
 _URL_HINT = (
     "write it like https://dbpedia.org/sparql; in user and password write %2F %3F %23 for / ? #,"
     " and after the host %40 for @"
 )
-
-
-_log = logging.getLogger("kgwb")
+_HINT_BY_STATUS = {
+    401: _LOGIN_HINT,
+    403: _LOGIN_HINT,
+    404: _CHECK_URL_HINT,
+    429: "wait, then send fewer queries",
+}
 
 
 class Secret(str):
-    """A password or a key: it is sent, and not shown."""
+    """A password or a key. It can be sent, but its repr does not show it."""
 
     __slots__ = ()
 
@@ -72,126 +79,92 @@ class Secret(str):
 
 
 class EndpointUrl:
-    """An endpoint's address, with what of it may not be shown. Raises SettingError if it is none."""
+    """The address of an endpoint, taken apart into what is sent and what may be shown.
+
+    Raises SettingError for a text that is not an address.
+    """
 
     def __init__(self, url: str) -> None:
-        try:
-            parts = urlsplit(url)
-            _ = parts.port
-            valid = (
-                "@" not in f"{parts.path}{parts.query}{parts.fragment}"
-            )  # else a login ended too early
-        except ValueError:  # without urllib's words, which may hold a password
-            valid = False
-        if not valid:
-            raise SettingError(f"{mask_url(url)!r} is not an address", hint=_URL_HINT)
+        parts = _split_url(url)
         login, _, host = parts.netloc.rpartition("@")
-        self.url = urlunsplit((parts.scheme, host, parts.path, "", ""))
-        self.source = mask_url(urlunsplit((parts.scheme, host, parts.path, parts.query, "")))
+        self.url = parts._replace(netloc=host, query="", fragment="").geturl()
+        """The address without login, parameters and fragment."""
+        self.source = mask_url(parts._replace(netloc=host, fragment="").geturl())
+        """The address for people. The values of parameters that may be secret are masked."""
         self.parameters: list[tuple[str, str]] = []
-        self.secrets: list[str] = []
-        """What may not be shown of what is sent; a body may hold it where it is a word of the data."""
-        self.certain_secrets: list[str] = []
-        """Those that are secrets for certain."""
-        values = []  # hidden ones that are no keys
-        for name, value in parse_qsl(parts.query, keep_blank_values=True):
-            parameter = name, value
-            if not is_safe_parameter(name, value):
-                parameter = (name, Secret(value)) if value.strip("=") else (Secret(name), value)
-                secret = next(text for text in parameter if isinstance(text, Secret))
-                self.secrets.append(secret)
-                if SECRET_NAME_PATTERN.search(name):
-                    self.certain_secrets.append(secret)
-                else:
-                    values.append(parameter)
-            self.parameters.append(parameter)
-        # It sets apart addresses that are shown alike, and is too short to find a value by.
-        digest = hashlib.sha256(urlencode(values).encode()).hexdigest()[:6]
-        self.identity = self.source + (f"#{digest}" if values else "")
+        """The parameters of the address, to be sent with every query."""
         self.authorization: str = ""
-        user, password = (Secret(unquote(part)) for part in login.partition(":")[::2])
-        if user:
-            both = Secret(f"{user}:{password}")
-            token = Secret(base64.b64encode(both.encode()).decode())
-            self.authorization = Secret(f"Basic {token}")
-            self.secrets += token, both, password or user
-            self.certain_secrets += token, both, password or user
+        """The Authorization header; empty if the address has no user."""
+        self.secrets: list[str] = []
+        """Everything that is sent and must not be shown."""
+        self.certain_secrets: list[str] = []
+        """The secrets that are passwords or keys for certain.
+
+        Only these are masked in the bodies of results, where others may be words of the data.
+        """
+        hidden_parameters = self._add_parameters(parts.query)
+        self.identity = self.source
+        """The address for people, made distinct from other addresses that look the same."""
+        if hidden_parameters:
+            # A digest this short cannot be used to find the hidden value by trying.
+            digest = hashlib.sha256(urlencode(hidden_parameters).encode()).hexdigest()
+            self.identity += f"#{digest[:6]}"
+        self._add_login(login)
+
+    def _add_parameters(self, query: str) -> list[tuple[str, str]]:
+        """Keep the parameters of a query string, and which of them are secret.
+
+        A value is secret unless ``is_safe_parameter`` accepts it. In a parameter without a value,
+        such as "?KEY" or "?KEY==", the name is the secret. Returns the parameters that are hidden
+        though their name is not that of a key: they may select one of several graphs.
+        """
+        hidden_parameters: list[tuple[str, str]] = []
+        for name, value in parse_qsl(query, keep_blank_values=True):
+            if is_safe_parameter(name, value):
+                self.parameters.append((name, value))
+                continue
+            has_value = bool(value.strip("="))
+            secret = Secret(value if has_value else name)
+            parameter = (name, secret) if has_value else (secret, value)
+            self.parameters.append(parameter)
+            self.secrets.append(secret)
+            if SECRET_NAME_PATTERN.search(name):
+                self.certain_secrets.append(secret)
+            else:
+                hidden_parameters.append(parameter)
+        return hidden_parameters
+
+    def _add_login(self, login: str) -> None:
+        """Keep the header for a percent-encoded "USER:PASSWORD" or "USER", and its secrets.
+
+        The user is a secret where there is no password: some services take a key as the user.
+        """
+        quoted_user, _, quoted_password = login.partition(":")
+        user = Secret(unquote(quoted_user))
+        password = Secret(unquote(quoted_password))
+        if not user:
+            return
+        credentials = Secret(f"{user}:{password}")
+        token = Secret(base64.b64encode(credentials.encode()).decode())
+        self.authorization = Secret(f"Basic {token}")
+        login_secrets = (token, credentials, password or user)
+        self.secrets += login_secrets
+        self.certain_secrets += login_secrets
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointResponse:
-    """What came back."""
+def _split_url(url: str) -> SplitResult:
+    """Return the parts of a URL. Raises SettingError if urllib cannot split it.
 
-    body: bytes
-    media_type: str
-    """Media type, without parameters."""
-    is_partial: bool
-    """Whether the endpoint says that it is not all."""
-    max_rows: int | None = None
-    """Rows the endpoint gives at most, where it says so."""
-    server: str = ""
-    """What the server calls itself."""
-    secrets: Sequence[str] = field(default=(), repr=False)
-    """What was sent and may not be shown."""
-
-    def parse_json(self, *, require_valid_text: bool = False) -> dict[str, Any]:
-        """Its object; what of its texts is not UTF-8 is replaced, or if ``intact`` an error."""
-        try:
-            text = self.body.decode("utf-8")
-        except UnicodeDecodeError as error:
-            broken = f"not UTF-8 throughout: {error}"
-            if require_valid_text:
-                raise self.invalid_response_error(broken) from error
-            _log.warning("%s; broken characters of texts are replaced", broken)
-            text = self.body.decode("utf-8", errors="replace")
-        try:
-            data = json.loads(text, strict=False)
-        except (ValueError, RecursionError) as error:
-            raise self.invalid_response_error(f"broken JSON: {error}") from error
-        if not isinstance(data, dict):
-            raise self.invalid_response_error("JSON of another kind")
-        if problem := data.get("error") or data.get("exception"):
-            raise self.invalid_response_error(f"it says {problem!r}")
-        return data
-
-    def read_bindings(
-        self, *, intact: bool = False
-    ) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-        """The variables and the rows of a result."""
-        data = self.parse_json(require_valid_text=intact)
-        try:
-            names, rows = data["head"]["vars"], data["results"]["bindings"]
-        except (KeyError, TypeError) as error:
-            raise self.invalid_response_error(error) from error
-        if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            raise self.invalid_response_error("its variables are no list of names")
-        if not (isinstance(rows, list) and all(isinstance(row, dict) for row in rows)):
-            raise self.invalid_response_error("its rows are no list of rows")
-        return tuple(names), rows
-
-    def invalid_response_error(self, problem: object) -> GraphError:
-        """That it is no result."""
-        start = self.body[:1000].decode("utf-8", errors="replace").strip()
-        what = (
-            "a web page"
-            if start[:1] == "<" and self.media_type[-3:] != "xml"
-            else "what is no SPARQL result"
-        )
-        message = f"the endpoint sent {what} ({self.media_type}): {truncate_at_word(start, 200)!r}; {problem}"
-        return GraphError(mask_secrets(message, self.secrets), hint=_CHECK_ENDPOINT_HINT)
-
-
-def parse_cell(data: Any) -> Term:
-    """The term of a cell; half a character of a text is replaced. Raises ValueError.
-
-    An IRI or a number with a character replaced is another one than was meant, and an error.
+    An "@" after the host is taken as an error: a "/", "?" or "#" in the password has probably ended
+    the login too early.
     """
-    term = term_from_data(data)
-    if LONE_SURROGATE.search(term) or "\ufffd" in term:
-        if not (isinstance(term, Literal) and term.datatype in (None, XSD.string)):
-            raise ValueError(f"not an RDF term, as a character is broken: {data!r}")
-        term = term_from_data({**data, "value": LONE_SURROGATE.sub("\ufffd", term)})
-    return term
+    # The message of urllib is left out, as it may hold a password.
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        _ = parts.port  # raises ValueError for a port that is not a number
+        if "@" not in f"{parts.path}{parts.query}{parts.fragment}":
+            return parts
+    raise SettingError(f"{mask_url(url)!r} is not an address", hint=_URL_HINT)
 
 
 def send_query(
@@ -199,68 +172,93 @@ def send_query(
     query: str,
     form: QueryForm,
     limits: QueryLimits,
-    extra_parameters: Sequence[tuple[str, str]] = (),
+    parameters: Sequence[tuple[str, str]],
 ) -> EndpointResponse:
-    """The whole reply to a query that passed the gate, within the time and the bytes that ``limits`` allow.
+    """Send a query that has passed the gate, and return the whole reply with its secrets masked.
 
-    ``more`` are parameters beside the address's own. Raises GraphUnreachableError, GraphTimeoutError,
-    QueryError (the endpoint rejects the query) or GraphError.
+    ``limits`` has the time and the number of bytes that the reply may take. ``parameters`` are sent
+    besides the query, as name and value.
+
+    Raises GraphUnreachableError, GraphTimeoutError, QueryError if the endpoint rejects the query,
+    and GraphError if the reply is too long.
     """
-    wrapper = SPARQLWrapper(address.url, agent=USER_AGENT)
-    wrapper.setOnlyConneg(True)
-    for name, value in (*address.parameters, *extra_parameters):
-        wrapper.addParameter(name, value)
-    # Set here, as SPARQLWrapper guesses the form by pattern and could take a query for an update.
-    wrapper.queryString, wrapper.queryType = query, form.upper()
-    wrapper.setReturnFormat(JSON if form in ("select", "ask") else TURTLE)
-    if len(query) > MAX_GET_CHARS:
-        wrapper.setMethod(POST)
-    # Not wrapper.query(), which reads whatever an error says to its end, however far that is.
-    request = wrapper._createRequest()
-    if address.authorization:
-        request.add_header("Authorization", address.authorization)
+    request = _build_request(address, query, form, parameters)
     secrets = address.secrets
     try:
         reply = send_request(address.url, request, limits)
-        body = mask_secrets(reply.body, filter(is_distinctive_secret, address.certain_secrets))
-        return replace(
-            reply, body=body, server=mask_secrets(reply.server, secrets), secrets=secrets
-        )
     except GraphError as error:
         if not any(secrets):
             raise
-        kind, message, hint = (
-            type(error),
-            mask_secrets(error.message, secrets),
-            mask_secrets(error.hint, secrets),
+        masked_error = type(error)(mask_secrets(error.message, secrets), hint=error.hint)
+    else:
+        masked_in_body = filter(is_distinctive_secret, address.certain_secrets)
+        return replace(
+            reply,
+            body=mask_secrets(reply.body, masked_in_body),
+            server=mask_secrets(reply.server, secrets),
+            secrets=secrets,
         )
-    raise kind(message, hint=hint)  # on its own: what urllib raises holds what was sent
+    # Raised here, after the except clause: in it, the first error would be kept as the context, and
+    # that error holds what was sent.
+    raise masked_error
+
+
+def _build_request(
+    address: EndpointUrl,
+    query: str,
+    form: QueryForm,
+    parameters: Sequence[tuple[str, str]],
+) -> Request:
+    """Return the HTTP request for a query by the SPARQL 1.1 Protocol.
+
+    It has the login of the address. The result is asked for in JSON for SELECT and ASK, in Turtle
+    for CONSTRUCT and DESCRIBE. A query longer than MAX_GET_CHARS is sent by POST.
+    """
+    wrapper = SPARQLWrapper(address.url, agent=USER_AGENT)
+    wrapper.setOnlyConneg(True)
+    for name, value in parameters:
+        wrapper.addParameter(name, value)
+    # Not setQuery(), which guesses the form by a pattern and could take a query for an update.
+    wrapper.queryString = query
+    wrapper.queryType = form.upper()
+    wrapper.setReturnFormat(JSON if form in ("select", "ask") else TURTLE)
+    if len(query) > MAX_GET_CHARS:
+        wrapper.setMethod(POST)
+    # Not query(), which reads the body of an error to its end, however long that is.
+    request = wrapper._createRequest()
+    if address.authorization:
+        request.add_header("Authorization", address.authorization)
+    return request
 
 
 def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
-    """The whole reply to a request; raises what ``ask`` does, naming ``url``."""
-    late = GraphTimeoutError(
+    """Send an HTTP request and return the whole reply. ``url`` is the address named in errors.
+
+    It runs on a background thread, which is abandoned after ``query_timeout_s``. Raises what
+    ``send_query`` does.
+    """
+    timeout_error = GraphTimeoutError(
         f"{url} took longer than {limits.query_timeout_s:g} s",
         hint="ask for less, or raise query_timeout_s",
     )
-    try:  # Aside, as the socket's own timeout begins anew with every byte.
-        return run_in_thread(
-            lambda: _receive_response(url, request, limits), timeout_s=limits.query_timeout_s
-        )
+    receive = partial(_receive_response, url, request, limits)
+    try:
+        # On a thread that can be left, because the timeout of a socket starts anew with every byte.
+        return run_in_thread(receive, timeout_s=limits.query_timeout_s)
     except TimeoutError as error:
-        raise late from error
+        raise timeout_error from error
     except URLError as error:
         if isinstance(error.reason, TimeoutError):
-            raise late from error
+            raise timeout_error from error
         raise GraphUnreachableError(
             f"{url} cannot be reached: {error.reason}", hint=_CHECK_URL_HINT
         ) from error
-    except http.client.InvalidURL:  # its words may hold the password of a proxy
+    except http.client.InvalidURL:  # its message may hold the password of a proxy
         problem = "it, or what HTTP_PROXY or HTTPS_PROXY says, is no address"
         raise GraphUnreachableError(
             f"{url} cannot be asked: {problem}", hint=_CHECK_URL_HINT
         ) from None
-    except ValueError as error:  # of an address, where it was given or where a redirection leads
+    except ValueError as error:  # an invalid address, given by the person or by a redirect
         raise GraphUnreachableError(
             f"{url} cannot be asked: {error}", hint=_CHECK_URL_HINT
         ) from error
@@ -269,12 +267,16 @@ def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointRes
 
 
 class _SameOriginRedirects(HTTPRedirectHandler):
-    """A redirect stays on its server, and takes body and login along: urllib leaves the body behind."""
+    """Follows redirects on the same server only, and sends body and login again.
+
+    The handler of urllib follows redirects to other servers, and drops the body.
+    """
 
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Request:
-        fp.close()  # urllib reads it to its end, however far that is
+        """Return the same request for the new address. Raises RedirectError for another server."""
+        fp.close()  # urllib would read the body of the redirect to its end, however long that is
         check_redirect(req.full_url, newurl)
         return Request(
             newurl, req.data, req.headers, origin_req_host=req.origin_req_host, unverifiable=True
@@ -287,50 +289,84 @@ def _opener() -> OpenerDirector:
 
 
 def _receive_response(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
-    until = time.monotonic() + limits.query_timeout_s
+    """Send a request and return the whole reply, on the thread of the caller.
+
+    A reply that is longer than the byte limit raises GraphError, one that is shorter than announced
+    IncompleteRead. Raises GraphError as ``send_query`` does, and what urllib raises.
+    """
+    deadline = time.monotonic() + limits.query_timeout_s
     try:
         response = _opener().open(request, timeout=limits.query_timeout_s)
     except HTTPError as error:
-        code, words = error.code, str(error.reason)  # which says why a redirect is not followed
-        # Not ``with error``, as that of a redirect in a circle is closed already; the status counts, also
-        # with a body that cannot be unpacked
-        with closing(error), suppress(ValueError):
-            if code >= 400:
-                words = _read_body(error, until, MAX_ERROR_BYTES).decode("utf-8", errors="replace")
-        words = truncate_at_word(" ".join(words.split()), 500)
-        if code in (408, 504) or error.headers.get("X-SQL-State") in ("S1T00", "S1TAT"):
-            why = f"{url} gave up on the query (HTTP {code}): {words}"
-            raise GraphTimeoutError(why, hint="ask for less") from error
-        if code == 400 or VIRTUOSO_QUERY_ERROR.match(words):
-            hint = "the engine's own words tell what it expects"
-            raise QueryError(f"{url} rejects the query: {words}", hint=hint) from error
-        hints = {
-            401: _LOGIN_HINT,
-            403: _LOGIN_HINT,
-            404: _CHECK_URL_HINT,
-            429: "wait, then ask less often",
-        }
-        hint = hints.get(code, _CHECK_URL_HINT if code < 400 else "try again later")
-        raise GraphUnreachableError(f"{url} fails (HTTP {code}): {words}", hint=hint) from error
+        message = _error_message(error, deadline)
+        raise _graph_error(url, error, message) from error
     with response:
-        body = _read_body(response, until, limits.byte_limit + 1)
+        body = _read_body(response, deadline, limits.byte_limit + 1)
         if len(body) > limits.byte_limit:
-            hint = "ask for less: fewer rows, or rows without long texts"
-            raise GraphError(f"{url} sent more than {limits.byte_limit:,} bytes", hint=hint)
-        if response.length:  # announced, and not sent
+            raise GraphError(
+                f"{url} sent more than {limits.byte_limit:,} bytes",
+                hint="ask for less: fewer rows, or rows without long texts",
+            )
+        if response.length:  # bytes that Content-Length announced and that did not come
             raise http.client.IncompleteRead(body, response.length)
-        headers = response.headers
-        partial = response.status == 206 or headers.get("X-SQL-State") == "S1TAT"
-        most = headers.get("X-SPARQL-MaxRows", "")
-        most_rows = int(most[:18]) if most.isdecimal() else None
-        return EndpointResponse(
-            body, headers.get_content_type(), partial, most_rows, headers.get("Server", "")
+        return _response_from(response, body)
+
+
+def _response_from(response: Any, body: bytes) -> EndpointResponse:
+    """Return the reply with what its status and its headers say of it.
+
+    Virtuoso gives the number of rows that it sends at most in the header X-SPARQL-MaxRows.
+    """
+    headers = response.headers
+    max_rows = headers.get("X-SPARQL-MaxRows", "")
+    return EndpointResponse(
+        body=body,
+        media_type=headers.get_content_type(),
+        is_partial=response.status == 206 or headers.get(SQL_STATE_HEADER) == PARTIAL_RESULT_STATE,
+        max_rows=int(max_rows[:18]) if max_rows.isdecimal() else None,
+        server=headers.get("Server", ""),
+    )
+
+
+def _error_message(error: HTTPError, deadline: float) -> str:
+    """Return the beginning of the body of an HTTP error, or else its reason phrase, on one line.
+
+    For a status below 400, the reason says why a redirect was not followed. It is also used if the
+    body cannot be unpacked.
+    """
+    message = str(error.reason)
+    # Not ``with error``: for a redirect in a circle it is closed already, and cannot be entered.
+    with closing(error), suppress(ValueError):
+        if error.code >= 400:
+            body = _read_body(error, deadline, MAX_ERROR_BYTES)
+            message = body.decode("utf-8", errors="replace")
+    return truncate_at_word(" ".join(message.split()), MAX_ERROR_CHARS)
+
+
+def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
+    """Return the error to raise for an HTTP error.
+
+    - GraphTimeoutError for 408, 504, and Virtuoso's timeouts.
+    - QueryError for 400, and where Virtuoso says that the query is wrong.
+    - GraphUnreachableError for any other status.
+    """
+    code = error.code
+    if code in (408, 504) or error.headers.get(SQL_STATE_HEADER) in TIMEOUT_STATES:
+        return GraphTimeoutError(
+            f"{url} gave up on the query (HTTP {code}): {message}", hint="ask for less"
         )
+    if code == 400 or VIRTUOSO_QUERY_ERROR.match(message):
+        return QueryError(
+            f"{url} rejects the query: {message}",
+            hint="correct the query; the message of the engine says what is wrong",
+        )
+    default_hint = _CHECK_URL_HINT if code < 400 else "try again later"
+    hint = _HINT_BY_STATUS.get(code, default_hint)
+    return GraphUnreachableError(f"{url} fails (HTTP {code}): {message}", hint=hint)
 
 
 def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
-    """The body, or its first ``most`` bytes."""
-    chunks = iter(lambda: response.read1(1 << 16), b"")
-    return b"".join(
-        read_body(chunks, response.headers.get("Content-Encoding", ""), max_bytes, deadline)
-    )
+    """Return the first ``max_bytes`` bytes of a body, unpacked. Raises what ``read_body`` does."""
+    chunks = iter(partial(response.read1, READ_CHUNK_BYTES), b"")
+    content_encoding = response.headers.get("Content-Encoding", "")
+    return b"".join(read_body(chunks, content_encoding, max_bytes, deadline))

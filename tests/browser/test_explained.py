@@ -17,7 +17,7 @@ from kgwb.ui.choosers import GraphChooser
 workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
 
 def asked(question, workbench=workbench):
-    workbench.forget()
+    workbench.new_dialogue()
     return workbench.ask(question)
 
 zoo = """

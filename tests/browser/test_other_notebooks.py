@@ -49,7 +49,7 @@ def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None
     with lab.visit("11_edit_and_rerun.ipynb") as page:
         page.run_all()
         comparison = (
-            page.cell("other.replace").wait("1997-06-26").wait("First decision that differs")
+            page.cell("other.override").wait("1997-06-26").wait("First decision that differs")
         )
         first, *rest = comparison.output.locator(".decide, .cmp").all()
         assert "first book" in first.inner_text(), "the first decision stands on top, in full"
@@ -121,7 +121,7 @@ def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
         page.cell('Report(folder / "fast")').wait("Where answers were lost")
         cell = page.cell("kgwb.debug(report").wait("the right answer is").wait("What came in")
         blamed = cell.output.locator(".tl [aria-current=step] .nm").inner_text()
-        assert f"'{blamed}'" in page.cell("lines = where_lost").text
+        assert f"'{blamed}'" in page.cell("lines = locate_losses").text
         cell.click("Run again").wait("Stopped on the way")
         cell.click("Continue").wait("Stopped on the way", gone=True)
 

@@ -228,7 +228,7 @@ sys.stdin.readline()
 kg = open_kg({path!r})
 rows = kg.select("SELECT (COUNT(*) AS ?n) {{ ?s ?p ?o }}").rows
 hits = [hit.iri for hit in kg.search("vertex 4711", 3).hits]
-embeddings = Counted("shared/model", folder=cache_dir())
+embeddings = Counted("shared/model", cache_folder=cache_dir())
 close = [embeddings.similarity(f"text {{number}}", ["a", "bb"]) for number in range(200)]
 print(kg.identity, rows, hits, sum(map(sum, close)), flush=True)
 """

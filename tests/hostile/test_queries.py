@@ -35,9 +35,9 @@ from kgwb.errors import GraphError, KgwbError, OverrideError, QueryError, QueryR
 from kgwb.flow import CandidateQuery
 from kgwb.kg import Graph
 from kgwb.kg.dialects import DIALECTS
+from kgwb.kg.responses import EndpointResponse
 from kgwb.kg.sparql import validate_query
 from kgwb.kg.text import lowercase_words
-from kgwb.kg.transport import EndpointResponse
 from kgwb.llm import Scripted
 from kgwb.records import to_data
 from kgwb.run import Run
@@ -84,7 +84,7 @@ def test_no_label_changes_what_an_engine_is_asked(
     with serving() as server:
         kg: Any = open_kg(f"{server.url}/sparql", dialect=name + ARGUMENTS.get(name, ""))
         monkeypatch.setattr(
-            "kgwb.kg.endpoint.send_query", lambda _, text, *more: sent.append(text) or NOTHING
+            "kgwb.kg.sparql_client.send_query", lambda _, text, *more: sent.append(text) or NOTHING
         )
         shapes(kg, "once", sent)  # what is learnt of the graph before the first search
         asked = 0

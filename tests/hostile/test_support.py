@@ -113,7 +113,7 @@ def test_what_a_graph_says_stands_in_quotes_in_every_state() -> None:
 
 def test_ids_mean_one_iri_each() -> None:
     run, _ = answered()
-    ids = run.output("local_graph[turn 5]").ids
+    ids = run.output("local_graph[turn 5]").id_mapping
     for text in (*IRIS, *(f"http://e/{n}#{text}" for n, text in enumerate(IRIS))):
         known = ids.with_names([(URIRef(text), "a")])
         written = known.format_id(URIRef(text))

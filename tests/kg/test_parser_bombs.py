@@ -1,6 +1,7 @@
-"""RDF made to break its parser, from files, packed files and endpoints: an error or a graph, never a crash.
+"""RDF that is made to break its parser gives an error or a graph, and never a crash.
 
-Run as a program, this opens all of it in one process, and prints a line of JSON after each.
+It comes from files, packed files and endpoints. Run as a program, this file opens all of it in one
+process, and prints a line of JSON after each.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from hostile.servers import Said, Seen, serving
 
 from kgwb.errors import GraphError, GraphTimeoutError
 from kgwb.kg import files, open_kg
+from kgwb.kg.parser_process import EXPANSION_MESSAGE
 
 MOST_BYTES = 1_000_000_000
 S_P, P = "<http://e/s> <http://e/p> ", "<http://e/p> "
@@ -102,7 +104,7 @@ DOORS = ("file", "gz", "endpoint")
 
 
 @pytest.mark.timeout(300)
-def test_no_parser_bomb_ends_the_process_or_takes_its_memory() -> None:
+def test_no_parser_bomb_ends_the_process_or_exhausts_its_memory() -> None:
     assert len(BOMBS) * len(DOORS) == 102
     done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, check=False)
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
@@ -113,12 +115,12 @@ def test_no_parser_bomb_ends_the_process_or_takes_its_memory() -> None:
     ended = {(outcome["door"], outcome["name"]): outcome["error"] for outcome in outcomes}
     for door in DOORS:
         for name in ("lists.jsonld", "laughs.rdf", "triple_terms.nq", "base.ttl"):
-            assert "nested too deeply or expands" in ended[door, name]
+            assert EXPANSION_MESSAGE in ended[door, name]
         assert "contexts" in ended[door, "remote_context.jsonld"]
         assert ended[door, "blanks.ttl"] == ended[door, "elements.rdf"] == ""
 
 
-def test_a_reply_that_takes_too_long_to_parse_is_left() -> None:
+def test_parsing_of_a_reply_ends_at_the_timeout() -> None:
     with serving(_bomb) as server:
         kg = open_kg(f"{server.url}/slow.rdf", dialect="generic", query_timeout_s=2)
         with pytest.raises(GraphTimeoutError, match="parsing"):
@@ -139,7 +141,7 @@ def outcomes() -> Iterator[dict[str, Any]]:
 
 
 def _bomb(seen: Seen) -> Said:
-    """Answers every query with the bomb that its path names."""
+    """Answer every query with the file that its path names."""
     name = seen.path[1:].partition("?")[0]
     return (
         200,
