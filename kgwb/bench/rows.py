@@ -78,10 +78,13 @@ def _collect_labels(
     if len(gold) == len(question.answer_labels):
         labels.update(zip(gold, question.answer_labels, strict=True))
     if answer:
-        labels.update((str(iri), name) for iri, name in answer.names)
-        labels.update((str(value.term), value.label) for value in answer.values if not value.row)
-    shown = {*gold, *answers}
-    return {value: label for value, label in labels.items() if value in shown and "://" in value}
+        for iri, name in answer.names:
+            labels[str(iri)] = name
+        for value in answer.values:
+            if not value.row:
+                labels[str(value.term)] = value.label
+    shown_iris = {text for text in (*gold, *answers) if "://" in text}
+    return {iri: label for iri, label in labels.items() if iri in shown_iris}
 
 
 def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
