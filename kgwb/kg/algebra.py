@@ -22,7 +22,7 @@ from kgwb.errors import QueryError
 from kgwb.flow import AnswerKind
 from kgwb.kg.query_parser import PARSE_ERRORS, exclusive_parser, walk_nodes
 from kgwb.kg.sparql import n3, validate_query
-from kgwb.terms import Term, Triple
+from kgwb.terms import Term, Triples
 
 TriplePattern = tuple[str, str, str]
 """A triple pattern: terms in N-Triples form, variables as "?x"."""
@@ -137,10 +137,10 @@ def _analyze_text(sparql: str) -> QueryAnalysis:
         raise QueryError(f"rdflib does not read the query: {error}", hint=hint) from error
 
     nodes = list(walk_nodes(algebra, _NEGATION_NODES))
-    triples: list[RdflibPattern] = []
+    triples = []
     for node in nodes:
         if node.name == "BGP":
-            triples += node.triples
+            triples.extend(node.triples)
     if any(isinstance(predicate, Path) for _, predicate, _ in triples):
         unsupported_feature = unsupported_feature or "a property path"
     patterns = dict.fromkeys(_map_terms(_term_to_pattern_text, triple) for triple in triples)
@@ -258,9 +258,10 @@ def _arguments_to_sparql(arguments: Iterable[Any]) -> str:
 
 def patterns_to_sparql(patterns: Iterable[TriplePattern]) -> str:
     """Return triple patterns as SPARQL, each with a period after it."""
-    return " ".join(
-        f"{subject} {predicate} {object_} ." for subject, predicate, object_ in patterns
-    )
+    lines = []
+    for subject, predicate, object_ in patterns:
+        lines.append(f"{subject} {predicate} {object_} .")
+    return " ".join(lines)
 
 
 def patterns_and_filters_to_sparql(patterns: Iterable[TriplePattern], filters: str) -> str:
@@ -293,9 +294,7 @@ def term_from_text(text: str) -> Term:
     return term if isinstance(term, URIRef | Literal) else Literal(text)
 
 
-def instantiate_patterns(
-    patterns: Iterable[TriplePattern], binding: Mapping[str, Any]
-) -> tuple[Triple, ...]:
+def instantiate_patterns(patterns: Iterable[TriplePattern], binding: Mapping[str, Any]) -> Triples:
     """Return the triples that patterns become when each variable ("?x") is replaced by its binding.
 
     All variables of the patterns must be bound.

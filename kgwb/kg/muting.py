@@ -21,7 +21,7 @@ from rdflib.plugins.sparql.parser import parseQuery
 
 from kgwb.errors import QueryError
 from kgwb.kg.algebra import TRANSLATION_ERRORS, RdflibPattern, translate_query
-from kgwb.kg.query_parser import PARSE_ERRORS, exclusive_parser, tokenize, walk_nodes
+from kgwb.kg.query_parser import PARSE_ERRORS, Token, exclusive_parser, tokenize, walk_nodes
 from kgwb.kg.sparql import ValidatedQuery, n3, string_literal, union_clause, validate_query
 from kgwb.terms import Term, Triple, Triples
 
@@ -118,14 +118,14 @@ def _cannot_mute_error(why: str, hint: str = _REWRITE_HINT) -> QueryError:
 # Where the triple patterns stand
 
 
-def _find_triples_blocks(tokens: Sequence[re.Match[str]]) -> list[tuple[int, int]]:
+def _find_triples_blocks(tokens: Sequence[Token]) -> list[tuple[int, int]]:
     """Return the start and end of each block of triple patterns in the text of a query.
 
     A block is triple patterns with nothing else between them. The templates of CONSTRUCT, the data
     of VALUES and the inside of SERVICE are not patterns of the graph, and have no blocks.
     """
-    blocks: list[tuple[int, int]] = []
-    block: list[re.Match[str]] = []
+    blocks = []
+    block = []
     # What each open bracket holds, the innermost last. A clause is what stands outside of groups,
     # such as SELECT and ORDER BY. Data are VALUES, the template of a CONSTRUCT, and all inside a
     # SERVICE.
@@ -171,10 +171,10 @@ def _parse_patterns(prologue: str, block: str) -> list[RdflibPattern]:
             algebra = translate_query(f"{prologue}SELECT * WHERE {{ {block} }}")
     except TRANSLATION_ERRORS as error:
         raise _cannot_mute_error(f"rdflib does not read {block[:80]!r} ({error})") from error
-    patterns: list[RdflibPattern] = []
+    patterns = []
     for node in walk_nodes(algebra):
         if node.name == "BGP":
-            patterns += node.triples
+            patterns.extend(node.triples)
     return patterns
 
 

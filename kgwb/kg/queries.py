@@ -256,7 +256,8 @@ def find_triples(
     values = ""
     for name, terms in (("s", subjects), ("p", predicates), ("o", objects)):
         if terms:
-            values += f"VALUES ?{name} {{ {' '.join(map(n3, terms))} }} "
+            written = " ".join(map(n3, terms))
+            values += f"VALUES ?{name} {{ {written} }} "
     rows = kg.select(
         f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {max_triples}"
     ).rows

@@ -66,14 +66,15 @@ An IRI keeps its brackets, so that "<" is not read as less-than.
 """
 
 
+Token = re.Match[str]
+"""A token. ``lastgroup`` is its kind; a name also has the group ``prefix``."""
+
+
 class TokenizedQuery(NamedTuple):
     """A query in tokens, and two texts made of them."""
 
-    tokens: list[re.Match[str]]
-    """All but spaces and comments.
-
-    ``lastgroup`` is the kind of a token. A name also has the group ``prefix``.
-    """
+    tokens: list[Token]
+    """All but spaces and comments."""
     text: str
     """The query with spaces in place of comments, so that every position is the same."""
     skeleton: str
@@ -89,9 +90,9 @@ def tokenize(query: str) -> TokenizedQuery:
     Raises QueryError if a part of it is not a token, or if it exceeds MAX_SYMBOLS or MAX_DEPTH, and
     QueryRefusedError for a codepoint escape outside of strings and IRIs.
     """
-    tokens: list[re.Match[str]] = []
-    text: list[str] = []
-    skeleton: list[str] = []
+    tokens = []
+    text = []
+    skeleton = []
     position = 0
     symbols = 0
     depth = 0
@@ -117,7 +118,7 @@ def tokenize(query: str) -> TokenizedQuery:
     return TokenizedQuery(tokens, "".join(text), "".join(skeleton))
 
 
-def _placeholder(token: re.Match[str]) -> str:
+def _placeholder(token: Token) -> str:
     """Return what stands for a token in the skeleton of its query.
 
     That is '"s"' for a string, "<%>" for an IRI, a number for a number, and one space for spaces or

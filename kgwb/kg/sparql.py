@@ -25,6 +25,7 @@ from kgwb.errors import GraphError, QueryError, QueryRefusedError
 from kgwb.kg.query_parser import (
     PARSE_ERRORS,
     UCHAR,
+    Token,
     TokenizedQuery,
     error_at,
     exclusive_parser,
@@ -196,7 +197,7 @@ def _may_end_token(codepoint: int) -> bool:
     return codepoint < 0xA0 or 0xD800 <= codepoint < 0xE000 or codepoint > 0x10FFFF
 
 
-def _tokens_after(tokens: Sequence[re.Match[str]], keyword: str) -> list[re.Match[str]]:
+def _tokens_after(tokens: Sequence[Token], keyword: str) -> list[Token]:
     """Return each token that directly follows the keyword, written in upper or lower case."""
     following = []
     for before, token in pairwise(tokens):
@@ -205,7 +206,7 @@ def _tokens_after(tokens: Sequence[re.Match[str]], keyword: str) -> list[re.Matc
     return following
 
 
-def _find_undeclared_prefixes(tokens: Sequence[re.Match[str]]) -> tuple[str, ...]:
+def _find_undeclared_prefixes(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Return the prefixes that are used but not declared, in the order of their first use."""
     declared = {token["prefix"] for token in _tokens_after(tokens, "PREFIX")}
     undeclared = []
@@ -215,7 +216,7 @@ def _find_undeclared_prefixes(tokens: Sequence[re.Match[str]]) -> tuple[str, ...
     return tuple(dict.fromkeys(undeclared))
 
 
-def _find_unsafe_function(tokens: Sequence[re.Match[str]]) -> str:
+def _find_unsafe_function(tokens: Sequence[Token]) -> str:
     """Return the name of the first called function that may do more than read; "" if none may.
 
     That is a function (a name or an IRI before "(") whose IRI is not in http:, https:, urn: or
@@ -354,7 +355,7 @@ def split_clauses(query: str) -> QueryClauses:
     """
     text = validate_query(query, "select", "ask").text
     first: dict[str, int] = {}
-    aliases: list[tuple[str, str]] = []
+    aliases = []
     opening = 0
     for token in _tokens_outside_brackets(tokenize(text).tokens):
         sign = token[0].upper()
@@ -381,7 +382,7 @@ def split_clauses(query: str) -> QueryClauses:
     )
 
 
-def _tokens_outside_brackets(tokens: Iterable[re.Match[str]]) -> Iterator[re.Match[str]]:
+def _tokens_outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:
     """Yield the tokens that are not inside brackets, and the outermost brackets themselves."""
     depth = 0
     for token in tokens:

@@ -22,7 +22,7 @@ from kgwb.kg.algebra import (
 )
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import is_serializable, n3, split_clauses, values_clause
-from kgwb.terms import Term, Triple
+from kgwb.terms import Term, Triple, Triples
 
 MAX_SUPPORT_BINDINGS = 500
 """Bindings that one query for the support of values reads at most."""
@@ -60,7 +60,7 @@ def where_clause(query: CandidateQuery) -> str:
 
 def find_support_by_value(
     kg: Graph, query: CandidateQuery, target: str, values: Sequence[Term]
-) -> dict[Term, tuple[Triple, ...]]:
+) -> dict[Term, Triples]:
     """Return the support of each value of the variable ``target`` ("?x").
 
     These are the triples that the patterns become in each binding that has the value; none if there
@@ -79,7 +79,8 @@ def find_support_by_value(
     missing = [value for value in values if not support[value] and is_serializable(value)]
     while missing:
         batch = missing[:VALUES_PER_QUERY]
-        _add_support(kg, query, target, support, f"{values_clause(target, batch)} ")
+        restriction = values_clause(target, batch)
+        _add_support(kg, query, target, support, f"{restriction} ")
         still_missing = [value for value in missing if not support[value]]
         if len(still_missing) == len(missing):
             still_missing = missing[VALUES_PER_QUERY:]
@@ -113,7 +114,7 @@ def _add_support(
             triples |= dict.fromkeys(instantiate_patterns(query.patterns, binding))
 
 
-def find_ask_support(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
+def find_ask_support(kg: Graph, query: CandidateQuery) -> Triples:
     """Return the triples of one binding that makes an ASK of the query true.
 
     Empty if it is false. If the patterns have no variables, they are returned as triples without
@@ -135,7 +136,7 @@ def find_ask_support(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
 
 def find_support_by_row(
     kg: Graph, sparql: str, columns: Sequence[str], rows: Sequence[Row]
-) -> dict[Row, tuple[Triple, ...]]:
+) -> dict[Row, Triples]:
     """Return the support of the first MAX_SUPPORTED_ROWS rows of a SELECT or ASK.
 
     ``columns`` are the names of the variables in a row. The support of a row is the triples of the
@@ -156,7 +157,8 @@ def find_support_by_row(
         columns = ()
         rows = [()]
     bindings = {row: _bind(columns, row) for row in rows[:MAX_SUPPORTED_ROWS]}
-    solutions = kg.select(_solutions_query(sparql, patterns, list(bindings.values()), limit))
+    query = _solutions_query(sparql, patterns, list(bindings.values()), limit)
+    solutions = kg.select(query)
 
     # A solution belongs to the rows that have the same terms in the columns that it has variables
     # for.
