@@ -31,7 +31,7 @@ RdflibPattern = tuple[Any, Any, Any]
 """A triple, or a triple pattern of rdflib's terms, variables and property paths."""
 
 TRANSLATION_ERRORS = (*PARSE_ERRORS, SPARQLError, NotImplementedError, RecursionError)
-"""What rdflib raises for a query that it cannot parse or translate to its algebra."""
+"""The exceptions of rdflib for a query that it cannot parse or translate to its algebra."""
 PATH_PLACEHOLDER = "path"
 """Stands in a triple pattern in the place of a property path."""
 _NEGATION_NODES = ("Builtin_NOTEXISTS", "UnaryNot", "Minus")
@@ -63,7 +63,7 @@ class QueryAnalysis:
     filters: str
     """The FILTERs of the outermost group, with all prefixed names written out."""
     unsupported_feature: str
-    """What the query has besides triple patterns and filters, by its name in SPARQL.
+    """The first other feature of the query, by its name in SPARQL.
 
     Empty if it is a conjunctive query, which means that it has nothing else.
     """
@@ -99,7 +99,7 @@ def analyze_query(sparql: str) -> QueryAnalysis:
     numbered_text = _IRI_REFERENCE.sub(number_iri, query.text)
     try:
         analysis = _analyze_text(numbered_text)
-    except QueryError:  # what looked like an IRI may be a comparison by "<" and ">"
+    except QueryError:  # an apparent IRI may be a comparison by "<" and ">"
         return _analyze_text(query.text)
     patterns = tuple(_map_terms(restore_iris, pattern) for pattern in analysis.patterns)
     return replace(analysis, patterns=patterns, filters=restore_iris(analysis.filters))
@@ -183,11 +183,11 @@ def translate_query(sparql: str) -> CompValue:
 
 
 def _split_conjunction(node: CompValue) -> tuple[str, str]:
-    """Return the filters of a query as SPARQL, and the name of what else it has.
+    """Return the filters of a query as SPARQL, and its first unsupported feature.
 
     A conjunctive query has only triple patterns, filters of the outermost group, and DISTINCT,
-    ORDER BY and LIMIT. For any other query, the filters are "" and the name is that of the first
-    other feature; else the name is "".
+    ORDER BY and LIMIT, so its feature is "". For any other query, the filters are "" and the
+    feature is the first other one, by its name in SPARQL.
     """
     filters = ""
     try:
@@ -208,7 +208,7 @@ def _split_conjunction(node: CompValue) -> tuple[str, str]:
 
 
 def _term_to_pattern_text(term: Any) -> str:
-    """Return a term of rdflib's algebra as it stands in a TriplePattern."""
+    """Return a term of rdflib's algebra in the form that a TriplePattern has."""
     if isinstance(term, Variable | BNode):  # a blank node of a query is a variable without a name
         return f"?{term}"
     return PATH_PLACEHOLDER if isinstance(term, Path) else n3(term)

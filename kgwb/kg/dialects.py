@@ -20,7 +20,7 @@ from kgwb.kg.sparql import n3, string_literal, union_clause
 from kgwb.masking import mask_url
 
 SearchStage = Literal["all words", "prefix", "any word"]
-"""What a label must contain: all words, all as whole words or beginnings of words, or one word."""
+"""How a label must match: all words, all words or beginnings of words, or at least one word."""
 SEARCH_STAGES: tuple[SearchStage, ...] = ("all words", "prefix", "any word")
 """In the order in which they are tried until one finds a label."""
 OVERFETCH_FACTOR = 10
@@ -56,14 +56,14 @@ class Dialect:
     word_template: str = "$word"
     """How one word is written in the language of the index, with $word."""
     text_template: str = "$words"
-    """What is put around all words, with $words.
+    """How all words together are written, with $words.
 
     The names of the groups of ``argument_pattern`` are placeholders too.
     """
     and_separator: str = " AND "
-    """What stands between words that must all be there."""
+    """The separator of words that must all be in the label."""
     or_separator: str | None = " OR "
-    """What stands between words of which one is enough.
+    """The separator of words of which one must be in the label.
 
     If it is empty, the pattern is repeated for each word. None means that the engine cannot search
     so.

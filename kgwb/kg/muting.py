@@ -29,7 +29,7 @@ _NUMERIC_DATATYPES = {XSD.integer, XSD.decimal, XSD.double, XSD.float}
 _PATTERN_KEYWORDS = {"A", "TRUE", "FALSE"}
 """The only words that can stand in triple patterns."""
 _OPENING_KEYWORDS = {"CONSTRUCT", "WHERE", "VALUES", "SERVICE", "GRAPH", "FILTER", "BIND"}
-"""Words that say what the next bracket opens."""
+"""Words that determine the kind of the next bracket."""
 _REWRITE_HINT = "write it more plainly, or ask the graph as it is"
 
 
@@ -126,11 +126,11 @@ def _find_triples_blocks(tokens: Sequence[Token]) -> list[tuple[int, int]]:
     """
     blocks = []
     block = []
-    # What each open bracket holds, the innermost last. A clause is what stands outside of groups,
+    # The kind of each open bracket, the innermost last. A clause is a text outside of groups,
     # such as SELECT and ORDER BY. Data are VALUES, the template of a CONSTRUCT, and all inside a
     # SERVICE.
     open_brackets = ["clause"]
-    opening_keyword = ""  # which says what the next bracket opens
+    opening_keyword = ""  # the last word of _OPENING_KEYWORDS whose bracket has not come yet
     for token in tokens:
         innermost = open_brackets[-1]
         sign = token[0].upper()

@@ -195,7 +195,7 @@ def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
 
     Such an IRI is used as a predicate, used as a type, or typed as a class or property, and the
     graph has no fact about it: no triple with it as subject or object, apart from labels,
-    descriptions, noise, and what RDF, RDFS, OWL and Wikibase say of classes and properties. Of the
+    descriptions, noise, and the predicates of RDF, RDFS, OWL and Wikibase themselves. Of the
     triples with it as object, MAX_INCOMING_TRIPLES are read.
     """
     if not iris:

@@ -24,7 +24,7 @@ PARSER_RECURSION_LIMIT = 15_000
 rdflib takes 49 for a bracket and 11 for a triple pattern.
 """
 PARSE_ERRORS = (ParseBaseException, TypeError, ValueError)
-"""What rdflib's parser raises for a text that is not a query."""
+"""The exceptions of rdflib's parser for a text that is not a query."""
 _parser_lock = Lock()
 
 _PN_CHARS_BASE = (
@@ -60,7 +60,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _PLACEHOLDERS = {"space": " ", "comment": " ", "string": '"s"', "iri": "<%>", "number": "1"}
-"""What stands for a token in the skeleton, by its kind.
+"""The placeholder of a token in the skeleton, by the kind of the token.
 
 An IRI keeps its brackets, so that "<" is not read as less-than.
 """
@@ -119,7 +119,7 @@ def tokenize(query: str) -> TokenizedQuery:
 
 
 def _placeholder(token: Token) -> str:
-    """Return what stands for a token in the skeleton of its query.
+    """Return the text of a token in the skeleton of its query.
 
     That is '"s"' for a string, "<%>" for an IRI, a number for a number, and one space for spaces or
     a comment. Other tokens stay as they are.

@@ -57,7 +57,7 @@ _AMBIGUOUS_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)+(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]
 Engines that expand codepoint escapes before they read tokens take it for one.
 """
 _READABLE_EXPECTATION = r'"[^"]+"|(?!LATERAL|SERVICE)[A-Z ]+|The SELECT[\w ]+'
-"""What Oxigraph expected, where that helps a person.
+"""The expectations of Oxigraph's parser that help a person.
 
 The names of its grammar rules, and of its extensions, are left out.
 """
@@ -103,7 +103,7 @@ class ValidatedQuery:
     service_count: int
     """Number of SERVICE clauses."""
     text: str = ""
-    """What to send: the query with spaces in place of comments, and ``\\n`` as line ends."""
+    """The text to send: the query with spaces in place of comments, and ``\\n`` as line ends."""
     skeleton: str = ""
     """The text with a placeholder for each string, IRI and number."""
     undeclared_prefixes: tuple[str, ...] = ()
@@ -115,14 +115,14 @@ class ValidatedQuery:
 def validate_query(
     query: str, *forms: QueryForm, allow_service: bool = False, allowed_service_iri: str = ""
 ) -> ValidatedQuery:
-    """Check that a query only reads, and return what is known about it.
+    """Check that a query only reads, and return its form and other properties.
 
     If ``forms`` are given, the query must have one of them. ``allow_service`` permits SERVICE, and
     functions by which an engine runs code of its own. ``allowed_service_iri`` permits SERVICE of
     this one IRI; it is for the label search of kgwb itself, and never for queries from elsewhere.
 
-    Raises QueryRefusedError for an update and for what is not permitted, and QueryError if the
-    query has another form or does not parse, with line and column.
+    Raises QueryRefusedError for an update and for a SERVICE or function without permission, and
+    QueryError if the query has another form or does not parse, with line and column.
     """
     query = query.replace("\r\n", "\n").replace("\r", "\n")
     _check_characters(query)
@@ -252,7 +252,7 @@ def _parse(tokenized: TokenizedQuery) -> ValidatedQuery:
 
 @lru_cache(maxsize=4096)
 def _parse_skeleton(skeleton: str) -> ValidatedQuery:
-    """Return what all queries with a skeleton have in common: form, variables and so on.
+    """Return the form and other properties, which all queries with a skeleton share.
 
     Raises one of PARSE_ERRORS. The cache matters: agents send many queries of few skeletons, and a
     parse takes about 2 ms.
@@ -337,13 +337,13 @@ class QueryClauses:
     """The outermost parts of a SELECT or ASK, as texts."""
 
     prologue: str
-    """What stands before SELECT or ASK: BASE and PREFIX."""
+    """The text before SELECT or ASK: BASE and PREFIX."""
     dataset: str
     """FROM clauses."""
     where: str
-    """What stands inside the outermost braces."""
+    """The text inside the outermost braces."""
     modifiers: str
-    """What follows the outermost braces: GROUP BY, HAVING, ORDER BY, LIMIT and VALUES."""
+    """The text after the outermost braces: GROUP BY, HAVING, ORDER BY, LIMIT and VALUES."""
     aliases: tuple[tuple[str, str], ...]
     """Each expression to which SELECT or GROUP BY gives a name (AS), with this name without "?"."""
 

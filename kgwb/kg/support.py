@@ -73,9 +73,9 @@ def find_support_by_value(
     support: dict[Term | None, TripleSet] = {value: {} for value in values}
     _add_support(kg, query, target, support)
 
-    # The limit on bindings may have cut off those of some values, so these are named in further
-    # queries. The same can happen there, so values are left aside only after a query that found
-    # none of them.
+    # The limit may have cut off all bindings of some values, so further queries name these values.
+    # The limit may do the same there. So a batch is tried again as long as a query finds any value
+    # of it, and dropped after a query that finds none.
     missing = [value for value in values if not support[value] and is_serializable(value)]
     while missing:
         batch = missing[:VALUES_PER_QUERY]
