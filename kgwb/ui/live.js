@@ -97,7 +97,7 @@ function render({ model, el }) {
     const made = document.createElement("iframe");
     made.setAttribute("sandbox", "allow-scripts");
     made.title = place.title;
-    made.srcdoc = model.get("page");
+    made.srcdoc = model.get("frame_page");
     made.onload = () => { made.dataset.ready = "yes"; tell(place, made) };
     place.append(made);
   }

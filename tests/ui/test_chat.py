@@ -80,13 +80,13 @@ def test_a_question_asked_while_another_is_answered_waits_its_turn_and_is_said_t
     chat = chat_with(Scripted(knows, remote=True, delay_s=0.2))
     press(chat, "Ask", question=FIRST)
     press(chat, "Ask", question=SECOND)
-    wait_for(lambda: f"waits its turn: answering “{SECOND}”" in text(chat))
+    wait_for(lambda: f"queued: answering “{SECOND}”" in text(chat))
     wait_for(lambda: len(chat.conversation.runs) == 1)
     settle(chat.conversation)
     assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"], (
         "it knows what came before"
     )
-    assert "waits its turn" not in text(chat)
+    assert "queued" not in text(chat)
 
 
 def test_a_cancelled_turn_can_go_on_and_what_waited_is_dropped() -> None:
@@ -98,7 +98,7 @@ def test_a_cancelled_turn_can_go_on_and_what_waited_is_dropped() -> None:
     press(chat, "Cancel")
     settle(chat.conversation)
     assert [run.status for run in chat.conversation.runs] == ["cancelled"]
-    press(chat, "Go on")
+    press(chat, "Resume")
     settle(chat.conversation)
     assert answers(chat.conversation) == ["Denis Villeneuve"]
 
@@ -107,7 +107,7 @@ def test_examples_are_of_this_graph_and_were_answered() -> None:
     chat = chat_with()
     assert chat.overview is not None
     settle(chat.overview)
-    assert "try What is the" in text(chat)
+    assert "examples: What is the" in text(chat)
     press(chat, "What is the director of Arrival?")
     assert typed(chat) == "What is the director of Arrival?"
 
@@ -152,7 +152,7 @@ def test_other_words_for_a_turn_make_the_later_ones_stale_until_they_are_run_aga
     chat = chat_with(model, FIRST, SECOND, FIRST)
     before = asked(model)
     press(chat, "Reword")
-    press(chat, "Ask it so", question=WRITER)
+    press(chat, "Ask this instead", question=WRITER)
     settle(chat.conversation)
     assert answers(chat.conversation)[:2] == ["Ted Chiang", "Gentilly"]
     assert "stale" in text(chat)
@@ -197,7 +197,7 @@ def test_a_cancel_ends_running_the_later_turns_again() -> None:
 
 def test_a_turn_opens_to_its_triples_and_to_the_debugger_inside_of_the_chat(chat: Chat) -> None:
     press(chat, "Open")
-    assert "It stands on Arrival director Denis Villeneuve" in text(chat)
+    assert "Supporting triples Arrival director Denis Villeneuve" in text(chat)
     press(chat, "Open in the debugger")
     press(chat, "Subgraph")
     press(chat, "Table")  # a widget in a widget in a widget

@@ -15,7 +15,8 @@ from kgwb.llm import Scripted
 from kgwb.run.differences import compare_steps
 from kgwb.run.prompts import Prompts
 from kgwb.systems.chatty_kg.records import QIR, Fact
-from kgwb.ui.session import Session, Worker, session_of
+from kgwb.ui.session import Session, session_of
+from kgwb.ui.worker import Worker
 
 QUESTION = "Who directed Arrival?"
 DOWN = ModelError("the server is down", hint="start it")
@@ -95,7 +96,7 @@ def test_what_ends_soon_is_told_once_and_those_preferred_are_told_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "kgwb.ui.session.NOTIFY_DELAY_S", 0.5
+        "kgwb.ui.worker.NOTIFY_DELAY_S", 0.5
     )  # so that a pause of a busy machine still is soon
     worker, told = Worker(), list[str]()
     first, second = (lambda: told.append("first")), (lambda: told.append("second"))
@@ -124,7 +125,7 @@ def test_work_that_is_kept_from_beginning_does_not_leave_it_busy(
     worker = Worker()
     worker.submit("working", lambda: None).result()  # the thread that starts it is there
     with monkeypatch.context() as patched, pytest.raises(problem):
-        patched.setattr("kgwb.ui.session.threading.Thread", Thread)
+        patched.setattr("kgwb.ui.worker.threading.Thread", Thread)
         worker.submit("working", lambda: None)
     wait_for(lambda: not worker.current_task)
     worker.submit("working again", lambda: None).result()
@@ -284,7 +285,7 @@ def test_code_that_executes_the_run_keeps_others_out_and_can_be_cancelled() -> N
     running.start()
     wait_for(lambda: model.call_count() == 1)
     for command in (session.go, lambda: session.replace("classifier", {"label": "dependent"})):
-        with pytest.raises(SettingError, match="code executes this run"):
+        with pytest.raises(SettingError, match="busy: code"):
             command()
     assert session.run.overrides == {}
     session.cancel()

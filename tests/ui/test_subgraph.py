@@ -51,7 +51,7 @@ def test_the_answers_path_is_lit_at_once() -> None:
     assert {"Amy Adams", "Sicario"} <= set(labels(made)[3:])  # pale, around the path
     assert made.html.count('class="ed lit"') == 2
     assert "✓ birth place" in text(made)
-    press(made, "nothing marked")
+    press(made, "no highlight")
     assert "✓" not in text(made)
 
 
@@ -68,7 +68,7 @@ def test_it_is_the_same_inside_of_the_debugger() -> None:
 
 def test_a_click_shows_the_node_and_marks_what_supports_an_answer() -> None:
     made = panel()
-    press(made, "nothing marked")
+    press(made, "no highlight")
     click(made, 0)
     assert "Film" in text(made)
     assert "linked to “Arrival”" in text(made)
@@ -125,7 +125,7 @@ def test_the_table_and_the_graph_to_move_around_in() -> None:
     assert "stands for “birth place”" in text(made)
     assert all(part in made.static_html() for part in ("<svg", "<table", "Gentilly"))
     assert made.frame_page == ""  # half a megabyte that nobody asked for
-    press(made, "To move around in")
+    press(made, "Interactive")
     assert "Content-Security-Policy" in made.frame_page
     place = next(one for one in page_of(made).elements if "data-graph" in one.attributes)
     shown = json.loads(place.attributes["data-graph"])["graph"]["nodes"]
@@ -271,9 +271,9 @@ def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_l
     assert shown.sides()[-1][1] < 250
 
 
-WIDGET = """async ([script, html, page]) => {
+WIDGET = """async ([script, html, frame_page]) => {
     const address = URL.createObjectURL(new Blob([script], {type: "text/javascript"}));
-    const state = { html, page };
+    const state = { html, frame_page };
     window.sent = [];
     const el = document.createElement("div");
     document.body.replaceChildren(el);
@@ -285,7 +285,7 @@ WIDGET = """async ([script, html, page]) => {
 @pytest.mark.long
 def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: Any) -> None:
     made = panel()
-    press(made, "To move around in")
+    press(made, "Interactive")
     shown = show(Subgraph())
     around = f'<section data-scope="graph">{made.html}</section>'  # as in the debugger
     shown.page.evaluate(WIDGET, [made._esm, around, made.frame_page])
