@@ -61,7 +61,7 @@ def test_it_is_the_same_inside_of_the_debugger() -> None:
     made.update({"do": "node", "arg": "1", "scope": "graph"})
     assert made.subgraph_panel is not None
     settle(made.subgraph_panel.worker)
-    assert "Denis Villeneuve ex:denis" in text(made) or "denis" in text(made)
+    assert "denis" in text(made)
     made.update({"do": "drawn", "arg": "graph", "scope": "graph"})
     assert "Content-Security-Policy" in made.frame_page
 
@@ -81,18 +81,18 @@ def test_a_click_shows_the_node_and_marks_what_supports_an_answer() -> None:
 def test_a_page_cannot_name_what_is_not_there(picked: str) -> None:
     made = panel()
     made.update({"do": "node", "arg": picked})
-    assert "Click a node to see what it is" in text(made)
+    assert 'class="well' not in made.html
 
 
 def test_expanding_adds_neighbours_and_says_how_many() -> None:
     made = panel()
     assert {"Dune", "Sicario", "3"} <= set(labels(made))
-    assert "Denis Villeneuve: all 3 more triples shown" in text(made)
+    assert "all 3 more" in text(made)
     story = labels(made).index("Story of Your Life")
     click(made, story)
     press(made, "Expand one hop")
     settle(made.worker)
-    assert "Story of Your Life: all 1 more triple shown" in text(made)
+    assert "all 1 more" in text(made)
     assert "Ted Chiang" in labels(made)
 
 
@@ -107,7 +107,7 @@ def test_a_replay_cannot_be_expanded_and_says_why(tmp_path: Path) -> None:
 def test_it_follows_the_run_and_does_nothing_if_nothing_changed() -> None:
     session = Session(chatty("Who directed Arrival?", Scripted(DIRECTED)))
     made = SubgraphPanel(session)
-    assert "No vertex is linked yet" in text(made)
+    assert "No vertex" in text(made)
     session.go("matching").result(10)
     assert labels(made) == ["Arrival"]
     session.go().result(10)
@@ -122,7 +122,7 @@ def test_it_follows_the_run_and_does_nothing_if_nothing_changed() -> None:
 def test_the_table_and_the_graph_to_move_around_in() -> None:
     made = panel()
     press(made, "Table")
-    assert "stands for “birth place”" in text(made)
+    assert "“birth place”" in text(made)
     assert all(part in made.static_html() for part in ("<svg", "<table", "Gentilly"))
     assert made.frame_page == ""  # half a megabyte that nobody asked for
     press(made, "Interactive")
