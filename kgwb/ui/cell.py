@@ -25,6 +25,10 @@ class AgentCell(StepPanel):
         super().__init__(session, agent)
 
     def view(self) -> Html:
+        """Render the panel of the step, the current task, and a failure of another step.
+
+        If the person is asked for a reply, only the form of the reply is rendered.
+        """
         person = self.render_child("person")
         if self.human_reply.shown_request is not None:
             return person
@@ -37,7 +41,7 @@ class AgentCell(StepPanel):
         return h.div("band soft", task, " …") if task else Html()
 
     def _render_failure_elsewhere(self) -> Html:
-        """Render the failure of the session, unless the step shows it or a task is executed."""
+        """Render the failure of the session, unless this step has an error or a task is executed."""
         failure = self.session.failure
         step_shows_error = self.step is not None and bool(self.step.error)
         if failure is None or step_shows_error or self.session.current_task:
@@ -45,6 +49,7 @@ class AgentCell(StepPanel):
         return h.div("band", render_failure(failure), role="alert")
 
     def render_static(self) -> Html:
+        """Render the panel of the step, or its header alone if it was not run."""
         if self.step is not None:
             return self.render_panel()
         header = render_step_header(self.session.run_state(), self.key)

@@ -67,6 +67,11 @@ class Chat(Live):
     """The widget of a workbench's dialogue: ask, open a turn, reword it, run later turns again."""
 
     def __init__(self, workbench: DialogueWorkbench) -> None:
+        """Follow the dialogue of a workbench, and begin the overview of its graph.
+
+        A remote graph has no overview: surveying an endpoint would cost its owner many queries. In
+        Jupyter, the widget is also drawn again after each cell was run.
+        """
         self.conversation = Conversation(workbench)
         self.open_turn: int | None = None
         """The number of the open turn."""
@@ -82,7 +87,6 @@ class Chat(Live):
         """The text in the field for the next question."""
         self.revision = 0
         """Increased whenever the field must take over ``draft``."""
-        # Surveying an endpoint would cost its owner many queries.
         self.overview = None if workbench.kg.remote else overview_of(workbench.kg)
         followed = (
             [self.conversation] if self.overview is None else [self.conversation, self.overview]
@@ -122,6 +126,7 @@ class Chat(Live):
     # The page
 
     def view(self) -> Html:
+        """Render the dialogue, the progress, the field for a question, and an open debugger."""
         self.conversation.subscribe_to_runs()
         numbers = range(len(self.conversation.runs))
         has_stale_turns = any(self.conversation.is_stale(number) for number in numbers)
@@ -142,7 +147,10 @@ class Chat(Live):
         return self._render(is_interactive=False)
 
     def _render(self, *, is_interactive: bool, **values: object) -> Html:
-        """Render the header and the turns; if interactive, also what is given as ``values``."""
+        """Render the template chat.html with the header and the turns of the dialogue.
+
+        If interactive, the rest of the page is rendered too, from ``values``.
+        """
         workbench = self.conversation.workbench
         models = ", ".join(dict.fromkeys(model.name for model in workbench.setup.models.values()))
         setup = f"{workbench.setup.system.name} · {single_line(models)}"
@@ -158,7 +166,10 @@ class Chat(Live):
         )
 
     def _view_turn(self, number: int, run: Run) -> TurnView:
-        """Return what is shown of a turn."""
+        """Return the texts and states of a turn that the template shows.
+
+        What only an open turn shows is rendered only for this turn.
+        """
         answer = answer_state(session_of(run).run_state())
         is_waiting = answer.icon == "wait"
         is_open = number == self.open_turn

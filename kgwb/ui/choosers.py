@@ -44,6 +44,7 @@ class Glance(Worker):
     """
 
     def __init__(self, kg: Graph) -> None:
+        """Begin to survey a graph on the worker's thread."""
         super().__init__()
         self.kg = kg
         self.survey: Survey | None = None
@@ -55,9 +56,10 @@ class Glance(Worker):
         self.submit("surveying the graph", self._look)
 
     def _look(self) -> None:
-        """Survey the graph, and then try questions until enough of them are answered.
+        """Survey the graph, and then try questions until MAX_EXAMPLE_QUESTIONS are answered.
 
-        Listeners are notified after the survey and after each answer.
+        At most MAX_TRIED_QUESTIONS are tried. Listeners are notified after the survey and after
+        each answer, and a cancel ends the trying.
         """
         self.survey = survey_graph(self.kg)
         self.current_task = "trying example questions"
@@ -179,9 +181,10 @@ class GraphChooser(Live):
         )
 
     def _open(self, name: str) -> None:
-        """Open a graph, ask it one query, and begin its overview. Raises KgwbError.
+        """Open a graph, make it the chosen one, and begin its overview.
 
-        The query fails for an endpoint that does not answer.
+        It is asked one query before, which fails for an endpoint that does not answer. Raises
+        KgwbError, and leaves everything as it was then.
         """
         kg = open_kg(name)
         kg.ask("ASK { ?s ?p ?o }")
@@ -191,6 +194,7 @@ class GraphChooser(Live):
         self.name = mask_url(name)
 
     def view(self) -> Html:
+        """Render the field for a graph's name, the samples, the progress, and the overview."""
         name_input = text_input(
             "name",
             INPUT_LABEL,
@@ -209,7 +213,10 @@ class GraphChooser(Live):
         )
 
     def render_static(self) -> Html:
-        """Render the name of the graph and its overview, which is waited for a short time."""
+        """Render the name of the graph and its overview.
+
+        The overview is waited for SURVEY_TIMEOUT_S at most; then it is rendered as far as it is.
+        """
         chosen = h.div("body", h.tag("b", self.name or "none chosen"))
         if self.overview is None:
             return chosen

@@ -37,6 +37,7 @@ class Conversation(Worker):
     """
 
     def __init__(self, workbench: DialogueWorkbench) -> None:
+        """Follow the runs that the workbench has already."""
         super().__init__()
         self.workbench = workbench
         self.replaced_runs: dict[str, Run] = {}

@@ -65,6 +65,7 @@ class Debugger(StepPanel):
         super().__init__(session, step_key)
 
     def children(self) -> Mapping[str, Part]:
+        """Return the person's form, and the subgraph once it was shown."""
         children = dict(super().children())
         if self.subgraph_panel is not None:
             children["graph"] = self.subgraph_panel
@@ -82,6 +83,7 @@ class Debugger(StepPanel):
     # The page
 
     def view(self) -> Html:
+        """Render the answer, the buttons, the pipeline, the timeline, and the selected view."""
         state = self.session.run_state()
         key = self.key
         gold_answer = Html()
@@ -105,7 +107,11 @@ class Debugger(StepPanel):
         )
 
     def _pending_tasks(self) -> list[str]:
-        """Return what is loaded, if the run does not wait for it, and the commands in the queue."""
+        """Return texts for the commands in the queue, and for embeddings that are being loaded.
+
+        While a command is executed, the loading is not mentioned: the command waits for it and says
+        so.
+        """
         texts = [f"queued: {label}" for label in self.session.queued_tasks]
         loading = self.session.embeddings_loader.current_task
         if loading and not self.session.current_task:
@@ -175,7 +181,7 @@ class Debugger(StepPanel):
         return self.render_child("graph")
 
     def _render_comparison(self) -> Html:
-        """Render the run beside its latest fork, else beside its state before the latest edit."""
+        """Render two compared runs, and the buttons that run the question with changes."""
         model_input = text_input(
             "model", "another model", placeholder="openai:gpt-4o", id="other-model"
         )
@@ -187,6 +193,10 @@ class Debugger(StepPanel):
         )
 
     def _render_compared_runs(self) -> Html:
+        """Render the run beside its latest fork; without forks, before and after the latest edit.
+
+        A fork that is still executed, or a run without an edit, is a text instead.
+        """
         now = ComparedRun("now", self.session.run_state())
         if self.forks:
             fork = self.forks[-1]
@@ -328,6 +338,7 @@ class ComparisonPanel(Live):
         return render_comparison(*self._compared_runs())
 
     def __repr__(self) -> str:
+        """Return the names of both runs, and their differences in one line."""
         first, second = self._compared_runs()
         first_name = single_line(first.name)
         second_name = single_line(second.name)

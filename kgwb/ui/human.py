@@ -96,10 +96,11 @@ class Person(Part):
         self.started_steps[step.key] = step
 
     def _listen(self) -> list[PendingRequest]:
-        """Listen to the humans if the session executes a task, else stop listening.
+        """Listen to the human models if the session executes a task, else stop listening.
 
-        Returns the requests of this run that wait for a reply, oldest first. The person may play in
-        other runs, too.
+        A model calls ``redraw`` when its requests change, as long as this part listens. Returns
+        the requests of this run that wait for a reply, oldest first; those of other runs that the
+        person plays in are left out.
         """
         run_cancel = self.session.run._cancel
         requests: list[PendingRequest] = []

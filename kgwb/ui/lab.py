@@ -43,9 +43,9 @@ from kgwb.ui.worker import Worker
 
 MAX_REPEATS = 100
 OPTION_LABELS = {
-    "only": "questions (default: the lost ones, and as many right ones): lost, wrong, errors, right, "
-    "all, blamed=AGENT, an id",
-    "repeats": "repeats, to see how much varies by chance",
+    "only": "questions: lost, wrong, errors, right, all, blamed=AGENT, an id (default: the lost ones "
+    "and as many right ones)",
+    "repeats": "times each is asked",
     "budget": "budget, such as model_calls=100",
 }
 """The labels of the options, by name."""
@@ -131,6 +131,7 @@ class PromptLab(Live):
     # The page
 
     def view(self) -> Html:
+        """Render the results, the editor of the selected prompt, the options, and the report."""
         template = text = ""
         if self.selected_prompt:
             _header, template = split_prompt(self.prompt_texts[self.selected_prompt])
@@ -155,7 +156,10 @@ class PromptLab(Live):
         return self._render(is_interactive=False)
 
     def _render(self, *, is_interactive: bool, **values: object) -> Html:
-        """Render the results and the report; if interactive, also the editor with ``values``."""
+        """Render the template lab.html with the results and the report.
+
+        If interactive, the rest of the page is rendered too, from ``values``; and an open debugger.
+        """
         results = self.lab.earlier_results
         has_debugger = is_interactive and self.debugger is not None
         return render_page(
@@ -249,6 +253,8 @@ class PromptLab(Live):
         return Budget(limits, self.prices)
 
     def _submit_estimate(self, retry: Retry) -> None:
+        """Estimate the cost of a retry on the worker's thread, from what is recorded."""
+
         def estimate() -> None:
             cost = self.lab.estimate_cost(
                 retry.setup, retry.questions, prices=self.prices, repeats=retry.repeats
@@ -258,17 +264,24 @@ class PromptLab(Live):
         self.worker.submit("estimating the cost", estimate)
 
     def _submit_retry(self, retry: Retry, budget: Budget) -> None:
-        """Ask the questions on the worker's thread, and then show what changed.
+        """Ask the questions on the worker's thread.
 
-        If the retry is cancelled or reaches the budget, the worker fails with an InputError, after
-        what was asked until then is shown. The folder depends on setup and prompts, so the same
-        retry continues in it.
+        The folder depends on setup and prompts, so the same retry continues in it.
         """
         prompt_names = ", ".join(_short_name(name) for name in self._edited_prompts())
         folder = self.lab.get_results_folder(retry.setup, prompt_names or "prompts")
+        self.worker.submit("asking again", lambda: self._ask_again(retry, budget, folder))
+
+    def _ask_again(self, retry: Retry, budget: Budget, folder: Path) -> None:
+        """Ask the questions, write the results to a folder, and load the report with them.
+
+        Raises InputError if the retry was cancelled or reached the budget. What was asked until
+        then is in the report.
+        """
         asked: list[BenchRow] = []
 
-        def show_progress(row: BenchRow) -> None:
+        def on_row(row: BenchRow) -> None:
+            """Show how many questions are done. Raises Cancelled if the worker was cancelled."""
             asked.append(row)
             progress = f"{len(asked)} of {len(retry.questions)} questions"
             self.worker.current_task = f"asking again: {progress}"
@@ -276,29 +289,26 @@ class PromptLab(Live):
             if self.worker.cancelled:
                 raise Cancelled
 
-        def ask() -> None:
-            try:
-                stopped = self.lab.ask_again(
-                    retry.setup,
-                    retry.questions,
-                    folder,
-                    repeats=retry.repeats,
-                    workers=self.worker_count,
-                    budget=budget,
-                    on_row=show_progress,
-                )
-            except Cancelled:
-                stopped = "cancelled"
-            if folder not in self.result_folders:
-                self.result_folders.append(folder)
-            self._load_report()
-            if stopped:
-                raise InputError(
-                    f"stopped after {pluralize(len(asked), 'question')}: {stopped}",
-                    hint="to continue from there, press “Ask again”",
-                )
-
-        self.worker.submit("asking again", ask)
+        try:
+            stopped = self.lab.ask_again(
+                retry.setup,
+                retry.questions,
+                folder,
+                repeats=retry.repeats,
+                workers=self.worker_count,
+                budget=budget,
+                on_row=on_row,
+            )
+        except Cancelled:
+            stopped = "cancelled"
+        if folder not in self.result_folders:
+            self.result_folders.append(folder)
+        self._load_report()
+        if stopped:
+            raise InputError(
+                f"stopped after {pluralize(len(asked), 'question')}: {stopped}",
+                hint="to continue from there, press “Ask again”",
+            )
 
     # Events
 
@@ -346,6 +356,7 @@ class PromptLab(Live):
         self.debugger.parent = self
 
     def __repr__(self) -> str:
+        """Return the headline of the results, and the summary of each retry, as lines."""
         results = self.lab.earlier_results
         lines = [f"PromptLab({results.name}: {results.headline})"]
         if self.report is not None:

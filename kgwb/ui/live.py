@@ -297,7 +297,10 @@ def _has_secret(text: str) -> bool:
 
 
 def render_failure(error: BaseException) -> Html:
-    """Render an error: what happened, and its hint."""
+    """Render the message of an error, and its hint after "What to do:" if it has one.
+
+    An error that is no KgwbError is shown with the name of its class.
+    """
     message = f"{type(error).__name__}: {error}"
     hint = getattr(error, "hint", "")
     if isinstance(error, KgwbError):

@@ -33,6 +33,7 @@ class PromptEditor:
     """
 
     def __init__(self, session: Session) -> None:
+        """Begin without drafts."""
         self.session = session
         self.run = session.run
         self.drafts: dict[str, str] = {}
@@ -145,7 +146,11 @@ class PromptEditor:
         )
 
     def _remark(self, key: str, step: Step | None) -> str:
-        """Return what to know before the prompt is edited; empty if there is nothing."""
+        """Return a remark if the prompt does not decide the result; else an empty text.
+
+        That is so if the result was put in by hand, or if the model is "rules", which reads no
+        prompt.
+        """
         if step is not None and step.origin == "by hand":
             return OVERRIDDEN_NOTE
         if self.run.model_name(agent_of_key(key)) == "rules":

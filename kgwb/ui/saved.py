@@ -34,7 +34,10 @@ class Notebooks(AsyncLargeFileManager):
         return await super().save(model, path)  # type: ignore[no-untyped-call]
 
     async def get(self, path: str, content: bool = True, *args: Any, **options: Any) -> Any:
-        """Read a file; remove kgwb's widgets from a notebook that has no running kernel."""
+        """Return the model of a file, as Jupyter's contents API has it.
+
+        If a notebook has no running kernel, kgwb's widgets are left out, and their HTML stays.
+        """
         model = await super().get(path, content, *args, **options)  # type: ignore[no-untyped-call]
         if not content or model["type"] != "notebook":
             return model

@@ -37,6 +37,10 @@ class Session(Worker):
     """
 
     def __init__(self, run: Run) -> None:
+        """Follow a run, and begin to load its embeddings unless it is a replay.
+
+        Use ``session_of`` instead: all widgets of a run must share its session.
+        """
         super().__init__()
         self.run = run
         self.history: list[RunState] = []
@@ -342,7 +346,7 @@ class Session(Worker):
     def _wait_for_embeddings(self) -> None:
         """Wait until the embeddings are loaded or the command is cancelled.
 
-        Meanwhile the loading is shown as the current task.
+        Meanwhile the loading is shown as the current task. Returns at once in a replay.
         """
         loading = self.embeddings_loader.thread
         while loading is not None and loading.is_alive() and not self.cancelled:

@@ -117,7 +117,10 @@ class StepPanel(Live):
         return self.session.steps[self.key]
 
     def results_of(self, step: Step) -> StepResults:
-        """Return what is known of a step's output. It is forgotten when the output changes."""
+        """Return the graph's replies about a step's output, and the values typed into its form.
+
+        They are kept as long as the output is the same.
+        """
         results = self._results_by_step.get(step.key)
         if results is None or results.output != step.output:
             results = StepResults(step.output)
@@ -284,7 +287,10 @@ class StepPanel(Live):
             self.results_of(step).graph_results["why 0"] = cause
 
     def _render_form(self, step: Step) -> Html:
-        """Render the output of a step as a form, with the values that were typed into it."""
+        """Render the output of a step as a form, with the values that were typed into it.
+
+        A step that has neither ended nor failed has no form, but a text that says so.
+        """
         if not (step.done or step.error):
             return h.div("body soft", "Run this agent first: the form shows its result.")
         typed_form = self.results_of(step).typed_form

@@ -119,6 +119,10 @@ class SubgraphPanel(Live):
     # The page
 
     def view(self) -> Html:
+        """Render the subgraph in the selected view, the tabs, the legend, and the clicked node.
+
+        Inside another widget, the question is left out.
+        """
         self._update_subgraph()
         header = Html()
         if self.parent is None:
@@ -147,7 +151,7 @@ class SubgraphPanel(Live):
         return "picture" if len(self.subgraph.nodes) <= MAX_PICTURE_NODES else "graph"
 
     def _render_answer_tabs(self) -> Html:
-        """Render the first answers as tabs, and one for no answer.
+        """Render the first MAX_ANSWER_TABS answers as tabs, and one that highlights nothing.
 
         Answers whose labels are the same are numbered.
         """
@@ -256,6 +260,7 @@ class SubgraphPanel(Live):
             self._submit_description(graph, number, node.term)
 
     def _submit_description(self, graph: Graph, number: int, iri: URIRef) -> None:
+        """Ask the graph to describe an IRI, and keep the reply as that of a node of this subgraph."""
         descriptions = self.descriptions  # another subgraph, whose numbers differ, has its own
 
         def describe() -> None:

@@ -46,6 +46,7 @@ class Worker:
     """
 
     def __init__(self) -> None:
+        """Begin without a thread. The first task starts one."""
         self.current_task = ""
         """The label of the task that is being executed; empty if the worker is idle."""
         self.failure: KgwbError | None = None

@@ -271,9 +271,8 @@ def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_l
     assert shown.sides()[-1][1] < 250
 
 
-WIDGET = """async ([script, html, frame_page]) => {
+WIDGET = """async ([script, state]) => {
     const address = URL.createObjectURL(new Blob([script], {type: "text/javascript"}));
-    const state = { html, frame_page };
     window.sent = [];
     const el = document.createElement("div");
     document.body.replaceChildren(el);
@@ -288,7 +287,8 @@ def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: A
     press(made, "Interactive")
     shown = show(Subgraph())
     around = f'<section data-scope="graph">{made.html}</section>'  # as in the debugger
-    shown.page.evaluate(WIDGET, [made._esm, around, made.frame_page])
+    state = {**made.get_state(["html", "frame_page"]), "html": around}
+    shown.page.evaluate(WIDGET, [made._esm, state])
     shown.page.wait_for_function("document.querySelector('iframe')?.told")
     shown.frame = shown.page.frames[1]
     shown.frame.wait_for_function("nodes.length > 3")
