@@ -124,7 +124,7 @@ class Glance(Worker):
 
 
 def sample_questions(source: str) -> list[SuggestedQuestion]:
-    """Return three questions of a sample graph, taken from the first half of its question set.
+    """Return three or four questions of a sample graph, spread over the first half of its set.
 
     Their right answers are not given. Returns an empty list for any other graph.
     """

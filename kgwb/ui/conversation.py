@@ -87,6 +87,7 @@ class Conversation(Worker):
         check_question(question, self.workbench.setup.settings)
 
         def ask() -> None:
+            """Execute a fork with the question, in the place of the turn's run."""
             dialogue = self.dialogue_before(number)
             run = self.runs[number].fork(question=question, dialogue=dialogue)
             run.overrides.clear()

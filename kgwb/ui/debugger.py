@@ -73,7 +73,11 @@ class Debugger(StepPanel):
 
     @property
     def key(self) -> str:
-        """The key of the step that is shown; before the first step, the system's first agent."""
+        """The key of the step that is shown.
+
+        It is the one that the person chose, else the one that was begun last, else the name of the
+        system's first agent.
+        """
         if self.requested_key and not self.follows_latest_step:
             return super().key
         if self.run.steps:
@@ -276,7 +280,7 @@ class Debugger(StepPanel):
         self.run_fork(f"with model {name}", models=open_model(name))
 
     def do_mute(self, event: Event) -> None:
-        """Run the question without a triple that supports an answer.
+        """Execute a fork without a triple that supports an answer, and show it beside the run.
 
         Raises SettingError if the event names no such triple, or in a replay.
         """
@@ -299,9 +303,9 @@ class Debugger(StepPanel):
         return triples
 
     def run_fork(self, name: str, **changes: Any) -> None:
-        """Execute a fork with changes, those of ``Run.fork``, and show it beside the run.
+        """Execute a fork with changes, those of ``Run.fork``, in the fork's own session.
 
-        Raises what ``Run.fork`` raises.
+        The view "Compare" is opened, and shows it beside the run. Raises what ``Run.fork`` raises.
         """
         session = session_of(self.run.fork(**changes))
         self.subscribe_to(session)

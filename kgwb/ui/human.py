@@ -357,7 +357,10 @@ class Person(Part):
         self.worker.submit(task, compare)
 
     def _compare_with(self, model: ChatModel, played: Step) -> Html:
-        """Execute a fork up to a step that a model plays; render the person's reply and its own."""
+        """Execute a fork in which a model plays a step of the person, up to this step.
+
+        Returns the last replies and the outcomes of both, side by side.
+        """
         run = self.session.run
         fork = run.fork(models={**run.models, played.agent: model})
         fork.remove_override(played.key)

@@ -187,6 +187,7 @@ class PromptLab(Live):
             return []
 
         def render_question(results: LoadedResults, change: QuestionChange) -> object:
+            """Render the question of a change as a text, or as a button that opens it."""
             text = shorten(change.after["question"])
             if not has_links:
                 return text
@@ -245,7 +246,7 @@ class PromptLab(Live):
         return int(text)
 
     def _typed_budget(self) -> Budget:
-        """Return the typed budget, such as "model_calls=100 usd=2". Raises InputError."""
+        """Return the typed budget, such as "model_calls=100 seconds=60". Raises InputError."""
         limits = {}
         for limit in self.option_texts["budget"].split():
             name, _, number = limit.partition("=")
@@ -256,6 +257,7 @@ class PromptLab(Live):
         """Estimate the cost of a retry on the worker's thread, from what is recorded."""
 
         def estimate() -> None:
+            """Keep the estimate as a text."""
             cost = self.lab.estimate_cost(
                 retry.setup, retry.questions, prices=self.prices, repeats=retry.repeats
             )

@@ -157,6 +157,7 @@ class Session(Worker):
         """Submit going back to before the latest step that is not a supervisor."""
 
         def go_back() -> None:
+            """Leave out the supervisors at the end, and then one step."""
             finished = self._finished_steps()
             while finished and finished[-1].is_supervisor:
                 finished.pop()
@@ -185,6 +186,7 @@ class Session(Worker):
         """
 
         def run_to() -> None:
+            """Go back to the end of the step if it is done; else execute the run up to it."""
             finished_keys = [step.key for step in self._finished_steps()]
             is_done = key in finished_keys and self.step_state(key) == "done"
             if is_done:
@@ -248,6 +250,7 @@ class Session(Worker):
             self.run.refresh(key)
 
         def ask_again() -> None:
+            """Execute the run up to the step. If it stops before, use the recorded calls again."""
             try:
                 self.run.go(key)
             finally:
@@ -331,6 +334,7 @@ class Session(Worker):
         """
 
         def execute() -> None:
+            """Execute the command unless it was cancelled, and take over the steps in any case."""
             try:
                 self._wait_for_embeddings()
                 if not self.cancelled:

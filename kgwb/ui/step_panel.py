@@ -94,7 +94,8 @@ class StepPanel(Live):
     def key(self) -> str:
         """The key of the step that is shown; the name of the agent if it has no step.
 
-        If the requested step is gone, the debugger shows the agent's first step instead.
+        The name of an agent stands for its first step. So does, in a debugger only, the key of a
+        step that the run does not have.
         """
         steps = self.session.steps
         if self.requested_key in steps:
@@ -261,7 +262,10 @@ class StepPanel(Live):
         )
 
     def _context_of(self, step: Step) -> RenderContext:
-        """Return what is known where the step's output is rendered."""
+        """Return what is known where the step's output is rendered: names, steps, graph replies.
+
+        A local graph is asked first why the output is empty, if it is, and if it was not asked.
+        """
         results = self.results_of(step)
         graph = self.run.unrecorded_graph
         context = context_of(self.run, step, self.session.all_steps)
@@ -349,8 +353,9 @@ class StepPanel(Live):
             self.session.go(key)
 
     def do_save(self, event: Event) -> str:
-        """Write the edited prompt to its file, and return a message with the path.
+        """Write the edited prompt to its file, and use it in this run.
 
+        Returns a message with the path. The draft is discarded.
         Raises PromptError if the agent cannot use the prompt, or the file cannot be written.
         """
         prompt = self.prompt_editor.edited_prompt(self.key, event)
@@ -364,7 +369,10 @@ class StepPanel(Live):
     # Events: the output
 
     def do_take(self, event: Event) -> None:
-        """Put in the option that was clicked in place of the one that the step chose."""
+        """Put in the output with the option that was clicked, and run up to the step.
+
+        Nothing is done if the step chose this option itself.
+        """
         step = self._shown_step()
         value = choose_option(step, int(event["arg"]))
         if value != step.output:
@@ -415,6 +423,7 @@ class StepPanel(Live):
             raise InputError("this run is a replay without a graph", hint="open it with kg=...")
 
         def stop_if_cancelled() -> None:
+            """Raise GraphError if the person has cancelled the question."""
             if self.graph_worker.cancelled:
                 raise GraphError(
                     "the question to the graph was cancelled",
@@ -450,7 +459,7 @@ class StepPanel(Live):
         self._ask_graph("degrees", lambda kg: count_degrees(kg, iris, MAX_DEGREE))
 
     def do_examples(self, event: Event) -> None:
-        """Ask for triples with the predicate at the position of the click."""
+        """Ask for triples of the step's fact with one predicate: ``arg`` is its position."""
         position = int(event["arg"])
         output = self._shown_step().output
         ends = output.fact.ends
@@ -463,7 +472,7 @@ class StepPanel(Live):
         self._ask_graph(f"examples {position}", find_examples)
 
     def do_query(self, event: Event) -> None:
-        """Ask for the rows of a query as it was edited."""
+        """Execute a query as it was edited on the graph, and keep its result."""
         query = self._edited_query(event)
 
         def execute(kg: Graph) -> explain.QueryResult:
@@ -472,7 +481,7 @@ class StepPanel(Live):
         self._ask_graph(f"query {query.number}", execute)
 
     def do_why(self, event: Event) -> None:
-        """Ask which pattern of a query is the reason that it has no rows."""
+        """Ask the graph which pattern of a query, as it was edited, leaves it without rows."""
         query = self._edited_query(event)
         steps = self.session.all_steps
 

@@ -77,7 +77,9 @@ class SubgraphPanel(Live):
     def _update_subgraph(self) -> None:
         """Build the subgraph again if the outputs of the run have changed.
 
-        If the subgraph is another one then, nothing is selected any more.
+        If it is another one then, it replaces the old one with all expanded nodes, the first
+        answer is highlighted, and no node is selected. If the run is done and its graph is local,
+        neighbours are added.
         """
         with self._update_lock:
             run = self.session.run
@@ -286,9 +288,10 @@ class SubgraphPanel(Live):
         term = node.term
 
         def expand() -> None:
+            """Expand the node, unless the run has changed the subgraph meanwhile."""
             expanded = expand_node(graph, before, term)
             with self._update_lock:
-                if self.subgraph is before:  # the run may have changed it meanwhile
+                if self.subgraph is before:
                     self.subgraph = expanded
 
         self.worker.submit("asking the graph", expand)
