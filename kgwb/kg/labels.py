@@ -1,4 +1,7 @@
-"""The labels of a local graph: which there are, and their index, SQLite FTS5 over labels in normal form."""
+"""The labels of a local graph, and an index by which they are searched.
+
+The index is an SQLite database, with full-text search (FTS5) over labels in normal form.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from difflib import SequenceMatcher
 from functools import partial
@@ -33,9 +36,11 @@ from kgwb.kg.text import MAX_SEARCH_CHARS, language_rank, normalize, normalized_
 from kgwb.terms import name_from_iri
 
 MIN_SPELLING_SIMILARITY = 0.75
-"""How like a word must be to stand in for one that no label has (difflib's ratio)."""
+"""How similar (difflib's ratio) a word must be to replace a word that no label has."""
 SPELLING_SEARCH_TIMEOUT_S = 0.2
-"""Seconds spent at most on looking for close spellings of one word."""
+"""The longest time spent on finding similar spellings of one word."""
+_MAX_SIMILAR_WORDS = 5
+_MAX_CACHED_SPELLINGS = 10_000
 _MAX_MATCHES_PER_WORD = 20_000
 _TABLES_SQL = """
 CREATE TEMP TABLE unsorted (length, key, text, iri, shown);
@@ -43,8 +48,9 @@ CREATE TABLE labels (id INTEGER PRIMARY KEY, length INTEGER, key TEXT, text TEXT
 CREATE VIRTUAL TABLE words USING fts5(key, content='', detail=none, columnsize=0, tokenize=ascii);
 CREATE VIRTUAL TABLE terms USING fts5vocab(words, row);
 """
-# Reading ``terms`` counts every label of each word, so its words are kept once more, in ``vocabulary``.
-# The keys are in normal form already: cutting at ASCII blanks (tokenize=ascii) finds the words of text.py.
+# A query on ``terms`` counts the labels of every word, so its words are also kept in ``vocabulary``.
+# The keys are already in normal form. So splitting them at ASCII blanks (tokenize=ascii) gives the
+# same words as text.py.
 _INDEXES_SQL = """
 CREATE INDEX by_iri ON labels (iri) WHERE shown;
 CREATE INDEX by_key ON labels (key) WHERE length;
@@ -52,8 +58,10 @@ CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID;
 INSERT INTO vocabulary SELECT term FROM terms;
 """
 _COLUMNS = "length, key, text, iri, shown"
-_CACHE_SIZE_SQL = "PRAGMA cache_size=-65536;"  # in KiB: what building takes of memory, however many labels there are
+_CACHE_SIZE_SQL = "PRAGMA cache_size=-65536;"
+"""In KiB. Building an index takes so much memory, however many labels there are."""
 _CLAIM_PREDICATES = ("directClaim", "claim", "statementProperty", "qualifier")
+"""Predicates of Wikibase from a property entity to the predicates of its triples."""
 _LENGTH_CONDITION = "AND length(word) BETWEEN ? AND ?"
 _MATCH_SQL = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
 _SELECT_LABELS_SQL = "SELECT iri, text, key FROM labels WHERE "
@@ -72,22 +80,23 @@ class Label(NamedTuple):
 
 
 class LabelIndex:
-    """Finds vertices by their labels, and names for IRIs. May be used by several threads at once.
+    """Finds vertices by their labels, and names for IRIs. Threads may share it.
 
-    Made by ``build``, reopened from its file by ``open``; both raise sqlite3.Error if it cannot be used.
+    It is made by ``build``, or opened from its file by ``open``. Both raise sqlite3.Error if the
+    file cannot be used. ``close`` closes the database; it is also called when the index is deleted.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path | None = None) -> None:
-        self._connection, self._path = connection, path
-        self._lock = (
-            threading.Lock()
-        )  # always released: an interrupt can hit any other way of lending
+        self._connection = connection
+        self._path = path
+        # A lock is released even if an interrupt comes. A pool of connections could lose one.
+        self._lock = threading.Lock()
         self._spellings: dict[str, dict[str, float]] = {}
         self.close = weakref.finalize(self, connection.close)
 
     @classmethod
     def open(cls, path: Path) -> LabelIndex:
-        """The index in a file."""
+        """Open the index in a file, read-only. Raises sqlite3.Error if the file is not an index."""
         uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         connection.execute("SELECT id FROM labels LIMIT 1").fetchall()
@@ -95,22 +104,23 @@ class LabelIndex:
 
     @classmethod
     def build(cls, labels: Iterable[Label], path: Path | None = None) -> LabelIndex:
-        """An index in a file, or in memory."""
+        """Build an index of labels in a new file, or in memory without a path.
+
+        Raises sqlite3.Error if it cannot be written.
+        """
         connection = sqlite3.connect(
             path or ":memory:", check_same_thread=False, isolation_level=None
         )
-        # In memory no disk is needed, not even for what is sorted: it may be full
+        # An index in memory must not sort on disk either: the disk may be full.
         sorting = "" if path else "PRAGMA temp_store=MEMORY;"
         connection.executescript(
             f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {sorting} {_CACHE_SIZE_SQL} {_TABLES_SQL}"
         )
-        keys = ((label, normalize(label.text) if label.is_searchable else "") for label in labels)
-        rows = (
-            (len(key), key, label.text, label.iri, label.is_display_name) for label, key in keys
-        )
         connection.execute("BEGIN")
-        connection.executemany("INSERT INTO unsorted VALUES (?, ?, ?, ?, ?)", rows)
-        # Short labels first: where rows are cut, those left out are the ones that say most besides.
+        connection.executemany(
+            "INSERT INTO unsorted VALUES (?, ?, ?, ?, ?)", map(_label_row, labels)
+        )
+        # Short labels come first: where matches are cut, the labels with the most other words go.
         connection.execute(
             f"INSERT INTO labels ({_COLUMNS}) SELECT * FROM unsorted ORDER BY {_COLUMNS}"
         )
@@ -121,198 +131,305 @@ class LabelIndex:
         return cls(connection, path)
 
     def search(self, text: str, limit: int) -> SearchResult:
-        """At most ``limit`` vertices by label, best first; a stage is tried if those before find none."""
-        key, asked = normalize(text[:MAX_SEARCH_CHARS]), normalized_words(text)
-        exact = self._fetch(
-            _SELECT_LABELS_SQL + "length AND key = ? ORDER BY iri LIMIT ?", key, limit
+        """Return at most ``limit`` vertices whose labels match a text, the best first.
+
+        Three ways are tried until one finds a label: all words of the text, all words as
+        beginnings of words, and any word. In the last, a word that no label has is replaced by
+        words with a similar spelling. Labels equal to the text are found in any case. How the
+        vertices were found is in the result: "all words", "prefix", "any word", "close spelling"
+        if all words were replaced, or "nothing".
+
+        Raises GraphFileError if the index cannot be read.
+        """
+        key = normalize(text[:MAX_SEARCH_CHARS])
+        words = normalized_words(text)
+        equal = self._fetch(
+            f"{_SELECT_LABELS_SQL}length AND key = ? ORDER BY iri LIMIT ?", key, limit
         )
-        for how, query in (
-            ("all words", " ".join(f'"{word}"' for word in asked)),
-            ("prefix", " ".join(f'"{word}"*' for word in asked)),
-        ):
-            rows = (
-                self._fetch(f"{_SELECT_LABELS_SQL} id IN ({_MATCH_SQL})", query, 4 * limit)
-                if query
-                else []
-            )
-            if rows or exact:
-                return SearchResult(tuple(rank_labels(key, exact + rows, limit)), how, query or key)
-        known = "SELECT 1 FROM vocabulary WHERE word = ?"
-        spellings = {
-            word: self._similar_words(word) for word in asked if not self._fetch(known, word)
+        queries = {
+            "all words": " ".join(f'"{word}"' for word in words),
+            "prefix": " ".join(f'"{word}"*' for word in words),
         }
-        near = [list(spellings.get(word, [word])) for word in asked]
-        queries = [" OR ".join(f'"{word}"' for word in some) for some in near if some]
-        # The labels that the most, and among them the rarest, of the queries match
-        count: Counter[int] = Counter()
-        weight: dict[int, float] = defaultdict(float)
-        for query in queries:
-            numbers = [
-                number for (number,) in self._fetch(_MATCH_SQL, query, _MAX_MATCHES_PER_WORD)
-            ]
-            count.update(numbers)
-            for number in numbers:
-                weight[number] += 1 / log(2 + len(numbers))
-        best = sorted(count, key=lambda number: (-count[number], -weight[number], number))[
-            : 4 * limit
-        ]
+        for how, query in queries.items():
+            matching = []
+            if query:
+                select = f"{_SELECT_LABELS_SQL} id IN ({_MATCH_SQL})"
+                matching = self._fetch(select, query, 4 * limit)
+            if matching or equal:
+                hits = rank_labels(key, equal + matching, limit)
+                return SearchResult(tuple(hits), how, query or key)
+        return self._search_any_word(key, words, limit)
+
+    def _search_any_word(self, key: str, words: Sequence[str], limit: int) -> SearchResult:
+        """Return at most ``limit`` vertices whose labels have any of the words, the best first.
+
+        A word that no label has is replaced by words that are spelled like it. ``key`` is the
+        searched text in normal form.
+        """
+        spellings = {}
+        queries = []
+        for word in words:
+            alternatives = {word: 1.0}
+            if not self._fetch("SELECT 1 FROM vocabulary WHERE word = ?", word):
+                alternatives = self._similar_words(word)
+                spellings[word] = alternatives
+            if alternatives:
+                queries.append(" OR ".join(f'"{spelling}"' for spelling in alternatives))
+
+        best = self._rank_matches(queries)[: 4 * limit]
         labels = self._fetch(f"{_SELECT_LABELS_SQL} id IN {_GIVEN_VALUES_SQL}", json.dumps(best))
-        verbatim = len(spellings) < len(asked)
-        how = ("any word" if verbatim else "close spelling") if labels else "nothing"
-        return SearchResult(
-            tuple(rank_labels(key, labels, limit, spellings)), how, " OR ".join(queries)
-        )
+        if not labels:
+            how = "nothing"
+        elif len(spellings) < len(words):
+            how = "any word"
+        else:
+            how = "close spelling"
+        hits = rank_labels(key, labels, limit, spellings)
+        return SearchResult(tuple(hits), how, " OR ".join(queries))
+
+    def _rank_matches(self, queries: Sequence[str]) -> list[int]:
+        """Return the ids of labels that match at least one query.
+
+        Those that match the most queries come first, then those that match the rarest. A query's
+        weight is 1 / ln(2 + its number of matches).
+        """
+        counts: dict[int, int] = defaultdict(int)
+        weights: dict[int, float] = defaultdict(float)
+        for query in queries:
+            matches = self._fetch(_MATCH_SQL, query, _MAX_MATCHES_PER_WORD)
+            for (label_id,) in matches:
+                counts[label_id] += 1
+                weights[label_id] += 1 / log(2 + len(matches))
+
+        def rank(label_id: int) -> tuple[int, float, int]:
+            return -counts[label_id], -weights[label_id], label_id
+
+        return sorted(counts, key=rank)
 
     def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
-        """For each text that is, in normal form, the whole label of some vertex: those vertices, by IRI."""
+        """Return the vertices that have a label equal to a text, sorted, by text.
+
+        Labels and texts are compared in normal form. Texts that no vertex has are left out. Raises
+        GraphFileError if the index cannot be read.
+        """
         keys = {label: normalize(label) for label in labels}
-        bearers: dict[str, set[str]] = {}
-        for iri, _, key in self._fetch(
-            f"{_SELECT_LABELS_SQL} length AND key IN {_GIVEN_VALUES_SQL}",
-            json.dumps([*keys.values()]),
-        ):
-            bearers.setdefault(key, set()).add(iri)
-        return {
-            label: tuple(map(URIRef, sorted(bearers[key])))
-            for label, key in keys.items()
-            if key in bearers
-        }
+        vertices: dict[str, set[str]] = defaultdict(set)
+        select = f"{_SELECT_LABELS_SQL} length AND key IN {_GIVEN_VALUES_SQL}"
+        for iri, _, key in self._fetch(select, json.dumps([*keys.values()])):
+            vertices[key].add(iri)
+
+        found = {}
+        for label, key in keys.items():
+            if key in vertices:
+                found[label] = tuple(URIRef(iri) for iri in sorted(vertices[key]))
+        return found
 
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
-        """A name to show for each IRI: its preferred label, else its local name as words."""
-        names = dict(
-            self._fetch(
-                f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}",
-                json.dumps(iris),
-            )
-        )
+        """Return the display name of each IRI: its preferred label, else its local part as words.
+
+        Raises GraphFileError if the index cannot be read.
+        """
+        select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
+        names = dict(self._fetch(select, json.dumps(iris)))
         return {iri: names.get(str(iri)) or name_from_iri(iri) for iri in iris}
 
     def _similar_words(self, word: str) -> dict[str, float]:
-        """At most five words of the index that are spelled like this one, the likest first."""
-        if word not in self._spellings:
-            if len(self._spellings) > 10_000:
-                self._spellings.clear()
-            until, window = time.monotonic() + SPELLING_SEARCH_TIMEOUT_S, max(1, len(word) // 3)
-            values = (word[0], word[0] + "\U0010ffff", len(word) - window, len(word) + window)
-            near: list[tuple[str, float]] = []
-            for no in ("", "NOT "):  # by far most slips leave the first letter
-                sql = f"SELECT word FROM vocabulary WHERE {no}word BETWEEN ? AND ? {_LENGTH_CONDITION}"
-                near += self._fetch(sql, *values, read=partial(_filter_similar, word, until))
-            self._spellings[word] = dict(sorted(near, key=lambda pair: (-pair[1], pair[0]))[:5])
+        """Return at most five words of the index spelled like this one, and their similarities.
+
+        The most similar comes first. The lengths differ by a third at most. The search ends after
+        SPELLING_SEARCH_TIMEOUT_S, and its result is kept.
+        """
+        if word in self._spellings:
+            return self._spellings[word]
+        if len(self._spellings) > _MAX_CACHED_SPELLINGS:
+            self._spellings.clear()
+        end_time = time.monotonic() + SPELLING_SEARCH_TIMEOUT_S
+        difference = max(1, len(word) // 3)
+        shortest = len(word) - difference
+        longest = len(word) + difference
+        first_letter = word[0]
+        similar: list[tuple[str, float]] = []
+        # By far most misspelled words have the right first letter, so these are compared first.
+        for negation in ("", "NOT "):
+            similar += self._fetch(
+                f"SELECT word FROM vocabulary WHERE {negation}word BETWEEN ? AND ? {_LENGTH_CONDITION}",
+                first_letter,
+                first_letter + "\U0010ffff",
+                shortest,
+                longest,
+                read=partial(_filter_similar, word, end_time),
+            )
+        similar.sort(key=lambda pair: (-pair[1], pair[0]))
+        self._spellings[word] = dict(similar[:_MAX_SIMILAR_WORDS])
         return self._spellings[word]
 
     def _fetch(
         self, sql: str, *values: Any, read: Callable[[sqlite3.Cursor], list[Any]] = list
     ) -> list[Any]:
+        """Return the rows of a query, or what ``read`` makes of them.
+
+        Raises GraphFileError if the database cannot be read.
+        """
         try:
             with self._lock:
                 return read(self._connection.execute(sql, values))
-        except sqlite3.DatabaseError as error:  # the cached file was damaged since it was opened
-            what = f"the label index {self._path} cannot be read: {error}"
+        except sqlite3.DatabaseError as error:
+            # The cached file was damaged since it was opened.
             raise GraphFileError(
-                what, hint="open the graph again: what is damaged is made anew"
+                f"the label index {self._path} cannot be read: {error}",
+                hint="open the graph again: a damaged index is built again",
             ) from error
 
 
+def _label_row(label: Label) -> tuple[int, str, str, str, bool]:
+    """Return the row of a label in the table of labels.
+
+    The key is empty if the label is not searchable.
+    """
+    key = normalize(label.text) if label.is_searchable else ""
+    return len(key), key, label.text, label.iri, label.is_display_name
+
+
 def _filter_similar(
-    word: str, until: float, terms: Iterable[tuple[str]]
+    word: str, end_time: float, rows: Iterable[tuple[str]]
 ) -> list[tuple[str, float]]:
-    """Those of the words that are spelled like this one, with their likeness, as far as the time allows."""
-    letters, spellings = set(word), []
-    for number, (term,) in enumerate(terms):
-        if number % 256 == 0 and time.monotonic() > until:
+    """Return the words among the rows that are spelled like this one, with their similarities.
+
+    Rows that could not be compared before ``end_time`` (monotonic) are left out.
+    """
+    letters = set(word)
+    min_shared_letters = MIN_SPELLING_SIMILARITY * len(letters) - 1
+    similar = []
+    for number, (other,) in enumerate(rows):
+        if number % 256 == 0 and time.monotonic() > end_time:
             break
-        if len(letters & set(term)) >= MIN_SPELLING_SIMILARITY * len(letters) - 1:
-            matcher = SequenceMatcher(None, word, term)
-            if (
-                matcher.quick_ratio() >= MIN_SPELLING_SIMILARITY
-                and (likeness := matcher.ratio()) >= MIN_SPELLING_SIMILARITY
-            ):
-                spellings.append((term, likeness))
-    return spellings
+        if len(letters & set(other)) < min_shared_letters:
+            continue
+        matcher = SequenceMatcher(None, word, other)
+        # quick_ratio is an upper bound of the ratio, and much faster.
+        if matcher.quick_ratio() < MIN_SPELLING_SIMILARITY:
+            continue
+        similarity = matcher.ratio()
+        if similarity >= MIN_SPELLING_SIMILARITY:
+            similar.append((other, similarity))
+    return similar
 
 
-# --- which names the things of a graph have
+# The labels of a graph
+
+LabelRank = tuple[bool, int, int, str]
+"""By which the labels of an IRI are sorted, the preferred first.
+
+Whether its language is not preferred, the position of its predicate in the vocabulary, the position
+of its language there, and the text.
+"""
+
+
+class _SchemaScan(NamedTuple):
+    """The vertices that facts are about, and those of the schema."""
+
+    fact_patterns: tuple[str, str]
+    """Patterns whose ?v is the subject, and the object, of a triple that is a fact."""
+    unlabelled: set[str]
+    """IRIs without a label that a fact is about."""
+    schema: set[str]
+    """Predicates and classes."""
 
 
 def collect_labels(store: Store, vocabulary: Vocabulary) -> list[Label]:
-    """The labels of every IRI that has one, or that facts are about: such a vertex is named by its IRI.
+    """Return the labels of all IRIs that have one, or that facts are about.
 
-    Predicates and classes have names but cannot be searched for, unless facts are about them as about any
-    other vertex.
+    An IRI that a fact is about but that has no label is named by its local part. Predicates and
+    classes have names too. They are not searchable, unless they also occur as subject or object of
+    a fact. A fact is a triple whose predicate is not noise, and not of a schema's namespace.
     """
-    # The labels of every IRI with their rank: first those in a preferred language, then by predicate
-    ranked: dict[str, list[tuple[bool, int, int, str]]] = {}
     with ThreadPoolExecutor(1) as executor:
-        asked = executor.submit(
-            _find_unlabelled_and_schema, store, vocabulary
-        )  # meanwhile, as both mostly wait for Oxigraph
-        for order, predicate in enumerate(vocabulary.labels):
-            for quad in store.quads_for_pattern(None, NamedNode(predicate), None, None):
-                label = quad.object
-                if (
-                    isinstance(label, Literal)
-                    and isinstance(quad.subject, NamedNode)
-                    and label.value.strip()
-                ):
-                    language = language_rank(label.language or "", vocabulary.languages)
-                    rank = (
-                        language >= len(vocabulary.languages),
-                        order,
-                        language,
-                        label.value.strip(),
-                    )
-                    ranked.setdefault(quad.subject.value, []).append(rank)
-        facts, unlabelled, schema = asked.result()
-    schema &= ranked.keys()
-    if schema:
-        listed = values_clause("?v", map(URIRef, sorted(schema)))
-        schema -= _select_iris(store, *(f"{listed} {fact}" for fact in facts))
-    labels: list[Label] = []
+        # At the same time, because both mostly wait for Oxigraph.
+        scan = executor.submit(_scan_schema, store, vocabulary)
+        ranked = _rank_stored_labels(store, vocabulary)
+        fact_patterns, unlabelled, schema = scan.result()
+
+    hidden = schema & ranked.keys()
+    if hidden:
+        values = values_clause("?v", [URIRef(iri) for iri in sorted(hidden)])
+        hidden -= _select_iris(store, *(f"{values} {pattern}" for pattern in fact_patterns))
+
+    labels = []
     for iri, ranks in ranked.items():
         texts = dict.fromkeys(rank[-1] for rank in sorted(ranks))
-        labels += [Label(iri, text, not n, iri not in schema) for n, text in enumerate(texts)]
-    labels += [Label(iri, name_from_iri(iri), True, True) for iri in unlabelled]
-    # Wikidata's predicates are named by the property entity they stand for.
-    for claim in _CLAIM_PREDICATES:
-        for quad in store.quads_for_pattern(
-            None, NamedNode(WIKIBASE_NAMESPACE + claim), None, None
-        ):
-            if isinstance(quad.subject, NamedNode) and isinstance(quad.object, NamedNode):
-                entity, claimed = quad.subject.value, quad.object.value
-                if entity in ranked and claimed not in ranked and claimed not in unlabelled:
-                    labels.append(Label(claimed, min(ranked[entity])[-1], True, False))
+        for position, text in enumerate(texts):
+            labels.append(Label(iri, text, position == 0, iri not in hidden))
+    for iri in unlabelled:
+        labels.append(Label(iri, name_from_iri(iri), True, True))
+    for predicate, entity in _find_claim_predicates(store):
+        if entity in ranked and predicate not in ranked and predicate not in unlabelled:
+            labels.append(Label(predicate, min(ranked[entity])[-1], True, False))
     return labels
 
 
-def _find_unlabelled_and_schema(
-    store: Store, vocabulary: Vocabulary
-) -> tuple[tuple[str, str], set[str], set[str]]:
-    """Patterns of ?v as subject and as object of a fact, IRIs without label in one, and the schema's IRIs."""
+def _rank_stored_labels(store: Store, vocabulary: Vocabulary) -> Mapping[str, list[LabelRank]]:
+    """Return the labels in the graph by IRI, each as the key that it is sorted by, unsorted."""
+    ranked: dict[str, list[LabelRank]] = defaultdict(list)
+    for order, predicate in enumerate(vocabulary.labels):
+        for quad in store.quads_for_pattern(None, NamedNode(predicate), None, None):
+            label = quad.object
+            if not isinstance(label, Literal) or not isinstance(quad.subject, NamedNode):
+                continue
+            text = label.value.strip()
+            if text:
+                language = language_rank(label.language or "", vocabulary.languages)
+                is_foreign = language >= len(vocabulary.languages)
+                ranked[quad.subject.value].append((is_foreign, order, language, text))
+    return ranked
+
+
+def _find_claim_predicates(store: Store) -> Iterator[tuple[str, str]]:
+    """Yield the predicates of Wikidata's triples, each with the property entity that has its label.
+
+    An example are ``wdt:P50`` and ``wd:P50``, as IRIs.
+    """
+    for claim in _CLAIM_PREDICATES:
+        wikibase_predicate = NamedNode(WIKIBASE_NAMESPACE + claim)
+        for quad in store.quads_for_pattern(None, wikibase_predicate, None, None):
+            if isinstance(quad.subject, NamedNode) and isinstance(quad.object, NamedNode):
+                yield quad.object.value, quad.subject.value
+
+
+def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
+    """Find the IRIs without a label that facts are about, and the predicates and classes.
+
+    A class is the type of a vertex, or an instance of one of SCHEMA_CLASSES.
+    """
     predicates = _select_iris(store, "?s ?v ?o")
-    hidden = {str(predicate) for predicate in vocabulary.excluded_predicates}
-    noise = [
-        iri for iri in sorted(predicates) if iri in hidden or iri.startswith(SCHEMA_NAMESPACES)
-    ]
-    only = " && ".join(f"!sameTerm(?p, {n3(URIRef(iri))})" for iri in noise) or "true"
-    facts = f"?v ?p ?o FILTER({only})", f"?s ?p ?v FILTER({only})"
-    # MINUS on distinct terms is far faster than FILTER NOT EXISTS: it compares numbers and reads no text.
+    excluded = {str(predicate) for predicate in vocabulary.excluded_predicates}
+    conditions = []
+    for predicate in sorted(predicates):
+        if predicate in excluded or predicate.startswith(SCHEMA_NAMESPACES):
+            conditions.append(f"!sameTerm(?p, {n3(URIRef(predicate))})")
+    is_fact = f"FILTER({' && '.join(conditions) or 'true'})"
+    fact_patterns = (f"?v ?p ?o {is_fact}", f"?s ?p ?v {is_fact}")
+
+    # MINUS on distinct terms is far faster in Oxigraph than FILTER NOT EXISTS: it compares the
+    # numbers of terms and reads no text.
     labelled = f"MINUS {{ {values_clause('?l', vocabulary.labels)} ?v ?l ?text }}"
     unlabelled = _select_iris(
-        store, *(f"{{ SELECT DISTINCT ?v {{ {fact} }} }} {labelled}" for fact in facts)
+        store, *(f"{{ SELECT DISTINCT ?v {{ {fact} }} }} {labelled}" for fact in fact_patterns)
     )
-    classes = f"{values_clause('?c', SCHEMA_CLASSES)} ?v {n3(RDF.type)} ?c"
-    typed = f"{values_clause('?t', vocabulary.types)} ?s ?t ?v", classes
-    return facts, unlabelled, predicates | _select_iris(store, *typed)
+    classes = _select_iris(
+        store,
+        f"{values_clause('?t', vocabulary.types)} ?s ?t ?v",
+        f"{values_clause('?c', SCHEMA_CLASSES)} ?v {n3(RDF.type)} ?c",
+    )
+    return _SchemaScan(fact_patterns, unlabelled, predicates | classes)
 
 
 def _select_iris(store: Store, *patterns: str) -> set[str]:
-    """The IRIs that ?v stands for in any of the patterns."""
+    """Return the IRIs that the variable ?v has in a solution of any of the patterns."""
     iris: set[str] = set()
     for pattern in patterns:
-        text = f"SELECT DISTINCT ?v WHERE {{ {pattern} }}"
-        rows: Callable[[], Any] = partial(store.query, text, use_default_graph_as_union=True)
-        # The result has no name, as a frame may outlive the thread that alone may drop it
-        iris.update(term.value for (term,) in rows() if isinstance(term, NamedNode))
+        query = f"SELECT DISTINCT ?v WHERE {{ {pattern} }}"
+        select: Callable[[], Any] = partial(store.query, query, use_default_graph_as_union=True)
+        # No variable holds the solutions. Only the thread that made them may free them, and a
+        # variable can live on in the frame of a traceback after its thread has ended.
+        iris.update(term.value for (term,) in select() if isinstance(term, NamedNode))
     return iris
