@@ -12,7 +12,7 @@ from rdflib import URIRef
 from small import films
 
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.labels import Label, LabelIndex
+from kgwb.kg.label_index import Label, LabelIndex
 from kgwb.kg.local import LocalGraph
 from kgwb.kg.text import normalize, score_label
 from kgwb.terms import name_from_iri
