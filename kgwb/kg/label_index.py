@@ -135,8 +135,8 @@ class LabelIndex:
             f"{_SELECT_LABELS_SQL}length AND key = ? ORDER BY iri LIMIT ?", key, limit
         )
         queries = {
-            "all words": " ".join(f'"{word}"' for word in words),
-            "prefix": " ".join(f'"{word}"*' for word in words),
+            "all words": _join_quoted(words, " "),
+            "prefix": _join_quoted(words, " ", suffix="*"),
         }
         for how, query in queries.items():
             matching = []
@@ -162,7 +162,7 @@ class LabelIndex:
                 alternatives = self._similar_words(word)
                 spellings[word] = alternatives
             if alternatives:
-                queries.append(" OR ".join(f'"{spelling}"' for spelling in alternatives))
+                queries.append(_join_quoted(alternatives, " OR "))
 
         best = self._rank_matches(queries)[: 4 * limit]
         labels = self._fetch(f"{_SELECT_LABELS_SQL} id IN {_GIVEN_VALUES_SQL}", json.dumps(best))
@@ -267,6 +267,11 @@ class LabelIndex:
                 f"the label index {self._path} cannot be read: {error}",
                 hint="open the graph again: a damaged index is built again",
             ) from error
+
+
+def _join_quoted(words: Iterable[str], separator: str, suffix: str = "") -> str:
+    """Return an FTS5 query of words in quotes. The suffix "*" makes them beginnings of words."""
+    return separator.join(f'"{word}"{suffix}' for word in words)
 
 
 def _label_row(label: Label) -> tuple[int, str, str, str, bool]:

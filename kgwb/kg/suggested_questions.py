@@ -65,12 +65,12 @@ def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSu
     hidden = kg.vocabulary.excluded_predicates
 
     def lacks_labels(surveyed: ClassSurvey) -> bool:
-        return labels.isdisjoint(prop.predicate for prop in surveyed.properties)
+        return labels.isdisjoint(surveyed.predicates)
 
     classes = sorted(survey.classes, key=lacks_labels)[:MAX_CLASSES]
     nouns = []
     for surveyed in classes:
-        visible = [prop.predicate for prop in surveyed.properties if prop.predicate not in hidden]
+        visible = [iri for iri in surveyed.predicates if iri not in hidden]
         nouns.append([iri for iri in visible if not names[iri].endswith(NON_NOUN_ENDINGS)])
     for round_number in range(MAX_PREDICATES):
         for surveyed, predicates in zip(classes, nouns, strict=True):

@@ -98,7 +98,7 @@ def _are_similar(classes: Sequence[ClassSurvey]) -> bool:
     predicate_sets = []
     counts: Counter[URIRef] = Counter()
     for surveyed in classes:
-        predicates = {prop.predicate for prop in surveyed.properties}
+        predicates = set(surveyed.predicates)
         predicate_sets.append(predicates)
         counts.update(predicates)
 

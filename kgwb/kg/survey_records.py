@@ -111,6 +111,11 @@ class ClassSurvey(Record):
     def __str__(self) -> str:
         return f"{self.name} {self.total}"
 
+    @property
+    def predicates(self) -> tuple[Iri, ...]:
+        """The predicates that its instances use."""
+        return tuple(prop.predicate for prop in self.properties)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Survey(Record):
@@ -140,7 +145,7 @@ class Survey(Record):
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        number = sum(surveyed.iri is not None for surveyed in self.classes)
+        number = self.counts()["classes"]
         if self.sampled or self.triples is None:
             return f"{number} classes in a sample"
         return f"{number} classes in {self.triples:,} triples"
