@@ -89,10 +89,9 @@ def survey_lines(source: str) -> Iterator[str]:
     """What there is in a graph, in some fifteen lines, or why that is not known."""
     from kgwb.kg import open_kg
     from kgwb.kg.survey import survey_graph
-    from kgwb.show.survey import summary_lines
 
     try:
-        yield from summary_lines(survey_graph(open_kg(source)))
+        yield from survey_graph(open_kg(source)).summary().splitlines()
     except KgwbError as exc:
         yield f"no survey: {exc.message}"
 

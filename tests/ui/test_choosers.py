@@ -42,7 +42,7 @@ def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
     shown = text(chooser)
     assert "birth date" in shown and "director" not in shown and "film 79" not in shown
     chooser.update({"do": "find", "value": "no such words"})
-    assert "no class and no predicate has these words" in text(chooser)
+    assert "No class or predicate matches" in text(chooser)
     assert "director" in chooser.static_html(), "where nobody can search all is shown"
     chooser.update({"do": "find", "value": ""})
     assert repr(chooser) == "GraphChooser(films)"
