@@ -1,0 +1,250 @@
+"""Answers as HTML: their values with the triples that support them, and their queries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rdflib import URIRef
+
+from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, UNGROUNDED_NOTE, Answer, Value
+from kgwb.records import MAX_LINE_CHARS
+from kgwb.show.candidates import render_graph_result
+from kgwb.show.html import (
+    MAX_ROWS,
+    Html,
+    button,
+    collapsible,
+    div,
+    join,
+    muted_text,
+    note,
+    omitted_count,
+    span,
+    table,
+    tag,
+)
+from kgwb.show.terms import (
+    MAX_SUPPORT_TRIPLES,
+    RenderContext,
+    readable_query,
+    render_curie,
+    render_query,
+    render_term,
+    render_triples,
+)
+from kgwb.terms import Triple, name_from_iri
+from kgwb.text import pluralize, shorten
+
+MAX_VALUES = 12
+"""Values of an answer whose triples are shown at once; the others are collapsed."""
+MAX_EDITOR_LINES = 16
+MAX_REVISION_CHARS = 40
+"""Characters of a query by which a page notices that another query is in the editor."""
+
+
+def render_answer(answer: Answer, context: RenderContext) -> Html:
+    """Render what supports an answer, or why there is none, and its queries."""
+    return div("body stack", *render_answer_parts(answer, context))
+
+
+def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
+    """Return the parts of a rendered answer: text or reason, values with support, queries.
+
+    At most MAX_ROWS values are shown. Values of a table have their support collapsed.
+    """
+    context = _with_unique_names(answer, context.with_names(answer.names))
+    parts = []
+    if answer.ungrounded:
+        parts.append(note(UNGROUNDED_NOTE, level="bad"))
+    if answer.text:
+        parts.append(div("b", shorten(answer.text, MAX_LINE_CHARS)))
+    if not answer.values:
+        parts.append(note(_reason_text(answer.reason)))
+    values = []
+    for number, value in enumerate(answer.values[:MAX_ROWS], 1):
+        values.append(_render_numbered_value(number, value, context))
+    if answer.columns:
+        parts.append(_render_answer_table(answer, context))
+        title = muted_text("the triples that each row stands on")
+        parts.append(collapsible(title, *values, key="support"))
+    else:
+        parts += values[:MAX_VALUES]
+        other_values = values[MAX_VALUES:]
+        if other_values:
+            title = muted_text(f"{len(other_values)} more")
+            parts.append(collapsible(title, *other_values))
+    parts.append(omitted_count(len(answer.values) - MAX_ROWS))
+    if answer.queries:
+        parts.append(_render_answer_queries(answer, context))
+    return parts
+
+
+def _reason_text(reason: str) -> str:
+    """Return why there is no answer: the graph lacks it, or the system cannot express the question."""
+    if reason.startswith(CANNOT_EXPRESS):
+        return reason
+    return f"The graph holds no answer: {reason.removeprefix(f'{NOT_IN_GRAPH}: ')}"
+
+
+def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
+    """Render the rows of an answer that is a table; unbound cells are empty."""
+    rows = []
+    for value in answer.values[:MAX_ROWS]:
+        cells: list[object] = []
+        for term in value.row:
+            cells.append("" if term is None else render_term(term, context))
+        rows.append(cells)
+    return table(answer.columns, rows, total=len(answer.values))
+
+
+def _render_numbered_value(number: int, value: Value, context: RenderContext) -> Html:
+    """Render a value of an answer with its number and the triples that support it.
+
+    The value itself is only written where it is not the subject or object of one of them.
+    """
+    support = muted_text("no triple")
+    if value.support:
+        support = render_triples(value.support, context, [value.term])
+    label = Html()
+    if not _is_end_of_triple(value, value.support):
+        label = _render_value_label(value, context)
+    return div("row top", span("num", number), div("grow stack tight", label, support))
+
+
+def _is_end_of_triple(value: Value, triples: Sequence[Triple]) -> bool:
+    text = str(value.term)
+    return any(text in (str(subject), str(object_)) for subject, _, object_ in triples)
+
+
+def _render_value_label(value: Value, context: RenderContext) -> Html:
+    """Render the name of a value, and beside it the CURIE, or the literal if it differs."""
+    name = value.label
+    if not value.row:
+        name = context.names.get(str(value.term), value.label)
+    exact = Html()
+    if isinstance(value.term, URIRef):
+        exact = render_curie(value.term, context)
+    elif str(value.term) != value.label:
+        exact = render_term(value.term, context)
+    return div("row", tag("b", shorten(name)), exact)
+
+
+# Queries
+
+
+def _render_answer_queries(answer: Answer, context: RenderContext) -> Html:
+    """Render the queries of an answer, collapsed."""
+    is_false = answer.kind == "boolean" and answer.labels == ("false",)
+    is_empty = is_false or not answer.values
+    blocks = []
+    for number, query in enumerate(answer.queries):
+        blocks.append(render_query_block(number, query, context, is_empty=is_empty))
+    title = join("The SPARQL it came from ", muted_text(pluralize(len(blocks), "query")))
+    if answer.values:
+        return collapsible(title, *blocks, key="queries")
+    # With another key: a page keeps collapsed what the person collapsed, and here the person
+    # must see at once that the query can be asked why it is empty.
+    return collapsible(title, *blocks, key="empty", expanded=context.is_interactive)
+
+
+def render_query_block(
+    number: int,
+    query: str,
+    context: RenderContext,
+    *,
+    head: object = "",
+    can_replace: bool = False,
+    is_empty: bool = False,
+) -> Html:
+    """Render a query below its ``head``; in an interactive context, it can be edited and run.
+
+    ``number`` tells the queries of one record apart. ``can_replace`` adds a button that makes the
+    query the result of the step. ``is_empty`` means that the query has no rows, so that the person
+    can ask why; once the person has run an edited query, the result of that decides.
+    """
+    shown = render_query(query, context)
+    if not context.is_interactive:
+        return div("", head, shown)
+    result = context.graph_results.get(f"query {number}")
+    has_no_rows = is_empty if result is None else result.is_empty
+    buttons = [button("Run query", "query", "run", arg=number)]
+    if can_replace:
+        buttons.append(button("Use this query", "use", arg=number))
+    if has_no_rows:
+        buttons.append(button("Why is it empty?", "why", arg=number))
+    form = tag(
+        "form",
+        _render_query_editor(number, query, context),
+        div("row controls", *buttons),
+        class_="stack tight",
+        data_do="query",
+        data_arg=number,
+    )
+    key = f"empty-{number}" if is_empty else f"edit-{number}"
+    fold = collapsible(muted_text("edit and run"), form, key=key, expanded=is_empty)
+    return div(
+        "",
+        head,
+        div("edited", fold, shown),
+        render_graph_result(f"query {number}", context),
+        render_graph_result(f"why {number}", context),
+    )
+
+
+def _render_query_editor(number: int, query: str, context: RenderContext) -> Html:
+    """Render the text field of a query, as high as the query up to MAX_EDITOR_LINES."""
+    text = readable_query(query, context)
+    line_count = text.count("\n") + 1
+    return tag(
+        "textarea",
+        text,
+        class_="mono",
+        name="sparql",
+        rows=min(line_count, MAX_EDITOR_LINES),
+        id=f"sparql-{number}",
+        spellcheck="false",
+        aria_label="SPARQL",
+        data_rev=shorten(query, MAX_REVISION_CHARS),
+    )
+
+
+# Names
+
+
+def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
+    """Return a context in which the vertices of an answer have different names.
+
+    Those that share a name have the end of their IRI added: "Dune (Dune_2021)".
+    """
+    names = dict(context.names)
+    for name, iris in _iris_by_name(answer, context).items():
+        if len(iris) == 1:
+            names[iris[0]] = name
+            continue
+        for iri, distinction in zip(iris, _distinctions(iris), strict=True):
+            names[iri] = f"{shorten(name)} ({distinction})"
+    return replace(context, names=names)
+
+
+def _iris_by_name(answer: Answer, context: RenderContext) -> dict[str, list[str]]:
+    """Return the IRIs among the values and supporting triples that are shown, by display name."""
+    labels = {}
+    iris: set[str] = set()
+    for value in answer.values[:MAX_ROWS]:
+        if isinstance(value.term, URIRef):
+            labels[str(value.term)] = value.label
+        for triple in value.support[:MAX_SUPPORT_TRIPLES]:
+            iris.update(str(term) for term in triple if isinstance(term, URIRef))
+    iris_by_name: dict[str, list[str]] = {}
+    for iri in sorted(iris.union(labels)):
+        name = context.names.get(iri) or labels.get(iri) or name_from_iri(iri)
+        iris_by_name.setdefault(name, []).append(iri)
+    return iris_by_name
+
+
+def _distinctions(iris: Sequence[str]) -> Sequence[str]:
+    """Return the last part of each IRI; the whole IRIs if these parts are not unique."""
+    endings = [re.split(r"[/#:]", iri.rstrip("/#:"))[-1] for iri in iris]
+    return endings if len(set(endings)) == len(iris) else iris
