@@ -21,6 +21,7 @@ from kgwb.show.html import (
     muted_text,
     note,
     omitted_count,
+    render_template,
     span,
     table,
     tag,
@@ -174,39 +175,22 @@ def render_query_block(
         buttons.append(button("Use this query", "use", arg=number))
     if has_no_rows:
         buttons.append(button("Why is it empty?", "why", arg=number))
-    form = tag(
-        "form",
-        _render_query_editor(number, query, context),
-        div("row controls", *buttons),
-        class_="stack tight",
-        data_do="query",
-        data_arg=number,
-    )
-    key = f"empty-{number}" if is_empty else f"edit-{number}"
-    fold = collapsible(muted_text("edit and run"), form, key=key, expanded=is_empty)
-    return div(
-        "",
-        head,
-        div("edited", fold, shown),
-        render_graph_result(f"query {number}", context),
-        render_graph_result(f"why {number}", context),
-    )
-
-
-def _render_query_editor(number: int, query: str, context: RenderContext) -> Html:
-    """Render the text field of a query, as high as the query up to MAX_EDITOR_LINES."""
     text = readable_query(query, context)
     line_count = text.count("\n") + 1
-    return tag(
-        "textarea",
-        text,
-        class_="mono",
-        name="sparql",
+    return render_template(
+        "show/templates/query_block.html",
+        number=number,
+        head=head,
+        query=shown,
+        is_empty=is_empty,
+        # A page keeps expanded what the person expanded; a query without rows is expanded at once.
+        key=f"empty-{number}" if is_empty else f"edit-{number}",
+        text=text,
         rows=min(line_count, MAX_EDITOR_LINES),
-        id=f"sparql-{number}",
-        spellcheck="false",
-        aria_label="SPARQL",
-        data_rev=shorten(query, MAX_REVISION_CHARS),
+        revision=shorten(query, MAX_REVISION_CHARS),
+        buttons=buttons,
+        result=render_graph_result(f"query {number}", context),
+        reason=render_graph_result(f"why {number}", context),
     )
 
 

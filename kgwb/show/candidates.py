@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from kgwb.flow import Candidate, Link, RetrievedCandidates
 from kgwb.show.fields import render_explanation
@@ -11,13 +12,11 @@ from kgwb.show.html import (
     Html,
     bar,
     button,
-    collapsible,
     div,
     join,
-    muted_text,
+    render_template,
     span,
     state_badge,
-    tag,
 )
 from kgwb.show.terms import RenderContext, render_candidate
 from kgwb.text import and_more, shorten
@@ -27,38 +26,35 @@ MAX_DEGREE = 1_000
 NO_CANDIDATE_LABEL = "none of these: it is not in the graph"
 
 
+class Choice(NamedTuple):
+    """An option that a person can choose, as the template shows it."""
+
+    position: int
+    """-1 for choosing none of the options."""
+    label: object
+    action: str
+    is_selected: bool
+
+
 def render_choices(
     options: Sequence[object], selected: int, none_label: str, context: RenderContext
 ) -> Html:
     """Render a row for each option, and a last row for choosing none of them.
 
     The option at position ``selected`` is marked; -1 is none. In an interactive context, a click
-    on a row chooses it.
+    on a row sends the event "take" with its position.
     """
-    rows = []
+    choices = []
     for position, option in enumerate(options):
-        rows.append(_render_choice(position, option, position == selected, context))
+        choices.append(Choice(position, option, "take this one", position == selected))
     no_option = span("soft", none_label)
-    rows.append(_render_choice(-1, no_option, selected == -1, context))
-    return tag("ol", *rows, class_="rows")
-
-
-def _render_choice(
-    position: int, option: object, is_selected: bool, context: RenderContext
-) -> Html:
-    """Render an option as a row that sends the event "take" with its position."""
-    attributes: dict[str, object] = {"type": "button", "aria_pressed": str(is_selected).lower()}
-    action: object = ""
-    if context.is_interactive:
-        attributes["data_do"] = "take"
-        attributes["data_arg"] = position
-        attributes["id"] = f"take-{position}"
-        action = span("btn ghost", "take none" if position == -1 else "take this one")
-    if is_selected:
-        action = state_badge("ok", "taken")
-    parts = [span("mark"), span("grow", option), span("take", action)]
-    row = tag("button", *parts, class_="cand", **attributes)
-    return tag("li", row, class_="taken" if is_selected else None)
+    choices.append(Choice(-1, no_option, "take none", selected == -1))
+    return render_template(
+        "show/templates/choices.html",
+        choices=choices,
+        selected_badge=state_badge("ok", "taken"),
+        is_interactive=context.is_interactive,
+    )
 
 
 def render_link(link: Link, context: RenderContext) -> Html:
@@ -82,34 +78,36 @@ def render_link(link: Link, context: RenderContext) -> Html:
     return join(*parts)
 
 
+class RankedCandidate(NamedTuple):
+    """A candidate with its score, as the template shows it."""
+
+    label: Html
+    score: str
+    score_bar: Html
+
+
 def render_retrieved(retrieved: RetrievedCandidates, context: RenderContext) -> Html:
     """Render the candidates that the label search found, with their scores, and the search.
 
     At most MAX_ROWS candidates are shown.
     """
-    rows = []
-    for rank, candidate in enumerate(retrieved.candidates[:MAX_ROWS], 1):
-        rows.append(_render_ranked_candidate(rank, candidate, context))
-    method = f" by {retrieved.how}" if retrieved.how else ""
-    parts = [
-        div("band", tag("b", str(retrieved)), span("soft", method)),
-        tag("ol", *rows, class_="rows"),
-        _render_omitted(len(retrieved.candidates) - MAX_ROWS),
-    ]
-    if retrieved.query:
-        query = span("id", shorten(retrieved.query))
-        parts.append(div("band", collapsible(muted_text("the search as it was sent"), query)))
-    parts.append(_render_candidate_queries(retrieved, context))
-    return join(*parts)
-
-
-def _render_ranked_candidate(rank: int, candidate: Candidate, context: RenderContext) -> Html:
-    """Render a candidate with its rank before it and its score after it."""
-    score = span("num", f"{candidate.score:.2f}")
-    score_bar = span("minibar", bar(candidate.score))
-    label = span("grow", _render_candidate_with_degree(candidate, context))
-    row = div("cand plain", span("num", rank), label, span("take row", score_bar, score))
-    return tag("li", row)
+    candidates = []
+    for candidate in retrieved.candidates[:MAX_ROWS]:
+        ranked = RankedCandidate(
+            label=_render_candidate_with_degree(candidate, context),
+            score=f"{candidate.score:.2f}",
+            score_bar=bar(candidate.score),
+        )
+        candidates.append(ranked)
+    return render_template(
+        "show/templates/retrieved.html",
+        summary=str(retrieved),
+        method=f" by {retrieved.how}" if retrieved.how else "",
+        candidates=candidates,
+        omitted=_render_omitted(len(retrieved.candidates) - MAX_ROWS),
+        query=shorten(retrieved.query),
+        candidate_queries=_render_candidate_queries(retrieved, context),
+    )
 
 
 def _render_omitted(number: int) -> Html:
@@ -123,8 +121,9 @@ def _render_candidate_with_degree(candidate: Candidate, context: RenderContext) 
     degree = degrees.get(candidate.iri)
     if degree is None:
         return shown
-    is_limit = degree >= MAX_DEGREE
-    text = f"degree {degree:,}+" if is_limit else f"degree {degree:,}"
+    text = f"degree {degree:,}"
+    if degree >= MAX_DEGREE:  # where counting stopped
+        text += "+"
     return join(shown, span("under soft", text))
 
 
@@ -136,23 +135,16 @@ def _render_candidate_queries(record: RetrievedCandidates | Link, context: Rende
     """
     if not context.is_interactive:
         return Html()
-    label = f"Is this among the candidates for “{record.entity}”?"
-    field = tag(
-        "input",
-        type="text",
-        name="name",
-        placeholder="a name or an IRI",
-        id="among",
-        aria_label=label,
-    )
-    controls = [
-        tag("label", span("", label), field, class_="f grow"),
-        button("Look for it", "where"),
-    ]
+    degrees_button = Html()
     if record.candidates and "degrees" not in context.graph_results:
-        controls.append(button("Show degrees", "degrees"))
-    form = tag("form", *controls, class_="row ends controls", data_do="where")
-    return div("band stack", form, render_graph_result("where", context))
+        degrees_button = button("Show degrees", "degrees")
+    return render_template(
+        "show/templates/candidate_queries.html",
+        label=f"Is this among the candidates for “{record.entity}”?",
+        search_button=button("Look for it", "where"),
+        degrees_button=degrees_button,
+        reply=render_graph_result("where", context),
+    )
 
 
 def render_graph_result(question: str, context: RenderContext) -> Html:

@@ -29,7 +29,6 @@ from kgwb.show.html import (
     span,
     state_badge,
     static_section,
-    tag,
 )
 from kgwb.show.records import render
 from kgwb.show.run import render_answer_banner
@@ -122,6 +121,27 @@ class DifferentDecision(NamedTuple):
     sides: list[OutputSide]
 
 
+class SameSteps(NamedTuple):
+    """Steps that are the same, as the template shows them: one line that expands."""
+
+    outcomes: Html
+    is_same: bool = True
+
+
+class DifferentStep(NamedTuple):
+    """A step that differs, as the template shows it."""
+
+    icon: Html
+    agent_name: str
+    subject: str
+    first: Html
+    """The outcome of the first run, with the words marked that the second lacks."""
+    second: Html
+    details: Html
+    """All parts of the step that differ, collapsed."""
+    is_same: bool = False
+
+
 def render_differences_page(differences: Differences) -> str:
     """Render the differences of two runs as HTML that stands alone."""
     return static_section(render_differences(differences))
@@ -133,14 +153,13 @@ def render_differences(differences: Differences, runs: Sequence[Run] = ()) -> Ht
     Steps that are the same are collapsed together. Without ``runs`` agents have no icons.
     """
     names = _names_in(differences)
-    rows: list[Html] = []
-    for are_same, group in groupby(differences.leaves, _is_same):
-        pairs = list(group)
+    rows: list[SameSteps | DifferentStep] = []
+    for are_same, pairs in groupby(differences.leaves, _is_same):
         if are_same:
-            rows.append(_render_same_steps(pairs, key=f"same-{len(rows)}"))
+            rows.append(_same_steps(list(pairs), key=f"same-{len(rows)}"))
             continue
         for pair in pairs:
-            rows.append(_render_different_step(pair, runs, names))
+            rows.append(_different_step(pair, runs, names))
     message = "No step differs."
     if not all(_is_same(pair) for pair in differences):
         message = (
@@ -219,31 +238,32 @@ def _render_output(step: Step | None, context: RenderContext) -> Html:
     return render(step.output, context)
 
 
-def _render_same_steps(pairs: Sequence[StepDifference], key: str) -> Html:
-    """Render steps that are the same as one line, which expands to their outcomes."""
+def _same_steps(pairs: Sequence[StepDifference], key: str) -> SameSteps:
+    """Return steps that are the same as their number, which expands to their outcomes."""
     outcomes = []
     for pair in pairs:
         if pair.first:
             name = display_name(agent_of_key(pair.key))
             outcomes.append(f"{name}: {pair.first.outcome}")
     title = muted_text(f"{pluralize(len(pairs), 'step')} the same")
-    fold = collapsible(title, ", ".join(outcomes), key=key)
-    return div("cmp same", span("sign", "="), div("wide", fold))
+    return SameSteps(collapsible(title, ", ".join(outcomes), key=key))
 
 
-def _render_different_step(pair: StepDifference, runs: Sequence[Run], names: DisplayNames) -> Html:
-    """Render a step that differs: its outcomes with different words marked, and all other parts."""
-    step = _either_step(pair)
-    icon = _render_icon(pair, runs, small=True) or span("sign", "≠")
-    subject = Html()
-    if step.subject:
-        subject = span("small", muted_text(f" {subject_text(step)}"))
-    name = tag("b", display_name(agent_of_key(pair.key)))
+def _different_step(
+    pair: StepDifference, runs: Sequence[Run], names: DisplayNames
+) -> DifferentStep:
+    """Return a step that differs: its outcomes with different words marked, and all other parts."""
     first, second = _render_outcomes(pair)
     sections = _render_different_sections(pair, names)
-    details = collapsible(muted_text("in full"), *sections, key=f"full-{pair.key}")
-    columns = [div("", name, subject), div("", first), div("", second)]
-    return div("cmp", icon, *columns, div("wide", details))
+    title = muted_text("in full")
+    return DifferentStep(
+        icon=_render_icon(pair, runs, small=True) or span("sign", "≠"),
+        agent_name=display_name(agent_of_key(pair.key)),
+        subject=subject_text(_either_step(pair)),
+        first=first,
+        second=second,
+        details=collapsible(title, *sections, key=f"full-{pair.key}"),
+    )
 
 
 def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -22,14 +23,12 @@ from kgwb.show.html import (
     AGENT_KIND_LABELS,
     Html,
     agent_kind_badge,
-    collapsible,
     div,
     icon,
     join,
     join_with_dots,
     muted_text,
     note,
-    preformatted,
     render_template,
     span,
     state_badge,
@@ -93,15 +92,15 @@ def render_answer_banner(state: RunState, extra: object = "") -> Html:
     """Render the answer in large letters, and below it its state, its cost and ``extra``."""
     shown = answer_state(state)
     is_waiting = shown.icon == "wait"
-    details = Html()
-    if shown.details:
-        details = join(" · ", tag("bdi", shorten(shown.details, MAX_BANNER_CHARS)))
-    return div(
-        "answer run" if is_waiting else f"answer {shown.icon}",
-        icon(shown.icon, "spin" if is_waiting else ""),
-        div("big", tag("bdi", shorten(shown.headline, MAX_BANNER_CHARS))),
-        div("under", span("word", shown.label), details, extra),
+    return render_template(
+        "show/templates/answer_banner.html",
+        css_class="run" if is_waiting else shown.icon,
         role="alert" if shown.icon == "bad" else "status",
+        icon=icon(shown.icon, "spin" if is_waiting else ""),
+        headline=shorten(shown.headline, MAX_BANNER_CHARS),
+        label=shown.label,
+        details=shorten(shown.details, MAX_BANNER_CHARS),
+        extra=extra,
     )
 
 
@@ -202,15 +201,18 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
     step = state.steps.get(key)
     agent = agent_of_key(key)
     kind = displayed_agent_kind(state.run, agent)
-    purpose = state.run.system.agent_spec(agent).purpose.replace("``", "")
-    title_parts = [tag("h3", display_name(agent), class_="title", title=purpose)]
-    if step is not None and step.subject:
-        title_parts.append(span("soft cut", subject_text(step)))
     badge_icon, badge_label = _step_badge(step, state.step_state(key))
-    title_parts.append(state_badge(badge_icon, badge_label, pill=True))
-    facts = join_with_dots(*_render_step_facts(state, step, agent, kind))
-    about = div("grow", div("row", *title_parts), div("row small", facts))
-    return div("head", agent_kind_badge(kind, outlined=skipped_model(step, kind)), about, controls)
+    purpose = state.run.system.agent_spec(agent).purpose
+    return render_template(
+        "show/templates/step_header.html",
+        kind_badge=agent_kind_badge(kind, outlined=skipped_model(step, kind)),
+        purpose=purpose.replace("``", ""),
+        agent_name=display_name(agent),
+        subject=subject_text(step) if step is not None else "",
+        state_badge=state_badge(badge_icon, badge_label, pill=True),
+        facts=join_with_dots(*_render_step_facts(state, step, agent, kind)),
+        controls=controls,
+    )
 
 
 def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str) -> list[Html]:
@@ -280,30 +282,38 @@ def _origin_of_input(step: Step, value: Any, earlier: Sequence[Step]) -> str:
     return "the question"
 
 
+class ShownAttempt(NamedTuple):
+    """An attempt, as the template shows it."""
+
+    badge: Html
+    cost: str
+    reply: str
+    checks: list[Html]
+    messages: Sequence[tuple[str, str]]
+    """The prompt that was sent: the role and the content of each message."""
+
+
 def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     """Render each attempt: the reply as it came, the checks by name, and the prompt as sent."""
     if not step.attempts:
         return div("body soft", "This step made no model call.")
-    attempts = []
-    for number, attempt in enumerate(step.attempts, 1):
-        attempts.append(_render_attempt(number, attempt, calls.get(attempt.call)))
-    return div("body stack", *attempts)
+    attempts = [_shown_attempt(attempt, calls.get(attempt.call)) for attempt in step.attempts]
+    return render_template("show/templates/attempts.html", attempts=attempts)
 
 
-def _render_attempt(number: int, attempt: Attempt, call: Call | None) -> Html:
-    """Render one attempt; its cost and its prompt are missing if the call is not known."""
+def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
+    """Return what is shown of an attempt; without its call, it has no cost and no prompt."""
     badge = state_badge("bad", "not accepted")
     if attempt.accepted:
         badge = state_badge("ok", "accepted")
     cost = ""
-    prompt = Html()
+    messages = []
     if call is not None:
         tokens = f"{call.result.prompt_tokens} + {call.result.completion_tokens} tokens"
         cost = f"{call.request['model']} · {tokens} · {format_seconds(call.seconds)}"
-        prompt = _render_sent_prompt(number, call)
-    heading = div("row", tag("b", f"Attempt {number}"), badge, muted_text(cost))
+        messages = call.request["content"]["messages"]
     checks = [_render_check(check) for check in attempt.checks]
-    return div("stack tight", heading, preformatted(attempt.reply), div("row", *checks), prompt)
+    return ShownAttempt(badge, cost, attempt.reply, checks, messages)
 
 
 def _render_check(check: CheckResult) -> Html:
@@ -313,25 +323,26 @@ def _render_check(check: CheckResult) -> Html:
     return div("row", state_badge("bad", check.name), span("", check.problem))
 
 
-def _render_sent_prompt(number: int, call: Call) -> Html:
-    """Render the messages of a model call, collapsed, each after the role that says it."""
-    messages = []
-    for role, content in call.request["content"]["messages"]:
-        messages.append(join(span("role", role), content, "\n"))
-    title = muted_text("the prompt as it was sent")
-    return collapsible(title, preformatted(*messages), key=f"sent-{number}")
-
-
 # Where the time went
 
 
-class Segment(NamedTuple):
-    """A part of a step's time."""
+class Bar(NamedTuple):
+    """A bar of a step in the waterfall, as the template shows it."""
 
-    label: str
-    bar_class: str
-    """The CSS class of its bar."""
-    seconds: float
+    css_class: str
+    width: str
+    """In per cent of the time of all steps."""
+
+
+class WaterfallRow(NamedTuple):
+    """A step in the waterfall, as the template shows it."""
+
+    key: str
+    depth: int
+    gap: str
+    """The width of the bars of the steps before it; "" for none."""
+    bars: list[Bar]
+    figures: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,16 +356,6 @@ class StepTime:
     @property
     def total_s(self) -> float:
         return self.model_s + self.graph_s + self.other_s
-
-    @property
-    def segments(self) -> list[Segment]:
-        """The parts of the time that are not zero."""
-        segments = [
-            Segment("model", "model", self.model_s),
-            Segment("graph", "sparql", self.graph_s),
-            Segment("rest", "code", self.other_s),
-        ]
-        return [segment for segment in segments if segment.seconds]
 
 
 def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
@@ -372,47 +373,59 @@ def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     rows = []
     for step in steps:
         time = times[step.key]
-        key = single_line(step.key)
-        name = span("cut", key, style=f"padding-left:{depths[step.key]}em", title=key)
-        bars = _render_time_bars(time, elapsed_s, total_s)
-        figures = span("num", _time_text(step, time, calls))
-        rows.append(div("fall", name, span("lane", *bars), figures))
+        row = WaterfallRow(
+            key=single_line(step.key),
+            depth=depths[step.key],
+            gap=_percent(elapsed_s, total_s) if elapsed_s else "",
+            bars=_bars(time, total_s),
+            figures=_step_time_text(step, time, calls),
+        )
+        rows.append(row)
         elapsed_s += time.total_s
-    rows.append(muted_text(_total_time_text(list(times.values()))))
-    return div("stack tight", *rows)
+    total = _total_time_text(times.values())
+    return render_template("show/templates/waterfall.html", rows=rows, total=total)
 
 
-def _render_time_bars(time: StepTime, elapsed_s: float, total_s: float) -> list[Html]:
-    """Render the parts of a step's time as bars, after a gap for the steps before it."""
+def _bars(time: StepTime, total_s: float) -> list[Bar]:
+    """Return the bars of a step: one for each kind of time that was spent."""
     bars = []
-    if elapsed_s:
-        bars.append(tag("i", style=_width(elapsed_s, total_s)))
-    for segment in time.segments:
-        bars.append(tag("i", class_=segment.bar_class, style=_width(segment.seconds, total_s)))
+    if time.model_s:
+        bars.append(Bar("model", _percent(time.model_s, total_s)))
+    if time.graph_s:
+        bars.append(Bar("sparql", _percent(time.graph_s, total_s)))
+    if time.other_s:
+        bars.append(Bar("code", _percent(time.other_s, total_s)))
     return bars
 
 
-def _width(seconds: float, total_s: float) -> str:
-    percent = seconds / total_s * 100
-    return f"width:{percent:.2f}%"
+def _percent(seconds: float, total_s: float) -> str:
+    return f"{seconds / total_s * 100:.2f}%"
 
 
-def _time_text(step: Step, time: StepTime, calls: Mapping[str, Call]) -> str:
+def _step_time_text(step: Step, time: StepTime, calls: Mapping[str, Call]) -> str:
     """Return the parts of a step's time: "model 1.2 s, rest 3 ms (recorded)"."""
-    parts = [f"{segment.label} {format_seconds(segment.seconds)}" for segment in time.segments]
+    parts = []
+    if time.model_s:
+        parts.append(f"model {format_seconds(time.model_s)}")
+    if time.graph_s:
+        parts.append(f"graph {format_seconds(time.graph_s)}")
+    if time.other_s:
+        parts.append(f"rest {format_seconds(time.other_s)}")
     text = ", ".join(parts)
-    is_recorded = step.origin == "record" and any(key in calls for key in step.calls)
-    return f"{text} (recorded)" if is_recorded else text
+    has_known_calls = any(key in calls for key in step.calls)
+    if step.origin == "record" and has_known_calls:
+        return f"{text} (recorded)"
+    return text
 
 
 def _step_times(steps: Sequence[Step], calls: Mapping[str, Call]) -> dict[str, StepTime]:
     """Return the time spent in each step by key, without that in the steps below it."""
-    supervised_s: dict[str, float] = {}
+    supervised_s: dict[str, float] = defaultdict(float)
     for step in steps:
-        supervised_s[step.parent] = supervised_s.get(step.parent, 0.0) + step.seconds
+        supervised_s[step.parent] += step.seconds
     times = {}
     for step in steps:
-        own_s = max(0.0, step.seconds - supervised_s.get(step.key, 0.0))
+        own_s = max(0.0, step.seconds - supervised_s[step.key])
         times[step.key] = _step_time(step, own_s, calls)
     return times
 
@@ -435,13 +448,10 @@ def _step_time(step: Step, own_s: float, calls: Mapping[str, Call]) -> StepTime:
     return StepTime(model_s, graph_s, other_s)
 
 
-def _total_time_text(times: Sequence[StepTime]) -> str:
+def _total_time_text(times: Collection[StepTime]) -> str:
     """Return the time of all steps together, and its parts."""
+    total = format_seconds(sum(time.total_s for time in times))
     model = format_seconds(sum(time.model_s for time in times))
     graph = format_seconds(sum(time.graph_s for time in times))
     rest = format_seconds(sum(time.other_s for time in times))
-    total = format_seconds(sum(time.total_s for time in times))
-    return (
-        f"{total} in all: model {model}, graph {graph}, rest {rest}. "
-        "Steps are drawn one after another, also those that ran at the same time."
-    )
+    return f"{total} in all: model {model}, graph {graph}, rest {rest}."

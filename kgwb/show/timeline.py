@@ -11,8 +11,8 @@ from kgwb.show.html import (
     AGENT_KIND_LABELS,
     Html,
     agent_kind_badge,
-    div,
     icon,
+    render_template,
     span,
     state_badge,
     tag,
@@ -37,49 +37,63 @@ MIN_BAR_PERCENT = 2.0
 # The flow strip
 
 
+class AgentNode(NamedTuple):
+    """An agent in the flow strip, as the template shows it."""
+
+    key: str
+    """The key of its first step, or its name. A click chooses that."""
+    name: str
+    kind: str
+    icon: Html
+    step_count: int
+    classes: str
+    tooltip: str
+
+
+class Stage(NamedTuple):
+    """A stage of a system in the flow strip, as the template shows it."""
+
+    title: str
+    nodes: list[AgentNode]
+
+
 def render_pipeline(state: RunState, selected: str = "") -> Html:
     """Render the agents by stage, lit as far as the run came; a click chooses an agent's step.
 
-    ``selected`` is the key of the step that is shown. Screen readers skip all this: the timeline
-    has the same in words.
+    ``selected`` is the key of the step that is shown.
     """
     selected_agent = agent_of_key(selected)
     stages = []
     for title, agents in state.run.system.stages:
-        nodes = [_render_agent_node(state, agent, agent == selected_agent) for agent in agents]
-        caption = span("caption", title)
-        stages.append(div("stage", caption, tag("ol", *nodes), style=f"--n:{len(agents)}"))
-    return div("flow", *stages, aria_hidden="true")
+        nodes = [_agent_node(state, agent, agent == selected_agent) for agent in agents]
+        stages.append(Stage(title, nodes))
+    return render_template("show/templates/flow_strip.html", stages=stages)
 
 
-def _render_agent_node(state: RunState, agent: str, is_selected: bool) -> Html:
-    """Render an agent by its icon and name, with the number of its steps if there are several."""
+def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
+    """Return the node of an agent, in the state of its steps."""
     steps = [step for step in state.steps.values() if step.agent == agent]
     agent_state = _state_of_agent(state, agent, steps)
     _, state_label = STEP_STATES[agent_state]
     kind = displayed_agent_kind(state.run, agent)
     name = display_name(agent)
-    sign = icon("bad" if agent_state == "failed" else kind)
-    times = span("times", f"×{len(steps)}") if len(steps) > 1 else ""
-    button = tag(
-        "button",
-        span(f"kind {kind}", sign, times),
-        span("name", name),
-        type="button",
-        data_do="choose",
-        data_arg=steps[0].key if steps else agent,
-        title=f"{name}: {AGENT_KIND_LABELS[kind]}, {state_label}",
-        tabindex="-1",
-    )
     classes = ["node", NODE_CLASSES.get(agent_state, "waiting")]
     if any(step.origin == "by hand" for step in steps):
         classes.append("ishand")
     if is_selected:
         classes.append("chosen")
-    keys = {step.key for step in steps}
-    if state.run.breakpoints & {agent, *keys}:
+    keys = [step.key for step in steps]
+    if not state.run.breakpoints.isdisjoint([agent, *keys]):
         classes.append("stop")
-    return tag("li", button, class_=" ".join(classes))
+    return AgentNode(
+        key=keys[0] if keys else agent,
+        name=name,
+        kind=kind,
+        icon=icon("bad" if agent_state == "failed" else kind),
+        step_count=len(steps),
+        classes=" ".join(classes),
+        tooltip=f"{name}: {AGENT_KIND_LABELS[kind]}, {state_label}",
+    )
 
 
 def _state_of_agent(state: RunState, agent: str, steps: Sequence[Step]) -> str:
@@ -191,6 +205,24 @@ def _sibling_positions(
 # The timeline
 
 
+class TimelineLine(NamedTuple):
+    """A line of the timeline, as the template shows it."""
+
+    key: str
+    depth: int
+    is_selected: bool
+    shortcut: str
+    """The keys on the keyboard that choose the line; "" for none."""
+    has_breakpoint: bool
+    name: str
+    tooltip: str
+    classes: str
+    kind_badge: Html
+    state_badge: Html
+    outcome: str
+    time_bar: Html
+
+
 def render_timeline(state: RunState, selected: str) -> Html:
     """Render a line for each step: breakpoint, icon, name, outcome, and its time as a bar.
 
@@ -200,23 +232,24 @@ def render_timeline(state: RunState, selected: str) -> Html:
     rows = timeline_rows(state)
     supervisors = {step.parent for step in state.steps.values()}
     supervisors.update(state.run.system.supervisors)
-    longest = _longest_step_s(rows, supervisors)
+    longest_s = _longest_step_s(rows, supervisors)
     shortcuts = _shortcuts(rows, selected)
-    paused_position = _paused_position(state, rows)
     lines = []
     for position, row in enumerate(rows):
-        line = _render_timeline_row(
+        line = _timeline_line(
             state,
             row,
             is_selected=row.key == selected,
-            shortcut=shortcuts.get(position),
+            shortcut=shortcuts.get(position, ""),
             supervises=row.key in supervisors,
-            longest=longest,
+            longest_s=longest_s,
         )
         lines.append(line)
-        if position == paused_position:
-            lines.append(tag("li", class_="cursor", aria_label="the run stands here"))
-    return tag("ol", *lines, class_="tl", aria_label="steps of the run")
+    return render_template(
+        "show/templates/timeline.html",
+        lines=lines,
+        paused_position=_paused_position(state, rows),
+    )
 
 
 def _longest_step_s(rows: Sequence[TimelineRow], supervisors: Collection[str]) -> float:
@@ -250,46 +283,42 @@ def _paused_position(state: RunState, rows: Sequence[TimelineRow]) -> int:
     return last
 
 
-def _render_timeline_row(
+def _timeline_line(
     state: RunState,
     row: TimelineRow,
     *,
     is_selected: bool,
-    shortcut: str | None,
+    shortcut: str,
     supervises: bool,
-    longest: float,
-) -> Html:
-    """Render a line of the timeline, which a click chooses; ``longest`` is the time of a full bar."""
+    longest_s: float,
+) -> TimelineLine:
+    """Return the line of a row; ``longest_s`` is the time of the longest bar."""
     step = row.step
     step_state = state.step_state(row.key)
-    name = display_name(agent_of_key(row.key))
-    kind = displayed_agent_kind(state.run, agent_of_key(row.key))
+    agent = agent_of_key(row.key)
+    name = display_name(agent)
+    kind = displayed_agent_kind(state.run, agent)
     outcome = _outcome_text(row, step_state, supervises)
-    badge = render_row_badge(step, step_state, supervises)
+    has_breakpoint = not state.run.breakpoints.isdisjoint([row.key, agent])
     tooltip = name
     if step is not None and step.subject:
         tooltip = f"{name} {subject_text(step)}"
     if outcome:
         tooltip = f"{tooltip}: {outcome}"
-    button = tag(
-        "button",
-        agent_kind_badge(kind, small=True, outlined=skipped_model(step, kind)),
-        span("say", span("nm", name), badge, span("out cut", outcome)),
-        _render_time_bar(step, kind, longest, supervises),
-        class_="go",
-        type="button",
-        tabindex="0" if is_selected else "-1",
-        data_do="choose",
-        data_arg=row.key,
-        data_key=shortcut,
-        title=tooltip,
-        style=f"--d:{row.depth}",
-        id=f"t-{row.key}",
-        aria_current="step" if is_selected else None,
+    return TimelineLine(
+        key=row.key,
+        depth=row.depth,
+        is_selected=is_selected,
+        shortcut=shortcut,
+        has_breakpoint=has_breakpoint,
+        name=name,
+        tooltip=tooltip,
+        classes=_row_classes(row, step_state, is_selected, supervises),
+        kind_badge=agent_kind_badge(kind, small=True, outlined=skipped_model(step, kind)),
+        state_badge=render_row_badge(step, step_state, supervises),
+        outcome=outcome,
+        time_bar=_render_time_bar(step, kind, longest_s, supervises),
     )
-    classes = _row_classes(row, step_state, is_selected, supervises)
-    gutter = _render_breakpoint_button(state, row, is_selected)
-    return tag("li", gutter, button, class_=classes)
 
 
 def _row_classes(row: TimelineRow, step_state: str, is_selected: bool, supervises: bool) -> str:
@@ -304,24 +333,6 @@ def _row_classes(row: TimelineRow, step_state: str, is_selected: bool, supervise
     if step_state in ROW_STATE_CLASSES:
         classes.append(ROW_STATE_CLASSES[step_state])
     return " ".join(classes) or "trow"
-
-
-def _render_breakpoint_button(state: RunState, row: TimelineRow, is_selected: bool) -> Html:
-    """Render the button that sets or removes a breakpoint; key "b" does it for the selected line."""
-    agent = agent_of_key(row.key)
-    has_breakpoint = bool(state.run.breakpoints & {row.key, agent})
-    return tag(
-        "button",
-        class_="gut",
-        type="button",
-        tabindex="-1",
-        data_do="stop",
-        data_arg=row.key,
-        data_key="b" if is_selected else None,
-        aria_pressed=str(has_breakpoint).lower(),
-        aria_label=f"stop after {display_name(agent)}",
-        title="stop here (b)",
-    )
 
 
 def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
@@ -339,7 +350,7 @@ def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
     return f"{subject_text(step)}: {step.outcome}" if step.subject else ""
 
 
-def _render_time_bar(step: Step | None, kind: str, longest: float, supervises: bool) -> Html:
+def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises: bool) -> Html:
     """Render the time of a step, and its bar relative to the longest step.
 
     Both are missing for a supervisor, for a value put in by hand, and for a step not executed.
@@ -347,7 +358,7 @@ def _render_time_bar(step: Step | None, kind: str, longest: float, supervises: b
     is_executed = step is not None and (step.done or step.error) and step.origin != "by hand"
     if step is None or supervises or not is_executed:
         return span("ms")
-    percent = step.seconds / longest * 100
+    percent = step.seconds / longest_s * 100
     percent = min(100.0, max(MIN_BAR_PERCENT, percent))
     bar = tag("i", class_=kind, style=f"right:0;width:{percent:.1f}%")
     return span("ms", format_seconds(step.seconds), span(f"track {kind}", bar))
