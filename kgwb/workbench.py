@@ -119,23 +119,26 @@ class Workbench:
 
         if isinstance(system_names, str):
             system_names = [system_names]
-        setups = [self._setup_of_system(name) for name in system_names or systems.list_systems()]
+        setups = []
+        for name in system_names or systems.list_systems():
+            setups.append(self._setup_of_system(name))
         return ask_all(setups, question, self.dialogue)
 
     def _setup_of_system(self, name: str) -> Setup:
         """Return the setup of another system, with the models and settings that apply to it."""
         system = systems.load_system(name)
-        agents = {spec.name for spec in system.agents}
+        agents = {"", *(spec.name for spec in system.agents)}  # "" is for all without their own
         models = {}
         for agent, agent_model in self.models.items():
-            if not agent or agent in agents:
+            if agent in agents:
                 models[agent] = agent_model
         known_settings = system.settings.setting_names()
         changes = {}
         for setting, value in self.setup.settings.changes_from_profile().items():
             if setting in known_settings:
                 changes[setting] = value
-        settings = system.settings.of_profile(self.setup.settings.profile, **changes)
+        profile = self.setup.settings.profile
+        settings = system.settings.of_profile(profile, **changes)
         return replace(self.setup, system=system, settings=settings, models=models)
 
     def new_dialogue(self) -> None:
@@ -191,10 +194,13 @@ class Workbench:
         return self.runs[-1]
 
     def __repr__(self) -> str:
-        models = [f"{agent or 'model'} {model.name}" for agent, model in self.models.items()]
-        turns = len(self.dialogue.turns)
-        place = f"{self.system.name} on {self.kg.source}"
-        return f"Workbench({place}, {', '.join(models)}, {turns} turns)"
+        parts = [f"{self.system.name} on {self.kg.source}"]
+        for agent, agent_model in self.models.items():
+            label = agent or "model"
+            parts.append(f"{label} {agent_model.name}")
+        turn_count = len(self.dialogue.turns)
+        parts.append(f"{turn_count} turns")
+        return f"Workbench({', '.join(parts)})"
 
     forget = RenamedAttribute("forget", "new_dialogue")
     remember = RenamedAttribute("remember", "continue_dialogue")
@@ -233,7 +239,9 @@ def compare(
 
 
 def _run_of(run: Run | str | Path) -> Run:
-    return run if isinstance(run, Run) else load_run(run)
+    if isinstance(run, Run):
+        return run
+    return load_run(run)
 
 
 @cache
@@ -281,9 +289,9 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
 
 def _unknown_recording(name: str, known: list[str]) -> InputError:
     """Return the error for an unknown name, with similar names, else the first ones, in its hint."""
-    hint = "install kgwb again: the recordings are missing"
-    if known:
-        similar = difflib.get_close_matches(name, known, MAX_SIMILAR_NAMES)
-        examples = similar or known[:MAX_SIMILAR_NAMES]
-        hint = f"for example: {', '.join(examples)}"
-    return InputError(f"there is no recording {name[:MAX_NAME_CHARS]!r}", hint=hint)
+    message = f"there is no recording {name[:MAX_NAME_CHARS]!r}"
+    if not known:
+        return InputError(message, hint="install kgwb again: its recordings are missing")
+    similar = difflib.get_close_matches(name, known, MAX_SIMILAR_NAMES)
+    examples = similar or known[:MAX_SIMILAR_NAMES]
+    return InputError(message, hint=f"for example: {', '.join(examples)}")

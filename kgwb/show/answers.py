@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -65,7 +66,8 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
         parts.append(note(_reason_text(answer.reason)))
     values = []
     for number, value in enumerate(answer.values[:MAX_ROWS], 1):
-        values.append(_render_numbered_value(number, value, context))
+        rendered = _render_numbered_value(number, value, context)
+        values.append(rendered)
     if answer.columns:
         parts.append(_render_answer_table(answer, context))
         title = muted_text("the triples that each row stands on")
@@ -86,16 +88,17 @@ def _reason_text(reason: str) -> str:
     """Return why there is no answer: the graph lacks it, or the system cannot express the question."""
     if reason.startswith(CANNOT_EXPRESS):
         return reason
-    return f"The graph holds no answer: {reason.removeprefix(f'{NOT_IN_GRAPH}: ')}"
+    cause = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
+    return f"The graph holds no answer: {cause}"
 
 
 def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
     """Render the rows of an answer that is a table; unbound cells are empty."""
     rows = []
     for value in answer.values[:MAX_ROWS]:
-        cells: list[object] = []
+        cells = []
         for term in value.row:
-            cells.append("" if term is None else render_term(term, context))
+            cells.append(Html() if term is None else render_term(term, context))
         rows.append(cells)
     return table(answer.columns, rows, total=len(answer.values))
 
@@ -111,12 +114,16 @@ def _render_numbered_value(number: int, value: Value, context: RenderContext) ->
     label = Html()
     if not _is_end_of_triple(value, value.support):
         label = _render_value_label(value, context)
-    return div("row top", span("num", number), div("grow stack tight", label, support))
+    content = div("grow stack tight", label, support)
+    return div("row top", span("num", number), content)
 
 
 def _is_end_of_triple(value: Value, triples: Sequence[Triple]) -> bool:
-    text = str(value.term)
-    return any(text in (str(subject), str(object_)) for subject, _, object_ in triples)
+    ends = set()
+    for subject, _, object_ in triples:
+        ends.add(str(subject))
+        ends.add(str(object_))
+    return str(value.term) in ends
 
 
 def _render_value_label(value: Value, context: RenderContext) -> Html:
@@ -129,7 +136,8 @@ def _render_value_label(value: Value, context: RenderContext) -> Html:
         exact = render_curie(value.term, context)
     elif str(value.term) != value.label:
         exact = render_term(value.term, context)
-    return div("row", tag("b", shorten(name)), exact)
+    title = tag("b", shorten(name))
+    return div("row", title, exact)
 
 
 # Queries
@@ -141,8 +149,10 @@ def _render_answer_queries(answer: Answer, context: RenderContext) -> Html:
     is_empty = is_false or not answer.values
     blocks = []
     for number, query in enumerate(answer.queries):
-        blocks.append(render_query_block(number, query, context, is_empty=is_empty))
-    title = join("The SPARQL it came from ", muted_text(pluralize(len(blocks), "query")))
+        block = render_query_block(number, query, context, is_empty=is_empty)
+        blocks.append(block)
+    count = muted_text(pluralize(len(blocks), "query"))
+    title = join("The SPARQL it came from ", count)
     if answer.values:
         return collapsible(title, *blocks, key="queries")
     # With another key: a page keeps collapsed what the person collapsed, and here the person
@@ -215,20 +225,35 @@ def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
 def _iris_by_name(answer: Answer, context: RenderContext) -> dict[str, list[str]]:
     """Return the IRIs among the values and supporting triples that are shown, by display name."""
     labels = {}
-    iris: set[str] = set()
     for value in answer.values[:MAX_ROWS]:
         if isinstance(value.term, URIRef):
             labels[str(value.term)] = value.label
-        for triple in value.support[:MAX_SUPPORT_TRIPLES]:
-            iris.update(str(term) for term in triple if isinstance(term, URIRef))
-    iris_by_name: dict[str, list[str]] = {}
-    for iri in sorted(iris.union(labels)):
-        name = context.names.get(iri) or labels.get(iri) or name_from_iri(iri)
-        iris_by_name.setdefault(name, []).append(iri)
+    iris = _support_iris(answer).union(labels)
+    iris_by_name: dict[str, list[str]] = defaultdict(list)
+    for iri in sorted(iris):
+        name = context.names.get(iri)
+        if not name:
+            name = labels.get(iri) or name_from_iri(iri)
+        iris_by_name[name].append(iri)
     return iris_by_name
+
+
+def _support_iris(answer: Answer) -> set[str]:
+    """Return the IRIs in the supporting triples that are shown."""
+    iris = set()
+    for value in answer.values[:MAX_ROWS]:
+        for triple in value.support[:MAX_SUPPORT_TRIPLES]:
+            for term in triple:
+                if isinstance(term, URIRef):
+                    iris.add(str(term))
+    return iris
 
 
 def _distinctions(iris: Sequence[str]) -> Sequence[str]:
     """Return the last part of each IRI; the whole IRIs if these parts are not unique."""
-    endings = [re.split(r"[/#:]", iri.rstrip("/#:"))[-1] for iri in iris]
-    return endings if len(set(endings)) == len(iris) else iris
+    endings = []
+    for iri in iris:
+        parts = re.split(r"[/#:]", iri.rstrip("/#:"))
+        endings.append(parts[-1])
+    are_unique = len(set(endings)) == len(iris)
+    return endings if are_unique else iris

@@ -66,14 +66,18 @@ def render_link(link: Link, context: RenderContext) -> Html:
     if link.vertex and link.vertex not in candidates:
         candidates.append(link.vertex)
     shown = candidates[:MAX_ROWS]
-    selected = shown.index(link.vertex) if link.vertex in shown else -1
+    selected = -1
+    if link.vertex in shown:
+        selected = shown.index(link.vertex)
     options = [_render_candidate_with_degree(candidate, context) for candidate in shown]
+    omitted = len(link.candidates) - len(shown)
     parts = [
         render_choices(options, selected, NO_CANDIDATE_LABEL, context),
-        _render_omitted(len(link.candidates) - len(shown)),
+        _render_omitted(omitted),
     ]
     if link.reason:
-        parts.append(div("band", render_explanation(link.reason)))
+        explanation = render_explanation(link.reason)
+        parts.append(div("band", explanation))
     parts.append(_render_candidate_queries(link, context))
     return join(*parts)
 

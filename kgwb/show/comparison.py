@@ -38,6 +38,10 @@ from kgwb.terms import DisplayNames
 from kgwb.text import display_name, pluralize
 
 SIDE_LETTERS = (span("letter", "A"), span("letter", "B"))
+NO_DIFFERENCE = "No step differs."
+NO_DIFFERENT_DECISION = (
+    "No decision differs. The steps differ in their inputs, calls, replies or reasons."
+)
 NO_STEP = "no such step"
 """Stands for the outcome of a step that only the other run has."""
 
@@ -62,8 +66,9 @@ def render_comparison(first: ComparedRun, second: ComparedRun) -> Html:
     """Render two runs: their answers, and their steps beside each other."""
     sides = []
     for letter, (name, state) in zip(SIDE_LETTERS, (first, second), strict=True):
+        setup = setup_text(state.run)
         banner = render_answer_banner(state)
-        sides.append(AnswerSide(letter, name, setup_text(state.run), banner))
+        sides.append(AnswerSide(letter, name, setup, banner))
     differences = compare_steps(first.state.steps, second.state.steps)
     runs = (first.state.run, second.state.run)
     return render_template(
@@ -79,7 +84,8 @@ def _render_muting_verdict(full: RunState, muted: RunState) -> Html:
 
     Nothing is rendered if no triple is muted, or if one of the runs has no answer.
     """
-    triples = [triple for triple in muted.run.kg.muted if triple not in full.run.kg.muted]
+    already_muted = full.run.kg.muted
+    triples = [triple for triple in muted.run.kg.muted if triple not in already_muted]
     if not triples or not full.has_ended or not muted.has_ended:
         return Html()
     if not full.answer or muted.answer is None:
@@ -87,12 +93,12 @@ def _render_muting_verdict(full: RunState, muted: RunState) -> Html:
     without = "this triple"
     if len(triples) > 1:
         without = pluralize(len(triples), "muted triple")
+    verdict = state_badge("none", f"The answer does not stand without {without}.")
     if _values_of(full.answer) == _values_of(muted.answer):
         verdict = state_badge("ok", f"The answer stands without {without}.")
-    else:
-        verdict = state_badge("none", f"The answer does not stand without {without}.")
     remark = Html()
-    if any(isinstance(step.output, Survey) for step in muted.steps.values()):
+    outputs = [step.output for step in muted.steps.values()]
+    if any(isinstance(output, Survey) for output in outputs):
         remark = muted_text(" The survey of the graph still counts muted triples.")
     return div("band", verdict, remark)
 
@@ -160,15 +166,11 @@ def render_differences(differences: Differences, runs: Sequence[Run] = ()) -> Ht
             continue
         for pair in pairs:
             rows.append(_different_step(pair, runs, names))
-    message = "No step differs."
-    if not all(_is_same(pair) for pair in differences):
-        message = (
-            "No decision differs. The steps differ in their inputs, calls, replies or reasons."
-        )
+    are_equal = all(_is_same(pair) for pair in differences)
     return render_template(
         "show/templates/differences.html",
         decision=_different_decision(differences, runs, names),
-        message=message,
+        message=NO_DIFFERENCE if are_equal else NO_DIFFERENT_DECISION,
         letters=join(*SIDE_LETTERS),
         rows=rows,
     )
@@ -201,7 +203,8 @@ def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = Fal
     if not runs:
         return Html()
     run = runs[0] if pair.first else runs[1]  # the other run's system may have no such agent
-    return agent_kind_badge(run.system.agent_kind(pair.key), small=small)
+    kind = run.system.agent_kind(pair.key)
+    return agent_kind_badge(kind, small=small)
 
 
 def _different_decision(
@@ -211,14 +214,16 @@ def _different_decision(
     pair = differences.first_difference
     if pair is None:
         return None
-    prefixes = prefixes_of(runs[0]) if runs else {}
-    context = RenderContext(names, prefixes)
+    context = RenderContext(names)
+    if runs:
+        context = replace(context, prefixes=prefixes_of(runs[0]))
     sides = []
     for letter, side in zip(SIDE_LETTERS, (pair.first, pair.second), strict=True):
         badge = Html()
         if side is not None and side.origin == "by hand":
             badge = state_badge("hand", "by hand")
-        sides.append(OutputSide(letter, badge, _render_output(side, context)))
+        output = _render_output(side, context)
+        sides.append(OutputSide(letter, badge, output))
     step = _either_step(pair)
     return DifferentDecision(
         icon=_render_icon(pair, runs),
@@ -245,7 +250,8 @@ def _same_steps(pairs: Sequence[StepDifference], key: str) -> SameSteps:
         if pair.first:
             name = display_name(agent_of_key(pair.key))
             outcomes.append(f"{name}: {pair.first.outcome}")
-    title = muted_text(f"{pluralize(len(pairs), 'step')} the same")
+    count = pluralize(len(pairs), "step")
+    title = muted_text(f"{count} the same")
     return SameSteps(collapsible(title, ", ".join(outcomes), key=key))
 
 
@@ -268,14 +274,18 @@ def _different_step(
 
 def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
     """Render both outcomes with the words marked that differ; if none does, name what differs."""
-    first = pair.first.outcome if pair.first else NO_STEP
-    second = pair.second.outcome if pair.second else NO_STEP
+    first = _outcome(pair.first)
+    second = _outcome(pair.second)
     if first != second:
         return mark_changed_words(first, second)
     parts = [part for part in pair.changed_parts if part != "output"]
     different = ", ".join(parts) or "details"
     remark = muted_text(f" (the same outcome; {different} differ)")
     return join(first, remark), muted_text(second)
+
+
+def _outcome(step: Step | None) -> str:
+    return step.outcome if step else NO_STEP
 
 
 def _render_different_sections(pair: StepDifference, names: DisplayNames) -> list[Html]:
@@ -311,7 +321,8 @@ def _input_lines(step: Step, names: DisplayNames) -> list[str]:
     """Return the inputs of a step in full, each line after the name of its input."""
     lines = []
     for name, value in step.inputs.items():
-        for line in summarize(value, names, limit=None).splitlines():
+        summary = summarize(value, names, limit=None)
+        for line in summary.splitlines():
             lines.append(f"{name}: {line}")
     return lines
 

@@ -29,10 +29,12 @@ def render_fields(record: Any, context: RenderContext) -> Html:
 
     A field with the same text as the line is left out.
     """
-    pieces = [div("b", one_line(record))]
+    line = one_line(record)
+    pieces = [div("b", line)]
     for field in shown_fields(record):
         is_empty = field.value in EMPTY_VALUES
-        if not is_empty and str(field.value) != str(record):
+        is_repeated = str(field.value) == str(record)
+        if not is_empty and not is_repeated:
             pieces.append(_render_field(record, field, context))
     return div("body stack", *pieces)
 
@@ -55,14 +57,16 @@ def _render_field(record: Any, field: ShownField, context: RenderContext) -> Htm
     if is_plain and has_custom_str(record):
         return Html()
     label = span("soft", f"{display_name(field.name)} ")
-    return div("", label, render_cell(field.value, field.mark, context))
+    value = render_cell(field.value, field.mark, context)
+    return div("", label, value)
 
 
 def render_explanation(text: str, lead: str = "because") -> Html:
     """Render an explanation after the word that leads to it; nothing if it is empty."""
     if not text:
         return Html()
-    return div("why", span("soft", f"{lead} "), tag("bdi", text))
+    leading_word = span("soft", f"{lead} ")
+    return div("why", leading_word, tag("bdi", text))
 
 
 def render_table(records: Sequence[Any], context: RenderContext) -> Html:
@@ -71,15 +75,18 @@ def render_table(records: Sequence[Any], context: RenderContext) -> Html:
     Values that are not records make a table of one column. There must be at least one.
     """
     first = records[0]
-    if not is_record(first):
-        return table((), [[render_cell(value, "", context)] for value in records])
-    columns = [column for column in shown_fields(first) if _is_filled(column.name, records)]
     rows = []
+    if not is_record(first):
+        for value in records:
+            rows.append([render_cell(value, "", context)])
+        return table((), rows)
+    columns = [field for field in shown_fields(first) if _is_filled(field.name, records)]
     for record in records:
         cells = []
         for column in columns:
             value = getattr(record, column.name, "")
-            cells.append(render_cell(value, column.mark, context))
+            cell = render_cell(value, column.mark, context)
+            cells.append(cell)
         rows.append(cells)
     headings = [_column_heading(column.name) for column in columns]
     return table(headings, rows)
@@ -87,7 +94,8 @@ def render_table(records: Sequence[Any], context: RenderContext) -> Html:
 
 def _is_filled(field_name: str, records: Sequence[Any]) -> bool:
     """Return whether any of the records has a value in a field."""
-    return any(getattr(record, field_name, None) not in EMPTY_VALUES for record in records)
+    values = [getattr(record, field_name, None) for record in records]
+    return any(value not in EMPTY_VALUES for value in values)
 
 
 def _column_heading(field_name: str) -> str:
@@ -117,6 +125,9 @@ def render_cell(value: Any, mark: str, context: RenderContext) -> Html:
 def _render_items(items: Sequence[Any], context: RenderContext) -> Html:
     """Render the items of a list on one line; IRIs each on a line of its own."""
     if items and isinstance(items[0], URIRef):
-        return join(*[div("", render_curie(iri, context)) for iri in items])
-    text = ", ".join(one_line(item) for item in items)
-    return tag("bdi", shorten(text))
+        lines = []
+        for iri in items:
+            lines.append(div("", render_curie(iri, context)))
+        return join(*lines)
+    texts = [one_line(item) for item in items]
+    return tag("bdi", shorten(", ".join(texts)))

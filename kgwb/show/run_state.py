@@ -101,14 +101,20 @@ def displayed_agent_kind(run: Run, agent: str) -> str:
 
 def subject_text(step: Step) -> str:
     """Return the subject of a step for people: without the brackets and slashes of a triple."""
-    return single_line(step.subject).replace("⟨", "").replace("⟩", "").replace("/", " · ")
+    subject = single_line(step.subject)
+    without_brackets = subject.replace("⟨", "").replace("⟩", "")
+    return without_brackets.replace("/", " · ")
 
 
 def setup_text(run: Run) -> str:
     """Return system, models, profile and muted triples: "chatty_kg · rules · fast"."""
-    model_names = dict.fromkeys(model.name for model in run.models.values())
-    models = ", ".join(model_names) or "recorded replies"
-    parts = [run.system.name, single_line(models), run.settings.profile]
+    names = [model.name for model in run.models.values()]
+    models = ", ".join(dict.fromkeys(names))
+    parts = [
+        run.system.name,
+        single_line(models or "recorded replies"),
+        run.settings.profile,
+    ]
     if run.kg.muted:
         parts.append(f"without {_muted_text(run)}")
     return " · ".join(parts)
@@ -194,7 +200,8 @@ def _state_of_answer(question: str, answer: Answer, cost: str) -> AnswerState:
     if not answer:
         return _state_without_values(answer.reason, cost)
     text = single_line(shorten(str(answer)))
-    details = f"stands on {pluralize(len(answer.support), 'triple')} · {cost}"
+    support = pluralize(len(answer.support), "triple")
+    details = f"stands on {support} · {cost}"
     doubt = describe_type_mismatch(question, answer)
     if doubt:
         return AnswerState("none", "Answered, with doubt", text, f"{doubt} · {details}")
@@ -207,7 +214,9 @@ def _state_without_values(reason: str, cost: str) -> AnswerState:
     The graph lacks it, or the system cannot express the question.
     """
     reason = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
-    details = f"{reason} · {cost}" if reason else cost
+    details = cost
+    if reason:
+        details = f"{reason} · {cost}"
     if reason.startswith(CANNOT_EXPRESS):
         return AnswerState("none", "Not answered", "The question was not answered", details)
     return AnswerState("none", "Not in this graph", "No answer in this graph", details)

@@ -74,7 +74,9 @@ def render_survey_browser(
     """
     counts = {}
     for noun, count in survey.counts().items():
-        counts[noun] = "–" if count is None else f"{count:,}"
+        counts[noun] = "–"
+        if count is not None:
+            counts[noun] = f"{count:,}"
     can_search = search_text is not None
     words = search_text or ""
     return render_template(
@@ -117,7 +119,8 @@ def _render_both_ways(survey: Survey) -> Html:
 def _render_list(title: str, items: Sequence[str], key: str) -> Html:
     if not items:
         return Html()
-    return collapsible(f"{title}: {len(items):,}", list_first(items, MAX_LISTED_IRIS), key=key)
+    heading = f"{title}: {len(items):,}"
+    return collapsible(heading, list_first(items, MAX_LISTED_IRIS), key=key)
 
 
 def _names_in(survey: Survey) -> DisplayNames:
@@ -132,7 +135,7 @@ class FoundClass:
     """A class that a search found."""
 
     surveyed: ClassSurvey
-    properties: tuple[PropertySurvey, ...]
+    properties: Sequence[PropertySurvey]
     """The predicates to show: all if the class was found by its own name, else those that match."""
     is_found_by_predicate: bool
 
@@ -212,11 +215,12 @@ def _find_classes(survey: Survey, search_text: str, names: DisplayNames) -> list
         if _matches_search(search_text, surveyed.name, surveyed.iri or ""):
             found.append(FoundClass(surveyed, surveyed.properties, False))
             continue
-        matching = tuple(
-            prop for prop in surveyed.properties if _property_matches(search_text, prop, names)
-        )
-        if matching:
-            found.append(FoundClass(surveyed, matching, True))
+        properties = []
+        for prop in surveyed.properties:
+            if _property_matches(search_text, prop, names):
+                properties.append(prop)
+        if properties:
+            found.append(FoundClass(surveyed, properties, True))
     return found
 
 
@@ -269,10 +273,11 @@ def _class_row(
 
 def _render_place(surveyed: ClassSurvey, context: RenderContext) -> Html:
     """Render the superclasses of a class, and its number of direct instances if it has others."""
-    superclasses = ", ".join(format_term(iri, context.names) for iri in surveyed.parents)
+    superclasses = [format_term(iri, context.names) for iri in surveyed.parents]
     parts = []
     if superclasses:
-        parts.append(f"in {superclasses}")
+        text = ", ".join(superclasses)
+        parts.append(f"in {text}")
     if surveyed.iri and 0 < surveyed.size < surveyed.total:
         parts.append(pluralize(surveyed.size, "direct instance"))
     return join_with_dots(*parts)
@@ -314,20 +319,31 @@ def _property_row(
     description: str = "",
 ) -> PropertyRow:
     """Return the row of the last predicate of a path, out of so many subjects that may have it."""
-    details: list[object] = [_render_values(v, context) for v in prop.values[:MAX_VALUE_TYPES]]
-    details.append(and_more(len(prop.values) - MAX_VALUE_TYPES))
-    if prop.unnamed:
-        details.append(f"{prop.unnamed:,} without a name")
-    share = prop.things / subject_count if subject_count else 0.0
+    names = [format_term(iri, context.names) for iri in path]
+    share = 0.0
+    if subject_count:
+        share = prop.things / subject_count
     return PropertyRow(
-        name=" / ".join(format_term(iri, context.names) for iri in path),
+        name=" / ".join(names),
         description=shorten(description),
         curie=render_curie(path[-1], context),
         share_bar=bar(share),
         percent=format_percent(prop.things, subject_count or 1),
         counts=f"{prop.things:,} of {subject_count:,}",
-        details=join_with_dots(*details),
+        details=_render_value_sorts(prop, context),
     )
+
+
+def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
+    """Render the sorts of values of a predicate, and how many of its values have no name."""
+    parts: list[object] = []
+    for values in prop.values[:MAX_VALUE_TYPES]:
+        parts.append(_render_values(values, context))
+    omitted = len(prop.values) - MAX_VALUE_TYPES
+    parts.append(and_more(omitted))
+    if prop.unnamed:
+        parts.append(f"{prop.unnamed:,} without a name")
+    return join_with_dots(*parts)
 
 
 def _render_values(values: ValueSurvey, context: RenderContext) -> Html:
@@ -336,20 +352,24 @@ def _render_values(values: ValueSurvey, context: RenderContext) -> Html:
     The examples are all values, if these are few; the least and the greatest of numbers and dates;
     else the first MAX_EXAMPLES.
     """
-    name = tag("bdi", _sort_name(values, context.names))
-    number = f" {values.triples:,}" if values.sort in ("class", "IRI") else ""
+    head = tag("bdi", _sort_name(values, context.names))
+    if values.sort in ("class", "IRI"):
+        head = join(head, f" {values.triples:,}")
     examples = []
     for term in values.examples:
         text = shorten_name(format_term(term, context.names))
         examples.append(tag("bdi", text))
     if values.whole:
-        return join(name, number, ": ", join_with(", ", examples))
+        return join(head, ": ", join_with(", ", examples))
     if not examples:
-        return join(name, number)
-    is_ordered = values.sort not in UNORDERED_SORTS and "@" not in values.sort
+        return head
+    has_language = "@" in values.sort
+    is_ordered = values.sort not in UNORDERED_SORTS and not has_language
     if is_ordered and len(examples) > 1:
-        return join(name, number, ": ", examples[0], " … ", examples[1])
-    return join(name, number, ": ", join_with(", ", examples[:MAX_EXAMPLES]), ", …")
+        least, greatest = examples[:2]
+        return join(head, ": ", least, " … ", greatest)
+    first_examples = join_with(", ", examples[:MAX_EXAMPLES])
+    return join(head, ": ", first_examples, ", …")
 
 
 def _sort_name(values: ValueSurvey, names: DisplayNames) -> str:
@@ -358,4 +378,6 @@ def _sort_name(values: ValueSurvey, names: DisplayNames) -> str:
         return format_term(values.of, names)
     sort, _, language = values.sort.partition("@")
     label = SORT_LABELS.get(sort, sort)
-    return f"{language_name(language)} {label}" if language else label
+    if not language:
+        return label
+    return f"{language_name(language)} {label}"

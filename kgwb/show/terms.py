@@ -184,7 +184,8 @@ def render_triples(
         lines.append(_render_triple(triple, context, answer_texts))
     omitted = len(triples) - MAX_SUPPORT_TRIPLES
     if omitted > 0:
-        lines.append(muted_text(f"and {pluralize(omitted, 'more triple')}"))
+        count = pluralize(omitted, "more triple")
+        lines.append(muted_text(f"and {count}"))
     return div("stack tight", *lines)
 
 
@@ -218,9 +219,14 @@ def _render_mute_button(triple: Triple) -> Html:
 
 def _render_term_pill(term: Term, context: RenderContext, answer_texts: set[str]) -> Html:
     """Render a term by its name in a frame; the tooltip of an IRI is the IRI."""
-    pill_class = "unk asked plain" if str(term) in answer_texts else "ent"
-    tooltip = shorten(str(term)) if isinstance(term, URIRef) else None
-    return span(pill_class, format_term(term, context.names), title=tooltip)
+    pill_class = "ent"
+    if str(term) in answer_texts:
+        pill_class = "unk asked plain"
+    tooltip = None
+    if isinstance(term, URIRef):
+        tooltip = shorten(str(term))
+    name = format_term(term, context.names)
+    return span(pill_class, name, title=tooltip)
 
 
 def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
@@ -228,7 +234,8 @@ def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
 
     A vertex without a description has some of its predicates in its place.
     """
-    head = [tag("b", shorten(candidate.label))]
+    label = shorten(candidate.label)
+    head = [tag("b", label)]
     for name in candidate.types[:MAX_TYPES]:
         head.append(span("type", shorten(name)))
     details = candidate.description
@@ -347,7 +354,8 @@ def render_term_labels(query: str, context: RenderContext) -> Html:
     rows = []
     for iri in dict.fromkeys(_iris_in_query(query)):
         if iri in context.names:
-            rows.append((render_curie(iri, context), context.names[iri]))
+            curie = render_curie(iri, context)
+            rows.append((curie, context.names[iri]))
     if not rows:
         return Html()
     labels = table(("term", "label"), rows[:MAX_ROWS])
@@ -360,5 +368,6 @@ def _iris_in_query(query: str) -> list[str]:
     body = re.sub(rf"PREFIX[^\n]*\n|{QUOTED_STRING_PATTERN}", "", query)
     iris = []
     for iri, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body):
-        iris.append(iri or namespaces.get(prefix, "") + local)
+        namespace = namespaces.get(prefix, "")
+        iris.append(iri or namespace + local)
     return iris

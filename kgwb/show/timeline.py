@@ -65,7 +65,10 @@ def render_pipeline(state: RunState, selected: str = "") -> Html:
     selected_agent = agent_of_key(selected)
     stages = []
     for title, agents in state.run.system.stages:
-        nodes = [_agent_node(state, agent, agent == selected_agent) for agent in agents]
+        nodes = []
+        for agent in agents:
+            is_selected = agent == selected_agent
+            nodes.append(_agent_node(state, agent, is_selected))
         stages.append(Stage(title, nodes))
     return render_template("show/templates/flow_strip.html", stages=stages)
 
@@ -347,7 +350,9 @@ def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
         return ""
     if not supervises:
         return step.outcome
-    return f"{subject_text(step)}: {step.outcome}" if step.subject else ""
+    if not step.subject:
+        return ""
+    return f"{subject_text(step)}: {step.outcome}"
 
 
 def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises: bool) -> Html:
@@ -355,13 +360,16 @@ def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises:
 
     Both are missing for a supervisor, for a value put in by hand, and for a step not executed.
     """
-    is_executed = step is not None and (step.done or step.error) and step.origin != "by hand"
-    if step is None or supervises or not is_executed:
+    if step is None or supervises or step.origin == "by hand":
+        return span("ms")
+    if not step.done and not step.error:
         return span("ms")
     percent = step.seconds / longest_s * 100
-    percent = min(100.0, max(MIN_BAR_PERCENT, percent))
+    percent = max(MIN_BAR_PERCENT, percent)
+    percent = min(100.0, percent)
     bar = tag("i", class_=kind, style=f"right:0;width:{percent:.1f}%")
-    return span("ms", format_seconds(step.seconds), span(f"track {kind}", bar))
+    track = span(f"track {kind}", bar)
+    return span("ms", format_seconds(step.seconds), track)
 
 
 def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Html:
