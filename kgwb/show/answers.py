@@ -11,7 +11,7 @@ from rdflib import URIRef
 
 from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, UNGROUNDED_NOTE, Answer, Value
 from kgwb.records import MAX_LINE_CHARS
-from kgwb.show.candidates import render_graph_result
+from kgwb.show.graph_results import render_graph_result
 from kgwb.show.html import (
     MAX_ROWS,
     Html,

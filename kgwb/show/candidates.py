@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kgwb.flow import Candidate, Link, RetrievedCandidates
 from kgwb.show.fields import render_explanation
+from kgwb.show.graph_results import render_graph_result
 from kgwb.show.html import (
     MAX_ROWS,
     Html,
@@ -149,20 +150,3 @@ def _render_candidate_queries(record: RetrievedCandidates | Link, context: Rende
         degrees_button=degrees_button,
         reply=render_graph_result("where", context),
     )
-
-
-def render_graph_result(question: str, context: RenderContext) -> Html:
-    """Render what the graph replied to a question; nothing if it was not asked.
-
-    ``question`` is a name in ``context.graph_results``. A reply is a list of lines, or a record.
-    """
-    # Not at the top of the file: the module of views imports this one.
-    from kgwb.show.records import render
-
-    if question not in context.graph_results:
-        return Html()
-    reply = context.graph_results[question]
-    if isinstance(reply, list) and reply:
-        lines = [div("", line) for line in reply]
-        return div("well", *lines)
-    return div("well", render(reply, context))

@@ -6,26 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from kgwb.flow import Answer, Link, RetrievedCandidates
-from kgwb.kg.queries import EmptyResultCause
 from kgwb.kg.survey_records import Survey
 from kgwb.records import MAX_LINE_CHARS, is_record, summarize
 from kgwb.run.agents import View, current_version
 from kgwb.show.answers import render_answer, render_answer_parts, render_query_block
-from kgwb.show.candidates import (
-    MAX_DEGREE,
-    render_choices,
-    render_graph_result,
-    render_link,
-    render_retrieved,
-)
-from kgwb.show.explain import (
-    PredicateExamples,
-    QueryResult,
-    render_blocking,
-    render_examples,
-    render_query_result,
-)
+from kgwb.show.candidates import MAX_DEGREE, render_choices, render_link, render_retrieved
 from kgwb.show.fields import render_explanation, render_fields, render_table
+from kgwb.show.graph_results import REPLY_VIEWS, render_graph_result
 from kgwb.show.html import Html, div, preformatted, tag
 from kgwb.show.survey import render_survey
 from kgwb.show.terms import RenderContext
@@ -45,12 +32,10 @@ __all__ = [
 
 BUILT_IN_VIEWS: Mapping[type, View] = {
     Answer: render_answer,
-    EmptyResultCause: render_blocking,
-    PredicateExamples: render_examples,
-    QueryResult: render_query_result,
     Link: render_link,
     RetrievedCandidates: render_retrieved,
     Survey: render_survey,
+    **REPLY_VIEWS,
 }
 """How records that several systems share, and replies of the graph, are rendered."""
 
