@@ -288,7 +288,10 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
 
 
 def _unknown_recording(name: str, known: list[str]) -> InputError:
-    """Return the error for an unknown name, with similar names, else the first ones, in its hint."""
+    """Return the error for the name of a recording that does not exist.
+
+    Its hint has up to MAX_SIMILAR_NAMES similar names, else the first ones.
+    """
     message = f"there is no recording {name[:MAX_NAME_CHARS]!r}"
     if not known:
         return InputError(message, hint="install kgwb again: its recordings are missing")

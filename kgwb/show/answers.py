@@ -52,9 +52,11 @@ def render_answer(answer: Answer, context: RenderContext) -> Html:
 
 
 def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
-    """Return the parts of a rendered answer: text or reason, values with support, queries.
+    """Return the parts of a rendered answer: its text, its values with their support, its queries.
 
-    At most MAX_ROWS values are shown. Values of a table have their support collapsed.
+    An answer without values has the reason in their place, and an answer from a model's own
+    knowledge a warning. At most MAX_ROWS values are shown: MAX_VALUES at once, the others
+    collapsed. An answer of several columns is a table, and the support of its rows is collapsed.
     """
     context = _with_unique_names(answer, context.with_names(answer.names))
     parts = []
@@ -85,7 +87,10 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
 
 
 def _reason_text(reason: str) -> str:
-    """Return why there is no answer: the graph lacks it, or the system cannot express the question."""
+    """Return why there is no answer, as a sentence that says whether the graph lacks it.
+
+    A reason that begins with CANNOT_EXPRESS is returned as it is.
+    """
     if reason.startswith(CANNOT_EXPRESS):
         return reason
     cause = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
@@ -93,7 +98,7 @@ def _reason_text(reason: str) -> str:
 
 
 def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
-    """Render the rows of an answer that is a table; unbound cells are empty."""
+    """Render the first MAX_ROWS rows of an answer that is a table; unbound cells are empty."""
     rows = []
     for value in answer.values[:MAX_ROWS]:
         cells = []
@@ -106,7 +111,7 @@ def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
 def _render_numbered_value(number: int, value: Value, context: RenderContext) -> Html:
     """Render a value of an answer with its number and the triples that support it.
 
-    The value itself is only written where it is not the subject or object of one of them.
+    The value itself is only written if no triple has it as subject or object, and shows it.
     """
     support = muted_text("no triple")
     if value.support:
@@ -119,6 +124,7 @@ def _render_numbered_value(number: int, value: Value, context: RenderContext) ->
 
 
 def _is_end_of_triple(value: Value, triples: Sequence[Triple]) -> bool:
+    """Return whether a value is the subject or the object of one of the triples."""
     ends = set()
     for subject, _, object_ in triples:
         ends.add(str(subject))
@@ -127,7 +133,10 @@ def _is_end_of_triple(value: Value, triples: Sequence[Triple]) -> bool:
 
 
 def _render_value_label(value: Value, context: RenderContext) -> Html:
-    """Render the name of a value, and beside it the CURIE, or the literal if it differs."""
+    """Render the name of a value, and beside it the CURIE, or a literal if it differs from the name.
+
+    The name is that of the context, but a row of a table has its own.
+    """
     name = value.label
     if not value.row:
         name = context.names.get(str(value.term), value.label)
@@ -144,7 +153,11 @@ def _render_value_label(value: Value, context: RenderContext) -> Html:
 
 
 def _render_answer_queries(answer: Answer, context: RenderContext) -> Html:
-    """Render the queries of an answer, collapsed."""
+    """Render the queries of an answer, collapsed.
+
+    Without values they are expanded, if the person can ask why a query is empty. The "no" to a
+    yes-or-no question counts as empty, too.
+    """
     is_false = answer.kind == "boolean" and answer.labels == ("false",)
     is_empty = is_false or not answer.values
     blocks = []
@@ -169,11 +182,12 @@ def render_query_block(
     can_replace: bool = False,
     is_empty: bool = False,
 ) -> Html:
-    """Render a query below its ``head``; in an interactive context, it can be edited and run.
+    """Render a query below its ``head``; in an interactive context, with a form to edit and run it.
 
-    ``number`` tells the queries of one record apart. ``can_replace`` adds a button that makes the
-    query the result of the step. ``is_empty`` means that the query has no rows, so that the person
-    can ask why; once the person has run an edited query, the result of that decides.
+    The form has what the graph replied below it. ``number`` tells the queries of one record apart.
+    ``can_replace`` adds a button that makes the query the result of the step. ``is_empty`` means
+    that the query has no rows: the form is expanded, and the person can ask why. Once the person
+    has run a query, the result of that decides whether they can.
     """
     shown = render_query(query, context)
     if not context.is_interactive:
@@ -208,9 +222,9 @@ def render_query_block(
 
 
 def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
-    """Return a context in which the vertices of an answer have different names.
+    """Return a context in which the vertices of an answer have names that differ.
 
-    Those that share a name have the end of their IRI added: "Dune (Dune_2021)".
+    Those that share a name have the last part of their IRI added: "Dune (Dune_2021)".
     """
     names = dict(context.names)
     for name, iris in _iris_by_name(answer, context).items():
@@ -223,7 +237,10 @@ def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
 
 
 def _iris_by_name(answer: Answer, context: RenderContext) -> dict[str, list[str]]:
-    """Return the IRIs among the values and supporting triples that are shown, by display name."""
+    """Return the IRIs among the values and supporting triples that are shown, by display name.
+
+    The name is that of the context, else the label of the value, else made of the IRI.
+    """
     labels = {}
     for value in answer.values[:MAX_ROWS]:
         if isinstance(value.term, URIRef):
@@ -250,7 +267,7 @@ def _support_iris(answer: Answer) -> set[str]:
 
 
 def _distinctions(iris: Sequence[str]) -> Sequence[str]:
-    """Return the last part of each IRI; the whole IRIs if these parts are not unique."""
+    """Return what follows the last "/", "#" or ":" of each IRI; the IRIs if that is not unique."""
     endings = []
     for iri in iris:
         parts = re.split(r"[/#:]", iri.rstrip("/#:"))

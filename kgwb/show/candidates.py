@@ -42,8 +42,9 @@ def render_choices(
 ) -> Html:
     """Render a row for each option, and a last row for choosing none of them.
 
-    The option at position ``selected`` is marked; -1 is none. In an interactive context, a click
-    on a row sends the event "take" with its position.
+    The option at position ``selected`` is marked as taken; -1 is none. In an interactive context,
+    the other rows say "take this one", and a click on a row sends the event "take" with its
+    position.
     """
     choices = []
     for position, option in enumerate(options):
@@ -59,9 +60,11 @@ def render_choices(
 
 
 def render_link(link: Link, context: RenderContext) -> Html:
-    """Render the candidates of a mention with the vertex chosen; a click chooses another one.
+    """Render the candidates of a mention, the chosen vertex marked, and the reason for the choice.
 
-    At most MAX_ROWS candidates are shown. A chosen vertex that is no candidate comes last.
+    In an interactive context, a click chooses another candidate, or none, and questions about
+    candidates can be put to the graph. At most MAX_ROWS candidates are shown. A chosen vertex that
+    is not among the candidates comes last.
     """
     candidates = list(dict.fromkeys(link.candidates))
     if link.vertex and link.vertex not in candidates:
@@ -120,7 +123,10 @@ def _render_omitted(number: int) -> Html:
 
 
 def _render_candidate_with_degree(candidate: Candidate, context: RenderContext) -> Html:
-    """Render a candidate, and below it its number of triples, if the person asked for that."""
+    """Render a candidate, and below it its degree, if the person has asked for the degrees.
+
+    Degrees are counted up to MAX_DEGREE, which is shown as "degree 1,000+".
+    """
     shown = render_candidate(candidate, context)
     degrees = context.graph_results.get("degrees", {})
     degree = degrees.get(candidate.iri)
@@ -135,8 +141,9 @@ def _render_candidate_with_degree(candidate: Candidate, context: RenderContext) 
 def _render_candidate_queries(record: RetrievedCandidates | Link, context: RenderContext) -> Html:
     """Render the questions about candidates that a person can put to the graph, and the replies.
 
-    One looks for a vertex by its name or IRI (event "where"), the other asks for the degrees of the
-    candidates. Without a graph to ask nothing is rendered.
+    One looks for a vertex by its name or IRI, and sends the event "where". The other, which is
+    offered once, asks for the degrees of all candidates. Nothing is rendered if the context is not
+    interactive.
     """
     if not context.is_interactive:
         return Html()

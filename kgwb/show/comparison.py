@@ -80,9 +80,11 @@ def render_comparison(first: ComparedRun, second: ComparedRun) -> Html:
 
 
 def _render_muting_verdict(full: RunState, muted: RunState) -> Html:
-    """Render whether the answer stays the same without triples that only the second run mutes.
+    """Render whether the answer has the same values without triples that only the second run mutes.
 
-    Nothing is rendered if no triple is muted, or if one of the runs has no answer.
+    If a step of the second run is a survey of the graph, a remark says that it counts muted triples.
+    Nothing is rendered if the second run mutes no further triple, if one of the runs has not ended,
+    or if the first one has no answer.
     """
     already_muted = full.run.kg.muted
     triples = [triple for triple in muted.run.kg.muted if triple not in already_muted]
@@ -156,7 +158,9 @@ def render_differences_page(differences: Differences) -> str:
 def render_differences(differences: Differences, runs: Sequence[Run] = ()) -> Html:
     """Render the first decision that differs in full, then every step with its two outcomes.
 
-    Steps that are the same are collapsed together. Without ``runs`` agents have no icons.
+    Neighbouring steps that are the same are collapsed into one row; supervisors are left out.
+    ``runs`` are the two runs, or none, and then agents have no icons. If no decision differs, a
+    line says so.
     """
     names = _names_in(differences)
     rows: list[SameSteps | DifferentStep] = []
@@ -181,7 +185,7 @@ def _is_same(pair: StepDifference) -> bool:
 
 
 def _names_in(differences: Differences) -> DisplayNames:
-    """Return the display names that the records of both runs hold."""
+    """Return the display names that the records of both runs hold, by IRI."""
     first_steps = [pair.first for pair in differences if pair.first]
     second_steps = [pair.second for pair in differences if pair.second]
     names: dict[str, str] = {}
@@ -244,7 +248,10 @@ def _render_output(step: Step | None, context: RenderContext) -> Html:
 
 
 def _same_steps(pairs: Sequence[StepDifference], key: str) -> SameSteps:
-    """Return steps that are the same as their number, which expands to their outcomes."""
+    """Return the row of several steps that are the same: "3 steps the same", which expands.
+
+    Expanded, it shows the agent and the outcome of each.
+    """
     outcomes = []
     for pair in pairs:
         if pair.first:
@@ -258,7 +265,10 @@ def _same_steps(pairs: Sequence[StepDifference], key: str) -> SameSteps:
 def _different_step(
     pair: StepDifference, runs: Sequence[Run], names: DisplayNames
 ) -> DifferentStep:
-    """Return a step that differs: its outcomes with different words marked, and all other parts."""
+    """Return the row of a step that differs: both outcomes, different words marked, and the details.
+
+    The details are all parts of the step that differ, collapsed.
+    """
     first, second = _render_outcomes(pair)
     sections = _render_different_sections(pair, names)
     title = muted_text("in full")
@@ -273,7 +283,11 @@ def _different_step(
 
 
 def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
-    """Render both outcomes with the words marked that differ; if none does, name what differs."""
+    """Render the outcomes of both runs, with the words marked that differ.
+
+    If the outcomes are the same, the first names the parts of the step that differ. A run without
+    the step has "no such step" as its outcome.
+    """
     first = _outcome(pair.first)
     second = _outcome(pair.second)
     if first != second:
@@ -289,7 +303,7 @@ def _outcome(step: Step | None) -> str:
 
 
 def _render_different_sections(pair: StepDifference, names: DisplayNames) -> list[Html]:
-    """Render the parts of a step that differ, line by line."""
+    """Render the parts of a step that differ, each with its title and the lines that differ."""
     first_sections = _sections_as_lines(pair.first, names)
     second_sections = _sections_as_lines(pair.second, names)
     rendered = []
@@ -303,7 +317,10 @@ def _render_different_sections(pair: StepDifference, names: DisplayNames) -> lis
 
 
 def _sections_as_lines(step: Step | None, names: DisplayNames) -> dict[str, list[str]]:
-    """Return the output, inputs, calls, replies and cost of a step as lines; none without a step."""
+    """Return the lines of each part of a step by title: output, inputs, calls, replies, cost.
+
+    Returns an empty dictionary without a step.
+    """
     if step is None:
         return {}
     notes = [f"note: {text}" for text in step.notes]
@@ -318,7 +335,7 @@ def _sections_as_lines(step: Step | None, names: DisplayNames) -> dict[str, list
 
 
 def _input_lines(step: Step, names: DisplayNames) -> list[str]:
-    """Return the inputs of a step in full, each line after the name of its input."""
+    """Return the inputs of a step in full, each line beginning with the name of its input."""
     lines = []
     for name, value in step.inputs.items():
         summary = summarize(value, names, limit=None)
@@ -328,7 +345,7 @@ def _input_lines(step: Step, names: DisplayNames) -> list[str]:
 
 
 def _lines_of_calls(step: Step) -> list[str]:
-    """Return what the calls of a step asked, without those that are not known."""
+    """Return what the calls of a step asked, as lines; calls that the step does not know are left out."""
     lines = []
     for key in step.calls:
         if key in step.known_calls:
@@ -337,7 +354,7 @@ def _lines_of_calls(step: Step) -> list[str]:
 
 
 def _reply_lines(step: Step) -> list[str]:
-    """Return the replies of the model, each with the checks that it failed."""
+    """Return the lines of the model's replies, and after each reply the checks that it failed."""
     lines = []
     for attempt in step.attempts:
         lines += attempt.reply.splitlines()

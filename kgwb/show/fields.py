@@ -72,7 +72,8 @@ def render_explanation(text: str, lead: str = "because") -> Html:
 def render_table(records: Sequence[Any], context: RenderContext) -> Html:
     """Render records of one class as a table, with a column for each field that any of them has.
 
-    Values that are not records make a table of one column. There must be at least one.
+    Fields that are empty in all records have no column. Values that are not records are a table of
+    one column without a heading. There must be at least one record or value.
     """
     first = records[0]
     rows = []
@@ -105,8 +106,9 @@ def _column_heading(field_name: str) -> str:
 def render_cell(value: Any, mark: str, context: RenderContext) -> Html:
     """Render a value in a table, or after the name of its field; ``mark`` is that of the field.
 
-    A score is a bar, a query is highlighted, an IRI is its CURIE, and a list is the lines of its
-    items. Long texts are cut.
+    A score is a bar, a query is highlighted, an IRI is its CURIE, a literal has its language or
+    datatype, and a list is its items. Anything else is its text, which is cut if it is long; None
+    is empty.
     """
     if mark == "score":
         return score_bar(value)
@@ -123,7 +125,7 @@ def render_cell(value: Any, mark: str, context: RenderContext) -> Html:
 
 
 def _render_items(items: Sequence[Any], context: RenderContext) -> Html:
-    """Render the items of a list on one line; IRIs each on a line of its own."""
+    """Render the items of a list in one line with commas; IRIs as CURIEs, one a line."""
     if items and isinstance(items[0], URIRef):
         lines = []
         for iri in items:

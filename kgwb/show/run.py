@@ -56,7 +56,10 @@ def render_run_page(run: Run) -> str:
 
 
 def render_run(run: Run) -> Html:
-    """Render a run: the answer, what supports it, and every step, collapsed."""
+    """Render a run: question, answer with its support, agents, steps, and where the time went.
+
+    Steps are collapsed, and stand below their supervisors.
+    """
     state = RunState.of(run)
     context = context_of(run)
     answer_parts = []
@@ -125,7 +128,11 @@ def _render_steps(
 def _render_collapsed_step(
     step: Step, depth: int, supervised: list[Html], state: RunState, context: RenderContext
 ) -> Html:
-    """Render a step as one line that expands; it is expanded if it failed or is a top supervisor."""
+    """Render a step as one line that expands to the step in full and to those it supervises.
+
+    A step that failed, and a supervisor at the top, are expanded at once. ``depth`` is the number
+    of supervisors above the step, by which it is indented.
+    """
     run = state.run
     kind = displayed_agent_kind(run, step.agent)
     supervises = bool(supervised)
@@ -146,7 +153,7 @@ def _render_collapsed_step(
 
 
 def _render_input_table(step: Step) -> Html:
-    """Render the inputs of a step, each in one line."""
+    """Render the inputs of a step as a table: the name of each, and its value in one line."""
     rows = []
     for name, value in step.inputs.items():
         line = tag("bdi", one_line(value))

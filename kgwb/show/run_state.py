@@ -107,7 +107,10 @@ def subject_text(step: Step) -> str:
 
 
 def setup_text(run: Run) -> str:
-    """Return system, models, profile and muted triples: "chatty_kg · rules · fast"."""
+    """Return system, models, profile and muted triples: "chatty_kg · rules · fast · without ...".
+
+    A replay has "recorded replies" in the place of models.
+    """
     names = [model.name for model in run.models.values()]
     models = ", ".join(dict.fromkeys(names))
     parts = [
@@ -192,7 +195,11 @@ def _state_of_stale_answer(previous: Answer | None) -> AnswerState:
 
 
 def _state_of_answer(question: str, answer: Answer, cost: str) -> AnswerState:
-    """Return how an answer is shown: with doubt, if it is of a type that was not asked for."""
+    """Return how an answer is shown, with its support and cost.
+
+    An answer from a model's own knowledge is shown as not grounded, and one whose values are not of
+    the type that was asked for is shown with doubt.
+    """
     if answer.ungrounded:
         text = str(answer.text or ", ".join(answer.labels))
         details = f"from the model's own knowledge · {cost}"
@@ -209,9 +216,9 @@ def _state_of_answer(question: str, answer: Answer, cost: str) -> AnswerState:
 
 
 def _state_without_values(reason: str, cost: str) -> AnswerState:
-    """Return how it is shown that a question has no answer.
+    """Return how it is shown that a question has no answer, with the reason.
 
-    The graph lacks it, or the system cannot express the question.
+    "Not answered" if the system cannot express the question, else "Not in this graph".
     """
     reason = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
     details = cost
@@ -259,9 +266,10 @@ def describe_type_mismatch(question: str, answer: Answer) -> str:
 
 
 def _value_type(value: Value) -> str:
-    """Return "a thing" for an IRI or blank node, and for a literal its type.
+    """Return "a thing" for an IRI or blank node, and "a date", "a number" or "a text" for a literal.
 
-    A literal is a date or a number by its datatype, or by its text: "1967", "1967-10", "1.5".
+    A literal is a date by its datatype, or if its text is like "1967", "1967-10" or "1967-10-03".
+    Else it is a number if its text has only digits, points and commas, with or without a sign.
     """
     if not isinstance(value.term, Literal):
         return "a thing"

@@ -60,8 +60,8 @@ def render_step_body(
 ) -> Html:
     """Render a step in full: notes, output, cost, and collapsed its inputs and attempts.
 
-    ``inputs`` are the rendered inputs. A step that ``supervises`` others has no output here: it is
-    left to the steps below it.
+    ``inputs`` are the rendered inputs. The output of a step that ``supervises`` others is left out,
+    since the steps below it show the same.
     """
     output = Html()
     if step.done and not supervises:
@@ -116,7 +116,10 @@ def _step_badge(step: Step | None, step_state: str) -> tuple[str, str]:
 
 
 def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str) -> list[Html]:
-    """Render the kind of an agent, and of its step the cost, the origin and the model, if any."""
+    """Render facts about a step: the agent's kind, the cost, the origin, and the model if asked.
+
+    A step that was not executed has only the kind. It is said if the model was not asked.
+    """
     facts = [span(f"kindword {kind}", AGENT_KIND_LABELS[kind])]
     if skipped_model(step, kind):
         facts.append(span("", "was not asked"))
@@ -131,7 +134,7 @@ def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str
 
 
 def _render_cost_and_origin(step: Step, calls: Mapping[str, Call]) -> list[Html]:
-    """Render what a step cost, and if it made calls, whether they came from the record."""
+    """Render what a step cost, and if it made calls, whether they were recorded or live."""
     costs = " · ".join(step_costs(step, calls))
     parts = [muted_text(costs)]
     if step.calls and step.origin in ORIGIN_TEXTS:
@@ -192,7 +195,7 @@ def _render_input(value: Any, context: RenderContext) -> Html:
 
 
 def _origin_of_input(step: Step, value: Any, earlier: Sequence[Step]) -> str:
-    """Return the agent whose output an input is; "the question" if it is no output.
+    """Return the first earlier agent whose output is this very object, else "the question".
 
     The supervisor of the step does not count: it stands before the step, but ends after it.
     """
@@ -218,7 +221,10 @@ class ShownAttempt(NamedTuple):
 
 
 def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
-    """Render each attempt: the reply as it came, the checks by name, and the prompt as sent."""
+    """Render each attempt: the reply as it came, the checks by name, and the prompt as sent.
+
+    A step without attempts is a line that says so.
+    """
     if not step.attempts:
         return div("body soft", "This step made no model call.")
     attempts = []
@@ -229,7 +235,7 @@ def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
 
 
 def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
-    """Return what is shown of an attempt; without its call, it has no cost and no prompt."""
+    """Return what the template shows of an attempt; without its call, no cost and no prompt."""
     badge = state_badge("bad", "not accepted")
     if attempt.accepted:
         badge = state_badge("ok", "accepted")
@@ -254,7 +260,7 @@ def _model_call_cost(call: Call) -> str:
 
 
 def _render_check(check: CheckResult) -> Html:
-    """Render a check by its name, and with the problem that it found."""
+    """Render the name of a check with a mark: passed, or failed and then with the problem."""
     if not check.problem:
         return state_badge("ok", check.name)
     badge = state_badge("bad", check.name)

@@ -69,8 +69,9 @@ def render_survey_browser(
     """Render the counts of a survey, its classes, its labels, and what is not used.
 
     ``below_counts`` is shown below the counts. ``search_text`` is the text of the search field,
-    which sends the event "find". With one only classes that match it are shown, and the first of
-    them is expanded; with None there is no field.
+    whose changes send the event "find"; only classes that match it are shown, and the first of them
+    is expanded. With an empty text all classes match. With None there is no field, all classes are
+    shown, and none is expanded.
     """
     counts = {}
     for noun, count in survey.counts().items():
@@ -117,6 +118,10 @@ def _render_both_ways(survey: Survey) -> Html:
 
 
 def _render_list(title: str, items: Sequence[str], key: str) -> Html:
+    """Render the title and number of items, which expands to them; nothing if there are none.
+
+    At most MAX_LISTED_IRIS items are shown, and then how many more there are.
+    """
     if not items:
         return Html()
     heading = f"{title}: {len(items):,}"
@@ -184,6 +189,7 @@ def render_classes(
 
     A class is found by its name or by those of its predicates. In the second case it is expanded,
     and only the predicates that match are shown. ``expand_largest`` expands the first class shown.
+    The first MAX_CLASSES are shown in full; of the others the names and sizes are listed.
     """
     context = context.with_names(survey.names)
     descriptions = {str(iri): text for iri, text in survey.notes}
@@ -209,7 +215,11 @@ def render_classes(
 
 
 def _find_classes(survey: Survey, search_text: str, names: DisplayNames) -> list[FoundClass]:
-    """Return the classes that a search finds, in the order of the survey: by name or by predicate."""
+    """Return the classes that a search finds, in the order of the survey, which is by size.
+
+    A class whose name or IRI matches has all its predicates; any other class is found if some of
+    its predicates match, and has only these.
+    """
     found = []
     for surveyed in survey.classes:
         if _matches_search(search_text, surveyed.name, surveyed.iri or ""):
@@ -225,7 +235,10 @@ def _find_classes(survey: Survey, search_text: str, names: DisplayNames) -> list
 
 
 def _property_matches(search_text: str, prop: PropertySurvey, names: DisplayNames) -> bool:
-    """Return whether a predicate, or one of the nodes that it leads to, matches a search."""
+    """Return whether the name or IRI of a predicate matches a search.
+
+    So do those of the predicates that follow it, where it leads to nodes that only hold structure.
+    """
     for part in (prop, *prop.inner):
         name = names.get(str(part.predicate), "")
         if _matches_search(search_text, name, part.predicate):
@@ -249,7 +262,10 @@ def _class_row(
     descriptions: Mapping[str, str],
     is_expanded: bool,
 ) -> ClassRow:
-    """Return the row of a class with those of its predicates, at most MAX_PROPERTIES."""
+    """Return the row of a class, with the rows of its first MAX_PROPERTIES predicates.
+
+    ``descriptions`` are the graph's own of classes and predicates, by IRI.
+    """
     surveyed = found_class.surveyed
     largest = max(other.total for other in survey.classes) or 1
     omitted = len(found_class.properties) - MAX_PROPERTIES
@@ -272,7 +288,10 @@ def _class_row(
 
 
 def _render_place(surveyed: ClassSurvey, context: RenderContext) -> Html:
-    """Render the superclasses of a class, and its number of direct instances if it has others."""
+    """Render the superclasses of a class, and how many instances it has itself.
+
+    The number is only shown if there are some, and its subclasses have others.
+    """
     superclasses = [format_term(iri, context.names) for iri in surveyed.parents]
     parts = []
     if superclasses:
@@ -286,7 +305,10 @@ def _render_place(surveyed: ClassSurvey, context: RenderContext) -> Html:
 def _describe_class(
     survey: Survey, surveyed: ClassSurvey, descriptions: Mapping[str, str]
 ) -> list[str]:
-    """Return the graph's own description of a class, and a line with its subclasses."""
+    """Return the graph's own description of a class, and a line that lists its subclasses.
+
+    What does not exist is left out. At most MAX_PROPERTIES subclasses are listed.
+    """
     texts = []
     description = descriptions.get(str(surveyed.iri), "")
     if description:
@@ -303,7 +325,11 @@ def _property_rows(
     context: RenderContext,
     descriptions: Mapping[str, str],
 ) -> Iterator[PropertyRow]:
-    """Yield the row of a predicate, and one for each path through the nodes that it leads to."""
+    """Yield the row of a predicate, then those of the predicates of the nodes that it leads to.
+
+    ``instance_count`` is the number of instances of the class, of which the share of the predicate
+    is computed. The shares of the others are of the triples of the predicate.
+    """
     description = descriptions.get(str(prop.predicate), "")
     yield _property_row([prop.predicate], prop, instance_count, context, description)
     for inner in prop.inner:
@@ -318,7 +344,10 @@ def _property_row(
     context: RenderContext,
     description: str = "",
 ) -> PropertyRow:
-    """Return the row of the last predicate of a path, out of so many subjects that may have it."""
+    """Return the row of the last predicate of a path, named by all predicates of the path.
+
+    ``subject_count`` is the number of subjects that could have it, which 100% stands for.
+    """
     names = [format_term(iri, context.names) for iri in path]
     share = 0.0
     if subject_count:
@@ -335,7 +364,10 @@ def _property_row(
 
 
 def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
-    """Render the sorts of values of a predicate, and how many of its values have no name."""
+    """Render the first MAX_VALUE_TYPES sorts of values of a predicate, each with examples.
+
+    After them it is said how many more sorts there are, and how many values have no name.
+    """
     parts: list[object] = []
     for values in prop.values[:MAX_VALUE_TYPES]:
         parts.append(_render_values(values, context))
@@ -347,10 +379,10 @@ def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
 
 
 def _render_values(values: ValueSurvey, context: RenderContext) -> Html:
-    """Render a sort of values: its name, how many IRIs it has, and examples.
+    """Render a sort of values with examples: "decimal: 7 … 30.5", "Port 2: Rotterdam, Genoa".
 
-    The examples are all values, if these are few; the least and the greatest of numbers and dates;
-    else the first MAX_EXAMPLES.
+    The number of triples is only shown for IRIs. The examples are all values, if the survey has
+    all; the least and the greatest of numbers and dates; else the first MAX_EXAMPLES.
     """
     head = tag("bdi", _sort_name(values, context.names))
     if values.sort in ("class", "IRI"):
@@ -373,7 +405,11 @@ def _render_values(values: ValueSurvey, context: RenderContext) -> Html:
 
 
 def _sort_name(values: ValueSurvey, names: DisplayNames) -> str:
-    """Return what a sort of values is called: a class by its name, a text by its language."""
+    """Return what a sort of values is called: the name of a class or of a datatype.
+
+    A datatype comes after the language, if it has one: "English langString". Blank nodes are
+    "structure", and IRIs of no class are "without a class".
+    """
     if values.sort == "class" and values.of:
         return format_term(values.of, names)
     sort, _, language = values.sort.partition("@")

@@ -153,7 +153,10 @@ def curie_text(iri: str, context: RenderContext) -> str:
 
 
 def render_term(term: Term, context: RenderContext) -> Html:
-    """Render an IRI as a link with its label, or a literal with its language or datatype."""
+    """Render an IRI as a link with its label, or a literal with its language, else its datatype.
+
+    A blank node is its identifier, with the remark that it is one.
+    """
     if isinstance(term, URIRef):
         return iri_link(term, format_term(term, context.names))
     annotation = "blank node"
@@ -208,6 +211,7 @@ def _render_triple(triple: Triple, context: RenderContext, answer_texts: set[str
 
 
 def _render_mute_button(triple: Triple) -> Html:
+    """Render the button that sends the event "mute" with the key of a triple."""
     return button(
         "Mute",
         "mute",
@@ -218,7 +222,10 @@ def _render_mute_button(triple: Triple) -> Html:
 
 
 def _render_term_pill(term: Term, context: RenderContext, answer_texts: set[str]) -> Html:
-    """Render a term by its name in a frame; the tooltip of an IRI is the IRI."""
+    """Render a term by its name in a frame, which is double if the term is among the answers.
+
+    The tooltip of an IRI is the IRI.
+    """
     pill_class = "ent"
     if str(term) in answer_texts:
         pill_class = "unk asked plain"
@@ -232,7 +239,8 @@ def _render_term_pill(term: Term, context: RenderContext, answer_texts: set[str]
 def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
     """Render a vertex with its label and classes, and below them its CURIE and its description.
 
-    A vertex without a description has some of its predicates in its place.
+    At most MAX_TYPES classes are shown. A vertex without a description has up to MAX_RELATIONS of
+    its predicates in its place.
     """
     label = shorten(candidate.label)
     head = [tag("b", label)]
@@ -309,6 +317,7 @@ def readable_query(query: str, context: RenderContext) -> str:
     """The namespaces that are used, by prefix."""
 
     def to_curie(match: re.Match[str]) -> str:
+        """Return the CURIE of an IRI that was matched, or what was matched if there is none."""
         iri = match["iri"]
         if iri is None:  # a quoted string, in which an IRI is text
             return match[0]
@@ -342,7 +351,7 @@ def render_query(query: str, context: RenderContext) -> Html:
 
 
 def _token_class(token_type: _TokenType) -> str:
-    """Return the CSS class of a token type or of a type that it belongs to; "" for none."""
+    """Return the CSS class of a token type, or of a more general one in TOKEN_CLASSES; "" for none."""
     for group, token_class in TOKEN_CLASSES.items():
         if token_type[: len(group)] == group:
             return token_class
@@ -363,7 +372,10 @@ def render_term_labels(query: str, context: RenderContext) -> Html:
 
 
 def _iris_in_query(query: str) -> list[str]:
-    """Return the IRIs of a query in their order, those of CURIEs too, without PREFIX lines."""
+    """Return the IRIs in the body of a query in their order, also those written as CURIEs.
+
+    An IRI that occurs several times is returned as often. Quoted strings are not searched.
+    """
     namespaces = dict(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", query))
     body = re.sub(rf"PREFIX[^\n]*\n|{QUOTED_STRING_PATTERN}", "", query)
     iris = []

@@ -74,7 +74,7 @@ def render_pipeline(state: RunState, selected: str = "") -> Html:
 
 
 def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
-    """Return the node of an agent, in the state of its steps."""
+    """Return the node of an agent, which shows the state of its steps and whether one has a breakpoint."""
     steps = [step for step in state.steps.values() if step.agent == agent]
     agent_state = _state_of_agent(state, agent, steps)
     _, state_label = STEP_STATES[agent_state]
@@ -102,7 +102,7 @@ def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
 def _state_of_agent(state: RunState, agent: str, steps: Sequence[Step]) -> str:
     """Return the first state in NODE_CLASSES that one of the agent's steps has, else "not run".
 
-    An agent without steps has a state of its own.
+    The state of an agent without steps is "not needed" if the run has ended.
     """
     states = {state.step_state(step.key) for step in steps}
     if not steps:
@@ -127,7 +127,10 @@ class TimelineRow(NamedTuple):
 
 
 def step_depths(steps: Iterable[Step]) -> dict[str, int]:
-    """Return the number of supervisors above each step, by key."""
+    """Return the number of supervisors above each step, by key.
+
+    A step comes after its supervisor. One whose supervisor is not among the steps is at the top.
+    """
     depths = {"": -1}
     for step in steps:
         depths[step.key] = depths.get(step.parent, -1) + 1
@@ -182,6 +185,7 @@ def _supervisors_by_agent(system: System) -> dict[str, str]:
 
 
 def _supervisor_count(agent: str, supervisors: Mapping[str, str]) -> int:
+    """Return the number of supervisors above an agent: its own, that one's, and so on."""
     count = 0
     while agent in supervisors:
         agent = supervisors[agent]
@@ -192,9 +196,10 @@ def _supervisor_count(agent: str, supervisors: Mapping[str, str]) -> int:
 def _sibling_positions(
     rows: Sequence[TimelineRow], agent: str, supervisors: Mapping[str, str]
 ) -> Sequence[int]:
-    """Return the positions of an agent's supervisor and of the agents that have the same one.
+    """Return the positions of an agent's supervisor and of all agents that have the same one.
 
-    If the rows have none of them, all positions are returned.
+    For an agent without a supervisor these are the agents without one. If the rows have none of
+    them, all positions are returned.
     """
     supervisor = supervisors.get(agent)
     positions = []
@@ -295,7 +300,7 @@ def _timeline_line(
     supervises: bool,
     longest_s: float,
 ) -> TimelineLine:
-    """Return the line of a row; ``longest_s`` is the time of the longest bar."""
+    """Return what the template shows of a row; ``longest_s`` is the time of the longest bar."""
     step = row.step
     step_state = state.step_state(row.key)
     agent = agent_of_key(row.key)
@@ -339,9 +344,10 @@ def _row_classes(row: TimelineRow, step_state: str, is_selected: bool, supervise
 
 
 def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
-    """Return the outcome that a line shows; "" if its step is not done, or is stale.
+    """Return the outcome that a line shows; "" if its step is not done, has failed, or is stale.
 
-    A supervisor has an outcome only if its step has a subject, which then comes first.
+    An agent without a step shows "not needed", if the run has ended without it. A supervisor shows
+    its outcome only if its step has a subject, which comes first: "subject: outcome".
     """
     step = row.step
     if step is None:
@@ -356,9 +362,10 @@ def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
 
 
 def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises: bool) -> Html:
-    """Render the time of a step, and its bar relative to the longest step.
+    """Render the time of a step, and a bar as long as its share of the longest step's time.
 
-    Both are missing for a supervisor, for a value put in by hand, and for a step not executed.
+    A bar has at least MIN_BAR_PERCENT. Supervisors, steps that were set by hand, and steps that
+    were not executed have neither time nor bar.
     """
     if step is None or supervises or step.origin == "by hand":
         return span("ms")
@@ -373,9 +380,9 @@ def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises:
 
 
 def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Html:
-    """Render the state of a step that failed, is stale, is running, or was set by hand.
+    """Render a badge for a step that has failed, is stale, is running, or was set by hand.
 
-    Nothing is rendered for other steps. A supervisor is only shown to be set by hand.
+    Nothing is rendered for other steps. A supervisor has no badge for the first three states.
     """
     if step_state in ("failed", "stale", "running") and not supervises:
         return state_badge(*STEP_STATES[step_state])

@@ -126,7 +126,7 @@ def _step_time_text(step: Step, time: StepTime, calls: Mapping[str, Call]) -> st
 
 
 def _total_time_text(time: StepTime) -> str:
-    """Return the time of all steps together, and its parts."""
+    """Return the time of a run with its parts: "2.1 s in all: model 1.8 s, graph 40 ms, ..."."""
     total = format_seconds(time.total_s)
     model = format_seconds(time.model_s)
     graph = format_seconds(time.graph_s)
@@ -135,6 +135,7 @@ def _total_time_text(time: StepTime) -> str:
 
 
 def _sum_of_times(times: Collection[StepTime]) -> StepTime:
+    """Return the time of all steps together, kind by kind."""
     return StepTime(
         model_s=sum(time.model_s for time in times),
         graph_s=sum(time.graph_s for time in times),
@@ -155,7 +156,12 @@ def _step_times(steps: Sequence[Step], calls: Mapping[str, Call]) -> dict[str, S
 
 
 def _step_time(step: Step, own_s: float, calls: Mapping[str, Call]) -> StepTime:
-    """Divide the seconds of a step among its model calls, its calls to the graph, and the rest."""
+    """Divide the seconds of a step among its model calls, its calls to the graph, and the rest.
+
+    ``own_s`` are the seconds of the step without those of the steps below it. They are the rest, if
+    the calls came from the record; if the calls were live, their time is subtracted. Calls have the
+    time that they took when they were made.
+    """
     model_s = 0.0
     graph_s = 0.0
     for key in step.calls:
