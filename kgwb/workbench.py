@@ -42,9 +42,9 @@ class Workbench:
     """Asks questions of one system over one graph, and remembers the dialogue.
 
     ``kg`` is a graph, or what ``open_kg`` opens. ``model`` is a model or its specification: "rules",
-    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one. ``settings`` are those
-    of ``kgwb.profile``, the name of a profile, or the settings that differ from the profile ``fast``.
-    ``prompts`` is a folder whose files replace kgwb's own of the same name.
+    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, by name. ``settings``
+    are those of ``kgwb.profile``, the name of a profile, or a mapping of the settings that differ
+    from the profile "fast". ``prompts`` is a folder whose files replace kgwb's own of the same name.
 
     Raises what opening the graph, the models and the system raises, all of them KgwbErrors.
     """

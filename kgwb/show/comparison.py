@@ -345,7 +345,7 @@ def _input_lines(step: Step, names: DisplayNames) -> list[str]:
 
 
 def _lines_of_calls(step: Step) -> list[str]:
-    """Return what the calls of a step asked, as lines; calls that the step does not know are left out."""
+    """Return what the calls of a step asked, as lines, without calls that the step does not know."""
     lines = []
     for key in step.calls:
         if key in step.known_calls:

@@ -351,7 +351,7 @@ def render_query(query: str, context: RenderContext) -> Html:
 
 
 def _token_class(token_type: _TokenType) -> str:
-    """Return the CSS class of a token type, or of a more general one in TOKEN_CLASSES; "" for none."""
+    """Return the CSS class of a token type or of a more general one; "" if it has none."""
     for group, token_class in TOKEN_CLASSES.items():
         if token_type[: len(group)] == group:
             return token_class

@@ -27,7 +27,7 @@ NODE_CLASSES = {
     "done": "lit",
     "running": "lit",
 }
-"""CSS classes of an agent in the flow strip, by the first of these states that one of its steps has."""
+"""CSS classes of an agent in the flow strip: of the first state that one of its steps has."""
 ROW_STATE_CLASSES = {"stale": "isstale", "ahead": "ahead"}
 """CSS classes of a line of the timeline, by the state of its step."""
 MIN_BAR_PERCENT = 2.0
@@ -74,7 +74,10 @@ def render_pipeline(state: RunState, selected: str = "") -> Html:
 
 
 def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
-    """Return the node of an agent, which shows the state of its steps and whether one has a breakpoint."""
+    """Return the node of an agent: the state of its steps, and whether one has a breakpoint.
+
+    The edge of the node also shows whether a step was set by hand.
+    """
     steps = [step for step in state.steps.values() if step.agent == agent]
     agent_state = _state_of_agent(state, agent, steps)
     _, state_label = STEP_STATES[agent_state]
