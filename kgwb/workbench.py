@@ -132,13 +132,13 @@ class Workbench:
         for agent, agent_model in self.models.items():
             if agent in agents:
                 models[agent] = agent_model
+        own = self.setup.settings
         known_settings = system.settings.setting_names()
         changes = {}
-        for setting, value in self.setup.settings.changes_from_profile().items():
+        for setting, value in own.changes_from_profile().items():
             if setting in known_settings:
                 changes[setting] = value
-        profile = self.setup.settings.profile
-        settings = system.settings.of_profile(profile, **changes)
+        settings = system.settings.of_profile(own.profile, **changes)
         return replace(self.setup, system=system, settings=settings, models=models)
 
     def new_dialogue(self) -> None:
@@ -200,7 +200,8 @@ class Workbench:
             parts.append(f"{label} {agent_model.name}")
         turn_count = len(self.dialogue.turns)
         parts.append(f"{turn_count} turns")
-        return f"Workbench({', '.join(parts)})"
+        text = ", ".join(parts)
+        return f"Workbench({text})"
 
     forget = RenamedAttribute("forget", "new_dialogue")
     remember = RenamedAttribute("remember", "continue_dialogue")
@@ -292,9 +293,10 @@ def _unknown_recording(name: str, known: list[str]) -> InputError:
 
     Its hint has up to MAX_SIMILAR_NAMES similar names, else the first ones.
     """
-    message = f"there is no recording {name[:MAX_NAME_CHARS]!r}"
-    if not known:
-        return InputError(message, hint="install kgwb again: its recordings are missing")
-    similar = difflib.get_close_matches(name, known, MAX_SIMILAR_NAMES)
-    examples = similar or known[:MAX_SIMILAR_NAMES]
-    return InputError(message, hint=f"for example: {', '.join(examples)}")
+    shown_name = name[:MAX_NAME_CHARS]
+    hint = "install kgwb again: its recordings are missing"
+    if known:
+        similar = difflib.get_close_matches(name, known, MAX_SIMILAR_NAMES)
+        examples = ", ".join(similar or known[:MAX_SIMILAR_NAMES])
+        hint = f"for example: {examples}"
+    return InputError(f"there is no recording {shown_name!r}", hint=hint)

@@ -72,18 +72,23 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
         values.append(rendered)
     if answer.columns:
         parts.append(_render_answer_table(answer, context))
-        title = muted_text("the triples that each row stands on")
+        title = muted_text("the triples that support each row")
         parts.append(collapsible(title, *values, key="support"))
     else:
         parts += values[:MAX_VALUES]
-        other_values = values[MAX_VALUES:]
-        if other_values:
-            title = muted_text(f"{len(other_values)} more")
-            parts.append(collapsible(title, *other_values))
-    parts.append(omitted_count(len(answer.values) - MAX_ROWS))
+        parts.append(_collapse_values(values[MAX_VALUES:]))
+    omitted = len(answer.values) - MAX_ROWS
+    parts.append(omitted_count(omitted))
     if answer.queries:
         parts.append(_render_answer_queries(answer, context))
     return parts
+
+
+def _collapse_values(values: Sequence[Html]) -> Html:
+    if not values:
+        return Html()
+    title = muted_text(f"{len(values)} more")
+    return collapsible(title, *values)
 
 
 def _reason_text(reason: str) -> str:
@@ -231,7 +236,8 @@ def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
         if len(iris) == 1:
             names[iris[0]] = name
             continue
-        for iri, distinction in zip(iris, _distinctions(iris), strict=True):
+        distinctions = _distinctions(iris)
+        for iri, distinction in zip(iris, distinctions, strict=True):
             names[iri] = f"{shorten(name)} ({distinction})"
     return replace(context, names=names)
 

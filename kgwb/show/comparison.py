@@ -96,11 +96,14 @@ def _render_muting_verdict(full: RunState, muted: RunState) -> Html:
     if len(triples) > 1:
         without = pluralize(len(triples), "muted triple")
     verdict = state_badge("none", f"The answer does not stand without {without}.")
-    if _values_of(full.answer) == _values_of(muted.answer):
+    full_values = _values_of(full.answer)
+    muted_values = _values_of(muted.answer)
+    if full_values == muted_values:
         verdict = state_badge("ok", f"The answer stands without {without}.")
-    remark = Html()
     outputs = [step.output for step in muted.steps.values()]
-    if any(isinstance(output, Survey) for output in outputs):
+    has_survey = any(isinstance(output, Survey) for output in outputs)
+    remark = Html()
+    if has_survey:
         remark = muted_text(" The survey of the graph still counts muted triples.")
     return div("band", verdict, remark)
 
@@ -190,8 +193,9 @@ def _names_in(differences: Differences) -> DisplayNames:
     second_steps = [pair.second for pair in differences if pair.second]
     names: dict[str, str] = {}
     for steps in (first_steps, second_steps):
-        if steps:  # each knows all calls of its run
-            names |= names_in_steps(steps, steps[0].known_calls)
+        if steps:
+            calls = steps[0].known_calls  # those of its whole run
+            names |= names_in_steps(steps, calls)
     return names
 
 
@@ -259,7 +263,8 @@ def _same_steps(pairs: Sequence[StepDifference], key: str) -> SameSteps:
             outcomes.append(f"{name}: {pair.first.outcome}")
     count = pluralize(len(pairs), "step")
     title = muted_text(f"{count} the same")
-    return SameSteps(collapsible(title, ", ".join(outcomes), key=key))
+    text = ", ".join(outcomes)
+    return SameSteps(collapsible(title, text, key=key))
 
 
 def _different_step(
@@ -368,7 +373,8 @@ def _call_lines(call: Call) -> list[str]:
     lines = []
     if call.kind == "model":
         lines.append(f"model {call.request['model']}")
-        for role, content in call.request["content"]["messages"]:
+        messages = call.request["content"]["messages"]
+        for role, content in messages:
             lines.append(f"{role}:")
             lines += content.splitlines()
         return lines

@@ -135,6 +135,8 @@ def _render_collapsed_step(
     """
     run = state.run
     kind = displayed_agent_kind(run, step.agent)
+    is_silent = skipped_model(step, kind)
+    step_state = state.step_state(step.key)
     supervises = bool(supervised)
     is_top_supervisor = supervises and depth == 0
     inputs = _render_input_table(step)
@@ -142,9 +144,9 @@ def _render_collapsed_step(
         "show/templates/run_step.html",
         is_expanded=step.error or is_top_supervisor,
         depth=depth,
-        kind_badge=agent_kind_badge(kind, small=True, outlined=skipped_model(step, kind)),
+        kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
         agent_name=display_name(step.agent),
-        state_badge=render_row_badge(step, state.step_state(step.key), False),
+        state_badge=render_row_badge(step, step_state, False),
         outcome=step.outcome if step.done else "",
         duration=format_seconds(step.seconds),
         body=render_step_body(step, context, run.calls, inputs, supervises=supervises),

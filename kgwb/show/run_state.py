@@ -168,12 +168,10 @@ def _capitalized(text: str) -> str:
 
 def _cost_text(totals: Totals) -> str:
     """Return the seconds, model calls and queries of a run in one line."""
-    costs = [
-        format_seconds(totals.seconds),
-        pluralize(totals.model_calls, "model call"),
-        pluralize(totals.queries, "query"),
-    ]
-    return " · ".join(costs)
+    duration = format_seconds(totals.seconds)
+    model_calls = pluralize(totals.model_calls, "model call")
+    queries = pluralize(totals.queries, "query")
+    return f"{duration} · {model_calls} · {queries}"
 
 
 def _state_of_failure(run: Run, failure: KgwbError) -> AnswerState:

@@ -94,11 +94,12 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
     agent = agent_of_key(key)
     kind = displayed_agent_kind(state.run, agent)
     purpose = state.run.system.agent_spec(agent).purpose
+    is_silent = skipped_model(step, kind)
     badge_icon, badge_label = _step_badge(step, state.step_state(key))
     facts = _render_step_facts(state, step, agent, kind)
     return render_template(
         "show/templates/step_header.html",
-        kind_badge=agent_kind_badge(kind, outlined=skipped_model(step, kind)),
+        kind_badge=agent_kind_badge(kind, outlined=is_silent),
         purpose=purpose.replace("``", ""),
         agent_name=display_name(agent),
         subject=subject_text(step) if step is not None else "",
@@ -251,12 +252,9 @@ def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
 def _model_call_cost(call: Call) -> str:
     """Return the model, tokens and seconds of a call: "rules · 120 + 31 tokens · 4 ms"."""
     reply = call.result
-    parts = [
-        call.request["model"],
-        f"{reply.prompt_tokens} + {reply.completion_tokens} tokens",
-        format_seconds(call.seconds),
-    ]
-    return " · ".join(parts)
+    model_name = call.request["model"]
+    tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
+    return f"{model_name} · {tokens} · {format_seconds(call.seconds)}"
 
 
 def _render_check(check: CheckResult) -> Html:

@@ -125,7 +125,8 @@ def _render_list(title: str, items: Sequence[str], key: str) -> Html:
     if not items:
         return Html()
     heading = f"{title}: {len(items):,}"
-    return collapsible(heading, list_first(items, MAX_LISTED_IRIS), key=key)
+    text = list_first(items, MAX_LISTED_IRIS)
+    return collapsible(heading, text, key=key)
 
 
 def _names_in(survey: Survey) -> DisplayNames:
@@ -196,9 +197,11 @@ def render_classes(
     found = _find_classes(survey, search_text, context.names)
     rows = []
     for position, found_class in enumerate(found[:MAX_CLASSES]):
-        is_largest = position == 0
-        is_expanded = found_class.is_found_by_predicate or (expand_largest and is_largest)
-        rows.append(_class_row(survey, found_class, context, descriptions, is_expanded))
+        is_expanded = found_class.is_found_by_predicate
+        if position == 0 and expand_largest:
+            is_expanded = True
+        row = _class_row(survey, found_class, context, descriptions, is_expanded)
+        rows.append(row)
     smaller = []
     for found_class in found[MAX_CLASSES:]:
         surveyed = found_class.surveyed
@@ -208,9 +211,7 @@ def render_classes(
         rows=rows,
         smaller_count=pluralize(len(smaller), "smaller class"),
         smaller_classes=", ".join(smaller),
-        nothing_found="No class or predicate matches."
-        if search_text
-        else "The graph has no class.",
+        is_search=bool(search_text),
     )
 
 
@@ -331,10 +332,11 @@ def _property_rows(
     is computed. The shares of the others are of the triples of the predicate.
     """
     description = descriptions.get(str(prop.predicate), "")
-    yield _property_row([prop.predicate], prop, instance_count, context, description)
+    path = [prop.predicate]
+    yield _property_row(path, prop, instance_count, context, description)
     for inner in prop.inner:
-        path = [prop.predicate, inner.predicate]
-        yield _property_row(path, inner, prop.triples, context)
+        inner_path = [*path, inner.predicate]
+        yield _property_row(inner_path, inner, prop.triples, context)
 
 
 def _property_row(
@@ -407,7 +409,7 @@ def _render_values(values: ValueSurvey, context: RenderContext) -> Html:
 def _sort_name(values: ValueSurvey, names: DisplayNames) -> str:
     """Return what a sort of values is called: the name of a class or of a datatype.
 
-    A datatype comes after the language, if it has one: "English langString". Blank nodes are
+    A datatype comes after the language, if it has one: "English text". Blank nodes are
     "structure", and IRIs of no class are "without a class".
     """
     if values.sort == "class" and values.of:

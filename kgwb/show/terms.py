@@ -249,11 +249,10 @@ def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
     details = candidate.description
     if not details:
         details = ", ".join(candidate.relations[:MAX_RELATIONS])
-    under = [render_curie(candidate.iri, context)]
+    under = render_curie(candidate.iri, context)
     if details:
-        under.append(safe(" · "))
-        under.append(safe(shorten(details)))
-    return join(span("row", *head), span("under soft", *under))
+        under = join(under, " · ", shorten(details))
+    return join(span("row", *head), span("under soft", under))
 
 
 # Queries
@@ -293,8 +292,9 @@ def lay_out(query: str) -> str:
 
     laid_out = []
     for indent, line in zip(indents, lines, strict=True):
-        if line.strip():
-            laid_out.append("  " * indent + line.strip())
+        text = line.strip()
+        if text:
+            laid_out.append("  " * indent + text)
     return prologue + "\n".join(laid_out)
 
 
@@ -341,7 +341,8 @@ def readable_query(query: str, context: RenderContext) -> str:
 def render_query(query: str, context: RenderContext) -> Html:
     """Render a query laid out, with CURIEs and PREFIX lines, and with highlighting."""
     parts = []
-    for token_type, text in SPARQL_LEXER.get_tokens(readable_query(query, context)):
+    readable = readable_query(query, context)
+    for token_type, text in SPARQL_LEXER.get_tokens(readable):
         token_class = _token_class(token_type)
         if token_class:
             parts.append(span(token_class, text))

@@ -309,6 +309,7 @@ def _timeline_line(
     agent = agent_of_key(row.key)
     name = display_name(agent)
     kind = displayed_agent_kind(state.run, agent)
+    is_silent = skipped_model(step, kind)
     outcome = _outcome_text(row, step_state, supervises)
     has_breakpoint = not state.run.breakpoints.isdisjoint([row.key, agent])
     tooltip = name
@@ -325,7 +326,7 @@ def _timeline_line(
         name=name,
         tooltip=tooltip,
         classes=_row_classes(row, step_state, is_selected, supervises),
-        kind_badge=agent_kind_badge(kind, small=True, outlined=skipped_model(step, kind)),
+        kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
         state_badge=render_row_badge(step, step_state, supervises),
         outcome=outcome,
         time_bar=_render_time_bar(step, kind, longest_s, supervises),
