@@ -125,7 +125,11 @@ class Workbench:
         return ask_all(setups, question, self.dialogue)
 
     def _setup_of_system(self, name: str) -> Setup:
-        """Return the setup of another system, with the models and settings that apply to it."""
+        """Return this workbench's setup for another system.
+
+        Models of agents that the other system lacks are left out, and so are settings that it does
+        not have. Settings that were not changed are those of the other system's profile.
+        """
         system = systems.load_system(name)
         agents = {"", *(spec.name for spec in system.agents)}  # "" is for all without their own
         models = {}
@@ -274,7 +278,8 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
     """Return a recorded run that comes with kgwb, by graph, system and number: "films/triad/3".
 
     It is replayed, which needs no key, network or graph. After an edit, calls that are not in the
-    record are made to ``kg`` and ``model``, if these are given.
+    record are made to ``kg`` and ``model``, if these are given; recorded replies are used also if
+    they came from another model.
 
     Raises InputError if there is no recording of this name.
     """

@@ -85,6 +85,7 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
 
 
 def _collapse_values(values: Sequence[Html]) -> Html:
+    """Render values of an answer collapsed below their number; nothing if there are none."""
     if not values:
         return Html()
     title = muted_text(f"{len(values)} more")

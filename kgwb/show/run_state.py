@@ -244,8 +244,9 @@ MAX_MISMATCH_CHARS = 200
 def describe_type_mismatch(question: str, answer: Answer) -> str:
     """Return which values of an answer are not of the type that the question word asks for.
 
-    Such as "1967-10-03 is a date where a place was asked". Returns "" if all fit, if the question
-    has no such word, and for tables, counts and yes or no.
+    Such as "1967-10-03 is a date where a place was asked". The first of EXPECTED_VALUES in the
+    question counts, wherever it stands. Returns "" if all values fit, if the question has no such
+    word, and for tables, counts and yes or no.
     """
     question_word = QUESTION_WORD_PATTERN.search(question.casefold())
     if question_word is None or answer.kind != "list" or answer.columns:

@@ -113,7 +113,10 @@ def _width(seconds: float, total: StepTime) -> str:
 
 
 def _step_time_text(step: Step, time: StepTime, calls: Mapping[str, Call]) -> str:
-    """Return the parts of a step's time: "model 1.2 s, rest 3 ms (recorded)"."""
+    """Return the parts of a step's time: "model 1.2 s, rest 3 ms (recorded)".
+
+    A step is recorded if it made calls, and all of them came from the record.
+    """
     parts = []
     for part in time.parts:
         duration = format_seconds(part.seconds)
