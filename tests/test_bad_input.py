@@ -202,9 +202,7 @@ def test_a_prompt_file_with_a_problem_stops_its_agent_and_loses_nothing(tmp_path
     path.parent.mkdir()
     path.write_text(text.replace("{{question}}", "{{qestion}}"))
     mine = bench(prompts=tmp_path)
-    with pytest.raises(
-        PromptError, match="uses qestion, which its header does not declare"
-    ) as caught:
+    with pytest.raises(PromptError, match="qestion") as caught:
         mine.ask(GOOD)
     assert "prompts/chatty_kg/qir.md" in caught.value.hint
     run = mine.runs[-1]

@@ -1,5 +1,6 @@
-"""What a person may ask about a result."""
+"""The questions that a person can ask about a result."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from kgwb.flow import (
     Value,
 )
 from kgwb.kg import Graph
-from kgwb.kg.algebra import patterns_to_sparql
+from kgwb.kg.algebra import TriplePattern, patterns_to_sparql
 from kgwb.run.steps import Step
 from kgwb.show import explain
 from kgwb.show.explain import (
@@ -63,18 +64,20 @@ NOT_HIS = f"FILTER(?x != {iri('lynchs_dune').n3()})"
         ([WITH_AMY, ALSO_BY_AMY], f"FILTER(?y != {DENIS})", (ALSO_BY_AMY,), (ALSO_BY_AMY,)),
     ],
 )
-def test_what_blocks_a_query(patterns: Any, filters: str, culprits: Any, unmatched: Any) -> None:
+def test_the_parts_that_block_a_query_are_found(
+    patterns: Any, filters: str, culprits: Any, unmatched: Any
+) -> None:
     found = explain.explain_empty_result(films(), patterns, filters)
     assert found.is_empty
     assert (found.blocking_patterns, found.unmatched_patterns) == (culprits, unmatched)
 
 
-def test_where_no_single_pattern_blocks_it_is_said() -> None:
+def test_an_empty_query_without_a_single_blocking_pattern_is_explained() -> None:
     assert not explain.explain_empty_result(films(), [BY_DENIS]).is_empty
     kg = films(FILMS + ":a :p :b . :c :q :d . :e :r :f .")
     alone = explain.explain_empty_result(kg, [("?x", iri(name).n3(), "?y") for name in "pqr"])
     assert (alone.blocking_patterns, alone.unmatched_patterns) == ((), ())
-    assert "no one of them" in record_html(alone)
+    assert "stays empty" in record_html(alone)
 
 
 def step(key: str, output: object, parent: str = "") -> Step:
@@ -96,15 +99,20 @@ STEPS = (
 )
 
 
-def test_the_authors_of_a_part_are_known_by_what_they_yielded() -> None:
+def authors(steps: Sequence[Step], part: TriplePattern | str) -> list[list[str]]:
+    """Return the step and the kind and name of what it wrote, for each author of a part."""
+    return [text.split(" wrote the ") for text in authors_of(steps, part, {})]
+
+
+def test_the_authors_of_a_part_are_known_by_their_outputs() -> None:
     linked = LinkingResult((STEPS[1].output,), (STEPS[3].output,))
     steps = (replace(STEPS[0], output=linked), *STEPS[1:])
-    predicate = "relate[f] wrote the predicate director"
-    assert authors_of(steps, BY_DENIS, {}) == [predicate, "choose[D] wrote the vertex denis"]
-    assert authors_of(STEPS, "FILTER(?x != 1)", {}) == ["generate wrote the filters"]
-    assert authors_of(STEPS, "FILTER(?x != 2)", {}) == []
-    assert authors_of(STEPS, (*BY_AMY[:2], "?y"), {}) == [predicate]
-    assert authors_of(STEPS, ("?x", PLACE, "?y"), {}) == []
+    predicate = ["relate[f]", "predicate director"]
+    assert authors(steps, BY_DENIS) == [predicate, ["choose[D]", "vertex denis"]]
+    assert authors(STEPS, "FILTER(?x != 1)") == [["generate", "filters"]]
+    assert authors(STEPS, "FILTER(?x != 2)") == []
+    assert authors(STEPS, (*BY_AMY[:2], "?y")) == [predicate]
+    assert authors(STEPS, ("?x", PLACE, "?y")) == []
 
 
 ATLAS = Candidate(iri("a"), "Atlas", 0.4)
@@ -119,7 +127,7 @@ ATLAS = Candidate(iri("a"), "Atlas", 0.4)
         (directed(0.31, FACT), "no predicate is like “by”: nearest are director (0.31)"),
     ],
 )
-def test_an_empty_answer_says_where_the_run_lost_its_way(record: object, words: str) -> None:
+def test_an_empty_answer_has_the_reasons_of_its_steps(record: object, words: str) -> None:
     steps = [*STEPS, step("lost", record), step("again", record)]
     assert reasons_for_no_answer(Answer("list"), steps) == [words]
     assert reasons_for_no_answer(Answer("boolean", (Value(Literal("true"), "true"),)), steps) == []
@@ -131,30 +139,32 @@ DUNES = RetrievedCandidates("Dune", (Candidate(iri("dune"), "Dune", 1.0),))
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "place"),
     [
         ("dune", "is candidate 1"),
         (str(iri("dune")), "is candidate 1"),
         (iri("dune").n3(), "is candidate 1"),
-        ("Sicario", "no label of it is found by the words of 'Dune'"),
+        ("Sicario", "search for 'Dune' does not find"),
         (str(iri("lynchs_dune")), "is found at rank 2, but only the best 1 became candidates"),
         (str(iri("nowhere")), f"no vertex called '{iri('nowhere')}'"),
         ("Arival", "no vertex called 'Arival'; nearest are Arrival"),
         ("", "no vertex called ''"),
     ],
 )
-def test_where_a_name_is(name: str, told: str) -> None:
-    assert told in "\n".join(locate_vertices(films(), name, DUNES, 600))
+def test_the_vertices_of_a_name_are_located(name: str, place: str) -> None:
+    assert place in "\n".join(locate_vertices(films(), name, DUNES, 600))
 
 
-def test_every_vertex_of_a_name_is_placed() -> None:
-    lines = locate_vertices(films(), "Dune", DUNES, 600)
-    assert [line.partition("> ")[2][:12] for line in lines] == ["is candidate", "is found at "]
-    beyond = locate_vertices(films(), str(iri("lynchs_dune")), DUNES, 1)
-    assert "is found at rank 2, beyond the v_limit of 1" in beyond[0]
+def test_every_vertex_of_a_name_is_located() -> None:
+    candidate, other = locate_vertices(films(), "Dune", DUNES, 600)
+    assert "candidate 1" in candidate
+    assert "rank 2" in other
+    [beyond] = locate_vertices(films(), str(iri("lynchs_dune")), DUNES, 1)
+    assert "v_limit of 1" in beyond
     kg = films(FILMS + ':dune rdfs:label "Dune: Part One" .')
-    other_label = locate_vertices(kg, "Dune: Part One", DUNES, 600)
-    assert "is candidate 1, found by its label 'Dune'" in other_label[0]
+    [other_label] = locate_vertices(kg, "Dune: Part One", DUNES, 600)
+    assert "candidate 1" in other_label
+    assert "label 'Dune'" in other_label
 
 
 # --- what a predicate holds
@@ -172,7 +182,7 @@ def examples(
     return find_examples(kg, (subject, "?x"), iri(predicate), direction, LINKED)
 
 
-def test_examples_are_those_of_the_linked_vertex_else_from_elsewhere() -> None:
+def test_examples_are_of_the_linked_vertex_or_else_of_any() -> None:
     found = examples(films(), "arrival", "starring", "out")
     assert not found.from_anywhere
     assert {triple[2] for triple in found.triples} == {iri("amy"), iri("jeremy")}
@@ -224,7 +234,7 @@ def test_filters_mean_the_same_when_they_are_written_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sparql", "what"),
+    ("sparql", "feature"),
     [
         ("SELECT ?x { ?x ?p ?y OPTIONAL { ?y ?q ?z } }", "OPTIONAL"),
         ("SELECT ?x { { ?x ?p 1 } UNION { ?x ?p 2 } }", "UNION"),
@@ -239,8 +249,8 @@ def test_filters_mean_the_same_when_they_are_written_again() -> None:
         ("SELECT ?x { ?x ?p", "does not parse"),
     ],
 )
-def test_what_cannot_be_taken_apart_is_named(sparql: str, what: str) -> None:
-    with pytest.raises(QueryError, match=what):
+def test_what_cannot_be_taken_apart_is_named(sparql: str, feature: str) -> None:
+    with pytest.raises(QueryError, match=feature):
         explain.extract_patterns(sparql)
 
 
@@ -256,7 +266,7 @@ def test_an_edited_query_takes_its_patterns_from_the_text() -> None:
     with pytest.raises(QueryRefusedError):
         edit_candidate_query(query, "DELETE WHERE { ?s ?p ?o }")
     for other in ("ASK { ?x ?p ?y }", "SELECT ?y WHERE { ?x ?p ?y }"):
-        with pytest.raises(QueryError, match=r"where a SELECT of \?x is expected"):
+        with pytest.raises(QueryError, match=r"SELECT of \?x is expected"):
             edit_candidate_query(query, other)
 
 
@@ -275,7 +285,7 @@ def test_a_query_that_the_system_wrote_can_be_edited(kind: AnswerKind) -> None:
     assert again.filters == made.filters != ""
 
 
-def test_what_a_query_yields() -> None:
+def test_a_query_is_executed_and_its_terms_have_names() -> None:
     rows = execute_query(films(), f"SELECT ?x WHERE {{ ?x {DIRECTOR} {LYNCH} }}")
     assert dict(rows.names) == {iri("lynchs_dune"): "Dune"}
     assert not rows.is_empty
@@ -285,10 +295,10 @@ def test_what_a_query_yields() -> None:
         execute_query(films(), "DROP ALL")
 
 
-# --- every question is bounded
+# --- limits and failures
 
 
-def test_nothing_is_asked_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_request_to_the_graph_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     kg, asked = films(), list[str]()
     construct, search = kg.construct, kg.search
     monkeypatch.setattr(kg, "construct", lambda query: asked.append(query) or construct(query))
@@ -301,7 +311,7 @@ def test_nothing_is_asked_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> No
     assert all("LIMIT" in query for query in asked)
 
 
-def test_a_graph_that_fails_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_graph_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(query: str) -> bool:
         raise GraphTimeoutError("too slow")
 

@@ -16,10 +16,10 @@ from kgwb.errors import OverrideError
 from kgwb.llm import Scripted
 from kgwb.run.ask import schema_of
 from kgwb.run.steps import Step
-from kgwb.show import form as fields
 from kgwb.show.form import (
-    OutputForm,
-    choose_option,
+    MAX_FORM_ROWS,
+    FormField,
+    add_or_remove_row,
     empty_data,
     field_for_schema,
     field_for_type,
@@ -28,6 +28,7 @@ from kgwb.show.form import (
     to_form_values,
     validate_record,
 )
+from kgwb.show.output_form import MANUAL_REASON, OutputForm, choose_option
 from kgwb.systems.chatty_kg.qir import QirReply
 from kgwb.systems.chatty_kg.records import QIR, LinkedRelation
 
@@ -39,7 +40,7 @@ class Part(BaseModel):
 
 
 class Everything(BaseModel):
-    """One of each."""
+    """A field of each type."""
 
     plain: str
     count: int
@@ -65,45 +66,52 @@ class Everything(BaseModel):
 FIELD = field_for_schema(schema_of(Everything))
 
 
-def parts(field: fields.FormField) -> dict[str, fields.FormField]:
+def parts_by_name(field: FormField) -> dict[str, FormField]:
     return {part.name: part for part in field.subfields}
 
 
 def test_a_schema_becomes_fields_and_what_has_no_form_becomes_json() -> None:
-    kinds: dict[str, list[str]] = {}
+    names: dict[str, set[str]] = {}
     for part in FIELD.subfields:
-        kinds.setdefault(part.kind, []).append(part.name)
-    assert {kind: " ".join(names) for kind, names in kinds.items()} == {
-        "text": "plain",
-        "number": "count share",
-        "flag": "sure",
-        "choice": "label only",
-        "json": "maybe number choice either table pair nested inner",
-        "texts": "words",
-        "table": "numbers lists parts",
-        "group": "part",
+        names.setdefault(part.kind, set()).add(part.name)
+    assert names == {
+        "text": {"plain"},
+        "number": {"count", "share"},
+        "flag": {"sure"},
+        "choice": {"label", "only"},
+        "json": {"maybe", "number", "choice", "either", "table", "pair", "nested", "inner"},
+        "texts": {"words"},
+        "table": {"numbers", "lists", "parts"},
+        "group": {"part"},
     }
 
 
-def test_labels_choices_and_a_blank_form_come_from_the_schema() -> None:
-    assert (parts(FIELD)["label"].choices, parts(FIELD)["only"].choices) == (
-        ("yes", "no"),
-        ("this",),
-    )
-    assert parts(field_for_type(QirReply))["question_type"].label == "question type"
-    assert [column.name for column in parts(FIELD)["parts"].subfields] == ["name", "weight", "tags"]
-    lists: dict[str, Any] = {name: [] for name in ("entities", "unknowns", "triples", "beyond")}
-    assert empty_data(field_for_type(QirReply)) == lists | {"target": "", "question_type": "list"}
+def test_labels_choices_and_an_empty_form_come_from_the_schema() -> None:
+    parts = parts_by_name(FIELD)
+    assert parts["label"].choices == ("yes", "no")
+    assert parts["only"].choices == ("this",)
+    assert [column.name for column in parts["parts"].subfields] == ["name", "weight", "tags"]
+    assert empty_data(parts["maybe"]) is None
+
+    reply = field_for_type(QirReply)
+    assert parts_by_name(reply)["question_type"].label == "question type"
+    assert empty_data(reply) == {
+        "entities": [],
+        "unknowns": [],
+        "triples": [],
+        "beyond": [],
+        "target": "",
+        "question_type": "list",
+    }
     assert empty_data(field_for_type(QIR)) == {
         "facts": [],
         "target": "",
         "kind": "list",
         "beyond": [],
     }
-    assert empty_data(parts(FIELD)["maybe"]) is None
 
 
-def filled() -> dict[str, Any]:
+def example_data() -> dict[str, Any]:
     part = Part(name="p", weight=1.5, tags=["a", "b"])
     value = Everything(
         plain="x", count=3, share=0.5, sure=True, label="no", only="this", maybe=None, choice="a",
@@ -125,18 +133,19 @@ def filled() -> dict[str, Any]:
         ("count", "2"),
         ("part", {"name": "p"}),
         ("parts", [{"name": "p", "weight": 1, "tags": ["a\nb"]}]),
-        ("lists", [["a"]] * (fields.MAX_FORM_ROWS + 1)),
+        ("lists", [["a"]] * (MAX_FORM_ROWS + 1)),
     ],
 )
-def test_what_a_field_would_lose_is_typed_as_json(name: str, value: Any) -> None:
-    data = filled() | {name: value}
+def test_data_that_a_field_would_lose_is_edited_as_json(name: str, value: Any) -> None:
+    data = example_data() | {name: value}
     field = fit_field(FIELD, data)
     assert parse_form_values(field, to_form_values(field, data)) == data
-    assert parts(field)[name].kind == ("number" if value == 3 else "json")
-    others = {key: part for key, part in parts(field).items() if key != name}
-    assert others == {
-        key: part for key, part in parts(fit_field(FIELD, filled())).items() if key != name
-    }
+
+    parts = parts_by_name(field)
+    assert parts.pop(name).kind == ("number" if value == 3 else "json")
+    other_parts = parts_by_name(fit_field(FIELD, example_data()))
+    del other_parts[name]
+    assert parts == other_parts
 
 
 JSON = st.recursive(
@@ -152,103 +161,114 @@ JSON = st.recursive(
 )
 
 
-@given(name=st.sampled_from(sorted(filled())), value=JSON)
-def test_whatever_data_come_nothing_is_lost(name: str, value: Any) -> None:
-    data = filled() | {name: value}
+@given(name=st.sampled_from(sorted(example_data())), value=JSON)
+def test_a_fitted_form_loses_nothing_of_any_data(name: str, value: Any) -> None:
+    data = example_data() | {name: value}
     field = fit_field(FIELD, data)
     assert parse_form_values(field, to_form_values(field, data)) == data
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "problem"),
     [
-        ({"count": "x"}, "count: 'x' is no number"),
-        ({"plain": "\ud83d"}, "plain: it holds half a character"),
-        ({"either": '"\\ud800"'}, "either: it holds half a character"),
-        ({"words": "a\n\udc00"}, "words: it holds half a character"),
-        ({"share": "1e999"}, "share: '1e999' is no number"),
-        ({"share": "nan"}, "share: 'nan' is no number"),
-        ({"label": "9"}, "label: '9' is none of yes, no"),
-        ({"either": "{"}, "either: this is no JSON"),
-        ({"parts.1.1": "abc"}, "parts, row 2, weight: 'abc' is no number"),
-        ({"count": "", "share": ""}, "count: '' is no number; share: "),
-        ({"numbers.1.0": "?"}, "numbers, row 2: '?' is no number"),
+        ({"count": "x"}, "count: 'x' is not a number"),
+        ({"plain": "\ud83d"}, "plain: it contains half a character"),
+        ({"either": '"\\ud800"'}, "either: it contains half a character"),
+        ({"words": "a\n\udc00"}, "words: it contains half a character"),
+        ({"share": "1e999"}, "share: '1e999' is not a number"),
+        ({"share": "nan"}, "share: 'nan' is not a number"),
+        ({"label": "9"}, "label: '9' is not one of these: yes, no"),
+        ({"either": "{"}, "either: this is not JSON"),
+        ({"parts.1.1": "abc"}, "parts, row 2, weight: 'abc' is not a number"),
+        ({"count": "", "share": ""}, "count: '' is not a number; share: "),
+        ({"numbers.1.0": "?"}, "numbers, row 2: '?' is not a number"),
     ],
 )
-def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
-    field = fit_field(FIELD, filled())
+def test_a_wrong_field_is_named(change: dict[str, Any], problem: str) -> None:
+    field = fit_field(FIELD, example_data())
+    values = to_form_values(field, example_data()) | change
     with pytest.raises(OverrideError) as caught:
-        parse_form_values(field, to_form_values(field, filled()) | change)
-    assert message in caught.value.message
+        parse_form_values(field, values)
+    assert problem in caught.value.message
 
 
 @pytest.mark.parametrize(
     "text", ["based on", "", "example.org/x", "<http://x/a b>", "http://x/\ud800"]
 )
-def test_what_is_no_iri_is_said_before_a_graph_sees_it(text: str) -> None:
-    predicates = parts(field_for_type(LinkedRelation))["predicates"]
-    good = {"0.0": "http://x/a", "0.1": "a", "0.2": "0", "0.3": "1"}
-    assert parse_form_values(predicates, good | {"0.0": " <http://x/a> "})[0]["iri"] == "http://x/a"
-    with pytest.raises(OverrideError, match=r"predicates, row 2, IRI: .* is not an IRI; copy one"):
-        parse_form_values(predicates, {**good, "1.0": text, "1.1": "a", "1.2": "1", "1.3": "1"})
+def test_a_text_that_is_not_an_iri_is_refused_before_a_graph_gets_it(text: str) -> None:
+    predicates = parts_by_name(field_for_type(LinkedRelation))["predicates"]
+    values = {"0.0": " <http://x/a> ", "0.1": "a", "0.2": "0", "0.3": "1"}
+    assert parse_form_values(predicates, values)[0]["iri"] == "http://x/a"
+
+    values |= {"1.0": text, "1.1": "a", "1.2": "1", "1.3": "1"}
+    with pytest.raises(OverrideError, match="predicates, row 2, IRI: "):
+        parse_form_values(predicates, values)
 
 
-def test_a_record_that_has_not_the_form_says_where() -> None:
-    data = {
-        "fact": {"subject": "a", "relation": "b", "object": "c"},
-        "predicates": [{"iri": "x:a"}],
-    }
-    with pytest.raises(OverrideError, match="predicates, row 1, name: Field required"):
-        validate_record(data, LinkedRelation)
+def test_a_record_without_a_field_names_the_field() -> None:
+    fact = {"subject": "a", "relation": "b", "object": "c"}
+    with pytest.raises(OverrideError, match="predicates, row 1, name: "):
+        validate_record({"fact": fact, "predicates": [{"iri": "x:a"}]}, LinkedRelation)
 
 
-def steps() -> list[Step]:
+def example_steps() -> list[Step]:
+    """Every step of a run of Chatty-KG and of a run of DoG."""
     two_hops = dog(QUESTION, Scripted(TWO_HOPS)).go().steps
     return [*chatty("Who directed Dune?", Scripted(HOMONYMS)).go().steps, *two_hops]
 
 
-def test_a_form_that_nobody_touched_yields_the_result_of_every_agent() -> None:
-    for step in steps():
-        made = OutputForm(step)
-        shown = Page(f"<form>{made.render()}</form>")
-        form = shown.values(next(one for one in shown.elements if one.tag == "form"))
-        assert parse_form_values(made.field, form) == made.data, step.key
-        assert made.parse(form) == step.output, step.key
+def test_an_untouched_form_yields_the_output_of_every_agent() -> None:
+    for step in example_steps():
+        form = OutputForm(step)
+        page = Page(f"<form>{form.render()}</form>")
+        element = next(element for element in page.elements if element.tag == "form")
+        values = page.values(element)
+        assert parse_form_values(form.field, values) == form.data, step.key
+        assert form.parse(values) == step.output, step.key
 
 
-def test_what_came_in_is_chosen_from() -> None:
-    made = {step.agent: step for step in steps()}
+def test_records_of_the_inputs_are_options() -> None:
+    steps = {step.key: step for step in example_steps()}
 
-    step = next(step for step in steps() if step.key == "vertex_selection[Dune]")
-    other = choose_option(step, 1)
-    assert (other.vertex, other.reason) == (step.output.candidates[1], "chosen by hand")
+    step = steps["vertex_selection[Dune]"]
+    chosen = choose_option(step, 1)
+    assert (chosen.vertex, chosen.reason) == (step.output.candidates[1], MANUAL_REASON)
     assert choose_option(step, -1).vertex is None
     form = OutputForm(step)
-    values = {**form.initial_values, "vertex": "0"}
-    assert (form.parse(values).vertex, form.parse(values).reason) == (None, "chosen by hand")
-    filtering = next(step for step in steps() if step.key == "relation_filtering[hop 1/Arrival]")
-    assert OutputForm(filtering).choice_fields["relation"].choice_labels[1:3] == (
-        "based on",
-        "director",
-    )
+    without_vertex = form.parse({**form.initial_values, "vertex": "0"})
+    assert (without_vertex.vertex, without_vertex.reason) == (None, MANUAL_REASON)
+
+    filtering = steps["relation_filtering[hop 1/Arrival]"]
+    labels = OutputForm(filtering).choice_fields["relation"].choice_labels
+    assert labels[1:3] == ("based on", "director")
     assert choose_option(filtering, 0).relation.name == "based on"
-    taken_two = OutputForm(made["predicate_selection"]).parse(
-        {"queries.0": "on", "queries.1": "on"}
-    )
-    assert taken_two.predicates == ("director", "starring")
+
+    selection = OutputForm(steps["predicate_selection"])
+    both = selection.parse({"queries.0": "on", "queries.1": "on"})
+    assert both.predicates == ("director", "starring")
 
 
-def test_a_row_more_and_a_row_less() -> None:
-    qir = next(step for step in steps() if step.agent == "qir")
-    form = OutputForm(qir)
-    longer = fields.add_or_remove_row(form.field, form.initial_values, "facts")
+def qir_form() -> OutputForm:
+    return OutputForm(next(step for step in example_steps() if step.agent == "qir"))
+
+
+def test_a_row_is_added_and_removed() -> None:
+    form = qir_form()
+    longer = add_or_remove_row(form.field, form.initial_values, "facts")
     longer |= {"facts.1.0": "?person", "facts.1.1": "birth place", "facts.1.2": "?place"}
     assert [fact.relation for fact in form.parse(longer).facts] == ["directed by", "birth place"]
-    assert (
-        fields.add_or_remove_row(form.field, longer, "facts.1", remove=True) == form.initial_values
-    )
-    for path, less in (("", False), ("1", True), ("target", False)):
-        with pytest.raises(OverrideError, match="not a row of a table"):
-            fields.add_or_remove_row(form.field, form.initial_values, path, remove=less)
-    with pytest.raises(OverrideError, match="none of"):
+    shorter = add_or_remove_row(form.field, longer, "facts.1", remove=True)
+    assert shorter == form.initial_values
+
+
+@pytest.mark.parametrize(("path", "remove"), [("", False), ("1", True), ("target", False)])
+def test_only_a_table_has_rows(path: str, remove: bool) -> None:
+    form = qir_form()
+    with pytest.raises(OverrideError, match="row"):
+        add_or_remove_row(form.field, form.initial_values, path, remove=remove)
+
+
+def test_an_option_must_exist() -> None:
+    form = qir_form()
+    with pytest.raises(OverrideError, match="kind: '9'"):
         form.parse({**form.initial_values, "kind": "9"})

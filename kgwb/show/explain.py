@@ -1,12 +1,13 @@
 """Questions that a person asks about a result: why it is empty, where a vertex is, and so on.
 
-They are put to the graph itself when the person asks. The record of the run does not change.
+The answers come from the graph itself, when the person asks. The record of the run does not change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from rdflib import URIRef
@@ -18,20 +19,19 @@ from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import EmptyResultCause, explain_empty_result
 from kgwb.kg.sparql import is_valid_iri, n3, validate_query
 from kgwb.kg.text import normalize
-from kgwb.records import QueryPart, Record, nested_records
+from kgwb.records import QueryPart, QueryPartKind, Record, nested_records
 from kgwb.run.steps import Step
-from kgwb.show import html as h
-from kgwb.show.html import Html
+from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, table, tag
 from kgwb.show.terms import RenderContext, render_term, render_triples
-from kgwb.terms import DisplayNames, Iri, Triple, name_from_iri
+from kgwb.terms import DisplayNames, Iri, Term, Triple, name_from_iri
 from kgwb.text import pluralize, shorten
 
 IriNames = tuple[tuple[Iri, str], ...]
 """Display names of IRIs."""
 SEARCH_LIMIT_FACTOR = 10
-"""A vertex that is no candidate is looked for among so many times v_limit vertices."""
+"""A vertex that is not a candidate is looked for among this many times ``v_limit`` vertices."""
 MAX_VERTICES = 5
-"""Vertices named where several have a name, or are nearest to one that none has."""
+"""Vertices that are named: of those that have a name, or whose names are nearest to it."""
 MAX_EXAMPLES = 5
 """Triples shown as examples of a predicate."""
 
@@ -42,31 +42,46 @@ MAX_EXAMPLES = 5
 def explain_empty_query(kg: Graph, sparql: str, steps: Iterable[Step]) -> EmptyResultCause:
     """Find the parts of a query that keep it from having rows.
 
-    A candidate query of the run is analysed by its own patterns. Any other query must be
-    conjunctive. Raises a GraphError.
+    The patterns and FILTERs of a candidate query are those of its record in the steps. Those of any
+    other query are read from its text. Raises QueryError for one that is not conjunctive, and the
+    GraphError of a query.
     """
+    for record in records_in(steps):
+        if isinstance(record, CandidateQuery) and record.sparql == sparql:
+            return explain_empty_result(kg, record.patterns, record.filters)
+    patterns, filters = extract_patterns(sparql)
+    return explain_empty_result(kg, patterns, filters)
+
+
+def records_in(steps: Iterable[Step]) -> Iterator[Any]:
+    """Yield the outputs of the steps that are done, each followed by all records inside it."""
     for step in steps:
-        for record in nested_records(step.output) if step.done else ():
-            if isinstance(record, CandidateQuery) and record.sparql == sparql:
-                return explain_empty_result(kg, record.patterns, record.filters)
-    return explain_empty_result(kg, *extract_patterns(sparql))
+        if step.done:
+            yield from nested_records(step.output)
 
 
 def queries_in(output: Any) -> tuple[str, ...]:
-    """Return the SPARQL queries that the field ``queries`` of a record holds."""
+    """Return the SPARQL queries that the field ``queries`` of a record holds; none without it.
+
+    The queries may be texts or records with a field ``sparql``.
+    """
     queries: Any = getattr(output, "queries", ())
-    if not isinstance(queries, tuple):  # some records have a number of queries there
+    if not isinstance(queries, tuple):
+        # Some records have the number of queries there.
         return ()
     return tuple(str(getattr(query, "sparql", query)) for query in queries)
 
 
 def is_unanswered(output: Any) -> bool:
-    """Return whether an output is an answer without values."""
+    """Return whether an output is an answer without values that should come from the graph."""
     return isinstance(output, Answer) and not output.values and not output.ungrounded
 
 
 def reasons_for_no_answer(output: Any, steps: Sequence[Step]) -> list[str]:
-    """Return what the steps before an empty answer looked for, and the graph lacks."""
+    """Return what the steps before an empty answer looked for and the graph lacks, each once.
+
+    Returns nothing for any other output.
+    """
     if not is_unanswered(output):
         return []
     reasons: dict[str, None] = {}
@@ -79,33 +94,38 @@ def reasons_for_no_answer(output: Any, steps: Sequence[Step]) -> list[str]:
 
 
 def render_reasons(output: Any, steps: Sequence[Step]) -> Html:
-    """Render ``reasons_for_no_answer``; nothing if there is none."""
-    reasons = [h.div("", reason) for reason in reasons_for_no_answer(output, steps)]
+    """Render the reasons of ``reasons_for_no_answer``; nothing if there are none."""
+    reasons = [div("", reason) for reason in reasons_for_no_answer(output, steps)]
     if not reasons:
         return Html()
-    return h.div("stack tight", h.tag("b", "Why is it empty?"), *reasons)
+    return div("stack tight", tag("b", "Why is it empty?"), *reasons)
 
 
 def render_blocking(found: EmptyResultCause, context: RenderContext) -> Html:
-    """Render why a query has no rows: each part that is to blame, and the steps that wrote it."""
+    """Render why a query has no rows: the parts that keep it empty, and the steps that wrote them.
+
+    A part keeps a query empty if the query has rows without it, or if nothing in the graph matches
+    the part by itself. If there is no such part, or the query is not empty, a sentence says so.
+    """
     if not found.is_empty:
-        return h.div("", "This query has rows, or is true.")
+        return div("", "This query has rows, or is true.")
+    parts = dict.fromkeys((*found.blocking_patterns, *found.unmatched_patterns))
+    if not parts:
+        remark = "the query stays empty if any one of them is removed"
+        return div("", f"Each pattern has matches by itself, but {remark}.")
     rows = []
-    for part in dict.fromkeys((*found.blocking_patterns, *found.unmatched_patterns)):
+    for part in parts:
         reasons = []
         if part in found.blocking_patterns:
             reasons.append("without it the query has rows")
         if part in found.unmatched_patterns:
             reasons.append("nothing in the graph matches it")
+        reason = ", and ".join(reasons)
         authors = "; ".join(authors_of(context.steps, part, context.names))
         authors = authors or "no step of this run wrote it"
-        head = h.tag("b", shorten(query_part_text(part, context.names)))
-        rows.append(h.div("", head, f": {', and '.join(reasons)}. ", h.muted_text(f"{authors}.")))
-    if not rows:
-        return h.div(
-            "", "Each pattern has matches, but no one of them brings rows back once removed."
-        )
-    return h.join(*rows)
+        head = tag("b", shorten(query_part_text(part, context.names)))
+        rows.append(div("", head, f": {reason}. ", muted_text(f"{authors}.")))
+    return join(*rows)
 
 
 def query_part_text(part: TriplePattern | str, names: DisplayNames) -> str:
@@ -115,12 +135,12 @@ def query_part_text(part: TriplePattern | str, names: DisplayNames) -> str:
     """
     if isinstance(part, str):
         return part
-    subject, predicate, object_ = (pattern_term_text(term, names) for term in part)
+    subject, predicate, object_ = [pattern_term_text(term, names) for term in part]
     return f"{subject} — {predicate} → {object_}"
 
 
 def pattern_term_text(term: str, names: DisplayNames) -> str:
-    """Return a term in N-Triples form; an IRI by its name."""
+    """Return the display name of an IRI in angle brackets; any other term of a pattern as it is."""
     if not term.startswith("<"):
         return term
     iri = term[1:-1]
@@ -128,26 +148,33 @@ def pattern_term_text(term: str, names: DisplayNames) -> str:
 
 
 def authors_of(steps: Iterable[Step], part: TriplePattern | str, names: DisplayNames) -> list[str]:
-    """Return who put a part into a query: ["relation_linking[...] wrote the predicate director"]."""
+    """Return which steps decided a part of a query, as texts.
+
+    For example: ["relation_linking[...] wrote the predicate director"]. The part is a triple
+    pattern, whose predicate and ends may have different authors, or the text of the FILTERs. If
+    several steps decided the same term, the last one is named. Returns nothing if no step did.
+    """
     # A supervisor stands before the steps it supervises, so the last author of a part is right.
     author_of: dict[QueryPart, str] = {}
     for step in steps:
-        for record in nested_records(step.output) if step.done else ():
+        for record in records_in([step]):
             if isinstance(record, Record):
-                author_of.update((written, step.key) for written in record.query_parts())
+                author_of |= dict.fromkeys(record.query_parts(), step.key)
+
     if isinstance(part, str):
-        written = QueryPart("filters", part)
-        return [f"{author_of[written]} wrote the filters"] if written in author_of else []
+        author = author_of.get(QueryPart("filters", part))
+        return [f"{author} wrote the filters"] if author else []
     subject, predicate, object_ = part
     texts = []
-    for written in (
-        QueryPart("predicate", predicate),
-        QueryPart("vertex", subject),
-        QueryPart("vertex", object_),
-    ):
-        if written in author_of:
-            name = pattern_term_text(written.text, names)
-            texts.append(f"{author_of[written]} wrote the {written.kind} {name}")
+    kinds_and_terms: list[tuple[QueryPartKind, str]] = [
+        ("predicate", predicate),
+        ("vertex", subject),
+        ("vertex", object_),
+    ]
+    for kind, term in kinds_and_terms:
+        author = author_of.get(QueryPart(kind, term))
+        if author:
+            texts.append(f"{author} wrote the {kind} {pattern_term_text(term, names)}")
     return texts
 
 
@@ -157,74 +184,94 @@ def authors_of(steps: Iterable[Step], part: TriplePattern | str, names: DisplayN
 def locate_vertices(
     kg: Graph, name: str, mention: RetrievedCandidates | Link, limit: int
 ) -> list[str]:
-    """Say where the vertices of a name, or the vertex of an IRI, are among a mention's candidates.
+    """Return for each vertex with a name whether it is a candidate of a mention, and if not, why.
 
-    Returns a line for each vertex. ``limit`` is the v_limit with which the candidates were searched.
-    Raises a GraphError.
+    ``name`` is a label, or an IRI with or without angle brackets. ``limit`` is the ``v_limit`` with
+    which the candidates were searched; a vertex that is not a candidate is searched again with
+    SEARCH_LIMIT_FACTOR times that limit, for its rank. Each line has the display name, the IRI and
+    the place. If no vertex has the name, the only line has the nearest labels. Raises a GraphError.
     """
     name = name.strip()
     iri = name.removeprefix("<").removesuffix(">")
     looks_like_iri = iri != name or "://" in iri or iri.startswith("urn:")
     if looks_like_iri and is_valid_iri(iri):
-        is_there = kg.ask(f"ASK {{ {{ <{iri}> ?p ?o }} UNION {{ ?s ?q <{iri}> }} }}")
-        vertices = [URIRef(iri)] if is_there else []
+        is_in_graph = kg.ask(f"ASK {{ {{ <{iri}> ?p ?o }} UNION {{ ?s ?q <{iri}> }} }}")
+        vertices = [URIRef(iri)] if is_in_graph else []
         wanted_label = None
     else:
         vertices = _vertices_called(kg, name, mention.candidates)
         wanted_label = normalize(name)
     if not vertices:
-        nearest = [hit.label for hit in kg.search(name, MAX_VERTICES).hits] if name else []
-        line = f"the graph has no vertex called {name!r}"
-        return [f"{line}; nearest are {', '.join(nearest)}" if nearest else line]
+        return [_describe_unknown_name(kg, name)]
+
     names = kg.names(vertices)
-    places = _describe_positions(kg, vertices, mention, limit, wanted_label)
-    return [f"{names[vertex]} <{vertex}> {places[vertex]}" for vertex in vertices]
+    candidates = [candidate.iri for candidate in mention.candidates]
+    ranks: dict[URIRef, int] = {}
+    if not set(vertices).issubset(candidates):
+        hits = kg.search(mention.entity, SEARCH_LIMIT_FACTOR * limit).hits
+        ranks = {hit.iri: rank for rank, hit in enumerate(hits, 1)}
+    lines = []
+    for vertex in vertices:
+        if vertex in candidates:
+            place = _describe_candidate(mention, candidates.index(vertex), wanted_label)
+        else:
+            place = _describe_rank(mention, ranks.get(vertex), limit)
+        lines.append(f"{names[vertex]} <{vertex}> {place}")
+    return lines
 
 
 def _vertices_called(kg: Graph, name: str, candidates: Iterable[Candidate]) -> list[URIRef]:
-    """Return the first vertices that have a name as their label, candidates before others."""
+    """Return at most MAX_VERTICES vertices that have a name as their label.
+
+    Candidates come first; their labels are compared without case and accents. The graph's exact
+    search finds the others.
+    """
     wanted = normalize(name)
-    vertices = [candidate.iri for candidate in candidates if normalize(candidate.label) == wanted]
-    vertices += kg.exact([name]).get(name, ())
-    return list(dict.fromkeys(vertices))[:MAX_VERTICES]
+    vertices: dict[URIRef, None] = {}
+    for candidate in candidates:
+        if normalize(candidate.label) == wanted:
+            vertices[candidate.iri] = None
+    vertices |= dict.fromkeys(kg.exact([name]).get(name, ()))
+    return list(vertices)[:MAX_VERTICES]
 
 
-def _describe_positions(
-    kg: Graph,
-    vertices: Sequence[URIRef],
-    mention: RetrievedCandidates | Link,
-    limit: int,
-    wanted_label: str | None,
-) -> dict[URIRef, str]:
-    """Say for each vertex whether it is a candidate, and if not, why not."""
-    positions = {
-        candidate.iri: position for position, candidate in enumerate(mention.candidates, 1)
-    }
-    ranks: dict[URIRef, int] = {}
-    if set(vertices) - positions.keys():
-        hits = kg.search(mention.entity, SEARCH_LIMIT_FACTOR * limit).hits
-        ranks = {hit.iri: rank for rank, hit in enumerate(hits, 1)}
-    places = {}
-    for vertex in vertices:
-        if vertex in positions:
-            label = mention.candidates[positions[vertex] - 1].label
-            place = f"is candidate {positions[vertex]}"
-            if wanted_label is not None and normalize(label) != wanted_label:
-                place += f", found by its label {label!r}"
-        elif vertex not in ranks:
-            place = (
-                f"is in the graph, but no label of it is found by the words of {mention.entity!r}"
-            )
-        elif ranks[vertex] > limit:
-            place = f"is found at rank {ranks[vertex]:,}, beyond the v_limit of {limit:,}"
-        else:
-            number = len(mention.candidates)
-            place = (
-                f"is found at rank {ranks[vertex]:,}, but only the best {number:,} "
-                "became candidates"
-            )
-        places[vertex] = place
-    return places
+def _describe_unknown_name(kg: Graph, name: str) -> str:
+    """Return that no vertex has a name, with at most MAX_VERTICES labels that a search finds."""
+    line = f"the graph has no vertex called {name!r}"
+    if name:
+        nearest = [hit.label for hit in kg.search(name, MAX_VERTICES).hits]
+        if nearest:
+            line += f"; nearest are {', '.join(nearest)}"
+    return line
+
+
+def _describe_candidate(
+    mention: RetrievedCandidates | Link, position: int, wanted_label: str | None
+) -> str:
+    """Return the number of a candidate, counted from 1, as "is candidate 1".
+
+    Its label is added if a label was asked for (``wanted_label``, in normal form) and it is another
+    one.
+    """
+    place = f"is candidate {position + 1}"
+    label = mention.candidates[position].label
+    if wanted_label is not None and normalize(label) != wanted_label:
+        place += f", found by its label {label!r}"
+    return place
+
+
+def _describe_rank(mention: RetrievedCandidates | Link, rank: int | None, limit: int) -> str:
+    """Return why a vertex is not a candidate, by its rank in a search for the mention.
+
+    It was not found (None), its rank is beyond the limit, or worse vertices than the last candidate
+    were dropped.
+    """
+    if rank is None:
+        return f"is in the graph, but the search for {mention.entity!r} does not find any of its labels"
+    if rank > limit:
+        return f"is found at rank {rank:,}, beyond the v_limit of {limit:,}"
+    number = len(mention.candidates)
+    return f"is found at rank {rank:,}, but only the best {number:,} became candidates"
 
 
 # What does this predicate hold?
@@ -249,27 +296,31 @@ def find_examples(
 ) -> PredicateExamples:
     """Return triples of a predicate at the vertices that a fact is about, else of any vertices.
 
-    ``ends`` are the mentions at the ends of the fact, in the order of the question; ``steps`` say
-    to which vertices they were linked. Raises a GraphError.
+    ``mentions`` are the ends of the fact in the order of the question, and the outputs of ``steps``
+    link them to vertices; the first link of a mention counts. With direction "in", the first
+    mention is the object. Triples of the subject come before those of the object. Raises a
+    GraphError.
     """
     vertices: dict[str, str] = {}
     for step in steps:
         link = step.output
         if step.done and isinstance(link, Link) and link.vertex:
             vertices.setdefault(link.entity, n3(link.vertex.iri))
-    subject, object_ = (
-        vertices.get(end) for end in (mentions if direction == "out" else mentions[::-1])
-    )
+    subject_mention, object_mention = mentions
+    if direction == "in":
+        object_mention, subject_mention = mentions
+
+    iri = n3(predicate)
     patterns = []
-    if subject:
-        patterns.append(f"{subject} {n3(predicate)} ?o")
-    if object_:
-        patterns.append(f"?s {n3(predicate)} {object_}")
+    if subject_mention in vertices:
+        patterns.append(f"{vertices[subject_mention]} {iri} ?o")
+    if object_mention in vertices:
+        patterns.append(f"?s {iri} {vertices[object_mention]}")
     for pattern in patterns:
         triples = _example_triples(kg, pattern)
         if triples:
             return PredicateExamples(triples, False, names_of_terms(kg, triples))
-    triples = _example_triples(kg, f"?s {n3(predicate)} ?o")
+    triples = _example_triples(kg, f"?s {iri} ?o")
     return PredicateExamples(triples, True, names_of_terms(kg, triples))
 
 
@@ -278,21 +329,21 @@ def _example_triples(kg: Graph, pattern: str) -> tuple[Triple, ...]:
 
 
 def names_of_terms(kg: Graph, rows: Iterable[Iterable[Any]]) -> IriNames:
-    """Return the display names of the IRIs in rows of terms. Raises a GraphError."""
-    iris = {term for row in rows for term in row if isinstance(term, URIRef)}
+    """Return the display names of the IRIs in rows of terms, sorted by IRI. Raises a GraphError."""
+    terms = chain.from_iterable(rows)
+    iris = {term for term in terms if isinstance(term, URIRef)}
     return tuple(sorted(kg.names(sorted(iris)).items()))
 
 
 def render_examples(examples: PredicateExamples, context: RenderContext) -> Html:
-    """Render example triples of a predicate."""
+    """Render example triples of a predicate, and whether they are of other vertices."""
     if not examples.triples:
-        return h.div("", "no triple in the graph has this predicate")
+        return div("", "no triple in the graph has this predicate")
     triples = render_triples(examples.triples, context.with_names(examples.names))
     if not examples.from_anywhere:
         return triples
-    return h.join(
-        triples, h.muted_text("from anywhere in the graph: the linked vertices have none")
-    )
+    remark = muted_text("from anywhere in the graph: the linked vertices have none")
+    return join(triples, remark)
 
 
 # What does this query return?
@@ -300,7 +351,7 @@ def render_examples(examples: PredicateExamples, context: RenderContext) -> Html
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """The result of a query that a person typed."""
+    """The result of a SELECT or an ASK that a person typed."""
 
     rows: ResultSet
     """Without variables and rows for an ASK."""
@@ -316,47 +367,63 @@ class QueryResult:
 
 
 def execute_query(kg: Graph, sparql: str) -> QueryResult:
-    """Run a SELECT or an ASK. Raises a GraphError if it is refused, rejected or too slow."""
-    if validate_query(sparql, allow_service=True).form == "ask":  # the graph refuses SERVICE itself
+    """Run a SELECT or an ASK, and look up the names in the first MAX_ROWS rows.
+
+    Raises a GraphError if the query is refused, rejected or too slow.
+    """
+    # The graph refuses SERVICE itself, with a message of its own.
+    query = validate_query(sparql, allow_service=True)
+    if query.form == "ask":
         return QueryResult(ResultSet((), ()), kg.ask(sparql))
-    rows = kg.select(sparql)
-    return QueryResult(rows, None, names_of_terms(kg, rows.rows[: h.MAX_ROWS]))
+    result = kg.select(sparql)
+    shown_rows = result.rows[:MAX_ROWS]
+    return QueryResult(result, None, names_of_terms(kg, shown_rows))
 
 
 def render_query_result(executed: QueryResult, context: RenderContext) -> Html:
-    """Render the rows of a query, or the truth of an ASK."""
+    """Render the number of rows and the first MAX_ROWS rows of a query, or the result of an ASK."""
     if executed.ask_result is not None:
-        return h.div("", h.tag("b", str(executed.ask_result).lower()), h.muted_text(" (ASK)"))
+        ask_result = str(executed.ask_result).lower()
+        return div("", tag("b", ask_result), muted_text(" (ASK)"))
     context = context.with_names(executed.names)
     result = executed.rows
     rows = []
-    for row in result.rows[: h.MAX_ROWS]:
-        rows.append(["" if cell is None else render_term(cell, context) for cell in row])
-    heads = [f"?{variable}" for variable in result.variables]
-    number = h.tag("b", pluralize(len(result.rows), "row"))
-    cut = "; the result was cut there by the row limit" if result.cut else ""
-    return h.join(h.div("", number, cut), h.table(heads, rows, total=len(result.rows)))
+    for row in result.rows[:MAX_ROWS]:
+        rows.append([_render_cell(cell, context) for cell in row])
+    headings = [f"?{variable}" for variable in result.variables]
+    number = len(result.rows)
+    remark = "; the result was cut there by the row limit" if result.cut else ""
+    count = div("", tag("b", pluralize(number, "row")), remark)
+    return join(count, table(headings, rows, total=number))
+
+
+def _render_cell(term: Term | None, context: RenderContext) -> Html:
+    """Render a term of a row; nothing for None, where the variable is unbound."""
+    return Html() if term is None else render_term(term, context)
 
 
 def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
-    """Return a candidate query with the SPARQL that a person typed.
+    """Return a candidate query with the SPARQL that a person typed, and patterns read from that.
 
-    Raises QueryRefusedError for an update, and QueryError for a query that is not conjunctive or
-    asks for something else than the candidate query.
+    A predicate that the candidate query had keeps its name there. Raises QueryRefusedError for an
+    update, and QueryError for a query that is not conjunctive, or that asks for another variable
+    than the candidate query.
     """
     patterns, filters = extract_patterns(sparql)
-    asked, expected = _describe_projection(sparql), _describe_projection(query.sparql)
+    asked = _describe_projection(sparql)
+    expected = _describe_projection(query.sparql)
     if asked != expected:
         raise QueryError(
             f"the query is {asked} where {expected} is expected",
-            hint="keep what the query asks for, as the answer is made of it",
+            hint="keep what the query asks for, because the answer is made from it",
         )
-    names = {
-        pattern[1]: name for pattern, name in zip(query.patterns, query.predicates, strict=False)
-    }
-    predicates = [
-        names.get(predicate) or pattern_term_text(predicate, {}) for _, predicate, _ in patterns
-    ]
+    names = {}
+    for (_, predicate, _), name in zip(query.patterns, query.predicates, strict=False):
+        names[predicate] = name
+    predicates = []
+    for _, predicate, _ in patterns:
+        name = names.get(predicate) or pattern_term_text(predicate, {})
+        predicates.append(name)
     return replace(
         query,
         sparql=sparql,
@@ -367,5 +434,6 @@ def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
 
 
 def _describe_projection(sparql: str) -> str:
-    parts = analyze_query(sparql)
-    return f"a SELECT of {parts.projected_variables[0]}" if parts.projected_variables else "an ASK"
+    """Return "an ASK", or "a SELECT of ?x" with the first variable."""
+    variables = analyze_query(sparql).projected_variables
+    return f"a SELECT of {variables[0]}" if variables else "an ASK"

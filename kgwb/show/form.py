@@ -1,8 +1,11 @@
-"""Forms to edit a prompt, a record, or to reply in the place of a model: fields made of a JSON schema.
+"""Forms as data: fields made from a JSON schema, and the data that a person typed into them.
 
-What a person types is what a page sends: a text for the name of each input, which is its place in the data
-("facts.0.1" is the second column of the first fact). ``read(field, typed(field, data)) == data`` holds for
-the fields that ``fitted`` returns; whatever a form cannot show is typed as JSON, that part only.
+A page sends the text of each input by the name of the input. That name is the path of a value in
+the data: "facts.0.1" is the second column of the first fact. A form of one input has the name
+"value".
+
+``parse_form_values(field, to_form_values(field, data)) == data`` holds for every field that
+``fit_field`` returns. A part of the data that inputs cannot show without a loss is edited as JSON.
 """
 
 from __future__ import annotations
@@ -10,31 +13,30 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from kgwb.errors import OverrideError
 from kgwb.kg.sparql import LONE_SURROGATE, is_valid_iri
-from kgwb.llm.base import ChatRequest
-from kgwb.records import field_marks, from_data, one_line, to_data, type_adapter
-from kgwb.run.prompts import VARIABLE
-from kgwb.run.steps import Step
-from kgwb.show import html as h
-from kgwb.show.html import Html
-from kgwb.text import display_name, pluralize, shorten
+from kgwb.records import field_marks, from_data, type_adapter
+from kgwb.text import display_name
 
 InputKind = Literal[
     "text", "iri", "number", "flag", "choice", "texts", "table", "group", "json", "ticks"
 ]
-"""``texts`` is a text a line, ``table`` a group a row; ``choice`` is one of several, ``ticks`` are any."""
+"""How a field is edited: "texts" has one text in each line, "table" has a group in each row,
+"choice" is one of several options, and "ticks" are any number of them."""
+JsonSchema = Mapping[str, Any]
 FormValues = Mapping[str, str]
-"""What stands in the inputs by their names; a box that is not ticked has none."""
+"""The texts of inputs by their names. A check box is there only if it is ticked."""
 MAX_FORM_ROWS = 60
-"""A longer table is typed as JSON."""
+"""A table with more rows is edited as JSON."""
+MAX_PROBLEMS = 5
+"""Problems of a record that an error names."""
 KINDS_BY_JSON_TYPE: Mapping[str, InputKind] = {
     "string": "text",
     "number": "number",
@@ -49,546 +51,444 @@ DEFAULTS_BY_KIND: Mapping[InputKind, Any] = {
     "texts": [],
     "table": [],
 }
-PLACEHOLDERS = {"texts": "one a line", "json": "JSON", "number": "a number", "iri": "http://..."}
-MANUAL_REASON = "chosen by hand"
 MISSING = object()
-TEMPLATE_VARIABLE_PATTERN = VARIABLE.pattern.replace("(", "(?:", 1)
+"""The default of a field that has none; None may be a default."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One part of a form."""
+    """A part of a form."""
 
     name: str
+    """The name of the value in the data. Empty for a whole form, and for a column that is a row."""
     kind: InputKind
     choices: tuple[Any, ...] = ()
-    """JSON data to choose from."""
+    """The options to choose from, as JSON data."""
     subfields: tuple[FormField, ...] = ()
-    """Parts of a group, columns of a table; a column without a name stands for the whole row."""
+    """The parts of a group, or the columns of a table."""
     default: Any = MISSING
     choice_labels: tuple[str, ...] = ()
-    """Of the choices, where these do not speak for themselves."""
+    """The options as people read them; empty if the JSON data does for that."""
 
     @property
     def label(self) -> str:
         return "IRI" if self.name == "iri" else display_name(self.name)
 
+    def parts(self, path: str) -> Iterator[tuple[FormField, str]]:
+        """Yield the subfields, each with its path.
+
+        ``path`` is that of a group, or of a row of a table. The parts of a group are found by
+        their names, and the cells of a row by their numbers.
+        """
+        for number, part in enumerate(self.subfields):
+            name = part.name if self.kind == "group" else str(number)
+            yield part, join_path(path, name)
+
+
+# From a type to fields
+
 
 def field_for_type(value_type: Any) -> FormField:
-    """The form of a type, without the fields that follow from others."""
-    whole = field_for_schema(type_adapter(value_type).json_schema(mode="serialization"))
-    if whole.kind != "group" or not is_dataclass(value_type):
-        return whole
-    marks = field_marks(value_type)  # type: ignore[arg-type]
-    return replace(
-        whole, subfields=tuple(part for part in whole.subfields if marks.get(part.name) != "hidden")
-    )
+    """Return the form of a type: that of its JSON schema, without hidden fields of a record class."""
+    field = field_for_schema(type_adapter(value_type).json_schema(mode="serialization"))
+    if field.kind != "group" or not is_dataclass(value_type):
+        return field
+    record_class: Any = value_type
+    marks = field_marks(record_class)
+    shown = [part for part in field.subfields if marks.get(part.name) != "hidden"]
+    return replace(field, subfields=tuple(shown))
 
 
 def field_for_schema(
-    schema: Mapping[str, Any], name: str = "", defs: Mapping[str, Any] | None = None, *seen: str
+    schema: JsonSchema, name: str = "", definitions: JsonSchema | None = None, *seen: str
 ) -> FormField:
-    """The form of what a JSON schema describes; ``defs`` and ``seen`` are of the schema it is part of."""
-    defs = schema.get("$defs", {}) if defs is None else defs
-    as_json = FormField(name, "json", default=schema.get("default", MISSING))
-    if reference := schema.get("$ref"):
-        if reference in seen:  # a form without an end
-            return as_json
-        target = {**defs[reference.removeprefix("#/$defs/")], **schema}
+    """Return the form of the data that a JSON schema describes.
+
+    An object with properties is a group, and an enum or a constant is a choice. A list of texts is
+    "texts", and any other list is a table. A text named "iri" is an IRI. Numbers, flags and other
+    texts have inputs of their own. Everything else is edited as JSON: data of several types,
+    objects with any keys, and types that contain themselves.
+
+    ``definitions`` and ``seen`` are for a part of a schema: the definitions of the whole one, and
+    the references that lead to the part.
+    """
+    if definitions is None:
+        definitions = schema.get("$defs", {})
+    field = FormField(name, "json", default=schema.get("default", MISSING))
+    reference = schema.get("$ref")
+    if reference in seen:
+        # The type contains itself: its form would have no end.
+        return field
+    if reference:
+        definition = definitions[reference.removeprefix("#/$defs/")]
+        target = {**definition, **schema}
         del target["$ref"]
-        return field_for_schema(target, name, defs, *seen, reference)
-    if "const" in schema or "enum" in schema:
-        return replace(
-            as_json, kind="choice", choices=tuple(schema.get("enum", [schema.get("const")]))
-        )
-    if isinstance(schema.get("items"), Mapping):
-        item = field_for_schema(schema["items"], "", defs, *seen)
-        if item.kind in ("json", "text"):
-            return as_json if item.kind == "json" else replace(as_json, kind="texts")
-        columns = item.subfields if item.kind == "group" else (item,)
-        fitting = (
-            replace(column, kind="json")
-            if column.name and column.kind in ("group", "table")
-            else column
-            for column in columns
-        )
-        return replace(as_json, kind="table", subfields=tuple(fitting))
-    parts = tuple(
-        field_for_schema(part, key, defs, *seen)
-        for key, part in schema.get("properties", {}).items()
-    )
-    kind: InputKind = "group" if parts else KINDS_BY_JSON_TYPE.get(schema.get("type", ""), "json")
-    return replace(
-        as_json, kind="iri" if (name, kind) == ("iri", "text") else kind, subfields=parts
-    )
+        return field_for_schema(target, name, definitions, *seen, reference)
+    if "enum" in schema or "const" in schema:
+        choices = schema.get("enum", [schema.get("const")])
+        return replace(field, kind="choice", choices=tuple(choices))
+    items = schema.get("items")
+    if isinstance(items, Mapping):
+        return _list_field(field, field_for_schema(items, "", definitions, *seen))
+
+    parts = []
+    for key, part in schema.get("properties", {}).items():
+        parts.append(field_for_schema(part, key, definitions, *seen))
+    if parts:
+        return replace(field, kind="group", subfields=tuple(parts))
+    kind = KINDS_BY_JSON_TYPE.get(schema.get("type", ""), "json")
+    if name == "iri" and kind == "text":
+        kind = "iri"
+    return replace(field, kind=kind)
+
+
+def _list_field(field: FormField, item: FormField) -> FormField:
+    """Return the field for a list of items.
+
+    Texts become "texts". Groups become a table with a column for each part, and other items a table
+    with one column. If an item is edited as JSON, the whole list is.
+    """
+    if item.kind == "json":
+        return field
+    if item.kind == "text":
+        return replace(field, kind="texts")
+    if item.kind != "group":
+        return replace(field, kind="table", subfields=(item,))
+    columns = tuple(_column_field(part) for part in item.subfields)
+    return replace(field, kind="table", subfields=columns)
+
+
+def _column_field(part: FormField) -> FormField:
+    """Return the column for a part of a group: JSON for a group or a table, as a cell is one input."""
+    return replace(part, kind="json") if part.kind in ("group", "table") else part
 
 
 def empty_data(field: FormField) -> Any:
-    """The data of a form in which nothing was typed yet."""
+    """Return the data of a form in which nothing was typed: defaults, and the first choice."""
     if field.default is not MISSING:
         return field.default
     if field.kind == "group":
         return {part.name: empty_data(part) for part in field.subfields}
-    return field.choices[0] if field.kind == "choice" else DEFAULTS_BY_KIND.get(field.kind)
+    if field.kind == "choice":
+        return field.choices[0]
+    return DEFAULTS_BY_KIND.get(field.kind)
 
 
 def fit_field(field: FormField, data: Any) -> FormField:
-    """The form that shows this data and loses nothing of it; parts that would are typed as JSON."""
-    if field.kind == "ticks":  # in an order of their own
+    """Return the field for this data: parts that would lose something of it are edited as JSON.
+
+    A part loses something if the data, filled into its inputs and read again, is not the same JSON.
+    A table of more than MAX_FORM_ROWS rows is edited as JSON, too.
+    """
+    if field.kind == "ticks":
+        # Its data is read in the order of the options.
         return field
     if field.kind == "group" and isinstance(data, Mapping):
-        field = replace(
-            field, subfields=tuple(fit_field(part, data.get(part.name)) for part in field.subfields)
-        )
-    if field.kind == "table" and isinstance(data, list) and len(data) > MAX_FORM_ROWS:
+        fitted = [fit_field(part, data.get(part.name)) for part in field.subfields]
+        field = replace(field, subfields=tuple(fitted))
+    is_long = isinstance(data, list) and len(data) > MAX_FORM_ROWS
+    if field.kind == "table" and is_long:
         return replace(field, kind="json")
+    return field if _keeps(field, data) else replace(field, kind="json")
+
+
+def _keeps(field: FormField, data: Any) -> bool:
+    """Return whether data stays the same JSON when it is filled into a field and read again.
+
+    It is also False if the data cannot be filled in or read.
+    """
     with suppress(OverrideError, TypeError, KeyError, ValueError, AttributeError):
-        # equal as JSON: in Python, True is 1
-        if json.dumps(
-            parse_form_values(field, to_form_values(field, data)), sort_keys=True
-        ) == json.dumps(data, sort_keys=True):
-            return field
-    return replace(field, kind="json")
+        typed = parse_form_values(field, to_form_values(field, data))
+        # Compared as JSON: in Python, True equals 1.
+        typed_json = json.dumps(typed, sort_keys=True)
+        return typed_json == json.dumps(data, sort_keys=True)
+    return False
 
 
-def _join_path(path: str, *parts: object) -> str:
-    return ".".join(filter(None, (path, *map(str, parts))))
+# From data to inputs
 
 
 def to_form_values(field: FormField, data: Any, path: str = "") -> dict[str, str]:
-    """What somebody would have typed for ``data``, which the field must be fitted to."""
-    name = path or "value"
+    """Return the values of a field's inputs in which the data is typed, by input name.
+
+    A choice and a tick are the position of an option, a list of texts has one in each line, and a
+    box that is not ticked has no value. ``path`` is the path of the field in the data. The field
+    must be fitted to the data, see ``fit_field``.
+    """
+    values: dict[str, str] = {}
     match field.kind:
         case "group":
-            parts = [
-                to_form_values(part, data[part.name], _join_path(path, part.name))
-                for part in field.subfields
-            ]
+            for part, part_path in field.parts(path):
+                values |= to_form_values(part, data[part.name], part_path)
         case "table":
-            parts = [
-                to_form_values(
-                    column, row[column.name] if column.name else row, _join_path(path, n, k)
-                )
-                for n, row in enumerate(data)
-                for k, column in enumerate(field.subfields)
-            ]
+            for n, row in enumerate(data):
+                values |= _row_values(field, row, join_path(path, n))
         case "ticks":
-            parts = [{_join_path(path, field.choices.index(choice)): "on" for choice in data}]
+            for choice in data:
+                position = field.choices.index(choice)
+                values[join_path(path, position)] = "on"
         case "flag":
-            parts = [{name: "on"} if data else {}]
+            if data:
+                values[input_name(path)] = "on"
         case "choice":
-            parts = [{name: str(field.choices.index(data))}]
+            values[input_name(path)] = str(field.choices.index(data))
         case "texts":
-            parts = [{name: "\n".join(data)}]
+            values[input_name(path)] = "\n".join(data)
+        case "json":
+            values[input_name(path)] = json.dumps(data, ensure_ascii=False)
         case _:
-            parts = [
-                {name: json.dumps(data, ensure_ascii=False) if field.kind == "json" else str(data)}
-            ]
-    return {key: text for part in parts for key, text in part.items()}
+            values[input_name(path)] = str(data)
+    return values
+
+
+def _row_values(table: FormField, row: Any, path: str) -> dict[str, str]:
+    """Return the values of the inputs in one row of a table; ``path`` is that of the row."""
+    values: dict[str, str] = {}
+    for column, cell_path in table.parts(path):
+        cell = row[column.name] if column.name else row
+        values |= to_form_values(column, cell, cell_path)
+    return values
+
+
+def join_path(path: str, name: str | int) -> str:
+    """Return a path in the data with a name or a number added: "facts" and 0 are "facts.0".
+
+    An empty path or name is left out.
+    """
+    return ".".join(filter(None, [path, str(name)]))
+
+
+def input_name(path: str) -> str:
+    """Return the name of the input for a path in the data."""
+    return path or "value"
+
+
+# From inputs to data
 
 
 def parse_form_values(field: FormField, values: FormValues) -> Any:
-    """The data of what was typed. Raises OverrideError with what is wrong in each wrong field."""
-    problems: list[str] = []
+    """Return the data of a form that a person filled in.
 
-    def part(field: FormField, path: str, *above: str) -> Any:
-        place, name = (*above, field.label), path or "value"
-        match field.kind:
-            case "group":
-                return {
-                    member.name: part(member, _join_path(path, member.name), *place)
-                    for member in field.subfields
-                }
-            case "table":
-                rows = []
-                for number, n in enumerate(_row_numbers(values, path), 1):
-                    columns = enumerate(field.subfields)
-                    cells = {
-                        c.name: part(c, _join_path(path, n, k), *place, f"row {number}")
-                        for k, c in columns
-                    }
-                    rows.append(cells.get("", cells))
-                return rows
-            case "ticks":
-                return [
-                    choice
-                    for n, choice in enumerate(field.choices)
-                    if _join_path(path, n) in values
-                ]
-            case "flag":
-                return name in values
-        try:
-            return _parse_input(field, values.get(name, "").replace("\r\n", "\n"))
-        except ValueError as exc:
-            problems.append(": ".join(filter(None, (", ".join(filter(None, place)), str(exc)))))
-
-    data = part(field, "")
-    if problems:
-        raise OverrideError(
-            "; ".join(problems), hint="fix these fields; the others stay as they are"
-        )
+    Raises OverrideError with the problem of each input that is wrong, and the place of the input.
+    """
+    reader = FormReader(values)
+    data = reader.read(field, "", ())
+    if reader.problems:
+        hint = "fix these fields; the others stay as they are"
+        raise OverrideError("; ".join(reader.problems), hint=hint)
     return data
 
 
-def _row_numbers(values: FormValues, path: str) -> list[int]:
-    """The numbers of the rows of a table."""
-    places = (re.match(rf"{re.escape(_join_path(path, ''))}\.?(\d+)\.", name) for name in values)
-    return sorted({int(place[1]) for place in places if place})
+class FormReader:
+    """Reads the values of a form, and collects the problems of all its inputs."""
+
+    def __init__(self, values: FormValues) -> None:
+        self.values = values
+        self.problems: list[str] = []
+
+    def read(self, field: FormField, path: str, place: tuple[str, ...]) -> Any:
+        """Return the data of a field.
+
+        ``place`` are the labels of the parts of the form that the field is in. If an input has a
+        problem, the data is None there, and the problem is added to ``problems``.
+        """
+        place = (*place, field.label)
+        match field.kind:
+            case "group":
+                return self._read_parts(field, path, place)
+            case "table":
+                return self._read_rows(field, path, place)
+            case "ticks":
+                return self._read_ticks(field, path)
+            case "flag":
+                return input_name(path) in self.values
+        text = self.values.get(input_name(path), "")
+        try:
+            return _parse_input(field, text.replace("\r\n", "\n"))
+        except ValueError as exc:
+            self.problems.append(_describe_problem(place, str(exc)))
+            return None
+
+    def _read_parts(self, field: FormField, path: str, place: tuple[str, ...]) -> dict[str, Any]:
+        """Return the data of a group, or of a row of a table, by the names of its parts."""
+        data = {}
+        for part, part_path in field.parts(path):
+            data[part.name] = self.read(part, part_path, place)
+        return data
+
+    def _read_rows(self, table: FormField, path: str, place: tuple[str, ...]) -> list[Any]:
+        """Return the rows of a table, in the order of their numbers.
+
+        The numbers need not be consecutive, because rows may have been removed.
+        """
+        rows = []
+        for number, n in enumerate(row_numbers(self.values, path), 1):
+            row_place = (*place, f"row {number}")
+            row = self._read_parts(table, join_path(path, n), row_place)
+            # A column without a name is the whole row.
+            rows.append(row.get("", row))
+        return rows
+
+    def _read_ticks(self, field: FormField, path: str) -> list[Any]:
+        """Return the options that are ticked, in the order of the options."""
+        choices = []
+        for n, choice in enumerate(field.choices):
+            if join_path(path, n) in self.values:
+                choices.append(choice)
+        return choices
+
+
+def row_numbers(values: FormValues, path: str) -> list[int]:
+    """Return the numbers of the rows for which a table has values, in ascending order.
+
+    ``path`` is that of the table; the name of each of its inputs begins with the path and the
+    number.
+    """
+    cell_name = re.compile(rf"{re.escape(path)}\.?(\d+)\.")
+    matches = [cell_name.match(name) for name in values]
+    return sorted({int(match[1]) for match in matches if match})
+
+
+def _describe_problem(place: Iterable[str], problem: str) -> str:
+    """Return a problem with the place where it is: "facts, row 2, IRI: ..."."""
+    labels = ", ".join(label for label in place if label)
+    return f"{labels}: {problem}" if labels else problem
 
 
 def _parse_input(field: FormField, text: str) -> Any:
-    """Raises ValueError with what is wrong."""
-    value: Any = text
+    """Return the data of the text in one input, by the kind of the field.
+
+    Text is stripped, and empty lines of "texts" are left out. Raises ValueError with the problem if
+    the text is not of that kind, or if it contains half a character (a lone surrogate), which
+    cannot be stored.
+    """
+    value: Any = text.strip()
     match field.kind:
-        case "text":
-            value = text.strip()
         case "texts":
             value = [line for line in text.split("\n") if line]
         case "json":
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError) as exc:
-                raise ValueError(f"this is no JSON: {exc}") from exc
+            value = _parse_json(text)
         case "iri":
-            value = text.strip().removeprefix("<").removesuffix(">")
-            if not (re.match(r"[A-Za-z][\w+.-]*:.", value) and is_valid_iri(value)):
-                source = "copy one from a table of results or from your graph"
-                raise ValueError(
-                    f"{text!r} is not an IRI; {source}, as in http://example.org/Arrival"
-                )
+            value = _parse_iri(text)
         case "number":
-            value = _number(text.strip())
+            value = _parse_number(value)
         case "choice":
-            if not text.isdecimal() or int(text) >= len(field.choices):
-                raise ValueError(f"{text!r} is none of {', '.join(map(str, field.choices))}")
-            value = field.choices[int(text)]
+            value = _parse_choice(field, text)
     if LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
-        raise ValueError("it holds half a character, such as half an emoji; write the whole one")
+        raise ValueError("it contains half a character, such as half an emoji; type all of it")
     return value
 
 
-def _number(text: str) -> int | float:
-    for form in (int, float):
+def _parse_json(text: str) -> Any:
+    """Return the data of a JSON text. Raises ValueError if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as exc:
+        raise ValueError(f"this is not JSON: {exc}") from exc
+
+
+def _parse_iri(text: str) -> str:
+    """Return the IRI of a text, without angle brackets around it.
+
+    Raises ValueError if it has no scheme, such as "http:", or has characters that an IRI must not
+    have.
+    """
+    iri = text.strip().removeprefix("<").removesuffix(">")
+    has_scheme = re.match(r"[A-Za-z][\w+.-]*:.", iri)
+    if has_scheme and is_valid_iri(iri):
+        return iri
+    advice = "copy one from a table of results or from your graph"
+    raise ValueError(f"{text!r} is not an IRI; {advice}, as in http://example.org/Arrival")
+
+
+def _parse_number(text: str) -> int | float:
+    """Return an int if possible, else a float. Raises ValueError for other texts, infinity and NaN."""
+    for number_type in (int, float):
         with suppress(ValueError, OverflowError):
-            if math.isfinite(number := form(text)):
+            number = number_type(text)
+            if math.isfinite(number):
                 return number
-    raise ValueError(f"{text!r} is no number")
+    raise ValueError(f"{text!r} is not a number")
+
+
+def _parse_choice(field: FormField, text: str) -> Any:
+    """Return the option whose position, counted from 0, is the text.
+
+    Raises ValueError, which lists all options, if there is none.
+    """
+    choices = field.choices
+    if text.isdecimal() and int(text) < len(choices):
+        return choices[int(text)]
+    options = ", ".join(map(str, choices))
+    raise ValueError(f"{text!r} is not one of these: {options}")
 
 
 def validate_record(data: Any, value_type: Any) -> Any:
-    """The typed record of JSON data. Raises OverrideError with the parts that have not the form."""
+    """Return the record, or any value of a type, that JSON data describes.
+
+    Raises OverrideError with the first MAX_PROBLEMS parts of the data that are missing or have a
+    wrong type.
+    """
     try:
         return from_data(data, value_type)
     except ValidationError as exc:
-        wrong = []
-        for error in exc.errors(include_url=False)[:5]:
-            parts = (
-                f"row {part + 1}" if isinstance(part, int) else str(part) for part in error["loc"]
-            )
-            wrong.append(": ".join(filter(None, (", ".join(parts), error["msg"]))))
-        raise OverrideError("; ".join(wrong), hint="fix these fields") from exc
+        problems = []
+        for error in exc.errors(include_url=False)[:MAX_PROBLEMS]:
+            place = map(_describe_position, error["loc"])
+            problems.append(_describe_problem(place, error["msg"]))
+        raise OverrideError("; ".join(problems), hint="fix these fields") from exc
+
+
+def _describe_position(part: int | str) -> str:
+    return f"row {part + 1}" if isinstance(part, int) else part
+
+
+# Rows of tables
 
 
 def add_or_remove_row(
     field: FormField, values: FormValues, path: str, *, remove: bool = False
 ) -> dict[str, str]:
-    """What was typed, with a row more at the end of a table, or without the row of that path."""
-    parts = [part for part in path.split(".") if part not in ("", "value")]
-    row = parts.pop() if remove and parts else ""
-    for name in parts:
-        field = next((part for part in field.subfields if part.name == name), field)
-    if field.kind != "table":
-        raise OverrideError(f"{path!r} is not a row of a table", hint="press a button beside a row")
-    table = _join_path("", *parts)
-    if remove:
-        return {
-            name: text
-            for name, text in values.items()
-            if not name.startswith(f"{_join_path(table, row)}.")
-        }
-    end = max(_row_numbers(values, table), default=-1) + 1
-    cells = ((k, fit_field(column, empty_data(column))) for k, column in enumerate(field.subfields))
-    added = [
-        to_form_values(column, empty_data(column), _join_path(table, end, k)) for k, column in cells
-    ]
-    return {**values, **{name: text for cell in added for name, text in cell.items()}}
+    """Return the values of a form with one more row at the end of a table, or with one row less.
 
-
-def render_fields(field: FormField, values: FormValues, path: str = "", revision: int = 0) -> Html:
-    """The inputs of a field with what stands in them."""
-    match field.kind:
-        case "group":
-            parts = []
-            for part in field.subfields:
-                single = part.kind not in ("group", "table", "ticks", "flag")
-                contents = render_fields(part, values, _join_path(path, part.name), revision)
-                caption = h.span("b", part.label)
-                parts.append(h.tag("label" if single else "div", caption, contents, class_="f"))
-            return h.div("stack", *parts)
-        case "table":
-            grid = f"grid-template-columns: repeat({len(field.subfields)}, minmax(0, 1fr)) 24px"
-            heads = h.div(
-                "triple-in",
-                *(h.span("caption", each.label) for each in field.subfields),
-                style=grid,
-            )
-            lines = []
-            for n in _row_numbers(values, path):
-                columns = enumerate(field.subfields)
-                cells = (
-                    render_fields(column, values, _join_path(path, n, k), revision)
-                    for k, column in columns
-                )
-                less = h.button(
-                    "take this row out", "less", "bad", "ghost square", arg=_join_path(path, n)
-                )
-                lines.append(h.div("triple-in", *cells, less, style=grid))
-            more = h.button("Another row", "more", "plus", "ghost", arg=path or "value")
-            return h.div("stack tight", heads, *lines, more)
-        case "ticks":
-            ticks = []
-            for n, label in enumerate(field.choice_labels):
-                box = h.tag(
-                    "input",
-                    type="checkbox",
-                    name=_join_path(path, n),
-                    checked=_join_path(path, n) in values,
-                )
-                ticks.append(h.tag("label", box, " ", h.tag("bdi", label), class_="tick"))
-            return h.div("stack tight scroll", *ticks)
-    return _render_input(field, values, path, revision)
-
-
-def _render_input(field: FormField, values: FormValues, path: str, revision: int) -> Html:
-    rows = [part for part in path.split(".") if part.isdigit()]
-    label = f"{field.label} {int(rows[0]) + 1}" if rows and field.name else field.label or "value"
-    name = path or "value"
-    named = {"name": name, "id": f"field-{path}", "aria_label": label, "data_rev": revision}
-    if field.kind == "flag":
-        return h.tag("input", type="checkbox", checked=name in values, **named)
-    value, hint = values.get(name, ""), PLACEHOLDERS.get(field.kind)
-    if field.kind == "choice":
-        labels = enumerate(field.choice_labels or map(str, field.choices))
-        options = (
-            h.tag("option", shorten(text, 120), value=n, selected=str(n) == value)
-            for n, text in labels
-        )
-        return h.tag("select", *options, **named)
-    if field.kind not in ("texts", "json") and len(value) <= 80 and "\n" not in value:
-        return h.tag(
-            "input", type="text", value=value, placeholder=hint, autocomplete="off", **named
-        )
-    height = min(max(value.count("\n") + 1, len(value) // 80, 2), 12)
-    return h.tag("textarea", "\n", value, rows=height, placeholder=hint, **named)
-
-
-def choice_fields(step: Step) -> dict[str, FormField]:
-    """The fields of a step's result that are a choice among what came in, by their names."""
-    fields: dict[str, FormField] = {}
-    if not is_dataclass(step.output_type):
-        return fields
-    marks = field_marks(step.output_type)  # type: ignore[arg-type]
-    for name, hint in get_type_hints(step.output_type).items():
-        wanted = next(
-            (arg for arg in get_args(hint) if isinstance(arg, type) and is_dataclass(arg)), None
-        )
-        if wanted is None or marks[name] == "hidden":
-            continue
-        offered = [
-            record for source in step.inputs.values() for record in _find_options(source, wanted)
-        ]
-        now = getattr(step.output, name) if step.done else ()
-        if isinstance(now, tuple):
-            fits = all(record in offered for record in now)
-        else:
-            fits = type(None) in get_args(hint)
-            offered += _find_options(step.output, wanted)
-            offered += [now] if offered and now is not None else []
-        if fits and offered:
-            options = dict.fromkeys(offered)
-            among, labels = tuple(map(to_data, options)), tuple(map(one_line, options))
-            if get_origin(hint) is tuple:
-                fields[name] = FormField(name, "ticks", among, choice_labels=labels)
-            else:
-                fields[name] = FormField(
-                    name, "choice", (None, *among), choice_labels=("none", *labels)
-                )
-    return fields
-
-
-def _find_options(source: Any, wanted: type) -> list[Any]:
-    """The records of a type in the tuples of a record, or in a tuple."""
-    parts: Sequence[Any] = [source]
-    if is_dataclass(source) and not isinstance(source, type):
-        parts = [getattr(source, name) for name in field_marks(type(source))]
-    tuples = (part for part in parts if isinstance(part, tuple))
-    return [record for records in tuples for record in records if isinstance(record, wanted)]
-
-
-class OutputForm:
-    """The form of a step's result: its fields, and what stands in them at first."""
-
-    def __init__(self, step: Step) -> None:
-        self.step, self.choice_fields = step, choice_fields(step)
-        whole = field_for_type(step.output_type)
-        initial_data = to_data(step.output, step.output_type) if step.done else empty_data(whole)
-        if whole.kind == "group":
-            if not step.done:
-                names = {part.name for part in whole.subfields} - self.choice_fields.keys()
-                came_in = {name: step.inputs[name] for name in names & step.inputs.keys()}
-                initial_data |= {
-                    name: to_data(value) for name, value in came_in.items() if value is not None
-                }
-            initial_data = {part.name: initial_data[part.name] for part in whole.subfields}
-            fields = tuple(self.choice_fields.get(part.name, part) for part in whole.subfields)
-            whole = replace(whole, subfields=fields)
-        self.field = fit_field(whole, initial_data)
-        self.initial_values = to_form_values(self.field, initial_data)
-        self.data = parse_form_values(self.field, self.initial_values)
-
-    def render(self, values: FormValues | None = None, revision: int = 0) -> Html:
-        return render_fields(
-            self.field, self.initial_values if values is None else values, "", revision
-        )
-
-    def parse(self, values: FormValues) -> Any:
-        """The record of what was typed; the step's own result if nothing was. Raises OverrideError."""
-        data, step = parse_form_values(self.field, values), self.step
-        if step.done and data == self.data:
-            return step.output
-        if self.field.kind == "group":
-            rechosen = step.done and any(
-                data[name] != self.data[name] for name in self.choice_fields
-            )
-            data = {**(to_data(step.output, step.output_type) if step.done else {}), **data}
-            if rechosen and data.get("reason") == getattr(step.output, "reason", MISSING):
-                data["reason"] = MANUAL_REASON
-        return update_derived_fields(validate_record(data, step.output_type))
-
-
-def update_derived_fields(value: Any) -> Any:
-    """A record with what follows from the fields that were edited."""
-    follow = getattr(value, "with_derived_fields", None)
-    return follow() if follow else value
-
-
-def choose_option(step: Step, position: int) -> Any:
-    """A step's result with another choice: of the first field that is one, the option at a place, or none."""
-    form = OutputForm(step)
-    name = next(iter(form.choice_fields))
-    part = next(part for part in form.field.subfields if part.name == name)
-    kept = {key: text for key, text in form.initial_values.items() if key.partition(".")[0] != name}
-    chosen = {name: str(position + 1)} if part.kind == "choice" else {f"{name}.{position}": "on"}
-    return form.parse(kept | chosen)
-
-
-# --- a prompt: its template with its variables marked, what was changed, and what is sent
-
-
-def split_prompt(text: str) -> tuple[str, str]:
-    """The front matter of a prompt file with its lines, and the template."""
-    parts = re.split(r"^---\s*$", text, maxsplit=2, flags=re.MULTILINE)
-    return (f"---{parts[1]}---\n", parts[2].strip("\n")) if len(parts) == 3 else ("", text)
-
-
-def replace_template(text: str, template: str) -> str:
-    """The text of a prompt file with another template."""
-    return f"{split_prompt(text)[0]}{template}".replace("\r\n", "\n").rstrip("\n") + "\n"
-
-
-def render_prompt_form(  # noqa: PLR0913  # what stands in a form
-    name: str,
-    file_text: str | None,
-    used_text: str,
-    draft: str | None,
-    *,
-    request: ChatRequest | None,
-    problem: str = "",
-    note: str = "",
-    revision: int = 0,
-) -> Html:
-    """The template in its editor, with what may be done to it.
-
-    ``file`` is the text of the file, None if there is none now; ``used`` is what the run uses, and ``draft``
-    what was typed over it.
+    ``path`` is that of the table, or of the row to remove. Nothing changes if there is no such row.
+    Raises OverrideError if the path does not lead to a table.
     """
-    front, template = split_prompt(used_text)
-    text = template if draft is None else draft
-    original = split_prompt(file_text)[1] if file_text is not None else ""
-    edited = text != original
-    header = dict(line.split(":", 1) for line in front.splitlines() if ":" in line)
-    strategy, reply, source = (
-        header.get(key, "").strip() for key in ("strategy", "reply", "source")
-    )
-    state = "no such file now" if file_text is None else "edited" if edited else "as in the file"
-    about = (
-        h.span("mono", f"prompts/{name}.md"),
-        h.muted_text(f"· {strategy} · reply {reply} ·"),
-        h.span("soft cut grow", source, title=source),
-        h.state_badge("hand" if edited else "off", state, pill=True),
-    )
-    words = re.findall(r"\w+", header.get("variables", ""))
-    variables = (h.tag("mark", "{{" + word + "}}", class_="var mono") for word in words)
-    actions = (
-        h.button(
-            "Try once", "try", "run", "primary", title="in this run only; the file stays as it is"
-        ),
-        h.button("Save to file", "save"),
-        h.button("Back to the file", "revert"),
-        h.span("hint", "Try runs this agent again; what follows becomes stale."),
-    )
-    return h.tag(
-        "form",
-        h.div("row small", *about),
-        h.note(note, level="calm") if note else "",
-        render_template_editor(text, revision),
-        h.div("row small", h.muted_text("filled in by the agent:"), *variables),
-        h.note(h.tag("b", "This prompt cannot be used: "), problem, level="bad") if problem else "",
-        h.div("row controls", *actions),
-        render_template_diff(original, text) if file_text is not None else "",
-        render_request(request),
-        class_="body stack",
-        data_do="try",
-        id="prompt-form",
-    )
+    names = [name for name in path.split(".") if name not in ("", "value")]
+    row = ""
+    if remove and names:
+        row = names.pop()
+    table = _find_subfield(field, names)
+    if table.kind != "table":
+        hint = "press a button beside a row"
+        raise OverrideError(f"{path!r} is not a row of a table", hint=hint)
+    table_path = ".".join(names)
+    if not remove:
+        return {**values, **_empty_row_values(table, values, table_path)}
+    removed = join_path(table_path, row) + "."
+    kept = {}
+    for name, text in values.items():
+        if not name.startswith(removed):
+            kept[name] = text
+    return kept
 
 
-def render_template_diff(before: str, after: str) -> Html:
-    """What was changed in a template, unfolded; nothing where nothing was."""
-    number, lines = h.render_line_diff(before.splitlines(), after.splitlines())
-    title = h.join("What you changed ", h.muted_text(pluralize(number, "line")))
-    return h.collapsible(title, lines, expanded=True, key="diff") if number else Html()
+def _find_subfield(field: FormField, names: Sequence[str]) -> FormField:
+    """Return the subfield to which names lead. A name that no subfield has is skipped."""
+    for name in names:
+        for part in field.subfields:
+            if part.name == name:
+                field = part
+                break
+    return field
 
 
-def render_template_editor(text: str, revision: object) -> Html:
-    """A template to edit, its variables marked; what is typed is sent as ``draft``."""
-    named = {"name": "template", "id": "template", "class_": "ed", "data_input": "draft"}
-    kept = {"spellcheck": "false", "aria_label": "the template of the prompt", "data_rev": revision}
-    behind = h.tag(
-        "pre",
-        h.highlight_pattern(text, TEMPLATE_VARIABLE_PATTERN, "var"),
-        "\n",
-        aria_hidden="true",
-        class_="ed",
-    )
-    return h.div("edit", behind, h.tag("textarea", "\n", text, **named, **kept))
-
-
-def render_request(request: ChatRequest | None, *, title: str = "As it will be sent") -> Html:
-    """The messages as the model gets them, folded, with their size."""
-    if request is None:
-        words = (
-            "Nothing to send yet: the agents before this one must run first, or it asks no model."
-        )
-        return h.div("soft", words)
-    values = [
-        value for value in request.variables.values() if isinstance(value, str) and len(value) > 1
-    ]
-    filled_in = "|".join(map(re.escape, sorted(values, key=len, reverse=True)))
-    parts = []
-    for message in request.messages:
-        text = h.highlight_pattern(message.content, filled_in if message.role == "user" else "")
-        parts.append(h.join(h.span("role", message.role), text, "\n"))
-    total = sum(len(message.content) for message in request.messages)
-    size = h.muted_text(f"{total:,} characters, about {total // 4:,} tokens")
-    return h.collapsible(h.join(f"{title} ", size), h.preformatted(*parts), key="sent")
+def _empty_row_values(table: FormField, values: FormValues, path: str) -> dict[str, str]:
+    """Return the values of a new, empty row of a table, with a number after that of the last row."""
+    row_number = max(row_numbers(values, path), default=-1) + 1
+    row_values: dict[str, str] = {}
+    for column, cell_path in table.parts(join_path(path, row_number)):
+        cell = fit_field(column, empty_data(column))
+        data = empty_data(cell)
+        row_values |= to_form_values(cell, data, cell_path)
+    return row_values

@@ -1,4 +1,7 @@
-"""HTML that cannot be broken out of, and the parts of every view: icons, states, buttons, bars, marks."""
+"""HTML that text cannot break out of, and the parts that all views are made of.
+
+Markup is an ``Html``. Anything else is escaped where it is put into an element.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +10,29 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from html import escape
-from itertools import takewhile, zip_longest
-from operator import eq
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from kgwb.text import MAX_LABEL_CHARS, and_more, remove_controls, shorten
 
-T = TypeVar("T")
 MAX_ROWS = 60
-"""Rows of a table that are shown; the last line shows how many more there are."""
+"""Rows of a table that are shown; the number of the others stands below it."""
 MAX_TEXT_CHARS = 50_000
-"""Letters shown of any text; where there are more, their number is shown."""
+"""Characters shown of any text. A longer text is cut, and its length is shown."""
 MAX_ALIGNED_ITEMS = 1_000
 """Items of a list that difflib compares: its time grows with the square of their number."""
 MAX_COMPARED_CHARS = 2_000
-"""Letters of a line that are compared and shown; its length is shown where it has more."""
+"""Characters of a line that are compared and shown. The length of a longer line is shown."""
 MIN_SHARED_RATIO = 0.35
-"""Share of the shorter text's letters that two texts must have in common for single words to be marked."""
+"""Single words are marked only if two texts share more than this part of the shorter one."""
 NO_TEX_CLASSES = "tex2jax_ignore mathjax_ignore"
 """JupyterLab and MathJax set no text inside these classes as TeX."""
+CLASSES_OF_ALL_VIEWS = {"kg", "light", "dark", "theme-light", "theme-dark"}
 VOID_ELEMENTS = frozenset({"br", "input"})
+"""Elements that have no content and no end tag."""
 ICON_PATHS = {
     "model": "M8 1.8 9.5 6.5 14.2 8 9.5 9.5 8 14.2 6.5 9.5 1.8 8 6.5 6.5Z",
     "search": "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.3 10.3 14 14",
@@ -53,7 +56,7 @@ ICON_PATHS = {
     "open": "M6 3.5 10.5 8 6 12.5",
     "plus": "M8 3v10M3 8h10",
 }
-"""Paths of 16 by 16, drawn by stroke in the colour of the text."""
+"""Icons as SVG paths of 16 by 16, drawn with strokes in the colour of the text."""
 AGENT_KIND_LABELS = {
     "model": "model",
     "search": "graph search",
@@ -62,35 +65,49 @@ AGENT_KIND_LABELS = {
     "person": "you",
     "group": "supervisor",
 }
-"""What each kind of agent is called."""
+"""The name of each kind of agent, as people see it."""
+SERIES_CLASSES = ("sparql", "person", "ok", "code")
+"""The CSS classes that give the series of a chart their colours."""
 
 
 class Html(str):
-    """Markup that is safe to show. Everything else is escaped where it is put into a page."""
+    """Markup that is safe to show."""
 
     __slots__ = ()
 
     def __html__(self) -> str:
-        """Let Jinja know that this is not to be escaped."""
+        """Return the markup; Jinja calls this instead of escaping it."""
         return str(self)
 
 
 def safe(content: object) -> Html:
-    """Markup as it is; the text of anything else, escaped, of at most MOST_TEXT letters and harmless."""
+    """Return markup as it is, and anything else as escaped text.
+
+    A text is cut at MAX_TEXT_CHARS characters, with its length behind it, and control characters
+    are replaced.
+    """
     if isinstance(content, Html):
         return content
     text = shorten(str(content), MAX_TEXT_CHARS)
-    return _escape_text(text) if len(text) <= MAX_LABEL_CHARS else _escape_text.__wrapped__(text)
+    if len(text) <= MAX_LABEL_CHARS:
+        return _escape_short_text(text)
+    return _escape_text(text)
 
 
-@lru_cache(maxsize=8192)
 def _escape_text(text: str) -> Html:
-    """Kept for short texts: a widget that is drawn again has the same."""
     return Html(escape(remove_controls(text), quote=True))
+
+
+_escape_short_text = lru_cache(maxsize=8192)(_escape_text)
+"""Remembers its results: a widget that is rendered again has the same labels."""
 
 
 @cache
 def _template_environment() -> Environment:
+    """Return the Jinja environment for the templates of the package.
+
+    Every value of a template is escaped unless it is Html, and a missing one raises UndefinedError.
+    """
     package = Path(__file__).parent.parent
     return Environment(
         loader=FileSystemLoader(package),
@@ -103,31 +120,50 @@ def _template_environment() -> Environment:
 
 
 def render_template(name: str, **values: object) -> Html:
-    """Render a page from its template, such as "show/templates/run.html".
+    """Render a template of the package, such as "show/templates/run.html".
 
-    Values that are no Html are escaped.
+    Values are escaped unless they are Html. Raises jinja2's UndefinedError if a value is missing.
     """
     return Html(_template_environment().get_template(name).render(**values))
 
 
-def tag(element: str, /, *contents: object, **attributes: object) -> Html:
-    """An element; ``class_`` is the attribute class, ``data_do`` data-do. All values are escaped.
+# Elements
 
-    An attribute that is None or False is left out; True stands for one without a value.
+
+def tag(element: str, /, *contents: object, **attributes: object) -> Html:
+    """Render an element; contents and attributes are escaped.
+
+    ``class_`` becomes the attribute class, and ``data_do`` becomes data-do. An attribute that is
+    None or False is left out, and one that is True has an empty value. A float is rounded to one
+    decimal. Contents of VOID_ELEMENTS are ignored.
     """
-    written = ""
+    written = []
     for key, value in attributes.items():
         if value is None or value is False:
             continue
-        shown = "" if value is True else round(value, 1) if isinstance(value, float) else value
         name = key.rstrip("_").replace("_", "-")
-        written += f' {name}="{safe(shown)}"'
-    end = "" if element in VOID_ELEMENTS else f"</{element}>"
-    return Html(f"<{element}{written}>{join(*contents)}{end}")
+        written.append(f' {name}="{_attribute_text(value)}"')
+    attribute_text = "".join(written)
+    start = f"<{element}{attribute_text}>"
+    if element in VOID_ELEMENTS:
+        return Html(start)
+    return Html(f"{start}{join(*contents)}</{element}>")
+
+
+def _attribute_text(value: object) -> Html:
+    """Return the value of an attribute as escaped text.
+
+    True becomes an empty text, and a float is rounded to one decimal.
+    """
+    if value is True:
+        return Html()
+    if isinstance(value, float):
+        return safe(round(value, 1))
+    return safe(value)
 
 
 def join(*contents: object) -> Html:
-    """Contents one after another; None and "" are nothing."""
+    """Return contents one after another as one piece of markup. None is left out."""
     return Html("".join(safe(content) for content in contents if content is not None))
 
 
@@ -140,75 +176,117 @@ def span(class_: str, *contents: object, **attributes: object) -> Html:
 
 
 def join_with_dots(*items: object) -> Html:
-    """Parts with dots between them; empty ones are left out."""
+    """Return items with dots between them. Empty items are left out."""
     return join_with(span("soft", " · "), filter(None, items))
 
 
 def join_with(separator: object, items: Iterable[object]) -> Html:
-    """Parts with a sign between them."""
-    return join(*(join(separator if place else "", part) for place, part in enumerate(items)))
+    """Return items with a separator between them."""
+    parts: list[object] = []
+    for item in items:
+        if parts:
+            parts.append(separator)
+        parts.append(item)
+    return join(*parts)
+
+
+# Sections and their style
 
 
 def section(*contents: object, **attributes: object) -> Html:
-    """The outermost element of every view; in it, no text is set as TeX."""
+    """Render the outermost element of a view. In it, no text is set as TeX."""
     return tag("section", *contents, class_=f"kg {NO_TEX_CLASSES}", **attributes)
 
 
 def static_section(*contents: object, **attributes: object) -> Html:
-    """A section with the style it needs, for where no widget is."""
+    """Render a section with the style that it needs, for a page without a widget."""
     return embed_style(section(*contents, data_static=True, **attributes))
 
 
 def static_page(*contents: object) -> Html:
-    """Contents one below the other, with the style they need."""
+    """Render contents below each other, with the style that they need."""
     return static_section(div("body stack", *contents))
 
 
 def embed_style(markup: Html) -> Html:
-    """A section with the rules of the style sheet for the classes that occur in it."""
-    there = {
-        name for names in set(re.findall(r'class="([^"]*)"', markup)) for name in names.split()
-    }
-    rules = "".join(rule for classes, rule in _css_rules() if not classes or classes & there)
-    return Html(markup.replace(">", f"><style>{rules}</style>", 1))
+    """Return a section with a style element at the beginning of its content.
+
+    The style has those rules of the style sheet that name no class, or a class that occurs in the
+    section.
+    """
+    used_classes: set[str] = set()
+    for class_names in re.findall(r'class="([^"]*)"', markup):
+        used_classes.update(class_names.split())
+    style = ""
+    for class_names, rule in _css_rules():
+        if not class_names or class_names & used_classes:
+            style += rule
+    return Html(markup.replace(">", f"><style>{style}</style>", 1))
 
 
 @cache
 def load_style() -> str:
-    """The style sheet, without comments and line ends."""
+    """Return the style sheet of all views, without comments and line ends."""
     text = Path(__file__).with_name("look.css").read_text(encoding="utf-8")
-    return re.sub(r"\s*\n\s*", " ", re.sub(r"/\*.*?\*/", "", text, flags=re.S)).strip()
+    without_comments = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return re.sub(r"\s*\n\s*", " ", without_comments).strip()
 
 
 @cache
 def _css_rules() -> tuple[tuple[frozenset[str], str], ...]:
-    """The rules of the style sheet, each with the classes that its selectors name."""
-    rules, anywhere = [], {"kg", "light", "dark", "theme-light", "theme-dark"}
+    """Return the rules of the style sheet, each with the classes that its selectors name.
+
+    A rule with rules inside it, as of @media, is one. CLASSES_OF_ALL_VIEWS and classes inside
+    :not() are left out.
+    """
+    rules = []
     for rule in re.findall(r"[^{}]+\{(?:[^{}]|\{[^{}]*\})*\}", load_style()):
-        names = re.sub(
-            r"\{[^{}]*\}|:not\([^()]*\)", " ", rule
-        )  # what must not occur need not be there
-        rules.append((frozenset(re.findall(r"\.([A-Za-z][\w-]*)", names)) - anywhere, rule.strip()))
+        # A class inside :not() need not occur for the rule to apply.
+        selectors = re.sub(r"\{[^{}]*\}|:not\([^()]*\)", " ", rule)
+        class_names = frozenset(re.findall(r"\.([A-Za-z][\w-]*)", selectors))
+        rules.append((class_names - CLASSES_OF_ALL_VIEWS, rule.strip()))
     return tuple(rules)
 
 
+# Icons, states and controls
+
+
 def icon(name: str, class_: str = "") -> Html:
+    """Render an icon of ICON_PATHS. Screen readers skip it."""
     path = tag("path", d=ICON_PATHS[name])
-    return tag("svg", path, class_=f"i {class_}".strip(), viewBox="0 0 16 16", aria_hidden="true")
+    classes = f"i {class_}".strip()
+    return tag("svg", path, class_=classes, viewBox="0 0 16 16", aria_hidden="true")
 
 
 def agent_kind_badge(kind: str, *, small: bool = False, outlined: bool = False) -> Html:
-    """The tile of a kind of agent; an outline only means that its model was not asked."""
-    words = AGENT_KIND_LABELS[kind] + (", but it was not asked" if outlined else "")
-    classes = f"kind {kind}{' sm' if small else ''}{' hollow' if outlined else ''}"
-    return span(classes, icon(kind), title=words)
+    """Render the icon of a kind of agent, with the name of the kind as the tooltip.
+
+    ``outlined`` is for an agent whose model was not asked: the icon is drawn hollow, and the
+    tooltip says so. ``kind`` is one of AGENT_KIND_LABELS.
+    """
+    classes = f"kind {kind}"
+    tooltip = AGENT_KIND_LABELS[kind]
+    if small:
+        classes += " sm"
+    if outlined:
+        classes += " hollow"
+        tooltip += ", but it was not asked"
+    return span(classes, icon(kind), title=tooltip)
 
 
 def state_badge(state: str, label: str, *, pill: bool = False) -> Html:
-    """A state by icon, colour and word."""
-    turning = state == "wait"
-    sign = icon(state, "spin" if turning else "")
-    return span(f"st {'run' if turning else state}{' pill' if pill else ''}", sign, label)
+    """Render a state as an icon and a label in the colour of the state.
+
+    ``state`` is the name of an icon. The icon of "wait" turns. A ``pill`` has a background.
+    """
+    classes = f"st {state}"
+    icon_class = ""
+    if state == "wait":
+        classes = "st run"
+        icon_class = "spin"
+    if pill:
+        classes += " pill"
+    return span(classes, icon(state, icon_class), label)
 
 
 def button(
@@ -217,31 +295,40 @@ def button(
     icon_name: str = "",
     class_: str = "",
     *,
+    arg: object = None,
     shortcut: str = "",
     disabled: bool = False,
-    **attributes: Any,
+    **attributes: object,
 ) -> Html:
-    """A button that sends ``do``, and ``arg`` with it; one that is ``off`` stays, and does nothing.
+    """Render a button that sends an event with its argument ``arg`` to the widget.
 
-    ``square`` shows its icon alone, and ``fold`` does so where there is little room.
+    The class "square" shows the icon alone. With the class "fold" and an icon, the label is hidden
+    where there is little room. In both cases the label is also the tooltip, unless ``attributes``
+    have a title. ``shortcut`` is a key that presses the button, such as "Control+Enter". A disabled
+    button stays on the page, but sends nothing.
     """
-    square = "square" in class_.split()
-    alone = square or (icon_name and "fold" in class_.split())
-    text = "" if square else span("long", label) if alone else label
-    sent = {
-        "type": "button",
-        "data_do": event,
-        "data_arg": attributes.pop("arg", None),
-        "data_key": shortcut or None,
-    }
-    state = {"aria_keyshortcuts": shortcut or None, "aria_disabled": "true" if disabled else None}
-    words = {
-        "title": label if alone else None,
-        "aria_label": label if alone else None,
-        **attributes,
-    }
-    signs = (icon(icon_name) if icon_name else "", text)
-    return tag("button", *signs, class_=f"btn {class_}".strip(), **sent, **state, **words)
+    is_square = "square" in class_.split()
+    may_hide_label = is_square or ("fold" in class_.split() and bool(icon_name))
+    contents: list[Html | str] = []
+    if icon_name:
+        contents.append(icon(icon_name))
+    if not is_square:
+        contents.append(span("long", label) if may_hide_label else label)
+
+    hidden_label = label if may_hide_label else None
+    named = {"title": hidden_label, "aria_label": hidden_label, **attributes}
+    return tag(
+        "button",
+        *contents,
+        class_=f"btn {class_}".strip(),
+        type="button",
+        data_do=event,
+        data_arg=arg,
+        data_key=shortcut or None,
+        aria_keyshortcuts=shortcut or None,
+        aria_disabled="true" if disabled else None,
+        **named,
+    )
 
 
 def tabs(
@@ -251,174 +338,327 @@ def tabs(
     *,
     borderless: bool = False,
 ) -> Html:
-    """Views to choose from: each name, its label, and a number beside it."""
+    """Render views to choose from as tabs. A tab sends the event with its name as the argument.
 
-    def tab(name: str, label: str, number: object) -> Html:
-        text = join(label, join(" ", span("n", number)) if number else "")
-        sent = {"data_do": event, "data_arg": name, "id": f"{event}-{name}"}
-        selected = str(name == selected_name).lower()
-        return tag("button", text, role="tab", type="button", **sent, aria_selected=selected)
-
-    return div(
-        f"tabs{' bare' if borderless else ''}",
-        *(tab(*option) for option in options),
-        role="tablist",
-    )
-
-
-def bar(fraction: float) -> Html:
-    """A number from 0 to 1 as a bar."""
-    return div("bar", tag("i", style=f"width:{max(0.0, min(fraction, 1.0)) * 100:.1f}%"))
-
-
-def score_bar(score: float) -> Html:
-    """A bar with the number beside it."""
-    return span("row", div("grow", bar(score)), span("num", f"{score:.2f}"))
+    An option is a name, a label, and a number that is shown beside the label unless it is 0 or "".
+    ``selected_name`` is the name of the tab that is marked as open.
+    """
+    buttons = []
+    for name, label, number in options:
+        contents: list[object] = [label]
+        if number:
+            contents += [" ", span("n", number)]
+        is_selected = name == selected_name
+        tab = tag(
+            "button",
+            *contents,
+            role="tab",
+            type="button",
+            data_do=event,
+            data_arg=name,
+            id=f"{event}-{name}",
+            aria_selected=str(is_selected).lower(),
+        )
+        buttons.append(tab)
+    classes = "tabs bare" if borderless else "tabs"
+    return div(classes, *buttons, role="tablist")
 
 
 def collapsible(summary: object, *contents: object, expanded: bool = False, key: str = "") -> Html:
-    """A summary that opens; only the summary if there is nothing in it."""
+    """Render a summary that unfolds contents; the summary alone if all contents are empty.
+
+    ``key`` is the id by which a widget keeps it open when it is rendered again.
+    """
     if not any(contents):
         return div("", summary)
-    return tag(
-        "details", tag("summary", summary), div("", *contents), open=expanded, id=key or None
-    )
+    head = tag("summary", summary)
+    body = div("", *contents)
+    return tag("details", head, body, open=expanded, id=key or None)
+
+
+# Texts, links and tables
 
 
 def table(headings: Sequence[object], rows: Iterable[Sequence[object]], *, total: int = 0) -> Html:
-    """A table of at most MOST_ROWS rows; ``of`` is how many there are where ``rows`` are only the first."""
+    """Render a table of at most MAX_ROWS rows, and below it how many more there are.
+
+    ``total`` is the number of all rows where ``rows`` are only the first. Returns nothing if there
+    are no rows. The head is left out if all headings are empty.
+    """
     rows = list(rows)
     if not rows:
         return Html()
-    head = tag("tr", *(tag("th", text) for text in headings)) if any(headings) else ""
-    lines = (tag("tr", *(tag("td", cell) for cell in row)) for row in rows[:MAX_ROWS])
-    return join(tag("table", head, *lines), omitted_count(max(total, len(rows)) - MAX_ROWS))
+    lines = []
+    if any(headings):
+        lines.append(_table_row("th", headings))
+    for row in rows[:MAX_ROWS]:
+        lines.append(_table_row("td", row))
+    number = max(total, len(rows))
+    return join(tag("table", *lines), omitted_count(number - MAX_ROWS))
+
+
+def _table_row(element: str, cells: Iterable[object]) -> Html:
+    return tag("tr", *[tag(element, cell) for cell in cells])
 
 
 def preformatted(*texts: object) -> Html:
-    """A text with its line ends and spaces kept."""
+    """Render texts in one block, with their line ends and spaces."""
     return tag("pre", *texts, class_="src")
 
 
 def muted_text(text: object) -> Html:
-    """A text that stands back."""
+    """Render a text in a soft colour."""
     return span("soft", text)
 
 
 def omitted_count(number: int) -> Html:
-    """How many more there are than are shown; nothing where that is all."""
+    """Render "and 3 more"; nothing if the number is 0 or less."""
     return muted_text(and_more(number)) if number > 0 else Html()
 
 
 def note(*contents: object, level: str = "") -> Html:
-    """A remark; ``kind`` is "bad" for a failure, "calm" for what only explains."""
+    """Render a remark. Its level is "bad" for a failure, or "calm" for an explanation."""
     return div(f"note {level}".strip(), *contents)
 
 
 def iri_link(value: str, label: str, class_: str | None = None) -> Html:
-    """An IRI, as a link if a browser can follow it."""
-    value = str(value)  # rdflib's own startswith takes no tuple
-    if not value.startswith(("http://", "https://")) or len(value) > MAX_TEXT_CHARS:
-        return tag("span", shorten(label), class_=class_, title=shorten(value))
-    link = {"href": value, "target": "_blank", "rel": "noopener noreferrer"}
-    return tag("a", shorten(label), class_=class_, title=shorten(value), **link)
+    """Render a label with its IRI as the tooltip; both are shortened.
+
+    It is a link, which opens a new page, if the IRI begins with http:// or https:// and has at most
+    MAX_TEXT_CHARS characters. Otherwise it is plain text.
+    """
+    iri = str(value)  # the startswith of an rdflib URIRef takes no tuple
+    text = shorten(label)
+    tooltip = shorten(iri)
+    if not iri.startswith(("http://", "https://")) or len(iri) > MAX_TEXT_CHARS:
+        return tag("span", text, class_=class_, title=tooltip)
+    return tag(
+        "a",
+        text,
+        class_=class_,
+        title=tooltip,
+        href=iri,
+        target="_blank",
+        rel="noopener noreferrer",
+    )
+
+
+# Bars and charts
+
+
+def bar(fraction: float) -> Html:
+    """Render a number from 0 to 1 as a bar. A number outside of that is drawn as 0 or 1."""
+    width = _percent(max(0.0, min(fraction, 1.0)))
+    return div("bar", tag("i", style=f"width:{width}"))
+
+
+def score_bar(score: float) -> Html:
+    """Render a score from 0 to 1 as a bar, with the number beside it."""
+    number = span("num", f"{score:.2f}")
+    return span("row", div("grow", bar(score)), number)
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction * 100:.1f}%"
 
 
 class ChartBar(NamedTuple):
-    """A figure of a chart; a line is drawn across the bar's end from ``low`` to ``high``."""
+    """A bar of a chart, with an interval that is drawn as a line across the end of the bar."""
 
     label: str
     value: float
     value_text: str
-    """The figure in words, at the end of the line."""
+    """The value as people read it; it stands behind the bar."""
     interval_low: float
     interval_high: float
     series: int = 0
+    """The number of its series, which decides its colour."""
 
 
 def bar_chart(title: str, bars: Sequence[ChartBar], max_value: float = 0.0) -> Html:
-    """A horizontal bar for each figure, from 0 to ``most`` or the largest of them. Nothing of none."""
+    """Render a chart with a horizontal bar for each value; nothing if there are no bars.
+
+    A bar over the full width stands for ``max_value``, or for the largest value or end of an
+    interval if that is more.
+    """
     if not bars:
         return Html()
-    max_value = (
-        max([max_value, *(max(figure.value, figure.interval_high) for figure in bars)]) or 1.0
-    )
-    rows = []
-    for figure in bars:
-        numbers = figure.value, figure.interval_low, figure.interval_high - figure.interval_low
-        value, low, width = (f"{number / max_value * 100:.1f}%" for number in numbers)
-        drawn = div(
-            "bar", tag("i", style=f"width:{value}"), tag("s", style=f"left:{low};width:{width}")
-        )
-        name = span("cut", figure.label, title=figure.label)
-        series = ("sparql", "person", "ok", "code")[figure.series % 4]
-        rows.append(div(f"hbar {series}", name, drawn, span("num", figure.value_text)))
+    ends = [max(chart_bar.value, chart_bar.interval_high) for chart_bar in bars]
+    full_line = max(max_value, *ends) or 1.0
+    rows = [_chart_row(chart_bar, full_line) for chart_bar in bars]
     return tag("figure", span("caption", title), *rows, class_="bars")
 
 
-def align_lists(first: list[str], second: list[str]) -> list[tuple[bool, list[str], list[str]]]:
-    """The parts of two lists, in order, and whether they are the same in both.
+def _chart_row(chart_bar: ChartBar, full_line: float) -> Html:
+    """Render one bar of a chart: its label, the bar with its interval, and its value as text.
 
-    Where much lies between their ends, it has nothing in common.
+    ``full_line`` is the value of a bar over the full width. The number of the series selects the
+    colour.
     """
-    begin = _common_prefix_length(first, second)
-    end = _common_prefix_length(first[begin:][::-1], second[begin:][::-1])
-    old, new = first[begin : len(first) - end], second[begin : len(second) - end]
-    middle = [(False, old, new)]
-    if max(len(old), len(new)) <= MAX_ALIGNED_ITEMS:
-        codes = SequenceMatcher(None, old, new).get_opcodes()
-        middle = [(what == "equal", old[i:j], new[k:m]) for what, i, j, k, m in codes]
-    tail = first[len(first) - end :]
-    return [(True, first[:begin], first[:begin]), *middle, (True, tail, tail)]
+    low = chart_bar.interval_low
+    length = _percent(chart_bar.value / full_line)
+    interval_start = _percent(low / full_line)
+    interval_length = _percent((chart_bar.interval_high - low) / full_line)
+    drawn = div(
+        "bar",
+        tag("i", style=f"width:{length}"),
+        tag("s", style=f"left:{interval_start};width:{interval_length}"),
+    )
+    name = span("cut", chart_bar.label, title=chart_bar.label)
+    series_class = SERIES_CLASSES[chart_bar.series % len(SERIES_CLASSES)]
+    return div(f"hbar {series_class}", name, drawn, span("num", chart_bar.value_text))
+
+
+# Differences between texts
+
+
+class AlignedPart(NamedTuple):
+    """A part of two lists that were aligned."""
+
+    is_equal: bool
+    first: list[str]
+    """Its items in the first list."""
+    second: list[str]
+    """Its items in the second list."""
+
+
+def align_lists(first: list[str], second: list[str]) -> list[AlignedPart]:
+    """Divide two lists into parts that are equal in both, and parts that differ.
+
+    The parts are in order, and together they hold every item of both lists. Equal items at the
+    beginning and at the end are found first. difflib compares what is between them; if one of the
+    lists has more than MAX_ALIGNED_ITEMS items there, all of that is one part that differs.
+    """
+    start = _common_prefix_length(first, second)
+    first_reversed = first[start:][::-1]
+    second_reversed = second[start:][::-1]
+    end_length = _common_prefix_length(first_reversed, second_reversed)
+    first_end = len(first) - end_length
+    second_end = len(second) - end_length
+    first_middle = first[start:first_end]
+    second_middle = second[start:second_end]
+
+    common_start = first[:start]
+    parts = [AlignedPart(True, common_start, common_start)]
+    if max(len(first_middle), len(second_middle)) > MAX_ALIGNED_ITEMS:
+        parts.append(AlignedPart(False, first_middle, second_middle))
+    else:
+        matcher = SequenceMatcher(None, first_middle, second_middle)
+        for operation, i, j, k, m in matcher.get_opcodes():
+            is_equal = operation == "equal"
+            parts.append(AlignedPart(is_equal, first_middle[i:j], second_middle[k:m]))
+    common_end = first[first_end:]
+    parts.append(AlignedPart(True, common_end, common_end))
+    return parts
 
 
 def _common_prefix_length(first: list[str], second: list[str]) -> int:
-    """How many items both begin with."""
-    return sum(takewhile(bool, map(eq, first, second)))
+    """Return how many items at the beginning of two lists are equal."""
+    for length, (item, other) in enumerate(zip(first, second, strict=False)):
+        if item != other:
+            return length
+    return min(len(first), len(second))
 
 
 def mark_changed_words(before: str, after: str) -> tuple[Html, Html]:
-    """Two texts, each with the words marked that the other has not; whole if they have little in common."""
-    parts = align_lists(re.findall(r"\w+|\W", before), re.findall(r"\w+|\W", after))
-    shared = sum(len(word) for same, words, _ in parts if same for word in words if word.isalnum())
-    if before != after and shared <= MIN_SHARED_RATIO * min(len(before), len(after)):
-        return tag("del", before) if before else Html(), tag("ins", after) if after else Html()
-    sides: tuple[list[Html], list[Html]] = ([], [])
-    for same, *words in parts:
-        for side, mark, text in zip(sides, ("del", "ins"), map("".join, words), strict=True):
-            side.append(safe(text) if same or not text else tag(mark, text))
-    return join(*sides[0]), join(*sides[1])
+    """Render two texts, and mark in each the words that the other one does not have.
+
+    They are marked with "del" in the first text, and with "ins" in the second. If the words in
+    common have at most MIN_SHARED_RATIO of the characters of the shorter text, each text is marked
+    as a whole.
+    """
+    words_before = _split_words(before)
+    words_after = _split_words(after)
+    parts = align_lists(words_before, words_after)
+    min_shared = MIN_SHARED_RATIO * min(len(before), len(after))
+    if before != after and _count_shared_letters(parts) <= min_shared:
+        return _mark("del", before), _mark("ins", after)
+
+    old: list[Html] = []
+    new: list[Html] = []
+    for part in parts:
+        old_text = "".join(part.first)
+        new_text = "".join(part.second)
+        if part.is_equal:
+            old.append(safe(old_text))
+            new.append(safe(new_text))
+        else:
+            old.append(_mark("del", old_text))
+            new.append(_mark("ins", new_text))
+    return join(*old), join(*new)
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the words of a text and every other character by itself, in order."""
+    return re.findall(r"\w+|\W", text)
+
+
+def _count_shared_letters(parts: Iterable[AlignedPart]) -> int:
+    """Return how many letters and digits are in the words of the parts that are equal."""
+    number = 0
+    for part in parts:
+        if part.is_equal:
+            number += sum(len(word) for word in part.first if word.isalnum())
+    return number
+
+
+def _mark(element: str, text: str) -> Html:
+    """Return a text in an element; nothing for an empty text."""
+    return tag(element, text) if text else Html()
 
 
 def render_word_diff(before: str, after: str) -> Html:
-    """A text before and after it was changed, each beside its heading."""
+    """Render a text before and after a change, each beside its caption, with changed words marked."""
     old, new = mark_changed_words(before, after)
-    return div("kv", span("soft", "before"), span("", old), span("soft", "after"), span("b", new))
+    first = join(muted_text("before"), span("", old))
+    second = join(muted_text("after"), span("b", new))
+    return div("kv", first, second)
 
 
 def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
-    """How many lines differ, and the first of them below each other with the words marked that differ."""
-    rows: list[Html] = []
-    unequal = ((old, new) for same, old, new in align_lists(before, after) if not same)
-    pairs = [pair for old, new in unequal for pair in zip_longest(old, new)]
+    """Return how many lines differ, and the first MAX_ROWS of them as HTML.
+
+    Lines in the same place of a part that differs stand below each other, with changed words
+    marked. Such a pair counts as one line.
+    """
+    pairs: list[tuple[str | None, str | None]] = []
+    for part in align_lists(before, after):
+        if not part.is_equal:
+            pairs += zip_longest(part.first, part.second)
+    rows = []
     for old, new in pairs[:MAX_ROWS]:
-        first, second = mark_changed_words(
-            shorten(old or "", MAX_COMPARED_CHARS), shorten(new or "", MAX_COMPARED_CHARS)
-        )
-        rows += [div("del", first, data_s="−")] if old is not None else []
-        rows += [div("ins", second, data_s="+")] if new is not None else []
-    return len(pairs), div("diff", *rows, omitted_count(len(pairs) - MAX_ROWS))
+        old_text = shorten(old or "", MAX_COMPARED_CHARS)
+        new_text = shorten(new or "", MAX_COMPARED_CHARS)
+        old_line, new_line = mark_changed_words(old_text, new_text)
+        if old is not None:
+            rows.append(div("del", old_line, data_s="−"))
+        if new is not None:
+            rows.append(div("ins", new_line, data_s="+"))
+    number = len(pairs)
+    return number, div("diff", *rows, omitted_count(number - MAX_ROWS))
 
 
 def highlight_pattern(text: str, pattern: str, class_: str = "filled") -> Html:
-    """A text with all marked that a regular expression without groups matches; nothing by an empty one."""
-    parts = re.split(f"({pattern})", text) if pattern else [text]
-    return join(
-        *(tag("mark", part, class_=class_) if n % 2 else safe(part) for n, part in enumerate(parts))
-    )
+    """Render a text, and mark everything that a regular expression matches.
+
+    The expression must not have groups. An empty one marks nothing.
+    """
+    if not pattern:
+        return safe(text)
+    parts = []
+    for position, part in enumerate(re.split(f"({pattern})", text)):
+        is_match = position % 2 == 1  # texts and matches take turns
+        parts.append(tag("mark", part, class_=class_) if is_match else safe(part))
+    return join(*parts)
 
 
 def highlight_words(text: str, words: Iterable[str]) -> Html:
-    """A text with some of its words marked, letter case aside."""
-    wanted = "|".join(re.escape(word) for word in words if word.strip())
-    return highlight_pattern(text, rf"(?i:(?<!\w)(?:{wanted})(?!\w))" if wanted else "")
+    """Render a text, and mark every whole word that is one of some words, in upper or lower case.
+
+    Words that are blank are ignored; if no others are given, nothing is marked.
+    """
+    escaped = [re.escape(word) for word in words if word.strip()]
+    if not escaped:
+        return safe(text)
+    any_word = "|".join(escaped)
+    return highlight_pattern(text, rf"(?i:(?<!\w)(?:{any_word})(?!\w))")

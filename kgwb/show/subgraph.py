@@ -1,580 +1,448 @@
-"""The part of a graph that a run stands on: linked vertices, what unknowns were bound to, answers, support.
+"""The subgraph of a run: linked vertices, what unknowns were bound to, answers, and their support.
 
-Read from the records of any system's run, so that a replay shows it too; ``expand`` asks the graph. What the
-records of one system add to it is registered in its own folder: ``roles`` and ``relation_words``. ``svg`` is
-its picture, lit along what an answer stands on.
+It is read from the records of the run, so that a replay shows it too. Only ``expand_node`` asks the
+graph. A record class adds to it with its methods ``roles`` and ``relation_phrases``.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, zip_longest
-from statistics import fmean
 from typing import NamedTuple
-from unicodedata import east_asian_width
 
-import networkx as nx
 from rdflib import BNode, URIRef
 from rdflib import Literal as RdfLiteral
 
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, CandidateQuery, Link, Value
-from kgwb.kg.algebra import instantiate_patterns, term_from_text
+from kgwb.kg.algebra import TriplePattern, instantiate_patterns, term_from_text, variables_of
 from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
-from kgwb.records import ROLE_TEXTS, Record, Role, nested_records
+from kgwb.records import ROLE_TEXTS, Record, Role
 from kgwb.run import Run
-from kgwb.show.html import Html, div, join, muted_text, span, table, tag
-from kgwb.show.terms import RenderContext, render_term
-from kgwb.terms import Term, Triple, format_term
+from kgwb.show.explain import names_of_terms, records_in
+from kgwb.terms import DisplayNames, Term, Triple, format_term
 from kgwb.text import pluralize, shorten, single_line
 
 MAX_NODES = 60
-"""Nodes shown of a run; more are cut, as the subgraph shows."""
-MOST_BINDINGS = 500
-"""Bindings read off the support of one value for one query."""
+"""Nodes of the subgraph of a run; how many were left out is noted."""
+MAX_BINDINGS = 500
+"""Bindings of one query that are looked for in the support of one value."""
 MAX_TRIPLES_PER_DIRECTION = 500
-"""Triples of a vertex looked at in each direction: one of millions must not cost a full count."""
-MAX_COLUMN_ROWS = 24
-"""Boxes in one column; where more are at the same distance, they stand in several."""
-ROW_GAP, COLUMN_GAP, LINE_HEIGHT, MARGIN = 20.0, 26.0, 16.0, 14.0
-"""Pixels: between rows, between columns without arrows, a line of text, around it all."""
-MAX_NODE_LABEL_CHARS, MAX_EDGE_LABEL_CHARS = 34, 24
-MAX_DESCRIBED_EDGES = 20
-"""Arrows described to who cannot see the picture; the table has them all."""
-MAX_ROW_ANSWERS = 5
-"""Answers named in one row of the table."""
-EMPTY_MESSAGE = div(
-    "body", "No vertex is linked yet: run on until an entity of the question has its vertex."
-)
-CLASSES_BY_SHAPE = {"linked": "linked", "unknown": "via", "answer": "ans"}
-ROLE_CAPTIONS = {"linked": "“{}”", "unknown": "{}", "reached": "{}", "answer": "the answer"}
-"""What stands under a node's label: its roles as far as they are a matter of words."""
+"""Triples of a vertex that are asked for in each direction: a vertex may have millions."""
+SHAPES = ("answer", "linked", "unknown", "literal", "support")
+"""How nodes are drawn. The first that applies is the shape of a node."""
 
-TriplePattern = tuple[str, str, str]
-VisibleParts = tuple[list[Term], tuple[Value, ...], str]
-"""The nodes, the answers among them, and what was left out."""
+TermOrTriple = Term | Triple
+RoleAssignment = tuple[TermOrTriple, Role]
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A vertex or a literal."""
+    """A vertex, a literal or a blank node."""
 
     term: Term
     label: str
     roles: tuple[Role, ...] = ()
     expansion_note: str = ""
-    """What expanding it showed: "20 of at least 812 more triples shown"."""
+    """What expanding the node showed: "20 of at least 812 more triples shown"."""
 
     @property
     def shape(self) -> str:
-        """What it is in a picture: the most telling of its roles, "literal", or "neighbour"."""
-        kinds: set[str] = {
-            "unknown" if role.kind == "reached" else role.kind for role in self.roles
-        }
-        kinds |= {"literal"} if isinstance(self.term, RdfLiteral) else set()
-        shapes = ("answer", "linked", "unknown", "literal", "support")
-        return next((shape for shape in shapes if shape in kinds), "neighbour")
+        """The first of SHAPES that is a role of the node or its kind of term, else "neighbour".
+
+        A vertex that was reached is drawn like one that an unknown is bound to.
+        """
+        kinds: set[str] = {role.kind for role in self.roles}
+        if "reached" in kinds:
+            kinds.add("unknown")
+        if isinstance(self.term, RdfLiteral):
+            kinds.add("literal")
+        for shape in SHAPES:
+            if shape in kinds:
+                return shape
+        return "neighbour"
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A triple of the graph; ``label`` is the predicate's name."""
+    """A triple of the graph."""
 
     triple: Triple
     label: str
+    """The display name of the predicate."""
     roles: tuple[Role, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Subgraph:
-    """Nodes and edges, and the answer's values whose support is among them, as far as it is."""
+    """A part of a graph, and the values of an answer that it supports."""
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()
     answers: tuple[Value, ...] = ()
+    """Values with that part of their support that is shown."""
     omission_note: str = ""
-    """What was left out, with its number; empty if nothing was."""
+    """What was left out, with numbers; empty if nothing was."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is not shown, a sentence each."""
-        expanded = (
-            f"{node.label}: {node.expansion_note}" for node in self.nodes if node.expansion_note
-        )
-        return tuple(filter(None, (self.omission_note, *expanded)))
+        """What was left out, and what expanding the nodes showed."""
+        notes = [self.omission_note] if self.omission_note else []
+        for node in self.nodes:
+            if node.expansion_note:
+                notes.append(f"{node.label}: {node.expansion_note}")
+        return tuple(notes)
 
 
-TermOrTriple = Term | Triple
-RoleAssignments = Iterator[tuple[TermOrTriple, Role]]
-"""Terms and triples with what they are, as often as they are that."""
+# From a run to its subgraph
 
 
 def build_subgraph(run: Run, *, max_nodes: int = MAX_NODES) -> Subgraph:
-    """What a run stands on, as far as it went: at most ``most`` nodes, supports kept whole.
+    """Return the subgraph of a run, as far as the run went, with about ``max_nodes`` nodes at most.
 
-    A subclass of Answer answers a part of the question: it stands for the run's answer until there is one.
-    Asks nobody but a local graph, and that for names only; may raise its GraphError.
+    Its nodes are the linked vertices, and the ends of the triples that support the answer; see
+    ``_limit_nodes`` for the limit. Before the run has an answer, the latest answer of a step stands
+    for it. Roles come from the records, from matching the queries of the answer against the
+    support, and from the answer itself. Asks a graph for nothing but names, and that only if it is
+    local. Raises the GraphError of that.
     """
-    records = [
-        record for step in tuple(run.steps) if step.done for record in nested_records(step.output)
-    ]
-    reached = [
-        record
-        for record in reversed(records)
-        if isinstance(record, Answer) and not record.ungrounded
-    ]
-    so_far = (partial for partial in reached if partial or type(partial) is Answer)
-    answer = (
-        run.answer if run.answer and not run.answer.ungrounded else next(so_far, Answer("list"))
-    )
-    linked = [record.vertex.iri for record in records if isinstance(record, Link) and record.vertex]
-    shown = _limit_nodes(list(dict.fromkeys(linked)), answer, max_nodes)
-    answers, known, order = shown[1], dict[TermOrTriple, dict[Role, None]](), list(ROLE_TEXTS)
-    parts = [role for record in records if isinstance(record, Record) for role in record.roles()]
-    phrases = (r.relation_phrases() for r in reversed(records) if isinstance(r, Record))
-    meant = next(filter(None, phrases), ())
-    queries = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
-    for query in (queries[sparql] for sparql in answer.queries if sparql in queries):
-        for value in answers:
-            parts += _match_query(
-                query, meant if len(meant) == len(query.patterns) else (), value.support
-            )
-    parts += [(value.term, Role("answer")) for value in answers if type(answer) is Answer]
-    for triple in (triple for value in answers for triple in value.support):
-        parts += [(part, Role("support")) for part in (triple, triple[0], triple[2])]
-    for part, role in parts:
-        known.setdefault(part, {})[role] = None
+    # A run that is executing adds steps meanwhile.
+    records = list(records_in(tuple(run.steps)))
+    answer = _answer_so_far(run, records)
+    part = _limit_nodes(_linked_vertices(records), answer, max_nodes)
+    answers = part.answer.values
 
-    def roles_of(part: TermOrTriple) -> tuple[Role, ...]:
-        return tuple(
-            sorted(known.get(part, ()), key=lambda role: (order.index(role.kind), role.detail))
-        )
+    assignments: list[RoleAssignment] = []
+    for record in records:
+        if isinstance(record, Record):
+            assignments += record.roles()
+    assignments += _match_queries(records, part.answer)
+    for value in answers:
+        # A partial answer, of a subclass, is not the answer of the run.
+        if type(answer) is Answer:
+            assignments.append((value.term, Role("answer")))
+        for triple in value.support:
+            for supporting in (triple, triple[0], triple[2]):
+                assignments.append((supporting, Role("support")))
 
     names = {str(iri): name for iri, name in answer.names} | run.display_names()
     names |= {str(value.term): value.label for value in answers}
-    return _with_labels(shown, names, roles_of)
+    return _make_subgraph(part, names, _group_roles(assignments))
 
 
 def subgraph_of_answer(answer: Answer) -> Subgraph:
-    """What one answer stands on, by itself."""
-    names, support = {str(iri): name for iri, name in answer.names}, (Role("support"),)
-    return _with_labels(_limit_nodes([], answer, MAX_NODES), names, lambda part: support)
+    """Return the values of one answer with their support, as a subgraph of at most MAX_NODES nodes.
 
-
-def _with_labels(
-    shown: VisibleParts, names: dict[str, str], roles_of: Callable[[TermOrTriple], tuple[Role, ...]]
-) -> Subgraph:
-    nodes, answers, cut = shown
-    triples = dict.fromkeys(triple for value in answers for triple in value.support)
-    return Subgraph(
-        tuple(
-            Node(render_term, _label(render_term, names), roles_of(render_term))
-            for render_term in nodes
-        ),
-        tuple(Edge(triple, _label(triple[1], names), roles_of(triple)) for triple in triples),
-        answers,
-        cut,
-    )
-
-
-def _limit_nodes(vertices: list[URIRef], answer: Answer, max_nodes: int) -> VisibleParts:
-    """The terms shown, the answers among them, and what is left out, in words."""
-
-    def ends(triples: Sequence[Triple], value: Value) -> dict[Term, None]:
-        """The terms of a value: a count or a yes is no node unless the graph holds it."""
-        own = [value.term] if answer.kind == "list" else []
-        return dict.fromkeys([*(end for triple in triples for end in triple[::2]), *own])
-
-    shown: dict[Term, None] = dict.fromkeys(vertices[:max_nodes])
-    every: dict[Term, None] = dict.fromkeys(vertices)
-    kept: list[Value] = []
-    for value in answer.values:
-        every.update(ends(value.support, value))
-        triples = (
-            value.support if kept else value.support[: (max_nodes - 1) // 2]
-        )  # each has two ends
-        more = ends(triples, value)
-        if not kept or len(shown.keys() | more.keys()) <= max_nodes:
-            shown.update(more)
-            kept.append(Value(value.term, single_line(shorten(value.label)), triples))
-    cut = [f"{len(shown):,} of {len(every):,} nodes shown"] if len(every) > len(shown) else []
-    if len(kept) < len(answer.values):
-        cut = [f"{', '.join([*cut, 'with'])} {len(kept):,} of {len(answer.values):,} answers"]
-    if kept and (left := len(answer.values[0].support) - len(kept[0].support)):
-        cut.append(f"{pluralize(left, 'triple')} of {kept[0].label} left out")
-    return list(shown), tuple(kept), "; ".join(cut)
-
-
-def _match_query(
-    query: CandidateQuery, meant: Sequence[str], triples: Sequence[Triple]
-) -> RoleAssignments:
-    """What the query's patterns match among the triples of one value."""
-    texts = {text for pattern in query.patterns for text in pattern}
-    constants = {text: term_from_text(text) for text in texts if not text.startswith("?")}
-    for binding in islice(_find_bindings(query.patterns, triples, constants), MOST_BINDINGS):
-        for unknown in texts - constants.keys():
-            yield binding[unknown], Role("unknown", unknown)
-        for triple, relation in zip(
-            instantiate_patterns(query.patterns, binding), meant, strict=False
-        ):
-            yield triple, Role("relation", relation)
-
-
-def _find_bindings(
-    patterns: Sequence[TriplePattern], triples: Sequence[Triple], binding: dict[str, Term]
-) -> Iterator[dict[str, Term]]:
-    """The bindings under which every pattern is among the triples; the most bound pattern comes first.
-
-    A binding has the terms of the patterns too, each by its text.
+    Every node and edge has the role "support".
     """
-    if not patterns:
-        yield binding
-        return
-    first = min(patterns, key=lambda pattern: sum(text not in binding for text in pattern))
-    rest = [pattern for pattern in patterns if pattern is not first]
-    for triple in triples:
-        more = dict(binding)
-        if all(
-            more.setdefault(text, part) == part for text, part in zip(first, triple, strict=True)
-        ):
-            yield from _find_bindings(rest, triples, more)
+    names = {str(iri): name for iri, name in answer.names}
+    part = _limit_nodes([], answer, MAX_NODES)
+    return _make_subgraph(part, names, {}, other_roles=(Role("support"),))
 
 
-def _label(term: Term, names: dict[str, str]) -> str:
+def _answer_so_far(run: Run, records: Sequence[object]) -> Answer:
+    """Return the run's answer, else the latest answer among the records, else an empty one.
+
+    Answers without values do not stand for the run, except an empty one of the class Answer itself:
+    subclasses answer a part of the question. Answers from a model's own knowledge do not count,
+    because they have no support.
+    """
+    if run.answer and not run.answer.ungrounded:
+        return run.answer
+    for record in reversed(records):
+        if isinstance(record, Answer) and not record.ungrounded:
+            is_partial = type(record) is not Answer
+            if record.values or not is_partial:
+                return record
+    return Answer("list")
+
+
+def _linked_vertices(records: Iterable[object]) -> list[URIRef]:
+    """Return the vertices that mentions were linked to, each once."""
+    vertices: dict[URIRef, None] = {}
+    for record in records:
+        if isinstance(record, Link) and record.vertex:
+            vertices[record.vertex.iri] = None
+    return list(vertices)
+
+
+def _group_roles(
+    assignments: Iterable[RoleAssignment],
+) -> dict[TermOrTriple, tuple[Role, ...]]:
+    """Return the roles of each term and triple, each role once, in the order of ROLE_TEXTS."""
+    kinds = list(ROLE_TEXTS)
+
+    def rank(role: Role) -> tuple[int, str]:
+        return kinds.index(role.kind), role.detail
+
+    roles: dict[TermOrTriple, tuple[Role, ...]] = {}
+    for part, role in assignments:
+        known = roles.get(part, ())
+        if role not in known:
+            roles[part] = tuple(sorted((*known, role), key=rank))
+    return roles
+
+
+class SubgraphPart(NamedTuple):
+    """The part of a subgraph that fits the limit of nodes."""
+
+    terms: list[Term]
+    answer: Answer
+    """The answer with the values that are shown, and that part of their support that is shown."""
+    omission_note: str
+
+
+def _make_subgraph(
+    part: SubgraphPart,
+    names: DisplayNames,
+    roles: Mapping[TermOrTriple, tuple[Role, ...]],
+    other_roles: tuple[Role, ...] = (),
+) -> Subgraph:
+    """Return terms as nodes, and the support of the answer as edges, with labels and roles.
+
+    ``other_roles`` are those of terms and triples that ``roles`` does not have.
+    """
+    nodes = []
+    for term in part.terms:
+        label = _label(term, names)
+        nodes.append(Node(term, label, roles.get(term, other_roles)))
+    edges = []
+    answer = part.answer
+    for triple in answer.support:
+        label = _label(triple[1], names)
+        edges.append(Edge(triple, label, roles.get(triple, other_roles)))
+    return Subgraph(tuple(nodes), tuple(edges), answer.values, part.omission_note)
+
+
+def _label(term: Term, names: DisplayNames) -> str:
+    """Return the label of a node or an edge: the text of its term in one line.
+
+    Blank nodes are called "blank node", and an empty literal "empty text".
+    """
     if isinstance(term, BNode):
         return "blank node"
     return single_line(format_term(term, names)) or single_line(shorten(term)) or "empty text"
 
 
-def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20) -> Subgraph:
-    """The subgraph with at most ``most`` more triples of a vertex, in both directions, noise left out.
+def end_terms(triples: Iterable[Triple]) -> dict[Term, None]:
+    """Return the subjects and objects of triples, each once, in the order of the triples."""
+    terms: dict[Term, None] = {}
+    for subject, _, object_ in triples:
+        terms[subject] = None
+        terms[object_] = None
+    return terms
 
-    Of every predicate some; the vertex shows how many more there are. One query, and one for names. Raises
-    SettingError for what has no triples of its own, and a GraphError.
+
+def _limit_nodes(vertices: Sequence[URIRef], answer: Answer, max_nodes: int) -> SubgraphPart:
+    """Return which linked vertices and values of an answer are shown.
+
+    First come the vertices, at most ``max_nodes``. The first value is always added, but only with
+    so many of its triples that their ends and the value are ``max_nodes`` at most. Each other value
+    is added with all its support, if then at most ``max_nodes`` nodes are shown.
+    """
+    shown: dict[Term, None] = dict.fromkeys(vertices[:max_nodes])
+    all_terms: dict[Term, None] = dict.fromkeys(vertices)
+    kept: list[Value] = []
+    for value in answer.values:
+        triples = value.support
+        if not kept:
+            triples = triples[: (max_nodes - 1) // 2]
+        terms = end_terms(triples)
+        all_terms |= end_terms(value.support)
+        if answer.kind == "list":
+            # A count or a truth value is a node only if the graph holds it.
+            terms[value.term] = None
+            all_terms[value.term] = None
+        if not kept or len(shown | terms) <= max_nodes:
+            shown |= terms
+            label = single_line(shorten(value.label))
+            kept.append(Value(value.term, label, triples))
+    part = replace(answer, values=tuple(kept))
+    note = _omission_note(len(shown), len(all_terms), part, answer)
+    return SubgraphPart(list(shown), part, note)
+
+
+def _omission_note(shown_nodes: int, all_nodes: int, part: Answer, answer: Answer) -> str:
+    """Return how many nodes, answers and triples are shown or left out; "" if all are shown.
+
+    ``part`` is the answer with the values and the support that are shown.
+    """
+    shown_values = len(part.values)
+    all_values = len(answer.values)
+    counts = []
+    if all_nodes > shown_nodes:
+        counts.append(f"{shown_nodes:,} of {all_nodes:,} nodes shown")
+    if all_values > shown_values:
+        counts.append(f"with {shown_values:,} of {all_values:,} answers")
+    notes = [", ".join(counts)]
+    if part.values:
+        first = part.values[0]
+        left_out = len(answer.values[0].support) - len(first.support)
+        if left_out:
+            number = pluralize(left_out, "triple")
+            notes.append(f"{number} of {first.label} left out")
+    return "; ".join(filter(None, notes))
+
+
+# What the queries of an answer matched
+
+
+def _match_queries(records: Sequence[object], answer: Answer) -> Iterator[RoleAssignment]:
+    """Yield the roles that the queries of an answer give to the support of its values.
+
+    Only candidate queries are known by their patterns. If two have the same text, the later one
+    counts. Triples get the words of the question if there is a phrase for each pattern.
+    """
+    phrases = _latest_relation_phrases(records)
+    known = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
+    for sparql in answer.queries:
+        query = known.get(sparql)
+        if query is None:
+            continue
+        has_phrases = len(phrases) == len(query.patterns)
+        for value in answer.values:
+            yield from _match_query(query, phrases if has_phrases else (), value.support)
+
+
+def _latest_relation_phrases(records: Sequence[object]) -> tuple[str, ...]:
+    """Return the words of the question behind each triple pattern, from the latest record with any."""
+    for record in reversed(records):
+        if isinstance(record, Record):
+            phrases = record.relation_phrases()
+            if phrases:
+                return phrases
+    return ()
+
+
+def _match_query(
+    query: CandidateQuery, phrases: Sequence[str], triples: Sequence[Triple]
+) -> Iterator[RoleAssignment]:
+    """Match the patterns of a query against some triples, and yield the roles that follow.
+
+    A term has the role of the unknown that it is bound to. A triple has the role of the phrase, the
+    words of the question, that belongs to its pattern; ``phrases`` are empty if these are not
+    known. At most MAX_BINDINGS bindings are used.
+    """
+    patterns = query.patterns
+    unknowns = variables_of(patterns)
+    constants = {}
+    for text in chain.from_iterable(patterns):
+        if text not in unknowns:
+            constants[text] = term_from_text(text)
+    bindings = _find_bindings(patterns, triples, constants)
+    for binding in islice(bindings, MAX_BINDINGS):
+        for unknown in unknowns:
+            yield binding[unknown], Role("unknown", unknown)
+        matched = instantiate_patterns(patterns, binding)
+        for triple, phrase in zip(matched, phrases, strict=False):
+            yield triple, Role("relation", phrase)
+
+
+def _find_bindings(
+    patterns: Sequence[TriplePattern], triples: Sequence[Triple], binding: dict[str, Term]
+) -> Iterator[dict[str, Term]]:
+    """Yield each binding under which all patterns are among the triples, by backtracking.
+
+    A binding maps the texts of a pattern's terms to terms: variables, and also constants, which the
+    first ``binding`` holds. The pattern with the fewest unbound variables is matched first.
+    """
+    if not patterns:
+        yield binding
+        return
+
+    def count_unbound(pattern: TriplePattern) -> int:
+        return sum(text not in binding for text in pattern)
+
+    pattern = min(patterns, key=count_unbound)
+    others = [other for other in patterns if other is not pattern]
+    for triple in triples:
+        extended = dict(binding)
+        for text, term in zip(pattern, triple, strict=True):
+            if extended.setdefault(text, term) != term:
+                break
+        else:
+            yield from _find_bindings(others, triples, extended)
+
+
+# Expanding
+
+
+def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20) -> Subgraph:
+    """Return the subgraph with at most ``max_triples`` more triples of a vertex, in both directions.
+
+    Predicates take turns, so that each is shown. The predicates that the graph's vocabulary
+    excludes are left out. The note of the node has the number of triples that are not shown. Takes
+    one query, and one for names.
+
+    Raises SettingError for a literal or a blank node, and the GraphError of a query.
     """
     if not isinstance(node, URIRef):
         kind = "blank node" if isinstance(node, BNode) else "literal"
         raise SettingError(f"a {kind} cannot be expanded", hint="choose a vertex that has an IRI")
-    triples, whole = _triples_around(kg, node)
-    drawn, there = (
-        {edge.triple for edge in subgraph.edges},
-        {other.term for other in subgraph.nodes},
-    )
-    further = [triple for triple in triples if triple not in drawn]
-    chosen = further[:max_triples]
-    new = dict.fromkeys(end for triple in chosen for end in triple[::2] if end not in there)
-    iris = sorted(
-        {
-            render_term
-            for triple in chosen
-            for render_term in triple
-            if isinstance(render_term, URIRef)
-        }
-    )
-    names = {str(iri): name for iri, name in (kg.names(iris) if iris else {}).items()}
-    if whole and len(chosen) == len(further):
-        more = f"all {pluralize(len(chosen), 'more triple')} shown" if chosen else "no more triples"
-    else:
-        least = f"{len(further):,}" if whole else f"at least {max(len(further), len(chosen) + 1):,}"
-        more = f"{len(chosen):,} of {least} more triples shown"
-    nodes = (
-        replace(other, expansion_note=more) if other.term == node else other
-        for other in subgraph.nodes
-    )
-    role = (Role("neighbour"),)
-    added = (Node(render_term, _label(render_term, names), role) for render_term in new)
-    edges = (Edge(triple, _label(triple[1], names), role) for triple in chosen)
-    return replace(subgraph, nodes=(*nodes, *added), edges=(*subgraph.edges, *edges))
+    triples, has_all = _triples_around(kg, node)
+    drawn = {edge.triple for edge in subgraph.edges}
+    undrawn = [triple for triple in triples if triple not in drawn]
+    chosen = undrawn[:max_triples]
+    note = _expansion_note(len(chosen), len(undrawn), has_all)
+    names = {str(iri): name for iri, name in names_of_terms(kg, chosen)}
+    roles = (Role("neighbour"),)
+
+    nodes = {other.term: other for other in subgraph.nodes}
+    if node in nodes:
+        nodes[node] = replace(nodes[node], expansion_note=note)
+    for term in end_terms(chosen):
+        if term not in nodes:
+            nodes[term] = Node(term, _label(term, names), roles)
+    edges = list(subgraph.edges)
+    for triple in chosen:
+        edges.append(Edge(triple, _label(triple[1], names), roles))
+    return replace(subgraph, nodes=tuple(nodes.values()), edges=tuple(edges))
+
+
+def _expansion_note(shown: int, found: int, has_all: bool) -> str:
+    """Return how many new triples expanding a node showed, of how many that were found.
+
+    ``has_all`` is whether the search found all triples of the node. If not, the total is given as
+    "at least".
+    """
+    if has_all and not found:
+        return "no more triples"
+    if has_all and shown == found:
+        return f"all {pluralize(shown, 'more triple')} shown"
+    total = f"{found:,}" if has_all else f"at least {max(found, shown + 1):,}"
+    return f"{shown:,} of {total} more triples shown"
 
 
 def _triples_around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
-    """Triples that touch a vertex but for noise, each predicate in its turn; whether these are all."""
+    """Return the triples of a vertex in both directions, and whether these are all.
+
+    At most MAX_TRIPLES_PER_DIRECTION are asked for in each direction, and triples with excluded
+    predicates are left out. Predicates take turns: first comes one triple of each predicate and
+    direction, then a second one of each, and so on. Raises a GraphError.
+    """
     iri = n3(vertex)
     rows = kg.select(
         f"SELECT ?s ?p ?o WHERE {{ {{ SELECT ?p ?o WHERE {{ {iri} ?p ?o }} LIMIT {MAX_TRIPLES_PER_DIRECTION} }}"
         f" UNION {{ SELECT ?s ?p WHERE {{ ?s ?p {iri} }} LIMIT {MAX_TRIPLES_PER_DIRECTION} }} }}"
     )
-    ways: dict[tuple[str, bool], set[Triple]] = {}
+    groups: defaultdict[tuple[str, bool], set[Triple]] = defaultdict(set)
+    outgoing = 0
     for subject, predicate, object_ in rows.rows:
-        if isinstance(predicate, URIRef) and predicate not in kg.vocabulary.excluded_predicates:
+        if subject is None:
+            outgoing += 1
+        if not isinstance(predicate, URIRef):
+            continue
+        if predicate not in kg.vocabulary.excluded_predicates:
+            is_incoming = subject is not None and subject != vertex
             triple = (subject or vertex, predicate, object_ or vertex)
-            ways.setdefault((str(predicate), subject is not None and subject != vertex), set()).add(
-                triple
-            )
-    in_turn = zip_longest(*(sorted(ways[way], key=str) for way in sorted(ways)))
-    outward = sum(row[0] is None for row in rows.rows)
-    whole = not rows.cut and max(outward, len(rows.rows) - outward) < MAX_TRIPLES_PER_DIRECTION
-    return [triple for triple in chain.from_iterable(in_turn) if triple is not None], whole
+            groups[str(predicate), is_incoming].add(triple)
 
-
-class NodeBox(NamedTuple):
-    """Where a node stands: the centre of its box and its size, in pixels."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-class Layout(NamedTuple):
-    """The places of the nodes, the ends of the edges by the numbers of nodes, and how each edge bends."""
-
-    boxes: tuple[NodeBox, ...]
-    endpoints: tuple[tuple[int, int], ...]
-    curvatures: tuple[float, ...]
-    """How far the middle of each edge leaves the straight line, to the left of its direction."""
-    width: float
-    height: float
-
-
-def compute_layout(subgraph: Subgraph) -> Layout:
-    """Columns by distance from what is linked: a question reads from left to right."""
-    numbers = {node.term: number for number, node in enumerate(subgraph.nodes)}
-    ends = tuple((numbers[edge.triple[0]], numbers[edge.triple[2]]) for edge in subgraph.edges)
-    sizes = []
-    for node in subgraph.nodes:
-        widths = [
-            text_width(line, 11 if below else 13) for below, line in enumerate(box_lines(node))
-        ]
-        sizes.append(
-            (
-                max(*widths, 30.0) + 26,
-                LINE_HEIGHT * len(widths) + (14 if _has_round_box(node) else 10),
-            )
-        )
-    columns = list(_arrange_columns(subgraph.nodes, ends))
-    row = max((height for _, height in sizes), default=0) + ROW_GAP
-    height = row * max(map(len, columns), default=0) + 2 * MARGIN - ROW_GAP
-    labels = (
-        text_width(fit_width(edge.label, MAX_EDGE_LABEL_CHARS), 11) for edge in subgraph.edges
-    )
-    gap = max([COLUMN_GAP, *(width + 56 for width in labels)])
-    placed: dict[int, NodeBox] = {}
-    x = MARGIN
-    for column in columns:
-        width = max(sizes[number][0] for number in column)
-        for at, number in enumerate(column):
-            y = height / 2 + (at - (len(column) - 1) / 2) * row
-            placed[number] = NodeBox(x + width / 2, y, *sizes[number])
-        x += width + gap
-    places = tuple(placed[number] for number in range(len(sizes)))
-    beside = any(places[start].x == places[end].x for start, end in ends)  # they bend to the right
-    # Edges between the same nodes part from each other; one within a column goes round what is between
-    bends = []
-    for number, pair in enumerate(ends):
-        alike = [at for at, other in enumerate(ends) if {*other} == {*pair}]
-        bend = (alike.index(number) - (len(alike) - 1) / 2) * (30 if pair[0] <= pair[1] else -30)
-        first, last = places[pair[0]], places[pair[1]]
-        if first.x == last.x:
-            bend -= math.copysign(40 + abs(last.y - first.y) / 8, last.y - first.y)
-        bends.append(bend)
-    return Layout(places, ends, tuple(bends), x + MARGIN - (0 if beside else gap), height)
-
-
-def fit_width(text: str, max_chars: int) -> str:
-    """A text of at most ``most`` characters; wide ones count twice."""
-    room = max_chars
-    for place, char in enumerate(text):
-        room -= 2 if east_asian_width(char) in "WF" else 1
-        if room < 0:
-            return text[: place - 1].rstrip() + "…"
-    return text
-
-
-def text_width(text: str, size: float) -> float:
-    """About how many pixels a text takes in a sans-serif font."""
-    shares = (
-        1.0 if east_asian_width(char) in "WF" else 0.74 if char.isupper() else 0.57 for char in text
-    )
-    return sum(shares) * size
-
-
-def _arrange_columns(nodes: Sequence[Node], ends: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
-    """Each node in the column of its distance from the first of its part, near the nodes it hangs on."""
-    graph: nx.Graph[int] = nx.Graph(ends)
-    graph.add_nodes_from(range(len(nodes)))
-
-    def rank(node: int) -> tuple[bool, int, int]:
-        linked = nodes[node].shape == "linked"
-        return not linked, 0 if linked else -graph.degree(node), node
-
-    rows: dict[int, float] = {}
-    firsts = [min(part, key=rank) for part in nx.connected_components(graph)]
-    for layer in nx.bfs_layers(graph, sorted(firsts)):
-        above = {
-            node: fmean([rows[other] for other in graph[node] if other in rows] or [0])
-            for node in layer
-        }
-        order = sorted(layer, key=lambda node: (above[node], node))
-        rows = {node: row / len(order) for row, node in enumerate(order)}
-        size = math.ceil(len(order) / math.ceil(len(order) / MAX_COLUMN_ROWS))
-        yield from (order[start : start + size] for start in range(0, len(order), size))
-
-
-def highlighted_parts(subgraph: Subgraph, highlighted: Value | None) -> dict[str, list[int]] | None:
-    """The numbers of an answer's node and of all that supports it: of "nodes" and of "edges"."""
-    if highlighted is None:
-        return None
-    terms = {highlighted.term, *(end for triple in highlighted.support for end in triple[::2])}
-    return {
-        "nodes": [number for number, node in enumerate(subgraph.nodes) if node.term in terms],
-        "edges": [
-            number
-            for number, edge in enumerate(subgraph.edges)
-            if edge.triple in highlighted.support
-        ],
-    }
-
-
-def render_svg(subgraph: Subgraph, highlighted: Value | None = None, event: str = "") -> Html:
-    """The picture; what supports the answer ``lit`` stands out. A click on a box sends ``do``."""
-    if not subgraph.nodes:
-        return EMPTY_MESSAGE
-    drawn, shown = compute_layout(subgraph), highlighted_parts(subgraph, highlighted)
-    lines, labels, nodes, facts = [], [], [], []
-    for number, (edge, (start, end)) in enumerate(
-        zip(subgraph.edges, drawn.endpoints, strict=True)
-    ):
-        class_ = "" if shown is None else " lit" if number in shown["edges"] else " dim"
-        points = _edge_curve(drawn.boxes[start], drawn.boxes[end], drawn.curvatures[number])
-        path = "M{} C{} {} {}".format(*map(_format_point, points))
-        dashes = "5 4" if is_only_expanded(edge) else None
-        lines.append(tag("path", d=path, class_=f"ed{class_}", stroke_dasharray=dashes))
-        tip, back = points[3], points[2] - points[3]
-        back *= 8 / (abs(back) or 1)
-        head = (tip - back * 0.8, tip + back * (0.2 + 0.5j), tip + back * (0.2 - 0.5j))
-        lines.append(
-            tag("polygon", points=" ".join(map(_format_point, head)), class_=f"hd{class_}")
-        )
-        middle = (points[0] + 3 * points[1] + 3 * points[2] + points[3]) / 8
-        words = join("✓ " if class_ == " lit" else "", fit_width(edge.label, MAX_EDGE_LABEL_CHARS))
-        at = {"x": middle.real, "y": middle.imag + 4, "text_anchor": "middle"}
-        labels.append(
-            tag("text", words, tag("title", tooltip_text(edge)), **at, class_=f"el{class_}")
-        )
-        facts.append(f"{subgraph.nodes[start].label} — {edge.label} → {subgraph.nodes[end].label}")
-    for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.boxes, strict=True)):
-        class_ = CLASSES_BY_SHAPE.get(node.shape, node.shape)
-        class_ += "" if shown is None else " lit" if number in shown["nodes"] else " dim"
-        sent = {"data_do": event, "data_arg": number, "id": f"node-{number}"} if event else {}
-        role = {"tabindex": "0", "role": "button"} if event else {}
-        corner = {"x": place.x - place.width / 2, "y": place.y - place.height / 2}
-        corner |= {"rx": place.height / 2 if _has_round_box(node) else 5}
-        box = tag("rect", class_="nd", width=place.width, height=place.height, **corner)
-        first, *below = box_lines(node)
-        texts = [
-            tag("text", first, x=place.x, y=place.y + (-1 if below else 4), text_anchor="middle")
-        ]
-        for line in below:
-            texts.append(
-                tag("text", line, x=place.x, y=place.y + 13, text_anchor="middle", class_="sub")
-            )
-        nodes.append(
-            tag("g", tag("title", tooltip_text(node)), box, *texts, class_=class_, **sent, **role)
-        )
-    title = f"Subgraph: {pluralize(len(nodes), 'node')}, {pluralize(len(labels), 'triple')}"
-    return tag(
-        "svg",
-        tag("title", title),
-        tag("desc", ". ".join(facts[:MAX_DESCRIBED_EDGES])),
-        *(*lines, *labels, *nodes),  # lines first, so that none crosses a label
-        class_="graph",
-        role="img",
-        viewBox=f"0 0 {drawn.width:.0f} {drawn.height:.0f}",
-        style=f"max-width:{drawn.width * 1.05:.0f}px",
-    )
-
-
-def _edge_curve(
-    start: NodeBox, end: NodeBox, bend: float
-) -> tuple[complex, complex, complex, complex]:
-    """An arrow from side to side of its boxes, so that it crosses no box of their columns."""
-    way = (end.x > start.x) - (end.x < start.x)  # within a column: 0, from right side to right side
-    first = complex(start.x + (start.width / 2 + 2) * (way or 1), start.y)
-    last = complex(end.x - (end.width / 2 + 8) * (way or -1), end.y)
-    if start is end:  # a loop
-        return first - 6j, first + 45 - 50j, first + 45 - 5j, first
-    if way and not bend:
-        half = complex((last.real - first.real) / 2, 0)
-        return first, first + half, last - half, last
-    along = last - first
-    aside = -1j * along / (abs(along) or 1) * bend * 4 / 3
-    return first, first + 0.3 * along + aside, first + 0.7 * along + aside, last
-
-
-def _format_point(point: complex) -> str:
-    return f"{point.real:.1f},{point.imag:.1f}"
-
-
-def _has_round_box(node: Node) -> bool:
-    return node.shape in ("linked", "unknown")
-
-
-def is_only_expanded(edge: Edge) -> bool:
-    """Whether an edge was found by expanding, and by nothing else."""
-    return all(role.kind == "neighbour" for role in edge.roles)
-
-
-def box_lines(node: Node) -> list[str]:
-    """What is written into the box of a node: its label, and what it is."""
-    below = ", ".join(
-        ROLE_CAPTIONS[role.kind].format(role.detail)
-        for role in node.roles
-        if role.kind in ROLE_CAPTIONS
-    )
-    return [fit_width(text, MAX_NODE_LABEL_CHARS) for text in (node.label, *filter(None, [below]))]
-
-
-def tooltip_text(item: Node | Edge) -> str:
-    """What shows under the pointer: the label, the roles, and the IRI or the kind of literal."""
-    what: object = item.triple[1] if isinstance(item, Edge) else item.term
-    if isinstance(what, RdfLiteral):
-        what = f"literal, {what.language or what.datatype or 'text'}"
-    elif not isinstance(what, URIRef):
-        what = ""
-    return "\n".join(filter(None, (item.label, describe_roles(item.roles), str(what))))
-
-
-def describe_roles(roles: Iterable[Role]) -> str:
-    """Roles of a node or an edge: "linked to “Arrival”, support"."""
-    return ", ".join(map(str, roles))
-
-
-def render_legend(subgraph: Subgraph, highlighted: Value | None) -> Html:
-    """What the shapes mean, and what is not shown."""
-    signs = [
-        span("ent small", "linked"),
-        span("unk small", "on the way"),
-        span("unk asked plain small", "answer"),
-        muted_text("pale: around it, not used") if highlighted is not None else "",
-    ]
-    left_out = div("soft small", "; ".join(subgraph.notes)) if subgraph.notes else ""
-    return div("stack tight", div("row", *signs), left_out)
-
-
-def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
-    """The triples with what they are and support, and the vertices with their roles."""
-    labels = [(node.term, node.label) for node in subgraph.nodes if isinstance(node.term, URIRef)]
-    context = context.with_names(
-        [*((edge.triple[1], edge.label) for edge in subgraph.edges), *labels]
-    )
-    triples = []
-    for edge in subgraph.edges:
-        supported = [answer.label for answer in subgraph.answers if edge.triple in answer.support]
-        more = (
-            f", and {len(supported) - MAX_ROW_ANSWERS:,} more"
-            if len(supported) > MAX_ROW_ANSWERS
-            else ""
-        )
-        terms = [render_term(part, context) for part in edge.triple]
-        triples.append(
-            (*terms, describe_roles(edge.roles), ", ".join(supported[:MAX_ROW_ANSWERS]) + more)
-        )
-    nodes = [
-        (render_term(node.term, context), describe_roles(node.roles)) for node in subgraph.nodes
-    ]
-    heads = ("subject", "predicate", "object", "what it is", "supports")
-    return join(table(heads, triples), table(("node", "what it is"), nodes))
+    in_order = [sorted(groups[key], key=str) for key in sorted(groups)]
+    turns = chain.from_iterable(zip_longest(*in_order))
+    triples = [triple for triple in turns if triple is not None]
+    incoming = len(rows.rows) - outgoing
+    is_limited = max(outgoing, incoming) >= MAX_TRIPLES_PER_DIRECTION
+    return triples, not rows.cut and not is_limited

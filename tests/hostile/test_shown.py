@@ -24,10 +24,10 @@ from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSur
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.steps import format_tree
-from kgwb.show.form import OutputForm
 from kgwb.show.html import iri_link as linked
 from kgwb.show.html import load_style, static_page
 from kgwb.show.notebook import to_html
+from kgwb.show.output_form import OutputForm
 from kgwb.show.run import render_waterfall
 from kgwb.show.subgraph import build_subgraph
 from kgwb.text import CONTROL_CHARACTERS
@@ -100,9 +100,7 @@ def test_static_forms_show_text_and_nothing_else(batch: int) -> None:
             if where == "run":
                 label, question = plain(bundle[0]), plain(bundle[7])
                 assert as_shown(question) in page.text
-                assert as_shown(label) in page.text, (
-                    "the label is there as it is, but for what acts"
-                )
+                assert as_shown(label) in page.text
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
@@ -151,7 +149,7 @@ def test_widgets_show_text_and_nothing_else(batch: int) -> None:
     for bundle, run in runs(batch):
         for html in shown_by_widgets(run):
             page = assert_only_text(html, f"{bundle!r:.300}")
-            assert "please report this" not in page.text
+            assert "report this" not in page.text
 
 
 def test_the_chat_shows_text_and_nothing_else() -> None:
@@ -227,7 +225,7 @@ def test_a_survey_shows_text_and_nothing_else() -> None:
             page = Page(html)
             acts = (page.odd, page.parts - usual, CONTROL_CHARACTERS.search(html))
             assert acts == ([], set(), None), f"{bundle!r:.300}"
-            assert "please report this" not in page.text
+            assert "report this" not in page.text
         text = repr(surveyed(bundle))
         assert not CONTROL_CHARACTERS.search(text.replace("\n", "")) and text.count("\n") < 17
         text.encode()

@@ -51,7 +51,7 @@ def test_the_answers_path_is_lit_at_once() -> None:
     assert {"Amy Adams", "Sicario"} <= set(labels(made)[3:])  # pale, around the path
     assert made.html.count('class="ed lit"') == 2
     assert "✓ birth place" in text(made)
-    press(made, "nothing marked")
+    press(made, "no highlight")
     assert "✓" not in text(made)
 
 
@@ -61,14 +61,14 @@ def test_it_is_the_same_inside_of_the_debugger() -> None:
     made.update({"do": "node", "arg": "1", "scope": "graph"})
     assert made.subgraph_panel is not None
     settle(made.subgraph_panel.worker)
-    assert "Denis Villeneuve ex:denis" in text(made) or "denis" in text(made)
+    assert "denis" in text(made)
     made.update({"do": "drawn", "arg": "graph", "scope": "graph"})
     assert "Content-Security-Policy" in made.frame_page
 
 
 def test_a_click_shows_the_node_and_marks_what_supports_an_answer() -> None:
     made = panel()
-    press(made, "nothing marked")
+    press(made, "no highlight")
     click(made, 0)
     assert "Film" in text(made)
     assert "linked to “Arrival”" in text(made)
@@ -81,18 +81,18 @@ def test_a_click_shows_the_node_and_marks_what_supports_an_answer() -> None:
 def test_a_page_cannot_name_what_is_not_there(picked: str) -> None:
     made = panel()
     made.update({"do": "node", "arg": picked})
-    assert "Click a node to see what it is" in text(made)
+    assert 'class="well' not in made.html
 
 
 def test_expanding_adds_neighbours_and_says_how_many() -> None:
     made = panel()
     assert {"Dune", "Sicario", "3"} <= set(labels(made))
-    assert "Denis Villeneuve: all 3 more triples shown" in text(made)
+    assert "all 3 more" in text(made)
     story = labels(made).index("Story of Your Life")
     click(made, story)
     press(made, "Expand one hop")
     settle(made.worker)
-    assert "Story of Your Life: all 1 more triple shown" in text(made)
+    assert "all 1 more" in text(made)
     assert "Ted Chiang" in labels(made)
 
 
@@ -107,7 +107,7 @@ def test_a_replay_cannot_be_expanded_and_says_why(tmp_path: Path) -> None:
 def test_it_follows_the_run_and_does_nothing_if_nothing_changed() -> None:
     session = Session(chatty("Who directed Arrival?", Scripted(DIRECTED)))
     made = SubgraphPanel(session)
-    assert "No vertex is linked yet" in text(made)
+    assert "No vertex" in text(made)
     session.go("matching").result(10)
     assert labels(made) == ["Arrival"]
     session.go().result(10)
@@ -122,10 +122,10 @@ def test_it_follows_the_run_and_does_nothing_if_nothing_changed() -> None:
 def test_the_table_and_the_graph_to_move_around_in() -> None:
     made = panel()
     press(made, "Table")
-    assert "stands for “birth place”" in text(made)
+    assert "“birth place”" in text(made)
     assert all(part in made.static_html() for part in ("<svg", "<table", "Gentilly"))
     assert made.frame_page == ""  # half a megabyte that nobody asked for
-    press(made, "To move around in")
+    press(made, "Interactive")
     assert "Content-Security-Policy" in made.frame_page
     place = next(one for one in page_of(made).elements if "data-graph" in one.attributes)
     shown = json.loads(place.attributes["data-graph"])["graph"]["nodes"]
@@ -271,9 +271,8 @@ def test_in_a_narrow_frame_labels_stay_readable_and_the_question_begins_at_the_l
     assert shown.sides()[-1][1] < 250
 
 
-WIDGET = """async ([script, html, page]) => {
+WIDGET = """async ([script, state]) => {
     const address = URL.createObjectURL(new Blob([script], {type: "text/javascript"}));
-    const state = { html, page };
     window.sent = [];
     const el = document.createElement("div");
     document.body.replaceChildren(el);
@@ -285,10 +284,11 @@ WIDGET = """async ([script, html, page]) => {
 @pytest.mark.long
 def test_the_widget_frames_the_page_tells_it_the_graph_and_hears_a_click(show: Any) -> None:
     made = panel()
-    press(made, "To move around in")
+    press(made, "Interactive")
     shown = show(Subgraph())
     around = f'<section data-scope="graph">{made.html}</section>'  # as in the debugger
-    shown.page.evaluate(WIDGET, [made._esm, around, made.frame_page])
+    state = {**made.get_state(["html", "frame_page"]), "html": around}
+    shown.page.evaluate(WIDGET, [made._esm, state])
     shown.page.wait_for_function("document.querySelector('iframe')?.told")
     shown.frame = shown.page.frames[1]
     shown.frame.wait_for_function("nodes.length > 3")

@@ -11,7 +11,8 @@ from kgwb.run.agents import View
 from kgwb.show import html
 from kgwb.show.html import Html, collapsible, div, join, span, tag
 from kgwb.show.records import render, render_explanation
-from kgwb.show.subgraph import Edge, Node, Subgraph, render_svg
+from kgwb.show.subgraph import Edge, Node, Subgraph
+from kgwb.show.subgraph_html import render_svg
 from kgwb.show.terms import RenderContext, render_triples
 from kgwb.systems.ragonite import records
 from kgwb.text import pluralize, shorten

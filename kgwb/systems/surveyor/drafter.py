@@ -17,15 +17,9 @@ from kgwb.kg.embeddings import EmbeddingIndex
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.kg.queries import describe_vertices, find_values_containing
 from kgwb.kg.sparql import validate_query
-from kgwb.kg.survey_text import (
-    ClassGroup,
-    Prefixes,
-    SurveyWriter,
-    add_missing_prefixes,
-    quote_text,
-    short_name,
-    to_curie,
-)
+from kgwb.kg.survey_groups import ClassGroup
+from kgwb.kg.survey_text import SurveyWriter
+from kgwb.kg.term_text import Prefixes, add_missing_prefixes, quote_text, short_name, to_curie
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.linking import find_relation_names

@@ -1,0 +1,215 @@
+"""The form in which a person edits the output of a step, or chooses among the inputs of the step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import is_dataclass, replace
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from kgwb.records import field_marks, is_record, one_line, to_data
+from kgwb.run.steps import Step
+from kgwb.show.form import (
+    MISSING,
+    FormField,
+    FormValues,
+    empty_data,
+    field_for_type,
+    fit_field,
+    parse_form_values,
+    to_form_values,
+    validate_record,
+)
+from kgwb.show.form_html import render_fields
+from kgwb.show.html import Html
+
+MANUAL_REASON = "chosen by hand"
+"""The reason of an output in which a person chose another option, and did not write a reason."""
+
+
+class OutputForm:
+    """The form of a step's output.
+
+    It is filled with the output; before the step is done, with the inputs that have the names of
+    its fields.
+    """
+
+    def __init__(self, step: Step) -> None:
+        """Make the form of a step, and fill it with the output or, before that, with inputs.
+
+        Fields that are chosen among records of the inputs become choices, see ``choice_fields``.
+        """
+        self.step = step
+        self.choice_fields = choice_fields(step)
+        field = field_for_type(step.output_type)
+        if step.done:
+            data = to_data(step.output, step.output_type)
+        else:
+            data = empty_data(field)
+        if field.kind == "group":
+            if not step.done:
+                data |= self._inputs_by_field(field)
+            data = {part.name: data[part.name] for part in field.subfields}
+            parts = [self.choice_fields.get(part.name, part) for part in field.subfields]
+            field = replace(field, subfields=tuple(parts))
+        self.field = fit_field(field, data)
+        self.initial_values = to_form_values(self.field, data)
+        self.data = parse_form_values(self.field, self.initial_values)
+        """The data of the form as long as nothing was typed."""
+
+    def _inputs_by_field(self, group: FormField) -> dict[str, Any]:
+        """Return the data of the step's inputs that have the name of a field in the group.
+
+        Inputs that are None, and fields that are a choice, are left out.
+        """
+        inputs = {}
+        for part in group.subfields:
+            value = self.step.inputs.get(part.name)
+            if value is not None and part.name not in self.choice_fields:
+                inputs[part.name] = to_data(value)
+        return inputs
+
+    def render(self, values: FormValues | None = None, revision: int = 0) -> Html:
+        """Render the form with the given values, or with the initial ones; see ``render_fields``."""
+        shown_values = self.initial_values if values is None else values
+        return render_fields(self.field, shown_values, "", revision)
+
+    def parse(self, values: FormValues) -> Any:
+        """Return the output that a person typed; the step's own output if nothing was changed.
+
+        Fields that the form does not show keep their values, and values that follow from other
+        fields are computed again. If another option was chosen and the reason was not edited, the
+        reason becomes MANUAL_REASON. Raises OverrideError with the problem of each field that is
+        wrong.
+        """
+        step = self.step
+        data = parse_form_values(self.field, values)
+        if step.done and data == self.data:
+            return step.output
+        if step.done and self.field.kind == "group":
+            data = {**to_data(step.output, step.output_type), **data}
+            has_old_reason = data.get("reason") == getattr(step.output, "reason", MISSING)
+            if has_old_reason and self._has_other_choice(data):
+                data["reason"] = MANUAL_REASON
+        return update_derived_fields(validate_record(data, step.output_type))
+
+    def _has_other_choice(self, data: Mapping[str, Any]) -> bool:
+        return any(data[name] != self.data[name] for name in self.choice_fields)
+
+
+def update_derived_fields(value: Any) -> Any:
+    """Return a record with the fields computed again that follow from others.
+
+    A value without the method ``with_derived_fields`` is returned as it is.
+    """
+    if hasattr(value, "with_derived_fields"):
+        return value.with_derived_fields()
+    return value
+
+
+def choose_option(step: Step, position: int) -> Any:
+    """Return the output of a step with another option chosen in its first choice field.
+
+    ``position`` counts the records to choose from, from 0; -1 chooses none of them. Where several
+    can be chosen, the output has only this one. For a position that does not exist, it has none
+    there, and OverrideError is raised where one record is chosen. The output must have a choice
+    field.
+    """
+    form = OutputForm(step)
+    name = next(iter(form.choice_fields))
+    field = next(part for part in form.field.subfields if part.name == name)
+    values = {}
+    for key, text in form.initial_values.items():
+        if key.partition(".")[0] != name:
+            values[key] = text
+    if field.kind == "choice":
+        values[name] = str(position + 1)
+    else:
+        values[f"{name}.{position}"] = "on"
+    return form.parse(values)
+
+
+# Choices among the inputs
+
+
+def choice_fields(step: Step) -> dict[str, FormField]:
+    """Return the fields of a step's output that are chosen among records of its inputs, by name.
+
+    The type of such a field is a tuple of records, or a record or None. The options are the records
+    of that class in the inputs, see ``_find_options``. A tuple becomes check boxes, and a single
+    record becomes a choice with "none" as its first option. Hidden fields, and fields without
+    options, are left out.
+    """
+    fields: dict[str, FormField] = {}
+    if not is_dataclass(step.output_type):
+        return fields
+    output_type: Any = step.output_type
+    marks = field_marks(output_type)
+    for name, type_hint in get_type_hints(output_type).items():
+        record_class = _record_class_in(type_hint)
+        if record_class is None or marks[name] == "hidden":
+            continue
+        options = _find_options(step, name, type_hint, record_class)
+        if options:
+            is_tuple = get_origin(type_hint) is tuple
+            fields[name] = _choice_field(name, options, has_many=is_tuple)
+    return fields
+
+
+def _record_class_in(type_hint: Any) -> type | None:
+    """Return the first record class among the arguments of a type hint; None if there is none."""
+    for argument in get_args(type_hint):
+        if isinstance(argument, type) and is_dataclass(argument):
+            return argument
+    return None
+
+
+def _find_options(step: Step, name: str, type_hint: Any, record_class: type) -> list[Any]:
+    """Return the records that a field of the output can be chosen from.
+
+    They are the records of the class in tuples of the inputs and, for a single record, also those
+    in tuples of the output, and the present record. Returns nothing if the field cannot be a
+    choice: a tuple holds a record that is not among the inputs, or a single record may not be None.
+    """
+    options: list[Any] = []
+    for source in step.inputs.values():
+        options += _records_in(source, record_class)
+    current = getattr(step.output, name) if step.done else ()
+    if isinstance(current, tuple):
+        has_all = all(record in options for record in current)
+        return options if has_all else []
+    if NoneType not in get_args(type_hint):
+        return []
+    options += _records_in(step.output, record_class)
+    if options and current is not None:
+        options.append(current)
+    return options
+
+
+def _records_in(source: Any, record_class: type) -> list[Any]:
+    """Return the records of a class in a tuple, or in the fields of a record that are tuples.
+
+    Returns nothing for any other value.
+    """
+    parts = [source]
+    if is_record(source):
+        parts = [getattr(source, name) for name in field_marks(type(source))]
+    records: list[Any] = []
+    for part in parts:
+        if isinstance(part, tuple):
+            records += [record for record in part if isinstance(record, record_class)]
+    return records
+
+
+def _choice_field(name: str, options: list[Any], *, has_many: bool) -> FormField:
+    """Return a field to choose among options, each option once.
+
+    With ``has_many``, any number of them can be ticked. Otherwise it is one of them, or "none",
+    which comes first and is None.
+    """
+    distinct = list(dict.fromkeys(options))
+    choices = [to_data(option) for option in distinct]
+    labels = [one_line(option) for option in distinct]
+    if has_many:
+        return FormField(name, "ticks", tuple(choices), choice_labels=tuple(labels))
+    return FormField(name, "choice", (None, *choices), choice_labels=("none", *labels))

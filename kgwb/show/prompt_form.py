@@ -1,0 +1,228 @@
+"""The form in which a person edits a prompt, and the messages that are sent to a model."""
+
+from __future__ import annotations
+
+import re
+
+from kgwb.llm.base import ChatRequest, Message
+from kgwb.run.prompts import HEADER_FENCE, VARIABLE
+from kgwb.show.html import (
+    Html,
+    button,
+    collapsible,
+    div,
+    highlight_pattern,
+    join,
+    muted_text,
+    preformatted,
+    render_line_diff,
+    span,
+    state_badge,
+    tag,
+)
+from kgwb.show.html import (
+    note as render_note,
+)
+from kgwb.text import pluralize
+
+TEMPLATE_VARIABLE_PATTERN = VARIABLE.pattern.replace("(", "(?:", 1)
+"""A variable of a template, without the group that ``highlight_pattern`` does not allow."""
+CHARS_PER_TOKEN = 4
+"""A rule of thumb for English text."""
+MIN_VARIABLE_CHARS = 2
+"""A value of one character is not marked in a request: it would be marked in other words too."""
+
+
+def split_prompt(text: str) -> tuple[str, str]:
+    """Return the header of a prompt file with its fences, and the template below it.
+
+    The header is empty if the text does not have one.
+    """
+    parts = HEADER_FENCE.split(text, maxsplit=2)
+    if len(parts) < 3:
+        return "", text
+    return f"---{parts[1]}---\n", parts[2].strip("\n")
+
+
+def replace_template(text: str, template: str) -> str:
+    """Return the text of a prompt file with another template below its header."""
+    header, _ = split_prompt(text)
+    changed = f"{header}{template}".replace("\r\n", "\n")
+    return changed.rstrip("\n") + "\n"
+
+
+def _header_values(header: str) -> dict[str, str]:
+    """Return the values in the header of a prompt file, by their names.
+
+    Lines without a colon, such as the fences, are skipped.
+    """
+    values = {}
+    for line in header.splitlines():
+        name, separator, value = line.partition(":")
+        if separator:
+            values[name] = value.strip()
+    return values
+
+
+def render_prompt_form(  # noqa: PLR0913  # what stands in a form
+    name: str,
+    file_text: str | None,
+    used_text: str,
+    draft: str | None,
+    *,
+    request: ChatRequest | None,
+    problem: str = "",
+    note: str = "",
+    revision: int = 0,
+) -> Html:
+    """Render the template of a prompt in an editor, with buttons to try, save or reset it.
+
+    ``file_text`` is the text of the prompt file, or None if the file is missing. ``used_text`` is
+    the text that the run uses, and ``draft`` is a template that was typed in place of that. The
+    changes are shown from the file to what is in the editor. ``request`` is the request as it will
+    be sent, ``problem`` is why the prompt cannot be used, and ``note`` is a remark. For
+    ``revision`` see ``form_html.render_fields``.
+    """
+    header, template = split_prompt(used_text)
+    text = template if draft is None else draft
+    values = _header_values(header)
+    file_template = None
+    if file_text is not None:
+        _, file_template = split_prompt(file_text)
+
+    parts = [_render_prompt_header(name, values, file_template, text)]
+    if note:
+        parts.append(render_note(note, level="calm"))
+    parts += [render_template_editor(text, revision), _render_variables(values)]
+    if problem:
+        lead = tag("b", "This prompt cannot be used: ")
+        parts.append(render_note(lead, problem, level="bad"))
+    parts.append(_render_actions())
+    if file_template is not None:
+        parts.append(render_template_diff(file_template, text))
+    parts.append(render_request(request))
+    return tag("form", *parts, class_="body stack", data_do="try", id="prompt-form")
+
+
+def _render_prompt_header(
+    name: str, values: dict[str, str], file_template: str | None, text: str
+) -> Html:
+    """Render the file name of a prompt, its strategy, reply class and source, and its state.
+
+    The state is whether ``text``, the template in the editor, is that of the file, or the file is
+    missing.
+    """
+    is_edited = text != (file_template or "")
+    if file_template is None:
+        state = "the file is missing"
+    elif is_edited:
+        state = "edited"
+    else:
+        state = "as in the file"
+    strategy = values.get("strategy", "")
+    reply = values.get("reply", "")
+    source = values.get("source", "")
+    return div(
+        "row small",
+        span("mono", f"prompts/{name}.md"),
+        muted_text(f"· {strategy} · reply {reply} ·"),
+        span("soft cut grow", source, title=source),
+        state_badge("hand" if is_edited else "off", state, pill=True),
+    )
+
+
+def _render_variables(values: dict[str, str]) -> Html:
+    """Render the names of the variables that the header of a prompt declares, in double braces."""
+    names = re.findall(r"\w+", values.get("variables", ""))
+    marks = [tag("mark", "{{" + name + "}}", class_="var mono") for name in names]
+    return div("row small", muted_text("filled in by the agent:"), *marks)
+
+
+def _render_actions() -> Html:
+    """Render the buttons "Try once", "Save to file" and "Back to the file", and a hint."""
+    tooltip = "in this run only; the file stays as it is"
+    return div(
+        "row controls",
+        button("Try once", "try", "run", "primary", title=tooltip),
+        button("Save to file", "save"),
+        button("Back to the file", "revert"),
+        span("hint", "“Try once” runs this agent again. The steps after it become stale."),
+    )
+
+
+def render_template_diff(before: str, after: str) -> Html:
+    """Render the lines of a template that were changed, below their number.
+
+    They are unfolded. Returns nothing if no line was changed.
+    """
+    number, lines = render_line_diff(before.splitlines(), after.splitlines())
+    if not number:
+        return Html()
+    title = join("What you changed ", muted_text(pluralize(number, "line")))
+    return collapsible(title, lines, expanded=True, key="diff")
+
+
+def render_template_editor(text: str, revision: object) -> Html:
+    """Render a template in an editor with its variables marked.
+
+    The page sends what is typed as the event "draft", and in a form as "template". See
+    ``form_html.render_fields`` for the ``revision``.
+    """
+    # A textarea cannot mark words: it lies, transparent, over the same text with marks.
+    marked = highlight_pattern(text, TEMPLATE_VARIABLE_PATTERN, "var")
+    background = tag("pre", marked, "\n", aria_hidden="true", class_="ed")
+    editor = tag(
+        "textarea",
+        "\n",
+        text,
+        name="template",
+        id="template",
+        class_="ed",
+        data_input="draft",
+        spellcheck="false",
+        aria_label="the template of the prompt",
+        data_rev=revision,
+    )
+    return div("edit", background, editor)
+
+
+def render_request(request: ChatRequest | None, *, title: str = "As it will be sent") -> Html:
+    """Render the messages that a model gets, folded below their length.
+
+    The length is in characters, with an estimate of tokens. The values of variables are marked in
+    the messages of the user. If ``request`` is None, a text explains why there may be nothing to
+    send.
+    """
+    if request is None:
+        reason = "Run the agents before this one first. An agent without a model sends nothing."
+        return div("soft", f"Nothing to send yet. {reason}")
+    values = _marked_values(request)
+    parts = [_render_message(message, values) for message in request.messages]
+    chars = sum(len(message.content) for message in request.messages)
+    tokens = chars // CHARS_PER_TOKEN
+    size = muted_text(f"{chars:,} characters, about {tokens:,} tokens")
+    return collapsible(join(f"{title} ", size), preformatted(*parts), key="sent")
+
+
+def _marked_values(request: ChatRequest) -> str:
+    """Return a regular expression for the texts that a prompt was filled with.
+
+    Longer texts come first, so that they are not marked in part. Texts of less than
+    MIN_VARIABLE_CHARS characters are left out. Empty if there are none.
+    """
+    values = []
+    for value in request.variables.values():
+        if isinstance(value, str) and len(value) >= MIN_VARIABLE_CHARS:
+            values.append(value)
+    longest_first = sorted(values, key=len, reverse=True)
+    return "|".join(re.escape(value) for value in longest_first)
+
+
+def _render_message(message: Message, values: str) -> Html:
+    """Render the content of a message below its role.
+
+    ``values`` is a regular expression for what is marked in it if the role is "user".
+    """
+    pattern = values if message.role == "user" else ""
+    text = highlight_pattern(message.content, pattern)
+    return join(span("role", message.role), text, "\n")

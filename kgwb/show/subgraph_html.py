@@ -1,0 +1,272 @@
+"""The subgraph of a run as HTML: a picture, its legend, and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rdflib import Literal as RdfLiteral
+from rdflib import URIRef
+
+from kgwb.flow import Value
+from kgwb.records import Role
+from kgwb.show.html import Html, div, join, muted_text, span, table, tag
+from kgwb.show.subgraph import Edge, Node, Subgraph, end_terms
+from kgwb.show.subgraph_layout import (
+    Curve,
+    NodeBox,
+    box_lines,
+    compute_layout,
+    edge_curve,
+    edge_label,
+    has_round_box,
+)
+from kgwb.show.terms import RenderContext, render_term
+from kgwb.text import list_first, pluralize
+
+MAX_DESCRIBED_EDGES = 20
+"""Edges that screen readers read out with the picture; the table has all of them."""
+MAX_ROW_ANSWERS = 5
+"""Answers named in one row of the table."""
+EMPTY_MESSAGE = div(
+    "body",
+    "No vertex is linked yet. Continue the run until an entity of the question has its vertex.",
+)
+CLASSES_BY_SHAPE = {"linked": "linked", "unknown": "via", "answer": "ans"}
+"""The CSS class of a node by its shape, where these differ or the shape has a style."""
+
+
+# The picture
+
+
+def render_svg(subgraph: Subgraph, highlighted: Value | None = None, event: str = "") -> Html:
+    """Render the picture of a subgraph; EMPTY_MESSAGE if it has no nodes.
+
+    If an answer is ``highlighted``, its node and its support stand out, and the rest is pale. A
+    click on a node sends the ``event`` with the number of the node; without an event, nodes cannot
+    be clicked. For screen readers the picture has a title, and the first edges as sentences.
+    """
+    if not subgraph.nodes:
+        return EMPTY_MESSAGE
+    layout = compute_layout(subgraph)
+    highlight = highlighted_parts(subgraph, highlighted) or {}
+    lines = []
+    labels = []
+    for number, edge in enumerate(subgraph.edges):
+        curve = edge_curve(layout, number)
+        mark = _highlight_class(number, highlight.get("edges"))
+        lines.append(_render_line(edge, curve, mark))
+        lines.append(_render_arrow_head(curve, mark))
+        labels.append(_render_edge_label(edge, curve, mark))
+    nodes = []
+    for number, node in enumerate(subgraph.nodes):
+        mark = _highlight_class(number, highlight.get("nodes"))
+        nodes.append(_render_node(node, layout.boxes[number], mark, number, event))
+
+    node_count = pluralize(len(nodes), "node")
+    triple_count = pluralize(len(labels), "triple")
+    return tag(
+        "svg",
+        tag("title", f"Subgraph: {node_count}, {triple_count}"),
+        tag("desc", _describe_edges(subgraph)),
+        *lines,  # before labels and nodes, so that no line crosses them
+        *labels,
+        *nodes,
+        class_="graph",
+        role="img",
+        viewBox=f"0 0 {layout.width:.0f} {layout.height:.0f}",
+        style=f"max-width:{layout.width * 1.05:.0f}px",
+    )
+
+
+def highlighted_parts(subgraph: Subgraph, highlighted: Value | None) -> dict[str, list[int]] | None:
+    """Return the numbers of the nodes and edges that stand out for an answer.
+
+    "nodes" are the answer's own node and the ends of its support, and "edges" are its support.
+    Returns None if there is no answer to highlight.
+    """
+    if highlighted is None:
+        return None
+    terms = {highlighted.term, *end_terms(highlighted.support)}
+    nodes = []
+    for number, node in enumerate(subgraph.nodes):
+        if node.term in terms:
+            nodes.append(number)
+    edges = []
+    for number, edge in enumerate(subgraph.edges):
+        if edge.triple in highlighted.support:
+            edges.append(number)
+    return {"nodes": nodes, "edges": edges}
+
+
+def _highlight_class(number: int, highlighted: Sequence[int] | None) -> str:
+    """Return the CSS class of a part that stands out or recedes; "" if there is no highlight."""
+    if highlighted is None:
+        return ""
+    return " lit" if number in highlighted else " dim"
+
+
+def _render_line(edge: Edge, curve: Curve, mark: str) -> Html:
+    """Render the line of an edge; it is dashed if the edge was found by expanding only."""
+    start, *others = map(_format_point, curve)
+    controls_and_end = " ".join(others)
+    path = f"M{start} C{controls_and_end}"
+    dashes = "5 4" if is_only_expanded(edge) else None
+    return tag("path", d=path, class_=f"ed{mark}", stroke_dasharray=dashes)
+
+
+def _render_arrow_head(curve: Curve, mark: str) -> Html:
+    """Render the triangle at the end of an edge, 8 pixels long, in the direction of the curve."""
+    end = curve.end
+    direction = curve.second_control - end
+    back = direction * (8 / (abs(direction) or 1))
+    tip = end - back * 0.8
+    left = end + back * (0.2 + 0.5j)
+    right = end + back * (0.2 - 0.5j)
+    points = map(_format_point, (tip, left, right))
+    return tag("polygon", points=" ".join(points), class_=f"hd{mark}")
+
+
+def _render_edge_label(edge: Edge, curve: Curve, mark: str) -> Html:
+    """Render the label at the middle of an edge, with its tooltip.
+
+    ``mark`` is its highlight class; a highlighted label begins with "✓", so that colour is not all.
+    """
+    label = edge_label(edge)
+    if mark == " lit":
+        label = f"✓ {label}"
+    x = curve.middle.real
+    y = curve.middle.imag + 4
+    return _centred_text(x, y, f"el{mark}", label, tag("title", tooltip_text(edge)))
+
+
+def _centred_text(x: float, y: float, class_: str | None, *contents: object) -> Html:
+    """Render a line of text whose middle is at x and whose baseline is at y."""
+    return tag("text", *contents, x=x, y=y, text_anchor="middle", class_=class_)
+
+
+def _render_node(node: Node, box: NodeBox, mark: str, number: int, event: str) -> Html:
+    """Render the box of a node with its lines of text and its tooltip.
+
+    Linked vertices and unknowns have round boxes. ``mark`` is the highlight class. With an
+    ``event``, the node can be selected with the keyboard, and sends the event with its ``number``
+    when it is pressed.
+    """
+    css_class = CLASSES_BY_SHAPE.get(node.shape, node.shape)
+    attributes: dict[str, object] = {"class_": css_class + mark}
+    if event:
+        attributes |= {"data_do": event, "data_arg": number, "id": f"node-{number}"}
+        attributes |= {"tabindex": "0", "role": "button"}
+    rectangle = tag(
+        "rect",
+        class_="nd",
+        width=box.width,
+        height=box.height,
+        x=box.x - box.width / 2,
+        y=box.y - box.height / 2,
+        rx=box.height / 2 if has_round_box(node) else 5,
+    )
+    first, *others = box_lines(node)
+    baseline = box.y - 1 if others else box.y + 4
+    texts = [_centred_text(box.x, baseline, None, first)]
+    for line in others:
+        texts.append(_centred_text(box.x, box.y + 13, "sub", line))
+    return tag("g", tag("title", tooltip_text(node)), rectangle, *texts, **attributes)
+
+
+def _format_point(point: complex) -> str:
+    return f"{point.real:.1f},{point.imag:.1f}"
+
+
+# Roles as text
+
+
+def is_only_expanded(edge: Edge) -> bool:
+    """Return whether an edge has no other role than to be found by expanding a node."""
+    return all(role.kind == "neighbour" for role in edge.roles)
+
+
+def _describe_edges(subgraph: Subgraph) -> str:
+    """Return the first edges as sentences: "Arrival — director → Denis Villeneuve"."""
+    labels = {node.term: node.label for node in subgraph.nodes}
+    sentences = []
+    for edge in subgraph.edges[:MAX_DESCRIBED_EDGES]:
+        subject = labels[edge.triple[0]]
+        object_ = labels[edge.triple[2]]
+        sentences.append(f"{subject} — {edge.label} → {object_}")
+    return ". ".join(sentences)
+
+
+def tooltip_text(part: Node | Edge) -> str:
+    """Return the tooltip of a node or an edge, of up to three lines.
+
+    They are the label, the roles, and the IRI (for an edge, of its predicate) or the language or
+    datatype of a literal.
+    """
+    term = part.triple[1] if isinstance(part, Edge) else part.term
+    lines = [part.label, describe_roles(part.roles)]
+    if isinstance(term, RdfLiteral):
+        literal_type = term.language or term.datatype or "text"
+        lines.append(f"literal, {literal_type}")
+    elif isinstance(term, URIRef):
+        lines.append(str(term))
+    return "\n".join(filter(None, lines))
+
+
+def describe_roles(roles: Iterable[Role]) -> str:
+    """Return the roles of a node or an edge: "linked to “Arrival”, support"."""
+    return ", ".join(map(str, roles))
+
+
+# Legend and tables
+
+
+def render_legend(subgraph: Subgraph, highlighted: Value | None) -> Html:
+    """Render what the shapes of the picture mean, and below it the notes of the subgraph.
+
+    What pale parts mean is explained if an answer is ``highlighted``.
+    """
+    signs = [
+        span("ent small", "linked"),
+        span("unk small", "on the way"),
+        span("unk asked plain small", "answer"),
+    ]
+    if highlighted is not None:
+        signs.append(muted_text("pale: not used for this answer"))
+    parts = [div("row", *signs)]
+    if subgraph.notes:
+        parts.append(div("soft small", "; ".join(subgraph.notes)))
+    return div("stack tight", *parts)
+
+
+def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
+    """Render a table of the triples, with their roles and the answers that they support.
+
+    A second table has the nodes with their roles.
+    """
+    names = [(edge.triple[1], edge.label) for edge in subgraph.edges]
+    for node in subgraph.nodes:
+        if isinstance(node.term, URIRef):
+            names.append((node.term, node.label))
+    context = context.with_names(names)
+
+    triple_rows = []
+    for edge in subgraph.edges:
+        terms = [render_term(term, context) for term in edge.triple]
+        roles = describe_roles(edge.roles)
+        supported = _supported_answers(edge, subgraph.answers)
+        triple_rows.append((*terms, roles, supported))
+    node_rows = []
+    for node in subgraph.nodes:
+        term = render_term(node.term, context)
+        node_rows.append((term, describe_roles(node.roles)))
+    triples = table(("subject", "predicate", "object", "roles", "supports"), triple_rows)
+    return join(triples, table(("node", "roles"), node_rows))
+
+
+def _supported_answers(edge: Edge, answers: Iterable[Value]) -> str:
+    """Return the labels of the answers that a triple supports, in one line.
+
+    From the sixth on (MAX_ROW_ANSWERS), only their number is given.
+    """
+    labels = [answer.label for answer in answers if edge.triple in answer.support]
+    return list_first(labels, MAX_ROW_ANSWERS)

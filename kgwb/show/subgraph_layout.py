@@ -1,0 +1,287 @@
+"""Where the nodes and edges of a subgraph are drawn, in pixels."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+from unicodedata import east_asian_width
+
+import networkx as nx
+
+from kgwb.show.subgraph import Edge, Node, Subgraph
+
+MAX_COLUMN_ROWS = 24
+"""Boxes in one column. If more are at the same distance, they stand in several columns."""
+ROW_GAP = 20.0
+COLUMN_GAP = 26.0
+"""The smallest gap between two columns; there is more where the label of an edge needs it."""
+MARGIN = 14.0
+LINE_HEIGHT = 16.0
+FIRST_LINE_SIZE = 13
+"""The size of the font of a node's label."""
+SMALL_SIZE = 11
+"""The size of the font of a node's other lines, and of the labels of edges."""
+MIN_TEXT_WIDTH = 30.0
+PARALLEL_GAP = 30
+"""The distance between the middles of edges that have the same ends."""
+MAX_NODE_LABEL_CHARS = 34
+MAX_EDGE_LABEL_CHARS = 24
+ROLE_CAPTIONS = {"linked": "“{}”", "unknown": "{}", "reached": "{}", "answer": "the answer"}
+"""The text below a node's label, by the kind of its role; other roles have none."""
+
+Endpoints = tuple[int, int]
+"""The positions of an edge's subject and object among the nodes."""
+
+
+class NodeBox(NamedTuple):
+    """The place of a node: the centre of its box, and the size of the box."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Layout(NamedTuple):
+    """The places of all nodes and edges of a subgraph, in their order."""
+
+    boxes: tuple[NodeBox, ...]
+    endpoints: tuple[Endpoints, ...]
+    curvatures: tuple[float, ...]
+    """How far the middle of each edge is from the straight line, to the left of its direction."""
+    width: float
+    height: float
+
+
+class Curve(NamedTuple):
+    """A cubic Bézier curve. Its points are complex numbers."""
+
+    start: complex
+    first_control: complex
+    second_control: complex
+    end: complex
+
+    @property
+    def middle(self) -> complex:
+        return (self.start + 3 * self.first_control + 3 * self.second_control + self.end) / 8
+
+
+def compute_layout(subgraph: Subgraph) -> Layout:
+    """Place the nodes in columns by their distance from the linked vertices.
+
+    So the subgraph of a question reads from left to right. A column is as wide as its widest box
+    and centred vertically. All rows have the same height, and all columns the same gap between
+    them.
+    """
+    positions = {node.term: position for position, node in enumerate(subgraph.nodes)}
+    endpoints = []
+    for edge in subgraph.edges:
+        subject, _, object_ = edge.triple
+        endpoints.append((positions[subject], positions[object_]))
+    widths = [_box_width(node) for node in subgraph.nodes]
+    heights = [_box_height(node) for node in subgraph.nodes]
+    columns = list(_arrange_columns(subgraph.nodes, endpoints))
+
+    row_height = max(heights, default=0) + ROW_GAP
+    number_of_rows = max(map(len, columns), default=0)
+    height = row_height * number_of_rows + 2 * MARGIN - ROW_GAP
+    gap = _column_gap(subgraph.edges)
+    boxes: dict[int, NodeBox] = {}
+    left = MARGIN
+    for column in columns:
+        column_width = max(widths[position] for position in column)
+        x = left + column_width / 2
+        for row, position in enumerate(column):
+            rows_below_middle = row - (len(column) - 1) / 2
+            y = height / 2 + rows_below_middle * row_height
+            boxes[position] = NodeBox(x, y, widths[position], heights[position])
+        left += column_width + gap
+
+    width = left + MARGIN - gap
+    for start, end in endpoints:
+        if boxes[start].x == boxes[end].x:
+            # An edge within a column bends to the right: the last one may need the gap after it.
+            width = left + MARGIN
+    curvatures = _curvatures(endpoints, boxes)
+    in_order = [boxes[position] for position in sorted(boxes)]
+    return Layout(tuple(in_order), tuple(endpoints), curvatures, width, height)
+
+
+def _box_width(node: Node) -> float:
+    """Return the width of a node's box: that of its longest line, and a padding."""
+    first, *others = box_lines(node)
+    width = max(MIN_TEXT_WIDTH, text_width(first, FIRST_LINE_SIZE))
+    for line in others:
+        width = max(width, text_width(line, SMALL_SIZE))
+    return width + 26
+
+
+def _box_height(node: Node) -> float:
+    """Return the height of a node's box: that of its lines, and a padding."""
+    padding = 14 if has_round_box(node) else 10
+    return LINE_HEIGHT * len(box_lines(node)) + padding
+
+
+def _column_gap(edges: Sequence[Edge]) -> float:
+    """Return a gap in which the label of every edge has room, at least COLUMN_GAP."""
+    gap = COLUMN_GAP
+    for edge in edges:
+        label_width = text_width(edge_label(edge), SMALL_SIZE)
+        gap = max(gap, label_width + 56)
+    return gap
+
+
+def _curvatures(endpoints: Sequence[Endpoints], boxes: Mapping[int, NodeBox]) -> tuple[float, ...]:
+    """Return how far each edge bends away from the straight line, in pixels.
+
+    Edges between the same two nodes spread evenly, PARALLEL_GAP apart. An edge between two nodes of
+    a column bends further, the longer it is, so that it goes round the boxes between them.
+    """
+    parallel: defaultdict[frozenset[int], list[int]] = defaultdict(list)
+    for number, ends in enumerate(endpoints):
+        parallel[frozenset(ends)].append(number)
+
+    curvatures = []
+    for number, ends in enumerate(endpoints):
+        siblings = parallel[frozenset(ends)]
+        middle = (len(siblings) - 1) / 2
+        curvature = (siblings.index(number) - middle) * PARALLEL_GAP
+        start, end = ends
+        if start > end:
+            # Left and right of an edge are swapped if it goes the other way.
+            curvature = -curvature
+        if boxes[start].x == boxes[end].x:
+            distance = boxes[end].y - boxes[start].y
+            detour = 40 + abs(distance) / 8
+            curvature -= math.copysign(detour, distance)
+        curvatures.append(curvature)
+    return tuple(curvatures)
+
+
+def _arrange_columns(nodes: Sequence[Node], endpoints: Sequence[Endpoints]) -> Iterator[list[int]]:
+    """Yield the nodes of each column by their positions, from top to bottom.
+
+    Each connected component begins in the first column with a linked vertex, or else with the node
+    that has most edges. Other nodes follow by their distance from it (breadth-first search). In a
+    column, nodes are ordered by the mean height of their neighbours in the column before. More than
+    MAX_COLUMN_ROWS nodes at one distance are divided evenly into several columns.
+    """
+    graph: nx.Graph[int] = nx.Graph(endpoints)
+    graph.add_nodes_from(range(len(nodes)))
+
+    def rank(node: int) -> tuple[bool, int, int]:
+        """Return the key of the node that begins a component: linked first, then most edges."""
+        is_linked = nodes[node].shape == "linked"
+        degree = 0 if is_linked else graph.degree(node)
+        return not is_linked, -degree, node
+
+    heights: dict[int, float] = {}
+
+    def mean_height(node: int) -> float:
+        """Return the mean height of the neighbours in the layer before, from 0 to 1."""
+        neighbours = heights.keys() & graph[node].keys()
+        return fmean(heights[other] for other in neighbours) if neighbours else 0.0
+
+    components = nx.connected_components(graph)
+    starts = [min(component, key=rank) for component in components]
+    for layer in nx.bfs_layers(graph, sorted(starts)):
+        column = sorted(sorted(layer), key=mean_height)
+        size = len(column)
+        heights = {node: row / size for row, node in enumerate(column)}
+        number_of_columns = math.ceil(size / MAX_COLUMN_ROWS)
+        rows = math.ceil(size / number_of_columns)
+        for start in range(0, size, rows):
+            yield column[start : start + rows]
+
+
+def edge_curve(layout: Layout, number: int) -> Curve:
+    """Return the curve of an edge by the number of the edge.
+
+    It goes from the side of one box to the facing side of the other, so that it crosses no box of
+    their columns. An edge within a column begins and ends at the right sides. An edge from a node
+    to itself is a loop at the right. The end keeps a distance for the arrow head.
+    """
+    start_position, end_position = layout.endpoints[number]
+    start = layout.boxes[start_position]
+    end = layout.boxes[end_position]
+    curvature = layout.curvatures[number]
+    start_side = -1 if end.x < start.x else 1
+    end_side = -1 if end.x > start.x else 1
+    # 2 pixels from the box, and 8 where the arrow head is.
+    first = complex(start.x + start_side * (start.width / 2 + 2), start.y)
+    last = complex(end.x + end_side * (end.width / 2 + 8), end.y)
+
+    if start is end:
+        above = first + 45 - 50j
+        beside = first + 45 - 5j
+        return Curve(first - 6j, above, beside, first)
+    chord = last - first
+    if start.x != end.x and not curvature:
+        half_way = chord.real / 2
+        return Curve(first, first + half_way, last - half_way, last)
+    # With its control points 4/3 away from the chord, a Bézier curve is 1 away in the middle.
+    leftward = -1j * chord / (abs(chord) or 1)
+    bend = leftward * curvature * 4 / 3
+    first_control = first + 0.3 * chord + bend
+    second_control = first + 0.7 * chord + bend
+    return Curve(first, first_control, second_control, last)
+
+
+# Texts and their width
+
+
+def has_round_box(node: Node) -> bool:
+    return node.shape in ("linked", "unknown")
+
+
+def box_lines(node: Node) -> list[str]:
+    """Return the one or two lines in the box of a node, cut at MAX_NODE_LABEL_CHARS.
+
+    The first is its label. The second has the captions of its roles, if any of them is in
+    ROLE_CAPTIONS.
+    """
+    captions = []
+    for role in node.roles:
+        if role.kind in ROLE_CAPTIONS:
+            captions.append(ROLE_CAPTIONS[role.kind].format(role.detail))
+    lines = [fit_width(node.label, MAX_NODE_LABEL_CHARS)]
+    if captions:
+        lines.append(fit_width(", ".join(captions), MAX_NODE_LABEL_CHARS))
+    return lines
+
+
+def edge_label(edge: Edge) -> str:
+    """Return the label of an edge as it is drawn."""
+    return fit_width(edge.label, MAX_EDGE_LABEL_CHARS)
+
+
+def fit_width(text: str, max_chars: int) -> str:
+    """Return a text, or its beginning with "…" if it has more than ``max_chars`` characters.
+
+    Wide characters, such as Chinese ones, count twice.
+    """
+    room = max_chars
+    for position, char in enumerate(text):
+        room -= 2 if _is_wide(char) else 1
+        if room < 0:
+            return text[: position - 1].rstrip() + "…"
+    return text
+
+
+def text_width(text: str, size: float) -> float:
+    """Return about how many pixels a text takes in a sans-serif font of the given size."""
+    return sum(_char_width(char) for char in text) * size
+
+
+def _char_width(char: str) -> float:
+    """Return the width of a character as a part of the size of the font, by measured means."""
+    if _is_wide(char):
+        return 1.0
+    return 0.74 if char.isupper() else 0.57
+
+
+def _is_wide(char: str) -> bool:
+    return east_asian_width(char) in ("W", "F")
