@@ -78,19 +78,21 @@ def begin(*replies: Any) -> tuple[Run, Scripted]:
     return run, model
 
 
-def test_each_use_is_a_step_that_the_model_sees_and_a_replay_computes_nothing(
+def test_each_use_of_a_tool_is_a_step_and_a_replay_computes_nothing(
     tmp_path: Path,
 ) -> None:
     run, model = begin(SEARCH, FINISH)
     assert str(run.go().answer) == "Denis Villeneuve"
     assert [step.key for step in run.steps] == ["searching", "search[turn 1]", "finish[turn 2]"]
     assert run.output("search") == (Passage(2, PASSAGES[2]),)
-    assert "[2] Denis Villeneuve directed Arrival" in model.requests[1].messages[-1].content
+    assert str(Passage(2, PASSAGES[2])) in model.requests[1].messages[-1].content
     assert run.system.agent_kind("search[turn 1]") == "search"
     path = run.save(tmp_path / "run.jsonl")
     again = Run.load(path, TOOLBOX).go()
     assert (again.answer, again.output("search")) == (run.answer, run.output("search"))
     assert all(step.origin == "record" for step in again.steps)
+    saved_again = Run.load(again.save(tmp_path / "again.jsonl"), TOOLBOX).go()
+    assert saved_again.output("search") == run.output("search")
     with pytest.raises(NotRecordedError, match="searching"):
         Run.load(path, TOOLBOX).override("search[turn 1]", [{"place": 0, "text": "other"}]).go()
 
@@ -120,7 +122,7 @@ def test_a_function_is_a_tool_and_its_keywords_come_from_the_system() -> None:
     assert (run.output("add[use 1]"), run["add"].notes) == (6, ["added"])
 
 
-def test_the_loop_ends_at_its_limit_and_only_tools_that_are_there_are_used() -> None:
+def test_the_turns_end_at_the_limit_and_an_unknown_tool_is_refused() -> None:
     run, model = begin(SEARCH, SEARCH, SEARCH)
     assert str(run.go().answer) == "no answer"
     assert "1 left" in model.requests[-1].messages[-1].content

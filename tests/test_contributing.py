@@ -41,5 +41,6 @@ def test_a_system_is_added_by_following_the_steps(tmp_path: Path) -> None:
         done = subprocess.run(
             command, cwd=tmp_path, env=here, capture_output=True, text=True, check=False
         )
-        said = done.stdout + done.stderr
-        assert done.returncode == 0 or "rules has no rule for describer/mention" in said, said
+        printed = done.stdout + done.stderr
+        # The model "rules" cannot answer the prompt of a new system.
+        assert done.returncode == 0 or "describer/mention" in printed, printed

@@ -63,7 +63,7 @@ def reply_classes(system: str, name: str) -> Iterator[type[BaseModel]]:
             yield getattr(module, name)
 
 
-def test_everything_wrong_is_said_at_once() -> None:
+def test_an_error_lists_all_problems_of_a_prompt() -> None:
     text = (
         "---\npurpose: p\nvariables: a, unused\n---\nloose text\n[system]\n{{a}} {{ undeclared }}\n"
     )
@@ -92,14 +92,14 @@ def test_everything_wrong_is_said_at_once() -> None:
         (HEAD + "[example]\none\n[user]\n{{a}}{{b}}", "begins with an [example]"),
     ],
 )
-def test_a_file_that_is_no_prompt(text: str, problem: str) -> None:
+def test_a_wrong_prompt_file_is_refused(text: str, problem: str) -> None:
     with pytest.raises(PromptError) as caught:
         parse_prompt("x/y", text)
     assert problem in caught.value.message
     assert caught.value.hint
 
 
-def test_missing_and_unknown_values_are_said_at_once() -> None:
+def test_an_error_lists_all_missing_and_unknown_variables() -> None:
     loaded = parse_prompt("x/y", HEAD + "[user]\n{{a}} {{b}}")
     with pytest.raises(PromptError) as caught:
         loaded.fill({"a": "1", "c": "2", "d": "3"})
@@ -129,39 +129,34 @@ def test_a_variable_is_filled_once_and_other_braces_mean_themselves(
 
 
 def test_a_file_in_the_persons_folder_goes_before_the_shipped_one(tmp_path: Path) -> None:
-    own = Prompts().text("chatty_kg/qir") + "\nOnly in mine."
+    own = Prompts().text("chatty_kg/qir") + "\nMINE"
     (tmp_path / "chatty_kg").mkdir()
     (tmp_path / "chatty_kg" / "qir.md").write_text("\ufeff" + own, encoding="utf-8")
     model = Scripted(DIRECTED)
     bench = workbench(model, prompts=tmp_path)
     bench.ask("Who directed Arrival?")
-    assert [("Only in mine." in request.messages[-1].content) for request in model.requests] == [
-        True,
-        False,
-    ]
-    (tmp_path / "chatty_kg" / "qir.md").write_text(own + " And now more.", encoding="utf-8")
+    assert ["MINE" in request.messages[-1].content for request in model.requests] == [True, False]
+    (tmp_path / "chatty_kg" / "qir.md").write_text(own + " MORE", encoding="utf-8")
     bench.new_dialogue()
     bench.ask("Who directed Arrival?")
-    assert (
-        model.requests[2].messages[-1].content.endswith("And now more.")
-    )  # read again for each run
+    assert model.requests[2].messages[-1].content.endswith("MORE")  # read again for each run
 
 
-def test_a_text_tried_once_goes_before_every_file() -> None:
+def test_a_changed_text_goes_before_every_file() -> None:
     tried = Prompts().with_text("chatty_kg/qir", prompt("question", "{{question}}"))
     assert tried.load("chatty_kg/qir").messages[0].content == "{{question}}"
     assert Prompts().text("chatty_kg/qir") != tried.text("chatty_kg/qir")
 
 
-def test_what_cannot_be_read_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match="no prompt file for chatty_kg/qri") as caught:
+def test_missing_and_unreadable_prompts_are_named(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="chatty_kg/qri") as caught:
         Prompts(tmp_path).text("chatty_kg/qri")
     assert str(tmp_path / "chatty_kg" / "qri.md") in caught.value.hint
     (tmp_path / "x.md").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PromptError, match="cannot read") as caught:
         Prompts(tmp_path).text("x")
     assert "UTF-8" in caught.value.hint
-    with pytest.raises(PromptError, match="there is no folder"):
+    with pytest.raises(PromptError, match="none"):
         workbench(Scripted({}), prompts=tmp_path / "none")
 
 
@@ -171,7 +166,7 @@ EXAMPLES = HEAD + "[system]\n{{a}}\n[example]\none {{a}}\n[example]\ntwo\n[user]
 @pytest.mark.parametrize(
     ("shown", "system"), [(None, ["one {{a}}", "two"]), (1, ["one {{a}}"]), (0, [])]
 )
-def test_as_many_examples_as_wanted_follow_their_message(
+def test_at_most_so_many_examples_follow_their_message(
     shown: int | None, system: list[str]
 ) -> None:
     first, last = parse_prompt("x/y", EXAMPLES).fill({"a": "A", "b": "B"}, shown)

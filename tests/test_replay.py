@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import kgwb
-from kgwb.errors import NotRecordedError
+from kgwb.errors import NotRecordedError, RunFileError
 from kgwb.llm import ChatModel, ChatReply, ChatRequest, Message, Scripted
 from kgwb.run.replay import Replay
 from tests.small import DIRECTED, chatty
@@ -27,7 +27,7 @@ def recorded(text: str, **changes: Any) -> tuple[Any, ChatReply]:
     return asked(**changes).recorded_content(), ChatReply(text)
 
 
-def test_replies_come_in_order_then_the_last_again() -> None:
+def test_equal_requests_get_their_replies_in_order_and_then_the_last_one_again() -> None:
     model = Replay([recorded("1"), recorded("other", seed=8), recorded("2")])
     assert [say(model), say(model), say(model), say(model, seed=8)] == ["1", "2", "2", "other"]
 
@@ -43,7 +43,7 @@ def test_replies_come_in_order_then_the_last_again() -> None:
         ({"task": "other", "variables": {"x": 1}, "timeout_s": 1.0}, True),
     ],
 )
-def test_a_reply_is_used_again_for_the_same_content_only(
+def test_a_reply_is_used_only_for_a_request_with_the_same_content(
     change: dict[str, Any], same: bool
 ) -> None:
     model = Replay([recorded("1")])
@@ -68,3 +68,10 @@ def test_a_run_file_is_a_model(tmp_path: Path) -> None:
         str(run.answer),
     )
     assert again.totals.completion_tokens == run.totals.completion_tokens
+
+
+def test_a_run_file_with_a_damaged_entry_is_refused(tmp_path: Path) -> None:
+    path = chatty("Who directed Arrival?", Scripted(DIRECTED)).go().save(tmp_path / "run.jsonl")
+    path.write_text(path.read_text() + "7\n")
+    with pytest.raises(RunFileError, match=path.name):
+        Replay.from_file(path)

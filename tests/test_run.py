@@ -48,7 +48,7 @@ QIR_PROMPT = Prompts().text("chatty_kg/qir")
 # --- edits: a prompt
 
 
-def test_an_edited_prompt_asks_its_agent_again_and_others_only_if_it_replies_otherwise() -> None:
+def test_after_a_prompt_edit_other_agents_are_asked_again_only_if_the_reply_changes() -> None:
     other = qir("Arrival | grew out of | ?story")
     script = {
         "chatty_kg/qir": [DIRECTED["chatty_kg/qir"], DIRECTED["chatty_kg/qir"], other],
@@ -68,7 +68,7 @@ def test_an_edited_prompt_asks_its_agent_again_and_others_only_if_it_replies_oth
 # --- edits: a value put in by hand
 
 
-def test_replacing_a_vertex_repeats_nothing_before_it_and_runs_what_depends_on_it() -> None:
+def test_an_override_of_a_vertex_repeats_only_the_steps_that_depend_on_it() -> None:
     model = Scripted(HOMONYMS)
     run = chatty("Who directed Dune?", model).go()
     link = run.output("vertex_selection[Dune]")
@@ -86,11 +86,12 @@ def test_replacing_a_vertex_repeats_nothing_before_it_and_runs_what_depends_on_i
     )
 
 
-def test_a_value_by_hand_can_be_json_data_and_be_taken_out_again() -> None:
+def test_an_override_can_be_json_data_and_can_be_removed() -> None:
     run = made_up(Scripted(SCRIPT)).go()
     run.override("split", ["Sicario"]).override("look_up[Sicario]", "a thriller")
-    with pytest.raises(Exception, match="3 answers for task 'made_up/guess', and this is call 4"):
+    with pytest.raises(Exception, match="made_up/guess"):  # the script has no fourth answer
         run.go()
+    assert len(run["guess"].attempts) == 0
     assert keys(run) == ["split", "look_up[Sicario]", "deciding", "guess"]
     assert run.remove_override("split").remove_override("split").go().answer
     assert (keys(run), run.totals.live_model_calls) == (KEYS, 0)
@@ -106,7 +107,7 @@ def test_a_value_by_hand_can_be_json_data_and_be_taken_out_again() -> None:
         ("guess#2", object(), "instance of GuessReply"),
     ],
 )
-def test_a_value_of_the_wrong_form_or_that_fails_the_checks_is_refused(
+def test_an_override_of_the_wrong_type_or_that_fails_the_check_is_refused(
     step: str, value: Any, problem: str
 ) -> None:
     run = made_up(Scripted(SCRIPT)).go()
@@ -116,10 +117,10 @@ def test_a_value_of_the_wrong_form_or_that_fails_the_checks_is_refused(
     assert run.overrides == {}
 
 
-def test_a_value_put_in_before_its_step_is_checked_when_it_is_reached() -> None:
+def test_an_override_before_its_step_is_checked_when_the_step_is_reached() -> None:
     run = chatty("Who directed Arrival?", Scripted(DIRECTED))
     run.override("vertex_selection", Link("Sicario", Candidate(iri("sicario"), "Sicario")))
-    with pytest.raises(OverrideError, match="the link is for 'Sicario'"):
+    with pytest.raises(OverrideError, match="Sicario"):
         run.go()
     assert (run.status, run["qir"].done) == ("failed", True)
     assert run.remove_override("vertex_selection").go().answer
@@ -150,11 +151,11 @@ def test_a_fork_with_a_model_for_one_agent_asks_that_agent_alone() -> None:
         :3
     ]
     assert differences["guess"].changed_parts == ("output", "calls", "replies")
-    assert differences["guess#2"].status == "only in first"
-    assert fork.diff(run)[-1].status == "only in second"
+    assert differences["guess#2"].second is None
+    assert fork.diff(run)[-1].first is None
 
 
-def test_a_fork_takes_what_it_shall_have_by_name(tmp_path: Path) -> None:
+def test_a_fork_opens_graph_model_settings_and_prompts_by_name(tmp_path: Path) -> None:
     (tmp_path / "chatty_kg").mkdir()
     text = Prompts().text("chatty_kg/qir").replace("[system]", "[system]\nBe brief.")
     (tmp_path / "chatty_kg" / "qir.md").write_text(text)
@@ -170,7 +171,7 @@ def test_a_fork_takes_what_it_shall_have_by_name(tmp_path: Path) -> None:
     assert run.fork(settings={"theta": 5}).settings.theta == 5
 
 
-def test_a_supervisors_value_by_hand_leaves_its_agents_out_and_a_fork_keeps_it() -> None:
+def test_an_overridden_supervisor_calls_no_agents_and_a_fork_keeps_the_override() -> None:
     model = Scripted(SCRIPT)
     run = made_up(model).override("deciding", "mine")
     for executed in (run.fork().go(), run.go()):
@@ -181,13 +182,13 @@ def test_a_supervisors_value_by_hand_leaves_its_agents_out_and_a_fork_keeps_it()
         )
 
 
-def test_what_a_run_has_not_is_refused_and_changes_nothing() -> None:
+def test_unknown_parameters_agents_and_steps_are_refused_and_change_nothing() -> None:
     run = made_up(Scripted(SCRIPT)).go()
     with pytest.raises(SettingError, match="modle"):
         run.fork(modle=None)
     with pytest.raises(SettingError, match="no agent 'qri'"):
         run.fork(models={"": Scripted({}), "qri": Scripted({})})
-    with pytest.raises(SettingError, match="was not reached"):
+    with pytest.raises(SettingError, match="guess#9"):
         run.refresh("guess#9")
     with pytest.raises(PromptError):
         run.edit_prompt("made_up/guess", "no header")
@@ -208,7 +209,7 @@ def test_refresh_asks_a_step_and_what_it_supervises_again(step: str, again: dict
     assert asked(model) - before == again
 
 
-def test_refresh_takes_a_graph_anew() -> None:
+def test_refresh_queries_the_graph_again() -> None:
     run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
     taken = {key: run.calls[key].taken_at for key in run["entity_retriever"].calls}
     time.sleep(0.002)
@@ -224,7 +225,7 @@ def test_a_reply_that_never_becomes_valid_keeps_all_attempts_and_resumes_after_a
     bad: list[Any] = ["I cannot say.", '{"guess": 3}', {"guess": "", "sure": True}]
     model = Scripted({**SCRIPT, "made_up/guess": [*bad, sure("good")]})
     run = made_up(model)
-    with pytest.raises(InvalidReplyError, match="no valid reply in 3 attempts") as caught:
+    with pytest.raises(InvalidReplyError) as caught:
         run.go()
     assert [attempt.reply for attempt in caught.value.attempts] == [
         bad[0],
@@ -301,7 +302,7 @@ def test_the_dialogue_remembers_finished_turns_only() -> None:
     assert "chatty_kg" in repr(bench)
 
 
-def test_a_value_for_an_agent_that_turns_out_to_have_several_steps_is_refused() -> None:
+def test_an_override_of_an_agent_with_several_steps_is_refused() -> None:
     run = made_up(Scripted(SCRIPT))
     with pytest.raises(OverrideError, match="several steps") as caught:
         run.override("look_up", "nothing").go()

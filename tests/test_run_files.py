@@ -55,7 +55,7 @@ def test_a_saved_run_replays_without_model_and_graph(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_network")
-def test_a_replay_and_its_fork_keep_values_by_hand_and_the_prompts_as_they_were(
+def test_a_replay_and_its_fork_keep_overrides_and_the_recorded_prompts(
     tmp_path: Path,
 ) -> None:
     run = made_up(Scripted(SCRIPT)).override("look_up[Dune]", "a book").go()
@@ -70,16 +70,14 @@ def test_a_replay_and_its_fork_keep_values_by_hand_and_the_prompts_as_they_were(
         assert replay["look_up[Dune]"].origin == "by hand"
 
 
-def test_a_replay_that_leaves_the_record_says_so(tmp_path: Path) -> None:
+def test_a_replay_that_needs_an_unrecorded_call_names_it(tmp_path: Path) -> None:
     path = made_up(Scripted(SCRIPT)).go().save(tmp_path / "run.jsonl")
     again = Run.load(path, MADE_UP).go()
     again.edit_prompt("made_up/guess", TEXTS["made_up/guess"] + "!")
-    with pytest.raises(
-        NotRecordedError, match="guess needs the reply of scripted to made_up/"
-    ) as caught:
+    with pytest.raises(NotRecordedError, match="scripted to made_up/guess") as caught:
         again.go()
-    assert "undo the edit" in caught.value.hint
-    with pytest.raises(NotRecordedError, match=r"look_up\[Sicario\] needs a search"):
+    assert caught.value.hint
+    with pytest.raises(NotRecordedError, match=r"look_up\[Sicario\]"):
         again.override("split", ["Sicario"]).fork(models=Scripted(SCRIPT)).go()
 
 
@@ -116,7 +114,7 @@ def test_a_killed_run_resumes_and_asks_nothing_twice(
     assert Run.load(path, MADE_UP).go().answer == resumed.answer  # and the file is whole
 
 
-def test_a_paused_run_comes_back_paused_and_goes_on(tmp_path: Path) -> None:
+def test_a_paused_run_is_loaded_paused_and_can_be_resumed(tmp_path: Path) -> None:
     run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go(until="qir")
     path = run.save(tmp_path / "run.jsonl")
     again = kgwb.load_run(path)
@@ -129,9 +127,7 @@ def test_a_paused_run_comes_back_paused_and_goes_on(tmp_path: Path) -> None:
     assert (resumed.status, str(resumed.go().answer)) == ("paused", "Denis Villeneuve")
     resumed.save(path)
     with_lines(path, lambda lines: [line for line in lines if '"task":"chatty_kg/qir"' not in line])
-    with pytest.raises(
-        NotRecordedError, match="qir needs the reply of scripted"
-    ):  # though it is finished
+    with pytest.raises(NotRecordedError, match="chatty_kg/qir"):  # though the run is finished
         kgwb.load_run(path)
 
 
@@ -172,7 +168,9 @@ def with_lines(path: Path, change: Any) -> Path:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_a_file_that_is_no_run(tmp_path: Path, content: bytes, problem: str) -> None:
+def test_a_file_that_is_no_run_file_is_refused(
+    tmp_path: Path, content: bytes, problem: str
+) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(content)
     with pytest.raises(RunFileError, match=problem) as caught:
@@ -217,11 +215,11 @@ def test_damage_in_the_middle_and_another_version_are_found(
     assert caught.value.hint
 
 
-def test_no_such_file_and_a_folder(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.jsonl", tmp_path):
-        with pytest.raises(RunFileError, match="cannot read the run file"):
+        with pytest.raises(RunFileError, match=path.name):
             kgwb.load_run(path)
-    with pytest.raises(RunFileError, match="is not a kgwb run file"):
+    with pytest.raises(RunFileError, match=tmp_path.name):
         made_up(Scripted(SCRIPT)).save(tmp_path)
 
 
@@ -229,7 +227,7 @@ def test_no_such_file_and_a_folder(tmp_path: Path) -> None:
 def test_a_file_of_another_kind_is_not_overwritten(tmp_path: Path, keep: bool) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text("my notes")
-    with pytest.raises(RunFileError, match="is not a kgwb run file"):
+    with pytest.raises(RunFileError, match=notes.name):
         made_up(Scripted(SCRIPT), path=notes) if keep else made_up(Scripted(SCRIPT)).save(notes)
     assert (notes.read_text(), [*tmp_path.glob("*.*")]) == ("my notes", [notes])
 
@@ -250,7 +248,7 @@ def test_a_run_file_is_json_lines_that_any_program_can_read(saved: Path) -> None
     assert RunFile(saved).entries()
 
 
-def test_text_that_is_no_unicode_survives_the_file(tmp_path: Path) -> None:
+def test_lone_surrogates_are_kept_in_the_file(tmp_path: Path) -> None:
     half = {"guess": "\udfff b", "sure": True}  # turned away, and kept among the attempts
     odd = ['{"guess": "a", "sure": true} \ud800', half, {"guess": "b", "sure": True}]
     run = made_up(Scripted({**SCRIPT, "made_up/look_up": odd}), path=tmp_path / "run.jsonl").go()
@@ -260,7 +258,7 @@ def test_text_that_is_no_unicode_survives_the_file(tmp_path: Path) -> None:
         assert Run.load(path, MADE_UP).go().answer == run.answer
 
 
-def test_a_killed_run_can_be_looked_at_and_its_question_asks_nothing_twice_there(
+def test_a_killed_run_can_be_loaded_and_its_file_resumed_by_the_same_question(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "run.jsonl"

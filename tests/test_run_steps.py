@@ -26,6 +26,7 @@ from kgwb.errors import ModelTimeoutError, SettingError
 from kgwb.flow import Answer
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run, System, agent
+from kgwb.run.steps import Step
 
 GRAPH = films()
 
@@ -52,7 +53,7 @@ GRAPH = films()
     ],
     ids=["until", "before", "breakpoints"],
 )
-def test_a_run_stops_in_every_round_and_going_on_passes_it(
+def test_a_run_stops_in_every_round_of_a_loop_and_can_be_resumed(
     go: Any, breakpoints: Any, done: bool, stops: Any
 ) -> None:
     model = Scripted(SCRIPT)
@@ -67,7 +68,7 @@ def test_a_run_stops_in_every_round_and_going_on_passes_it(
     assert (run.status, keys(run), model.call_count()) == ("done", KEYS, CALLS)
 
 
-def test_step_and_back_go_one_step_and_not_further_than_the_start() -> None:
+def test_step_and_step_back_move_by_one_step_and_not_before_the_start() -> None:
     model = Scripted(SCRIPT, remote=True)
     run = made_up(model)
     places = []
@@ -89,7 +90,7 @@ def test_after_an_edit_the_edited_step_is_the_next() -> None:
     assert keys(run) == ["split", "look_up[Arrival]"]
 
 
-def test_the_status_is_known_while_a_run_is_executed_once_at_a_time_and_after() -> None:
+def test_a_run_has_a_status_and_refuses_a_second_execution_at_the_same_time() -> None:
     model = Scripted({**SCRIPT, "made_up/guess": [unsure("one"), KeyboardInterrupt(), sure("two")]})
     run = made_up(model)
     seen: list[str] = [run.status]
@@ -131,7 +132,7 @@ def test_the_status_is_known_while_a_run_is_executed_once_at_a_time_and_after() 
         (lambda run: look_up("Dune", run), "only inside a run", "use Run.go"),
     ],
 )
-def test_what_is_not_there_or_not_clear_is_named(act: Any, problem: str, hint: str) -> None:
+def test_unknown_and_ambiguous_steps_are_named(act: Any, problem: str, hint: str) -> None:
     run = made_up(Scripted(SCRIPT)).go()
     with pytest.raises(SettingError, match=problem) as caught:
         act(run)
@@ -152,7 +153,7 @@ MOVES = {
 
 
 @given(st.lists(st.sampled_from(list(MOVES)), max_size=12))
-def test_whatever_way_a_person_goes_through_the_answer_is_the_same_and_nothing_is_asked_twice(
+def test_any_sequence_of_moves_leads_to_the_same_answer_and_repeats_no_call(
     moves: list[str],
 ) -> None:
     model = Scripted(SCRIPT)
@@ -171,7 +172,7 @@ def test_whatever_way_a_person_goes_through_the_answer_is_the_same_and_nothing_i
 # --- cancel
 
 
-def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
+def test_cancel_does_not_wait_for_a_slow_model_and_the_run_can_be_resumed() -> None:
     asked, gone = threading.Event(), threading.Event()
     replies = Scripted(SCRIPT)
 
@@ -192,7 +193,7 @@ def test_cancel_leaves_a_slow_model_behind_and_the_run_resumes() -> None:
     assert (run.go().status, str(run.answer), run.totals.live_model_calls) == ("done", "three", 3)
 
 
-def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() -> None:
+def test_go_async_does_not_block_the_loop_and_cancelling_its_task_cancels_the_run() -> None:
     async def answer() -> tuple[str, int]:
         ticks = 0
         run = made_up(Scripted(SCRIPT, remote=True, delay_s=0.02))
@@ -219,7 +220,7 @@ def test_awaiting_keeps_the_loop_free_and_cancelling_the_task_cancels_the_run() 
     assert asyncio.run(cancelled()) == "cancelled"
 
 
-def test_cancelling_the_task_cancels_the_execution_that_waits_for_another_to_end() -> None:
+def test_cancelling_the_task_cancels_an_execution_that_waits_for_another_to_end() -> None:
     leave = threading.Event()
     model = Scripted(SCRIPT)
     run = made_up(model)
@@ -259,7 +260,7 @@ def racing(request: ChatRequest) -> Any:
     return sure("done")
 
 
-def test_side_by_side_keys_and_results_follow_the_items_whoever_finishes_first() -> None:
+def test_parallel_steps_have_the_order_of_the_items_whichever_ends_first() -> None:
     run = made_up(Scripted(racing, remote=True)).go()
     sequential = made_up(Scripted(racing)).go()
     assert (
@@ -272,7 +273,7 @@ def test_side_by_side_keys_and_results_follow_the_items_whoever_finishes_first()
     assert set(run.calls) == set(sequential.calls)
 
 
-def test_items_that_nothing_tells_apart_are_worked_on_one_after_another() -> None:
+def test_items_with_equal_subjects_are_executed_one_after_another() -> None:
     script = {**SCRIPT, "made_up/split": {"words": ["Dune", "Dune"]}, "made_up/guess": sure("done")}
     script["made_up/look_up"] = [sure("first"), sure("second")]
     run = made_up(Scripted(script, remote=True)).go()
@@ -283,7 +284,7 @@ def test_items_that_nothing_tells_apart_are_worked_on_one_after_another() -> Non
 @pytest.mark.parametrize(
     "remote", [True, False]
 )  # a replay goes one by one, and has the same steps
-def test_an_error_in_one_branch_keeps_what_the_others_asked(remote: bool) -> None:
+def test_an_error_for_one_item_keeps_the_calls_of_the_others(remote: bool) -> None:
     failing = {"word 2"}
 
     def script(request: ChatRequest) -> Any:
@@ -327,7 +328,7 @@ def test_the_same_call_from_two_threads_is_made_once(monkeypatch: pytest.MonkeyP
     assert sorted(step.origin for step in both.steps) == ["live", "record", "record"]
 
 
-def test_looking_back_leaves_a_turn_in_the_dialogue_until_it_is_edited() -> None:
+def test_stepping_back_keeps_the_turn_of_the_dialogue_and_an_edit_removes_it() -> None:
     bench = workbench(Scripted(HOMONYMS))
     run = bench.ask("Who directed Dune?")
     before = bench.dialogue
@@ -337,3 +338,8 @@ def test_looking_back_leaves_a_turn_in_the_dialogue_until_it_is_edited() -> None
     assert bench.dialogue.turns == ()
     run.go()
     assert bench.dialogue == before
+
+
+def test_a_step_whose_output_is_an_empty_text_can_be_shown() -> None:
+    step = Step("a", "a", "", "", {}, str, output="", done=True)
+    assert step.summary().startswith("└─ a: ")

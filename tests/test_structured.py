@@ -17,6 +17,7 @@ from kgwb.llm import ChatReply, Scripted
 from kgwb.run import Run, System, agent
 from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME, Check, ask, check_reply
 from kgwb.run.prompts import Prompts
+from kgwb.run.steps import CheckResult
 
 
 class Reply(BaseModel):
@@ -118,7 +119,7 @@ def test_the_json_in_a_reply_is_found(text: str, finish_reason: str) -> None:
         ),
     ],
 )
-def test_what_is_no_reply_is_told_apart(
+def test_the_failed_check_of_an_invalid_reply(
     text: str, finish_reason: str, check: str, problem: str
 ) -> None:
     reply, results = check_reply(text, finish_reason, Reply, (SMALL,))
@@ -136,7 +137,6 @@ def test_show_error_shows_the_last_reply_and_what_is_wrong_with_it() -> None:
         "user",
         "user",
     ]  # some servers refuse an empty message
-    assert "the reply is empty" in empty[-1].content
     assert second[: len(first)] == first
     assert [(message.role, message.content) for message in second[len(first) :]] == [
         ("assistant", "no idea"),
@@ -147,7 +147,12 @@ def test_show_error_shows_the_last_reply_and_what_is_wrong_with_it() -> None:
         ),
     ]
     assert len(third) == len(first) + 2  # only the latest error, so that the prompt does not grow
-    assert "- small: 12 is not below 10\n- kind: rude word" in third[-1].content
+    [no_reply] = run["asking"].attempts[0].problems
+    assert no_reply.problem in empty[-1].content
+    problems = run["asking"].attempts[2].problems
+    assert [check.name for check in problems] == ["small", "kind"]
+    for check in problems:
+        assert f"- {check.name}: {check.problem}\n" in third[-1].content
     assert [run.calls[attempt.call].repeat for attempt in run["asking"].attempts] == [0, 0, 0, 0]
 
 
@@ -173,24 +178,24 @@ def test_after_theta_attempts_all_replies_are_in_the_error(repair: str, theta: i
     assert [json.loads(attempt.reply)["number"] for attempt in caught.value.attempts] == [
         20 + n for n in range(theta)
     ]
-    last = f"the last one failed small ({19 + theta} is not below 10)"
-    assert caught.value.message == f"made_up/split: no valid reply in {theta} attempts; {last}"
-    assert "edit the prompt" in caught.value.hint
+    last_problem = f"{19 + theta} is not below 10"
+    assert caught.value.attempts[-1].problems == (CheckResult("small", last_problem),)
+    assert last_problem in caught.value.message
+    assert caught.value.hint
 
 
-def test_the_last_resort_may_take_the_last_reply_that_had_the_form() -> None:
+def test_last_resort_may_accept_the_last_reply_of_the_right_form() -> None:
     replies = [{"word": "a", "number": 11}, {"word": "a", "number": 12}, "nothing"]
     run, _ = run_with(*replies, last_resort=lambda reply: reply.number < 30)
     assert str(run.go().answer) == "12"
-    assert run["asking"].notes == [
-        "no reply passed every check in 3 attempts; the last one is used as it is"
-    ]
+    assert len(run["asking"].notes) == 1
+    assert not any(attempt.accepted for attempt in run["asking"].attempts)
     run, _ = run_with(*replies, last_resort=lambda reply: reply.number > 30)
     with pytest.raises(InvalidReplyError):
         run.go()
 
 
-def test_a_reply_of_the_server_is_kept_whole() -> None:
+def test_every_field_of_a_chat_reply_is_recorded() -> None:
     reply = ChatReply(json.dumps(GOOD), "schema", "m-1", 11, 7, 0.5, "stop", 2)
     run, _ = run_with(reply)
     run.go()
@@ -222,7 +227,7 @@ ANYTHING = st.one_of(
 @given(text=ANYTHING, finish_reason=st.sampled_from(["stop", "length", "refusal", "nonsense"]))
 @example(text="\ud800{}", finish_reason="stop")
 @example(text='{"word": "\\ud800", "number": 1}', finish_reason="stop")
-def test_nothing_is_accepted_that_does_not_validate(text: str, finish_reason: str) -> None:
+def test_every_accepted_reply_is_valid(text: str, finish_reason: str) -> None:
     reply, results = check_reply(text, finish_reason, Reply, (SMALL,))
     if reply is None:
         assert results[-1].problem
@@ -231,7 +236,7 @@ def test_nothing_is_accepted_that_does_not_validate(text: str, finish_reason: st
 
 
 @given(texts=st.lists(ANYTHING, min_size=2, max_size=2))
-def test_nothing_but_an_invalid_reply_error_comes_out(texts: list[str]) -> None:
+def test_any_text_leads_to_an_answer_or_an_invalid_reply_error(texts: list[str]) -> None:
     run, _ = run_with(*texts, theta=2)
     try:
         number = int(str(run.go().answer))

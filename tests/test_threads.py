@@ -1,4 +1,4 @@
-"""Slow work that can be left behind."""
+"""Work on background threads that its caller can stop waiting for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kgwb.errors import Cancelled
 from kgwb.threads import run_in_thread
 
 
-def test_what_the_work_returns_or_raises_comes_back() -> None:
+def test_run_in_thread_returns_the_result_of_the_work_or_raises_its_error() -> None:
     assert run_in_thread(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
         run_in_thread(lambda: 1 // 0)
@@ -25,9 +25,9 @@ def test_what_the_work_returns_or_raises_comes_back() -> None:
 @pytest.mark.parametrize(
     ("how", "error"),
     [({"timeout_s": 0.1}, TimeoutError), ({"poll": Mock(side_effect=Cancelled)}, Cancelled)],
-    ids=["it takes too long", "who watches leaves"],
+    ids=["timeout", "poll raises"],
 )
-def test_work_is_left_behind(how: dict[str, Any], error: type[BaseException]) -> None:
+def test_the_caller_can_stop_waiting(how: dict[str, Any], error: type[BaseException]) -> None:
     done = threading.Event()
     with pytest.raises(error):
         run_in_thread(lambda: done.wait(30), **how)
@@ -35,7 +35,10 @@ def test_work_is_left_behind(how: dict[str, Any], error: type[BaseException]) ->
 
 
 def printed(code: str) -> list[str]:
-    """What a program prints whose work, ``work``, an interrupt leaves behind; ``ended`` can be waited for."""
+    """Return the words that a program prints. It has to define ``work``, which is interrupted.
+
+    The work can wait for the event ``ended``.
+    """
     start = """
 import _thread, os, signal, sys, threading, time
 from kgwb import threads
@@ -52,7 +55,7 @@ except KeyboardInterrupt:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_a_process_ends_when_the_work_that_an_interrupt_left_behind_has_ended() -> None:
+def test_a_process_waits_for_abandoned_work_before_it_ends() -> None:
     code = """
 def work():
     time.sleep(1)
@@ -62,7 +65,7 @@ def work():
     assert printed(code) == ["interrupted", "ended"]
 
 
-def test_a_forked_process_does_not_wait_for_what_its_parent_left_behind() -> None:
+def test_a_forked_process_does_not_wait_for_the_abandoned_work_of_its_parent() -> None:
     code = """
 work = ended.wait
 # interrupt
