@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from kgwb.errors import InvalidReplyError
 from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.llm.base import ChatRequest, Message
+from kgwb.records import JsonObject
 from kgwb.run.engine import Engine
 from kgwb.run.prompts import parse_prompt
 from kgwb.run.steps import Attempt, CheckResult
@@ -83,7 +84,7 @@ def find_problems(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
 
 def ask(
     prompt: str,
-    variables: Mapping[str, Any],
+    variables: JsonObject,
     reply_class: type[R],
     run: Engine,
     *,
@@ -134,7 +135,7 @@ def ask(
 
 
 def _first_request(
-    prompt: str, variables: Mapping[str, Any], reply_class: type[BaseModel], run: Engine
+    prompt: str, variables: JsonObject, reply_class: type[BaseModel], run: Engine
 ) -> ChatRequest:
     """Return the request of the first attempt: the filled prompt, with the settings of the run.
 
@@ -171,7 +172,7 @@ def repair_messages(attempt: Attempt) -> tuple[Message, ...]:
 
 
 @lru_cache(maxsize=64)
-def schema_of(reply_class: type[BaseModel]) -> Mapping[str, Any]:
+def schema_of(reply_class: type[BaseModel]) -> JsonObject:
     """Return the JSON schema of a reply class. It is kept, since making it takes long."""
     return reply_class.model_json_schema()
 

@@ -20,6 +20,7 @@ from typing import Any
 from kgwb import disk
 from kgwb.errors import PromptError
 from kgwb.llm.base import Message
+from kgwb.records import JsonObject
 
 VARIABLE = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 SECTION_LINE = re.compile(r"^\[(system|user|example)\]\s*$", re.MULTILINE)
@@ -42,9 +43,7 @@ class Prompt:
     examples: tuple[tuple[int, str], ...] = ()
     """Each example with the position of the message that it belongs to."""
 
-    def fill(
-        self, variables: Mapping[str, Any], max_examples: int | None = None
-    ) -> tuple[Message, ...]:
+    def fill(self, variables: JsonObject, max_examples: int | None = None) -> tuple[Message, ...]:
         """Return the messages with every variable replaced by its value, and with examples.
 
         A value that is no text is written as JSON. Braces inside a value stay as they are. At most
@@ -66,7 +65,7 @@ class Prompt:
             filled.append(Message(message.role, content))
         return tuple(filled)
 
-    def _check_variables(self, variables: Mapping[str, Any]) -> None:
+    def _check_variables(self, variables: JsonObject) -> None:
         """Raise PromptError unless these are exactly the variables that the header declares.
 
         It names every missing and every unknown variable.

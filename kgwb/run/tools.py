@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 
+from kgwb.records import JsonObject
 from kgwb.run.agents import AgentKind, AgentSpec
 from kgwb.run.ask import Check, ask
 from kgwb.run.engine import Engine
@@ -109,7 +110,7 @@ def text_for_model(result: Any) -> str:
 
 def act(
     prompt: str,
-    variables: Mapping[str, Any],
+    variables: JsonObject,
     tools: Sequence[type[Tool]],
     run: Engine,
     *,
