@@ -72,7 +72,17 @@ class Setup:
         self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None
     ) -> Run:
         """Return a run of one question, not executed yet. ``path`` is explained in ``Run``."""
-        return Run(question=question, dialogue=dialogue, path=path, **vars(self))
+        return Run(
+            self.system,
+            question,
+            dialogue,
+            kg=self.kg,
+            models=self.models,
+            settings=self.settings,
+            prompts=self.prompts,
+            embeddings=self.embeddings,
+            path=path,
+        )
 
 
 class Run(EditableRun):
