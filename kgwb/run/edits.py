@@ -159,8 +159,8 @@ class EditableRun(Engine):
     def edit_prompt(self, name: str, text: str) -> Self:
         """Use another text for a prompt in this run. The prompt's file does not change.
 
-        The steps that used the prompt are executed again. The text is written to the run's file.
-        Returns the run. Raises PromptError if the text is wrong.
+        The next execution asks its agent again. The text is written to the run's file. Returns the
+        run. Raises PromptError if the text is wrong.
         """
         self.prompts = self.prompts.with_text(name, text)
         self._append_to_file(prompt={"name": name, "text": text})
@@ -169,9 +169,10 @@ class EditableRun(Engine):
         return self
 
     def _return_to(self, edited_keys: Collection[str]) -> None:
-        """Set the position to the first edited step, so that the next ``go`` can stop after it.
+        """Set the position back to before the first edited step, so that ``go`` can stop after it.
 
-        The run has no turn any more. If no edited step was reached, the position stays.
+        The position becomes the number of steps done before it, unless it is lower already. The run
+        has no turn any more. If no edited step was reached, the position stays.
         """
         self.turn = None
         edited = [number for number, step in enumerate(self.steps) if step.key in edited_keys]

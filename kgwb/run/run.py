@@ -293,7 +293,7 @@ class Run(EditableRun):
     def display_names(self) -> dict[str, str]:
         """Return every display name in the answer and in the record, by IRI.
 
-        The record goes before the answer.
+        If both name an IRI, the name in the record is returned.
         """
         names = {}
         if self.answer is not None:
