@@ -11,7 +11,9 @@ from kgwb.kg.base import Graph
 
 ReplyMode = Literal["schema", "json", "prompt", "none"]
 """How a reply's form was enforced: native JSON schema, JSON mode, the prompt alone, or not at all."""
-Rule = Callable[..., dict[str, Any]]
+ReplyData = dict[str, Any]
+"""A reply as JSON data."""
+Rule = Callable[..., ReplyData]
 """Answers a prompt without a language model: returns the reply as JSON data.
 
 It takes by name what it needs of the prompt's variables, and ``kg`` (the Graph or None) and

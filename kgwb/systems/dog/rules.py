@@ -1,240 +1,352 @@
-"""What the model ``rules`` does in DoG's roles: it reads a question as chains of relations, and shortens it.
+"""How the model ``rules`` answers the prompts of DoG: it reads chains of relations, and shortens them.
 
-A reworded question is taken only if the grammar reads in it what is left of the chain, so that no wording has
-to be known beforehand.
+A reworded question is accepted only if the grammar reads the rest of the chain in it. So no wording
+has to be known beforehand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, product
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import Rule
-from kgwb.llm.rules import SPELLING_WEIGHT, TIME_AND_PLACE_WORDS, find_similar_predicates, grammar
+from kgwb.llm.base import ReplyData, Rule
 from kgwb.llm.rules import words as en
+from kgwb.llm.rules.grammar import RelationStep, leads_to_agent, parse_question
 from kgwb.llm.rules.grounding import ground_question
+from kgwb.llm.rules.mentions import bracketed_mentions, find_mentions
+from kgwb.llm.rules.similarity import (
+    SPELLING_WEIGHT,
+    TIME_AND_PLACE_WORDS,
+    find_similar_predicates,
+)
 
-RelationChains = dict[str, tuple[grammar.RelationStep, ...]]
-"""For each name in a question the relations from it to what is asked for, nearest first."""
+RelationChains = dict[str, list[RelationStep]]
+"""For each name in a question, the relations from it to what is asked for, the nearest first."""
+Hop = Mapping[str, str]
+"""A solved step of the walk: "entity", "relation" and "found", what the relation leads to."""
 INVERSE_PREFIX = "~"
+"""Before the name of a relation that leads from the object to the subject."""
 UNSPECIFIC_WORDS = TIME_AND_PLACE_WORDS | en.PREPOSITIONS
-"""Words that two relations may share and still be different."""
+"""Words that two relations may have in common and still be different."""
 NON_DESCRIPTIVE_WORDS = en.FUNCTION_WORDS - en.DETERMINERS - en.FILLERS
-"""Words that no description is made of."""
+"""Words that are not part of a description such as "the films"."""
 
 
-def answer_nothing() -> dict[str, Any]:
-    """It knows nothing by itself."""
+def answer_nothing() -> ReplyData:
+    """Return no answers: the model has no knowledge of its own."""
     return {"answers": []}
 
 
-def find_topic_entities(question: str, kg: Graph | None) -> dict[str, Any]:
-    """The names in a question."""
-    return {
-        "entities": [name.text for name in en.find_mentions(question, en.tokenize(question), kg)]
-    }
+def find_topic_entities(question: str, kg: Graph | None) -> ReplyData:
+    """Return the names in a question."""
+    return {"entities": [mention.text for mention in find_mentions(question, kg)]}
 
 
 def choose_relation(
     question: str, entity: str, relations: Sequence[str], kg: Graph | None, embeddings: Embeddings
-) -> dict[str, Any]:
-    """The relation named most like the first step of an entity's chain; the longest chain goes first."""
-    read_at = read_chains(question, kg, embeddings)
-    steps, subquestion, chosen = read_at.get(entity, ()), "", ""
+) -> ReplyData:
+    """Return the relation most like the first step of an entity's chain, and a question for it.
+
+    ``relations`` are the names to choose from, with INVERSE_PREFIX for the inverse direction. No
+    relation is chosen if none is alike, if the entity has no chain, or if another entity has a
+    longer chain: that one is solved first.
+    """
+    chains = read_chains(question, kg, embeddings)
+    steps = chains.get(entity, [])
+    longer = [name for name, others in chains.items() if len(others) > len(steps)]
     if not steps:
         reason = f"no relation is read at [{entity}]"
-    elif longer := [name for name, others in read_at.items() if len(others) > len(steps)]:
+        return {"subquestion": "", "relation": "", "reason": reason}
+    if longer:
         reason = f"[{longer[0]}] has further to go, and comes first"
-    else:
-        (says, back), subquestion = steps[0], _write_relation_question(entity, steps[0])
-        best = _find_most_similar(says, relations, embeddings)
-        against = (grammar.leads_to_agent(says) == grammar.leads_to_agent(best)) == back
-        ways = (f"{INVERSE_PREFIX * against}{best}", best, f"{INVERSE_PREFIX}{best}")
-        chosen = next((way for way in ways if way in relations), "")
-        reason = f"the name most like {says!r}" if chosen else f"no relation is named like {says!r}"
+        return {"subquestion": "", "relation": "", "reason": reason}
+
+    step = steps[0]
+    chosen = _choose_direction(step, relations, embeddings)
+    reason = f"no relation is named like {step.relation!r}"
+    if chosen:
+        reason = f"the name most like {step.relation!r}"
+    subquestion = _write_relation_question(entity, step)
     return {"subquestion": subquestion, "relation": chosen, "reason": reason}
 
 
-def _write_relation_question(name: str, step: grammar.RelationStep) -> str:
-    """A question for one relation of a name."""
-    says, back = step
-    noun = next(filter(grammar.leads_to_agent, says.split()), says.split()[0])
-    who = "who" if grammar.leads_to_agent(noun) else "what"
-    return f"what has [{name}] as its {noun}" if back else f"{who} is the {noun} of [{name}]"
+def _choose_direction(step: RelationStep, relations: Sequence[str], embeddings: Embeddings) -> str:
+    """Return the relation most like a step, "" if there is none, in the direction of the step.
+
+    If the graph names the relation from the other end than the question does ("director" for
+    "directed"), the direction is turned. If the relation exists in one direction alone, it is that.
+    """
+    best = _find_most_similar(step.relation, relations, embeddings)
+    is_same_view = leads_to_agent(step.relation) == leads_to_agent(best)
+    directions = [best, INVERSE_PREFIX + best]
+    if is_same_view == step.is_backward:
+        directions.reverse()
+    for direction in directions:
+        if direction in relations:
+            return direction
+    return ""
 
 
-def _find_most_similar(says: str, relations: Iterable[str], embeddings: Embeddings) -> str:
-    """The name most like what is said, whichever way it is gone along; "" if none is like enough."""
-    kept = find_similar_predicates(
-        says, sorted({name.removeprefix(INVERSE_PREFIX) for name in relations}), embeddings
-    )
-    return max(
-        zip(embeddings.similarity(says, kept, SPELLING_WEIGHT), kept, strict=True),
-        default=(0.0, ""),
-    )[1]
+def _write_relation_question(name: str, step: RelationStep) -> str:
+    """Return a question for one relation of a name: "who is the director of [X]".
+
+    The noun is the first word of the relation that leads to an agent, else its first word.
+    """
+    words = step.relation.split()
+    agents = [word for word in words if leads_to_agent(word)]
+    noun = agents[0] if agents else words[0]
+    if step.is_backward:
+        return f"what has [{name}] as its {noun}"
+    return f"{'who' if agents else 'what'} is the {noun} of [{name}]"
+
+
+def _find_most_similar(relation: str, names: Iterable[str], embeddings: Embeddings) -> str:
+    """Return the name most like a relation, without INVERSE_PREFIX; "" if none is like enough."""
+    plain_names = sorted({name.removeprefix(INVERSE_PREFIX) for name in names})
+    similar = find_similar_predicates(relation, plain_names, embeddings)
+    similarities = embeddings.similarity(relation, similar, SPELLING_WEIGHT)
+    ranked = sorted(zip(similarities, similar, strict=True))
+    return ranked[-1][1] if ranked else ""
 
 
 def try_answer(
     question: str, found: Sequence[Any], kg: Graph | None, embeddings: Embeddings
-) -> dict[str, Any]:
-    """Yes with all tails if one step is left of every chain; several entities must agree on them."""
-    filled = [each for each in found if each["triples"] or each["note"].startswith("no triple")]
-    read_at, kind = read_chains(question, kg, embeddings), grammar.parse_question(question, kg).kind
-    tails_of: list[list[str]] = []
-    for each in filled:
-        triples, says = (
-            each["triples"],
-            next((says for says, _ in read_at.get(each["entity"], ())), ""),
-        )
-        # Behind a node without a name its own relation counts; the one that leads there may say it too
-        best = _find_most_similar(says, (triple[-2] for triple in triples), embeddings)
-        ends = [triple for triple in triples if triple[-2].removeprefix(INVERSE_PREFIX) == best]
-        ends = ends or [
-            triple for triple in triples if _find_most_similar(says, [triple[1]], embeddings)
-        ]
-        tails_of.append([triple[-1] for triple in ends])
-    answers = dict.fromkeys(
-        tail for tail in chain(*tails_of[:1]) if all(tail in tails for tails in tails_of)
-    )
-    numbers = all(tail.replace(".", "", 1).isdecimal() for tail in answers)
-    left = max((len(steps) for steps in read_at.values()), default=0)
-    reason = (
-        "the only relation left is gone along" if answers else "no tail fits all of the entities"
-    )
-    if kind == "boolean" or (kind == "count" and not numbers):
-        answers, reason = {}, "a walk finds names; it neither counts nor says yes or no"
-    elif left > 1:
-        answers, reason = {}, f"{left} relations are read in the question, and one is gone along"
-    return {"sufficient": "yes" if answers else "no", "reason": reason, "answers": [*answers]}
+) -> ReplyData:
+    """Return whether what was found is enough, with the answers and a reason.
+
+    ``found`` has for each entity its "triples" and a "note". Answers are the ends of the triples of
+    the first relation of the entity's chain, if they are ends for all entities. It is enough if
+    there are answers and one relation at most is read in the question. It is not for a yes-or-no
+    question, nor for a count unless all answers are numbers.
+    """
+    chains = read_chains(question, kg, embeddings)
+    tail_lists = []
+    for hop in found:
+        if hop["triples"] or hop["note"].startswith("no triple"):
+            steps = chains.get(hop["entity"], [])
+            relation = steps[0].relation if steps else ""
+            tail_lists.append(_tails_of(hop["triples"], relation, embeddings))
+    answers: dict[str, None] = {}
+    for tail in tail_lists[0] if tail_lists else []:
+        if all(tail in tails for tails in tail_lists):
+            answers[tail] = None
+
+    reason = "no tail fits all of the entities"
+    if answers:
+        reason = "the only relation left is gone along"
+    are_numbers = all(answer.replace(".", "", 1).isdecimal() for answer in answers)
+    relation_count = max((len(steps) for steps in chains.values()), default=0)
+    kind = parse_question(question, kg).kind
+    if kind == "boolean" or (kind == "count" and not are_numbers):
+        answers = {}
+        reason = "a walk finds names; it neither counts nor says yes or no"
+    elif relation_count > 1:
+        answers = {}
+        reason = f"{relation_count} relations are read in the question, and one is gone along"
+    sufficient = "yes" if answers else "no"
+    return {"sufficient": sufficient, "reason": reason, "answers": list(answers)}
 
 
-# --- the debate
+def _tails_of(triples: Sequence[Sequence[str]], relation: str, embeddings: Embeddings) -> list[str]:
+    """Return the ends of the triples whose predicate is most like a relation.
+
+    A triple through a node without a name has more than three parts. The predicate of that node
+    counts, and if no triple fits, the predicate that leads to it.
+    """
+    best = _find_most_similar(relation, [triple[-2] for triple in triples], embeddings)
+    tails = []
+    for triple in triples:
+        if triple[-2].removeprefix(INVERSE_PREFIX) == best:
+            tails.append(triple[-1])
+    if not tails:
+        for triple in triples:
+            if _find_most_similar(relation, [triple[1]], embeddings):
+                tails.append(triple[-1])
+    return tails
 
 
-def simplify_as_expert(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
-    """What was found, in place of the fewest words that say the solved relation."""
+# The debate
+
+
+def simplify_as_expert(question: str, solved: Sequence[Hop], kg: Graph | None) -> ReplyData:
+    """Return the question with what was found in the place of the words for each solved hop."""
+    remarks = []
     for hop in solved:
         question = _shorten_question(question, hop, kg)
-    led = (
-        f"From [{hop['entity']}] {hop['relation']!r} leads to [{hop['found']}]." for hop in solved
-    )
-    return {"remark": " ".join(led), "question": question}
+        remarks.append(f"From [{hop['entity']}] {hop['relation']!r} leads to [{hop['found']}].")
+    return {"remark": " ".join(remarks), "question": question}
 
 
 def simplify_as_critic(
-    question: str, solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None
-) -> dict[str, Any]:
-    """Reads the proposed question again, and rewords it if it does not say what is left."""
+    question: str, solved: Sequence[Hop], debate: Sequence[Any], kg: Graph | None
+) -> ReplyData:
+    """Return the question proposed last if it asks for what is left, else the expert's.
+
+    ``question`` is the one before the hops were solved. ``debate`` are the replies of the others.
+    """
     proposed = debate[-1]["question"]
-    if _are_same_chains(read_chains(proposed, kg), _remove_solved_hops(question, solved, kg)):
-        return {
-            "remark": "It is one hop shorter and asks for the same: I agree.",
-            "question": proposed,
-        }
+    left = _remove_solved_hops(question, solved, kg)
+    if _are_same_chains(read_chains(proposed, kg), left):
+        remark = "It is one hop shorter and asks for the same: I agree."
+        return {"remark": remark, "question": proposed}
     better = simplify_as_expert(question, solved, kg)
-    return better | {"remark": f"That does not say what is left. {better['remark']}"}
+    remark = f"That does not say what is left. {better['remark']}"
+    return {"remark": remark, "question": better["question"]}
 
 
 def simplify_as_linguist(
-    solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None
-) -> dict[str, Any]:
-    """Drops the words before what was found that say only what it is: "the films"."""
-    polished = proposed = debate[-1]["question"]
-    for hop in solved:
-        before, name, after = polished.partition(f"[{hop['found']}]")
-        words, kept = before.split(), read_chains(polished, kg)
-        runs = (
-            n
-            for n in range(len(words))
-            if NON_DESCRIPTIVE_WORDS.isdisjoint(map(str.casefold, words[n:]))
-        )
-        shorter = (" ".join([*words[:n], name]) + after for n in runs)
-        polished = next((text for text in shorter if read_chains(text, kg) == kept), polished)
-    remark = (
-        "Nothing in it is redundant"
-        if polished == proposed
-        else "What is named needs no description"
-    )
-    return {"remark": f"{remark}.", "question": polished}
+    solved: Sequence[Hop], debate: Sequence[Any], kg: Graph | None
+) -> ReplyData:
+    """Return the question proposed last without descriptions of what was found ("the films").
 
-
-def simplify_as_fused_agent(
-    question: str, solved: Sequence[Any], kg: Graph | None
-) -> dict[str, Any]:
-    """One who proposes and polishes, and does not hear a critic."""
-    first = simplify_as_expert(question, solved, kg)
-    last = simplify_as_linguist(solved, [first], kg)
-    return {"remark": f"{first['remark']} {last['remark']}", "question": last["question"]}
-
-
-def _remove_solved_hops(question: str, solved: Sequence[Any], kg: Graph | None) -> RelationChains:
-    """The chains that are left once the solved hops are gone along."""
-    left = read_chains(question, kg)
-    for hop in solved:
-        left[hop["found"]] = left.pop(hop["entity"], ())[1:]
-    return left
-
-
-def _shorten_question(question: str, hop: Any, kg: Graph | None) -> str:
-    """The question with the fewest words replaced by what was found in which the grammar reads what is left.
-
-    Words that say the next relation may link it ("directed by"). Else that relation is asked for plainly.
+    ``debate`` are the replies of the others.
     """
-    name, left = f"[{hop['found']}]", _remove_solved_hops(question, [hop], kg)
+    proposed = debate[-1]["question"]
+    polished = proposed
+    for hop in solved:
+        polished = _drop_description(polished, hop["found"], kg)
+    remark = "What is named needs no description."
+    if polished == proposed:
+        remark = "Nothing in it is redundant."
+    return {"remark": remark, "question": polished}
+
+
+def _drop_description(question: str, name: str, kg: Graph | None) -> str:
+    """Return a question without as many words before a marked name as can be dropped.
+
+    They must all be descriptive, and the grammar must read the same chains without them.
+    """
+    before, marked, after = question.partition(f"[{name}]")
+    words = before.split()
+    chains = read_chains(question, kg)
+    for position in range(len(words)):
+        dropped = [word.casefold() for word in words[position:]]
+        if not NON_DESCRIPTIVE_WORDS.isdisjoint(dropped):
+            continue
+        shorter = " ".join([*words[:position], marked]) + after
+        if read_chains(shorter, kg) == chains:
+            return shorter
+    return question
+
+
+def simplify_as_fused_agent(question: str, solved: Sequence[Hop], kg: Graph | None) -> ReplyData:
+    """Return the expert's question as the linguist changes it, without a critic."""
+    expert = simplify_as_expert(question, solved, kg)
+    linguist = simplify_as_linguist(solved, [expert], kg)
+    remark = f"{expert['remark']} {linguist['remark']}"
+    return {"remark": remark, "question": linguist["question"]}
+
+
+def _remove_solved_hops(question: str, solved: Sequence[Hop], kg: Graph | None) -> RelationChains:
+    """Return the chains of a question without the solved steps, under what was found."""
+    chains = read_chains(question, kg)
+    for hop in solved:
+        steps = chains.pop(hop["entity"], [])
+        chains[hop["found"]] = steps[1:]
+    return chains
+
+
+def _shorten_question(question: str, hop: Hop, kg: Graph | None) -> str:
+    """Return a question that asks for what is left after a hop.
+
+    It is the question with the fewest words replaced by what was found, if the grammar reads in it
+    the chains that are left. If there is none, the last relation is asked for in plain words, or,
+    with several left, the entity alone is replaced.
+    """
+    found = hop["found"]
+    left = _remove_solved_hops(question, [hop], kg)
+    steps = left[found]
     before, _, after = question.partition(f"[{hop['entity']}]")
-    starts = [before[:at] for at in (len(before), *(token.start for token in en.tokenize(before)))]
-    starts = [start for start in starts if en.RELATIVES.isdisjoint(start.split()[-1:])]
-    ends = [after[at:] for at in (0, *(token.end for token in en.tokenize(after)))]
-    kept = sorted(product(starts, ends), key=lambda pair: -len("".join(pair)))
-    says = " ".join(says for says, _ in left[hop["found"]][:1]).split()
-    links = ("", "of ", " ".join([*says[-2:], ""]), " ".join([*says[:1], ""]))
-    texts = (f"{start}{link}{name}{end}" for link in links for start, end in kept)
-    single = len(left) == len(left[hop["found"]]) == 1
-    plain = (
-        _write_relation_question(hop["found"], *left[hop["found"]])
-        if single
-        else f"{before}{name}{after}"
-    )
-    return next((text for text in texts if _are_same_chains(read_chains(text, kg), left)), plain)
+    relation = steps[0].relation if steps else ""
+    for text in _replacements(before, f"[{found}]", after, relation):
+        if _are_same_chains(read_chains(text, kg), left):
+            return text
+    if len(left) == 1 and len(steps) == 1:
+        return _write_relation_question(found, steps[0])
+    return f"{before}[{found}]{after}"
+
+
+def _replacements(before: str, name: str, after: str, relation: str) -> Iterator[str]:
+    """Yield a question with a name in the place of more and more words.
+
+    ``before`` and ``after`` are the words around the entity that the name replaces. First nothing
+    stands between the kept words and the name, then "of", then words of the next relation
+    ("directed by"). A relative pronoun is not kept before the name.
+    """
+    starts = []
+    for cut in (len(before), *(token.start for token in en.tokenize(before))):
+        start = before[:cut]
+        if en.RELATIVES.isdisjoint(start.split()[-1:]):
+            starts.append(start)
+    ends = [after]
+    for token in en.tokenize(after):
+        ends.append(after[token.end :])
+    kept = sorted(product(starts, ends), key=_kept_length, reverse=True)
+
+    words = relation.split()
+    for link in ([], ["of"], words[-2:], words[:1]):
+        for start, end in kept:
+            yield start + "".join(f"{word} " for word in link) + name + end
+
+
+def _kept_length(parts: tuple[str, str]) -> int:
+    start, end = parts
+    return len(start) + len(end)
 
 
 def _are_same_chains(first: RelationChains, second: RelationChains) -> bool:
-    """Whether two readings are the same chains, where words of one family say the same."""
-    pairs = [
-        pair for name in first for pair in zip(first[name], second.get(name, ()), strict=False)
-    ]
-    return {name: len(first[name]) for name in first} == {
-        name: len(second[name]) for name in second
-    } and all(
-        back == back_too
-        and (says == says_too or {*says.split()} & {*says_too.split()} - UNSPECIFIC_WORDS)
-        for (says, back), (says_too, back_too) in pairs
-    )
+    """Return whether two readings have the same names, and the same steps from each of them.
+
+    Steps are the same if they have one direction, and the same relation or relations with a word
+    in common that is not in UNSPECIFIC_WORDS.
+    """
+    first_lengths = {name: len(steps) for name, steps in first.items()}
+    second_lengths = {name: len(steps) for name, steps in second.items()}
+    if first_lengths != second_lengths:
+        return False
+    for name, steps in first.items():
+        for step, other in zip(steps, second[name], strict=True):
+            common = set(step.relation.split()) & set(other.relation.split())
+            is_same_relation = step.relation == other.relation or common - UNSPECIFIC_WORDS
+            if step.is_backward != other.is_backward or not is_same_relation:
+                return False
+    return True
 
 
 def read_chains(
     question: str, kg: Graph | None, embeddings: Embeddings | None = None
 ) -> RelationChains:
-    """The relations from each marked name to what is asked for; without embeddings as the grammar reads."""
-    facts, target, kind = (
-        ground_question(question, kg, embeddings)
-        if embeddings
-        else grammar.parse_question(question, kg)
-    )
-    names = [name.text for name in en.bracketed_mentions(question, en.tokenize(question))]
-    ends = {*names, "" if kind == "boolean" else target}
+    """Return the relations from each name in square brackets to what is asked for.
+
+    With embeddings the question is read by what the graph says (``ground_question``), without them
+    by the grammar alone. A value without a name and its parts count as one step.
+
+    Raises ModelError if the grammar cannot read the question.
+    """
+    if embeddings is None:
+        reading = parse_question(question, kg)
+    else:
+        reading = ground_question(question, kg, embeddings)
+    names = [mention.text for mention in bracketed_mentions(question)]
+    ends = set(names)
+    if reading.kind != "boolean":
+        ends.add(reading.target)
+
     chains: RelationChains = {}
     for name in names:
-        place, chains[name] = name, ()
-        for subject, says, object_ in facts:
-            if place in (subject, object_) and (place == name or place not in ends):
-                back = object_ == place
-                place = subject if back else object_
-                # a value without a name, and what it is made of, are one hop
-                chains[name] += ((says, back),) * (", " not in says)
+        place = name
+        chains[name] = []
+        for subject, relation, object_ in reading.facts:
+            is_at_end = place in ends and place != name
+            if is_at_end or place not in (subject, object_):
+                continue
+            is_backward = object_ == place
+            place = subject if is_backward else object_
+            if ", " not in relation:  # else it leads to the parts of the value before it
+                chains[name].append(RelationStep(relation, is_backward))
     return chains
 
 
