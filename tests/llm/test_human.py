@@ -45,7 +45,7 @@ def test_there_is_one_person_who_takes_the_time_that_it_takes() -> None:
         0,
         (),
     )
-    with pytest.raises(ModelError, match="nobody waits"):
+    with pytest.raises(ModelError, match="no longer waiting"):
         human.reply("?", PendingRequest(ask(), threading.Event()))
 
 
