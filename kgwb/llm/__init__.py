@@ -64,11 +64,10 @@ def model(spec: ChatModel | str, **options: Any) -> ChatModel:
     Raises UnknownModelError if there is no such model, or the key or the address that it needs is
     missing or wrong.
     """
+    formats = ", ".join(SPEC_FORMATS)
     if not isinstance(spec, str):
         if not hasattr(spec, "complete"):
-            raise UnknownModelError(
-                f"{spec!r} is not a model", hint=f"give one of {', '.join(SPEC_FORMATS)}"
-            )
+            raise UnknownModelError(f"{spec!r} is not a model", hint=f"give one of {formats}")
         return spec
 
     kind, _, rest = spec.strip().partition(":")
@@ -80,9 +79,8 @@ def model(spec: ChatModel | str, **options: Any) -> ChatModel:
         if address:
             options["base_url"] = address[0]
         return SERVER_MODELS[kind](name, **options)
-    raise UnknownModelError(
-        f"no model named {mask_url(spec)!r}", hint=f"write it as one of {', '.join(SPEC_FORMATS)}"
-    )
+    name = mask_url(spec)
+    raise UnknownModelError(f"no model named {name!r}", hint=f"write it as one of {formats}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,9 @@ def check_models(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
             server = make_model("")
             models = server.list_models(timeout_s)
         except ModelError as error:
-            detail = f"{error.message}; {error.hint}" if error.hint else error.message
+            detail = error.message
+            if error.hint:
+                detail = f"{error.message}; {error.hint}"
             servers.append(ModelStatus(kind, False, detail))
             continue
         detail = f"{server.url} answers, but has no models"

@@ -52,8 +52,9 @@ class ChatRequest:
 
     def recorded_content(self) -> dict[str, Any]:
         """Return what a recorded reply is found by, besides the model and the repeat number."""
+        messages = [[message.role, message.content] for message in self.messages]
         return {
-            "messages": [[message.role, message.content] for message in self.messages],
+            "messages": messages,
             "schema": self.schema,
             "temperature": self.temperature,
             "seed": self.seed,

@@ -43,28 +43,35 @@ class OllamaModel(RemoteModel):
         """
         host = base_url or os.environ.get("OLLAMA_HOST", "").strip()
         url = _complete_url(host) if host else OLLAMA_URL
-        name = f"ollama:{model}" if url == OLLAMA_URL else f"ollama:{model}@{url}"
+        name = f"ollama:{model}"
+        if url != OLLAMA_URL:
+            name = f"{name}@{url}"
+        form = RequestFormat(("schema", "json", "prompt"))
         hints = (
             "check the environment variable OLLAMA_API_KEY",
             f"fetch it with: ollama pull {model}",
         )
-        super().__init__(name, model, url, RequestFormat(("schema", "json", "prompt")), hints)
+        super().__init__(name, model, url, form, hints)
         self._context_tokens = MIN_CONTEXT_TOKENS
 
     def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
         """Send one request, and yield the parts of the reply: one a line, or the whole reply."""
         is_streamed = "stream" not in form.omitted_fields
-        format_of_mode = {"schema": request.schema, "json": "json", "prompt": None}
-        mode = form.modes[0] if request.schema else "prompt"
+        reply_format: Any = None
+        if request.schema and form.modes[0] == "schema":
+            reply_format = request.schema
+        elif request.schema and form.modes[0] == "json":
+            reply_format = "json"
         chat: Any = self._client(request.timeout_s).chat
         answer = chat(
             self.model,
             messages_to_data(request),
-            format=format_of_mode[mode],
+            format=reply_format,
             stream=is_streamed,
             options=self._options(form, request),
         )
-        for part in answer if is_streamed else (answer,):
+        parts = answer if is_streamed else [answer]
+        for part in parts:
             finish_reason = ""
             if part.done:
                 finish_reason = part.done_reason or "stop"
@@ -87,9 +94,10 @@ class OllamaModel(RemoteModel):
             "num_predict": request.max_output_tokens,
             "num_ctx": self._reserve_context(request),
         }
-        if request.seed is None:
-            del options["seed"]
-        return {name: value for name, value in options.items() if name not in form.omitted_fields}
+        for name in list(options):
+            if options[name] is None or name in form.omitted_fields:
+                del options[name]
+        return options
 
     def _reserve_context(self, request: ChatRequest) -> int:
         """Return the context to ask for, in tokens: the last one, doubled until the request fits.
@@ -97,16 +105,19 @@ class OllamaModel(RemoteModel):
         Ollama cuts what its context does not hold, and does not report it. The context never gets
         smaller, because Ollama loads the model anew for every other size.
         """
-        messages = request.messages
-        size = sum(len(message.content.encode("utf-8", "replace")) for message in messages)
-        prompt_tokens = size // BYTES_PER_TOKEN + TOKENS_PER_MESSAGE * len(messages)
+        size = 0
+        for message in request.messages:
+            content = message.content.encode("utf-8", "replace")
+            size += len(content)
+        prompt_tokens = size // BYTES_PER_TOKEN + TOKENS_PER_MESSAGE * len(request.messages)
         with self._lock:
             while self._context_tokens < prompt_tokens + request.max_output_tokens:
                 self._context_tokens *= 2
             return self._context_tokens
 
     def _model_names(self, timeout_s: float) -> Iterable[Any]:
-        return [entry.model for entry in self._client(timeout_s).list().models]
+        listing = self._client(timeout_s).list()
+        return [entry.model for entry in listing.models]
 
     def _client(self, timeout_s: float) -> ollama.Client:
         """Return a new client for one call, because only the client has a timeout.
@@ -145,7 +156,8 @@ class OllamaModel(RemoteModel):
             # The SDK makes an object of every line
             if error.error_count() >= MAX_SHOWN_ERRORS:
                 return RequestFailure("nonsense", "no list of models")
-            return RequestFailure("nonsense", str(error.errors()[0]["input"]))
+            first = error.errors()[0]
+            return RequestFailure("nonsense", str(first["input"]))
         return super()._classify_error(error)
 
     def _api_key(self) -> str:

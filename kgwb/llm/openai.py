@@ -6,6 +6,7 @@ import os
 import re
 import weakref
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -40,18 +41,24 @@ class OpenAIModel(RemoteModel):
         """
         import openai
 
-        url = validate_url(base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL)
-        is_openai = f".{urlsplit(url).hostname}".endswith(".openai.com")
+        default_url = os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
+        url = validate_url(base_url or default_url)
+        host = urlsplit(url).hostname
+        is_openai = f".{host}".endswith(".openai.com")
         key = os.environ.get("OPENAI_API_KEY", "").strip()
         _check_key(key, is_needed=is_openai)
         # Other servers know the older field for the length, and may ignore the newer one
-        omitted_fields = frozenset({"max_tokens"} if is_openai else ())
-        form = RequestFormat(("schema", "json with schema", "json", "prompt"), omitted_fields)
+        form = RequestFormat(("schema", "json with schema", "json", "prompt"))
+        if is_openai:
+            form = replace(form, omitted_fields=frozenset(["max_tokens"]))
+        name = f"openai:{model}"
+        if url != OPENAI_URL:
+            name = f"{name}@{url}"
+        verb = "check" if key else "set"
         hints = (
-            f"{'check' if key else 'set'} the environment variable OPENAI_API_KEY",
+            f"{verb} the environment variable OPENAI_API_KEY",
             "check the model's name, and the address: it usually ends in /v1",
         )
-        name = f"openai:{model}" if url == OPENAI_URL else f"openai:{model}@{url}"
         super().__init__(name, model, url, form, hints)
         # The SDK does not repeat: it would repeat after timeouts too, and its waits cannot be
         # cancelled
@@ -77,8 +84,10 @@ class OpenAIModel(RemoteModel):
                 for chunk in answer:
                     yield _parse_chunk(chunk)
             return
-        reply = None if isinstance(answer, str) else _parse_chunk(answer)
-        if reply is None or not reply.finish_reason:
+        reply = ChatReply("", finish_reason="")
+        if not isinstance(answer, str):
+            reply = _parse_chunk(answer)
+        if not reply.finish_reason:
             raise ValueError(f"no choice with a message in {answer}")
         yield reply
 
@@ -98,8 +107,10 @@ class OpenAIModel(RemoteModel):
             body["stream_options"] = {"include_usage": True}
         body["response_format"] = _response_format(form.modes[0], request)
 
-        omitted = {name for name, value in body.items() if value is None} | form.omitted_fields
-        return {name: value for name, value in body.items() if name not in omitted}
+        for name in list(body):
+            if body[name] is None or name in form.omitted_fields:
+                del body[name]
+        return body
 
     def _model_names(self, timeout_s: float) -> Iterable[Any]:
         models = self._client.models.list(timeout=_timeout(timeout_s))
@@ -113,8 +124,9 @@ class OpenAIModel(RemoteModel):
             message = _error_message(error.body) or error.message
             param = str(error.param or "")
             return failure_from_status(error.status_code, message, error.response.headers, param)
-        if isinstance(error, openai.APIConnectionError) and isinstance(error.__cause__, Exception):
-            error = error.__cause__
+        cause = error.__cause__
+        if isinstance(error, openai.APIConnectionError) and isinstance(cause, Exception):
+            error = cause
         return super()._classify_error(error)
 
     def _api_key(self) -> str:
@@ -166,16 +178,21 @@ def _parse_chunk(answer: Any) -> ChatReply:
 
     Raises ValueError if the answer or the choice has an error.
     """
-    choices = [choice for choice in answer.choices or () if choice.index in (0, None)]
-    choice = choices[0] if choices else None
-    error = getattr(answer, "error", None) or getattr(choice, "error", None)
-    if error:
-        raise ValueError(_error_message(error))
+    choice = None
+    for candidate in reversed(answer.choices or ()):
+        if candidate.index in (0, None):
+            choice = candidate
+    for part in (answer, choice):
+        error = getattr(part, "error", None)
+        if error:
+            raise ValueError(_error_message(error))
 
-    message = getattr(choice, "delta", None) or getattr(choice, "message", None)
+    delta = getattr(choice, "delta", None)
+    message = delta or getattr(choice, "message", None)
     content = getattr(message, "content", None)
     if isinstance(content, list):  # some servers send the text in parts
-        content = "".join(str(part.get("text") or "") for part in content)
+        texts = [str(part.get("text") or "") for part in content]
+        content = "".join(texts)
     refusal = getattr(message, "refusal", None)
     finish_reason = getattr(choice, "finish_reason", None)
     if refusal:
@@ -193,5 +210,7 @@ def _parse_chunk(answer: Any) -> ChatReply:
 
 def _error_message(body: Any) -> str:
     """Return the message in the body of an error: its field "message", else the body as text."""
-    message = body.get("message") if isinstance(body, dict) else body
-    return str(message or body or "")
+    message = body
+    if isinstance(body, dict):
+        message = body.get("message") or body
+    return str(message or "")

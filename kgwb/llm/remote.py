@@ -167,8 +167,11 @@ class RemoteModel(ChatModel):
                 raise self._error_of(outcome, request.timeout_s)
 
         self._keep_format(form, with_schema=with_schema)
-        mode = REPLY_MODES[form.modes[0]] if with_schema else "none"
-        return replace(outcome, mode=mode, seconds=time.perf_counter() - started, tries=tries)
+        mode: ReplyMode = "none"
+        if with_schema:
+            mode = REPLY_MODES[form.modes[0]]
+        seconds = time.perf_counter() - started
+        return replace(outcome, mode=mode, seconds=seconds, tries=tries)
 
     def _keep_format(self, form: RequestFormat, *, with_schema: bool) -> None:
         """Keep the format that the server has just accepted for the next request.
@@ -222,9 +225,9 @@ class RemoteModel(ChatModel):
             return RequestFailure("timeout")
         if isinstance(error, transport_errors()):
             return RequestFailure("connection", str(error) or name, is_transient=True)
-        if isinstance(error, json.JSONDecodeError):
-            return RequestFailure("nonsense", error.doc) if error.doc.strip() else EMPTY_RESPONSE
-        return RequestFailure("nonsense", str(error))
+        if not isinstance(error, json.JSONDecodeError):
+            return RequestFailure("nonsense", str(error))
+        return RequestFailure("nonsense", error.doc) if error.doc.strip() else EMPTY_RESPONSE
 
     def _call_sdk(
         self, work: Callable[[], T], timeout_s: float, poll: Callable[[], None] | None = None
@@ -251,17 +254,19 @@ class RemoteModel(ChatModel):
         def read_parts() -> None:
             abandoned_event.set(abandoned)
             for part in self._stream_reply(form, request):
-                parts.append(replace(part, first_token_s=time.perf_counter() - started))
+                elapsed_s = time.perf_counter() - started
+                parts.append(replace(part, first_token_s=elapsed_s))
 
+        timeout_s = request.timeout_s + CONNECT_TIMEOUT_S
         try:
-            failure = self._call_sdk(read_parts, request.timeout_s + CONNECT_TIMEOUT_S, poll)
+            failure = self._call_sdk(read_parts, timeout_s, poll)
         finally:
             abandoned.set()
         if any(part.finish_reason for part in parts):
             return self._join_parts(parts)
-        has_text = any(part.text for part in parts)
         if failure is None:
             return INTERRUPTED_STREAM if parts else EMPTY_RESPONSE
+        has_text = any(part.text for part in parts)
         if has_text and failure.is_transient:
             return replace(INTERRUPTED_STREAM, message=failure.message)
         return failure
@@ -276,19 +281,24 @@ class RemoteModel(ChatModel):
         if len(text) > MAX_REPLY_CHARS:
             message = f"{len(text):,} letters: {text[:MAX_EXCERPT_CHARS]}"
             return RequestFailure("nonsense", message)
+        model = ""
+        finish_reason = ""
+        first_token_s = None
+        for part in parts:
+            model = model or part.model
+            if part.text and first_token_s is None:
+                first_token_s = part.first_token_s
+            if part.finish_reason and finish_reason != "refusal":
+                finish_reason = part.finish_reason
+        if len(parts) == 1:  # not streamed
+            first_token_s = None
         secrets = self._secrets()
-        model_names = [part.model for part in parts if part.model]
-        first_tokens_s = [part.first_token_s for part in parts if part.text]
-        finish_reasons = [part.finish_reason for part in parts if part.finish_reason]
-        finish_reason = finish_reasons[-1]
-        if "refusal" in finish_reasons:
-            finish_reason = "refusal"
         return ChatReply(
             text=mask_secrets(text, secrets),
-            model=mask_secrets(model_names[0], secrets) if model_names else "",
+            model=mask_secrets(model, secrets),
             prompt_tokens=max(part.prompt_tokens for part in parts),
             completion_tokens=max(part.completion_tokens for part in parts),
-            first_token_s=first_tokens_s[0] if first_tokens_s and len(parts) > 1 else None,
+            first_token_s=first_token_s,
             finish_reason=mask_secrets(finish_reason, secrets),
         )
 
@@ -296,8 +306,11 @@ class RemoteModel(ChatModel):
         """Return the names of the server's models, sorted and with the key masked, or the failure."""
 
         def list_names() -> tuple[str, ...]:
-            names = [str(name) for name in self._model_names(timeout_s) if name]
-            return tuple(sorted(mask_secrets(name, self._secrets()) for name in names))
+            names = []
+            for name in self._model_names(timeout_s):
+                if name:
+                    names.append(mask_secrets(str(name), self._secrets()))
+            return tuple(sorted(names))
 
         return self._call_sdk(list_names, 1.5 * timeout_s)
 
@@ -335,7 +348,8 @@ class RemoteModel(ChatModel):
                 f"no model named {self.model} at {self.url}",
                 hint=self._hint_for_missing_model(timeout_s),
             )
-        return self._error_of_status(failure, f"{self.url} answers {failure.status}: {text}")
+        message = f"{self.url} answers {failure.status}: {text}"
+        return self._error_of_status(failure, message)
 
     def _error_of_status(self, failure: RequestFailure, message: str) -> ModelError:
         """Return the error for a failure with an HTTP status, with a hint for that status."""

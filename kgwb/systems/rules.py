@@ -52,7 +52,8 @@ def choose_vertex(
         best = max(similar, key=lambda candidate: _likeness(entity, candidate["label"]))
         spelling = _compare_spelling(entity, best["label"])
         if not containing and spelling < MIN_SPELLING_SIMILARITY:
-            return {"reason": f"no label is like {entity!r}", "number": 0, "label": ""}
+            reason = f"no label is like {entity!r}"
+            return {"reason": reason, "number": 0, "label": ""}
     reason = "the label is the name" if same else "the label most like the name"
     return {"reason": reason, "number": best["number"], "label": best["label"]}
 
@@ -79,40 +80,52 @@ def _choose_homonym(
         if entity in (subject, object_):
             relations.append(relation)
     stated, _, _ = question.partition(" not ")
-    asked_words = _content_words(stated) - _content_words(" ".join([entity, *relations]))
+    read_words = " ".join([entity, *relations])
+    asked_words = _content_words(stated) - _content_words(read_words)
 
     scores = []
     for candidate in candidates:
         description = f"{candidate['type']} {candidate['description']}"
         shared = asked_words & _content_words(description)
         has_number = any(word.isdigit() for word in shared)
-        own_relations = [text.partition(": ")[0] for text in candidate.get("relations", [])]
+        own_relations = []
+        for text in candidate.get("relations", []):
+            name, _, _ = text.partition(": ")
+            own_relations.append(name)
         similarities = [max_similarity(name, own_relations, embeddings) for name in relations]
-        similarity = max(similarities, default=0.0)
-        scores.append(YEAR_WEIGHT * has_number + WORD_WEIGHT * len(shared) + similarity)
-    return candidates[scores.index(max(scores))]
+        score = WORD_WEIGHT * len(shared)
+        if has_number:
+            score += YEAR_WEIGHT
+        score += max(similarities, default=0.0)
+        scores.append(score)
+    best = scores.index(max(scores))
+    return candidates[best]
 
 
 def choose_label(entity: str, labels: Sequence[str]) -> ReplyData:
     """Return the label spelled most like an entity, the first of equals."""
-    return {"label": max(labels, key=lambda label: _compare_spelling(entity, label))}
+    best = max(labels, key=lambda label: _compare_spelling(entity, label))
+    return {"label": best}
 
 
 def choose_local_name(entity: str, names: Sequence[str]) -> ReplyData:
     """Return the local name spelled most like an entity, the first of equals."""
-    return {"name": max(names, key=lambda name: _compare_spelling(entity, name))}
+    best = max(names, key=lambda name: _compare_spelling(entity, name))
+    return {"name": best}
 
 
 def _compare_spelling(name: str, text: str) -> float:
     """Return the ratio of matching characters, 0 to 1, of the first MAX_COMPARED_CHARS of each."""
     first = normalize(name)[:MAX_COMPARED_CHARS]
     second = normalize(text)[:MAX_COMPARED_CHARS]
-    return SequenceMatcher(None, first, second, autojunk=False).ratio()
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return matcher.ratio()
 
 
 def _content_words(text: str) -> set[str]:
     """Return the words of a text in the singular, without function words."""
-    return {singularize(word) for word in normalize(text).split()} - FUNCTION_WORDS
+    words = normalize(text).split()
+    return {singularize(word) for word in words} - FUNCTION_WORDS
 
 
 RULES: Mapping[str, Rule] = {

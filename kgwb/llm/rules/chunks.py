@@ -47,13 +47,16 @@ class Chunk:
         """The words as a relation: known ones are replaced by RELATION_PHRASES, none stands twice."""
         phrase = RELATION_PHRASES.get("_".join(self.words))
         if phrase is None:
-            phrase = " ".join([*self.words[:-1], relation_phrase(self.words[-1])])
-        return " ".join(dict.fromkeys(phrase.split()))
+            *others, last = self.words
+            phrase = " ".join([*others, relation_phrase(last)])
+        unique_words = dict.fromkeys(phrase.split())
+        return " ".join(unique_words)
 
     @property
     def begins_with_verb(self) -> bool:
         """Whether the first word is a verb form that no word before it marks as a noun."""
-        return is_verb(self.words[0]) and self.before not in en.WORDS_BEFORE_NOUNS
+        is_noun = self.before in en.WORDS_BEFORE_NOUNS
+        return not is_noun and is_verb(self.words[0])
 
     @property
     def is_made_by(self) -> bool:
@@ -142,7 +145,7 @@ def relations_before_name(chunks: Chunks) -> Chunks:
     for position, chunk in enumerate(chunks):
         follows_verb = relations and relations[-1].is_verb
         is_object = follows_verb and not chunk.is_verb and not chunk.joining_word
-        is_certain = chunk.is_verb or chunk.is_shared or chunk.after in ("by", "with")
+        later = chunks[position + 1 :]
         if follows_verb and chunk.before == "same":
             relations[-1].is_shared = True
         elif is_object and chunk.words[-1] in RELATION_PHRASES:
@@ -150,7 +153,7 @@ def relations_before_name(chunks: Chunks) -> Chunks:
         elif chunk.joining_word == "for" and chunk.after == "of":  # films for the director of X
             chunk.is_shared = True
             relations.append(chunk)
-        elif is_certain or not _is_type_noun(chunk, chunks[position + 1 :], bool(relations)):
+        elif not _is_type_noun(chunk, later, has_relation=bool(relations)):
             relations.append(chunk)
     return relations
 
@@ -173,12 +176,14 @@ def without_question_words(chunks: Chunks) -> Chunks:
     return [chunk for chunk in chunks if not chunk.is_with_question_word]
 
 
-def _is_type_noun(chunk: Chunk, later: Chunks, has_relation: bool) -> bool:
-    """Return whether a noun before a name only says of what kind something is.
+def _is_type_noun(chunk: Chunk, later: Chunks, *, has_relation: bool) -> bool:
+    """Return whether a chunk before a name is a noun that only says of what kind something is.
 
     ``later`` are the chunks between it and the name. ``has_relation`` is whether there is a relation
     before it. The first criterion that applies decides.
     """
+    if chunk.is_verb or chunk.is_shared or chunk.after in ("by", "with"):
+        return False
     if chunk.before in ("whose", "their"):
         return chunk.before == "their"
     if chunk.is_with_question_word:
@@ -190,8 +195,9 @@ def _is_type_noun(chunk: Chunk, later: Chunks, has_relation: bool) -> bool:
     if chunk.after == MENTIONED_NAME:  # an apposition: the film X
         return has_relation or chunk.before != "of"
 
+    is_type = chunk.after in WORDS_AFTER_TYPE_NOUNS
+    if chunk.after in en.AUXILIARIES:
+        is_before_verb = bool(later) and later[0].is_verb  # films that were directed
+        is_type = is_before_verb or (has_relation and chunk.before == "of")
     is_place = has_relation and chunk.words[-1] in en.PLACE_WORDS  # born in the city of X
-    is_before_auxiliary = chunk.after in en.AUXILIARIES
-    is_before_verb = is_before_auxiliary and later and later[0].is_verb  # films that were directed
-    is_after_of = is_before_auxiliary and has_relation and chunk.before == "of"
-    return bool(is_place or is_before_verb or is_after_of or chunk.after in WORDS_AFTER_TYPE_NOUNS)
+    return is_type or is_place

@@ -40,6 +40,8 @@ FILLER_PHRASES = re.compile(
 )
 """Phrases that change nothing in a question. Group 1 is a name in square brackets, which is kept."""
 COUNT_PHRASES = {("how", "many"), ("how", "much"), ("the", "number")}
+JOINING_WORDS = en.DETERMINERS | {"and"}
+WORDS_FOR_HAVING = en.HAVE_FORMS | {"with"}
 BEGIN_AND_END_VERBS = ("begin", "start", "end")
 AGENTIVE_SUFFIXES = ("or", "ors", "er", "ers", "ist", "ists", "ian", "ians")
 IS_A_RELATION = "occupation position held type"
@@ -79,7 +81,9 @@ def parse_question(question: str, kg: Graph | None) -> ParsedQuestion:
     Raises ModelError if it has one of UNSUPPORTED_WORDS, which the grammar would pass over.
     """
     question = remove_filler_phrases(question)
-    return parse_tokens(tokenize(question), find_mentions(question, kg), kg)
+    tokens = tokenize(question)
+    mentions = find_mentions(question, kg)
+    return parse_tokens(tokens, mentions, kg)
 
 
 def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) -> ParsedQuestion:
@@ -94,7 +98,8 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
     """
     words = [token.lowercase for token in tokens]
     _refuse_unsupported_words(words, mentions)
-    groups = _group_mentions(words, _add_stated_class(words, mentions, kg))
+    all_mentions = _add_stated_class(words, mentions, kg)
+    groups = _group_mentions(words, all_mentions)
     kind = _question_kind(tokens, words)
 
     facts: list[Fact] = []
@@ -105,10 +110,13 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
         is_first = group is groups[0]
         left = words[start : group[0].start]
         start = group[-1].end
-        right = words[start:] if group is groups[-1] else []
+        right: list[str] = []
+        if group is groups[-1]:
+            right = words[start:]
         if len(group) > 1:  # "together" is said of all names of the group
             right = [word for word in right if word != "together"]
-        steps = _NameReader(left, right, is_first=is_first).relation_steps() or steps
+        reader = _NameReader(left, right, is_first)
+        steps = reader.relation_steps() or steps
 
         if kind == "boolean" and is_first and len(groups) > 1:
             if not steps:
@@ -131,17 +139,21 @@ def expected_value_type(words: Sequence[str]) -> tuple[str, str]:
     The first is "date", "place" or "". The second is the word for a place after "what" or "which",
     in the singular, or "".
     """
-    asked_nouns = []
+    place = ""
+    asks_when = "when" in words or "when's" in words
     for word, next_word in pairwise(words):
-        if word in ("what", "which"):
-            asked_nouns.append(singularize(next_word))
-    place_nouns = [noun for noun in asked_nouns if noun in en.PLACE_WORDS]
-    place = place_nouns[0] if place_nouns else ""
+        if word not in ("what", "which"):
+            continue
+        noun = singularize(next_word)
+        if noun in en.TIME_WORDS:
+            asks_when = True
+        if noun in en.PLACE_WORDS and not place:
+            place = noun
 
-    asks_for_time = not en.TIME_WORDS.isdisjoint(asked_nouns)
-    if asks_for_time or "when" in words or "when's" in words:
+    asks_where = "where" in words and "which" not in words
+    if asks_when:
         return "date", place
-    if place or ("where" in words and "which" not in words):
+    if place or asks_where:
         return "place", place
     return "", ""
 
@@ -176,11 +188,12 @@ def _add_stated_class(words: Words, mentions: Mentions, kg: Graph | None) -> Men
         return mentions
     class_name = singularize(words[-1])
     is_plural = class_name != words[-1]
-    is_plural_after_be = is_plural and not en.BE_FORMS.isdisjoint(words[-3:-1])
-    is_stated = words[-2] in ("a", "an") or is_plural_after_be
+    is_after_be = not en.BE_FORMS.isdisjoint(words[-3:-1])
+    is_stated = words[-2] in ("a", "an") or (is_plural and is_after_be)
     if not is_stated or not kg.exact([class_name]):
         return mentions
-    return [*mentions, Mention(last, last + 1, class_name)]
+    stated_class = Mention(last, last + 1, class_name)
+    return [*mentions, stated_class]
 
 
 def _group_mentions(words: Words, mentions: Mentions) -> list[list[Mention]]:
@@ -190,14 +203,14 @@ def _group_mentions(words: Words, mentions: Mentions) -> list[list[Mention]]:
     """
     groups: list[list[Mention]] = []
     for mention in mentions:
-        is_joined = False
         if groups:
-            between = set(words[groups[-1][-1].end : mention.start])
-            is_joined = not between or ("and" in between and between <= en.DETERMINERS | {"and"})
-        if is_joined:
-            groups[-1].append(mention)
-        else:
-            groups.append([mention])
+            group = groups[-1]
+            between = set(words[group[-1].end : mention.start])
+            is_list = "and" in between and between <= JOINING_WORDS
+            if is_list or not between:
+                group.append(mention)
+                continue
+        groups.append([mention])
     return groups
 
 
@@ -207,16 +220,20 @@ def _question_kind(tokens: Sequence[Token], words: Words) -> QuestionKind:
     A yes-or-no question begins with an auxiliary. It is not one if its subject is polite ("Can you
     tell me"), or if a question word begins a later sentence or stands up to four words after "and".
     """
-    has_inner_question = False
+    is_boolean = bool(words) and words[0] in en.AUXILIARIES
+    if len(words) > 1 and words[1] in en.POLITE_SUBJECTS:
+        is_boolean = False
     for position in range(1, len(words)):
         # The slice is empty for the first words: "and" does not count there
         follows_and = "and" in words[position - 4 : position]
-        if words[position] in en.WH_WORDS and (tokens[position].begins_sentence or follows_and):
-            has_inner_question = True
-    is_polite = len(words) > 1 and words[1] in en.POLITE_SUBJECTS
-    if words and words[0] in en.AUXILIARIES and not is_polite and not has_inner_question:
+        begins_question = follows_and or tokens[position].begins_sentence
+        if begins_question and words[position] in en.WH_WORDS:
+            is_boolean = False
+    if is_boolean:
         return "boolean"
-    return "list" if COUNT_PHRASES.isdisjoint(pairwise(words)) else "count"
+    if COUNT_PHRASES.isdisjoint(pairwise(words)):
+        return "list"
+    return "count"
 
 
 def _chain_facts(
@@ -230,8 +247,9 @@ def _chain_facts(
     facts: list[Fact] = []
     place = name
     for step in steps or [RelationStep(UNKNOWN_RELATION, False)]:
-        is_last = len(facts) >= len(steps) - 1
-        next_place = target if is_last else f"?x{fact_count + len(facts) + 1}"
+        next_place = target
+        if len(facts) < len(steps) - 1:
+            next_place = f"?x{fact_count + len(facts) + 1}"
         if step.is_backward:
             facts.append((next_place, step.relation, place))
         else:
@@ -243,7 +261,7 @@ def _chain_facts(
 class _NameReader:
     """Reads the relations of one name in the words around it."""
 
-    def __init__(self, left: list[str], right: list[str], *, is_first: bool) -> None:
+    def __init__(self, left: list[str], right: list[str], is_first: bool) -> None:
         """Keep the words, and find how the name is asked about.
 
         ``left`` are the words before the name, ``right`` those after it. ``is_first`` is whether the
@@ -270,17 +288,18 @@ class _NameReader:
         """
         chunks = split_into_chunks(self.right, END_OF_QUESTION)
         inner_count = self._inner_chunk_count(chunks)
+        inner = relations_after_name(chunks[:inner_count])
         closing = chunks[inner_count:]
         if closing and not en.ACTIVE_AUXILIARIES.isdisjoint(self.left):
             closing[-1].is_verb = True
         before, after = self._combine(relations_after_name(closing))
 
-        chain = [*relations_after_name(chunks[:inner_count]), *reversed(before), *after]
+        chain = [*inner, *reversed(before), *after]
         if chain:
             return self._steps_of_chunks(chain)
-        if self._is_after_be() or self.left in (["a"], ["an"]):
+        if self._is_after_be():
             return [RelationStep(IS_A_RELATION, True)]
-        if not en.HAVE_FORMS.union(["with"]).isdisjoint(self.left[-3:]):
+        if not WORDS_FOR_HAVING.isdisjoint(self.left[-3:]):
             return [RelationStep(HAS_RELATION, True)]
         if self.value_type:
             return [RelationStep(self.place or self.value_type, False)]
@@ -293,31 +312,37 @@ class _NameReader:
         the question word is not before the name, or if the name is the subject of a verb after it.
         Otherwise all do. An exception is a last chunk that belongs to an opening such as "when was".
         """
-        verb_positions = [position for position, chunk in enumerate(chunks) if chunk.is_verb]
+        count = len(chunks)
         if self.right[:1] == ["'s"]:
-            later_positions = [position for position in verb_positions if position > 0]
-            return later_positions[0] if later_positions else len(chunks)
-        if not chunks or not self.is_asked_before or (self.is_subject and verb_positions):
+            for position in range(1, count):
+                if chunks[position].is_verb:
+                    return position
+            return count
+
+        has_verb = any(chunk.is_verb for chunk in chunks)
+        is_subject_of_verb = self.is_subject and has_verb
+        if not chunks or not self.is_asked_before or is_subject_of_verb:
             return 0
         is_opened = self.is_inverted or self.value_type
-        is_only_chunk = self.is_inverted and len(chunks) == 1
+        is_only_chunk = self.is_inverted and count == 1
         if is_opened and (is_only_chunk or chunks[-1].is_verb):
-            return len(chunks) - 1
-        return len(chunks)
+            return count - 1
+        return count
 
     def _combine(self, after: Chunks) -> tuple[Chunks, Chunks]:
         """Return the relations before the name, and those of ``after``, adapted to each other.
 
         ``after`` are the relations at the end of the question.
         """
-        before = relations_before_name(split_into_chunks(self.left, MENTIONED_NAME))
+        chunks = split_into_chunks(self.left, MENTIONED_NAME)
+        before = relations_before_name(chunks)
         for chunk in before:
             chunk.is_before_name = True
         if after:
             before = without_question_words(before)
-            if before and after[0].words[0] in BEGIN_AND_END_VERBS:
-                # when did production of X start
-                before[0].words = before[0].words + after[0].words
+            verb = after[0].words
+            if before and verb[0] in BEGIN_AND_END_VERBS:  # when did production of X start
+                before[0].words += verb
                 after = []
 
         is_asked = self.is_asked_before or self.is_asked_after
@@ -328,12 +353,14 @@ class _NameReader:
         return before, after
 
     def _is_after_be(self) -> bool:
-        """Return whether a form of "be" stands right before the name.
+        """Return whether a form of "be" stands right before the name, or only "a" or "an".
 
-        If it begins the question, it does not count: it only makes it a yes-or-no question.
+        A form of "be" that begins the question does not count: it only makes it a yes-or-no question.
         """
-        opening = set(self.left[:1]) if self.is_first else set()
-        return bool(en.BE_FORMS & (set(self.left[-3:]) - opening))
+        words = set(self.left[-3:])
+        if self.is_first:
+            words.difference_update(self.left[:1])
+        return self.left in (["a"], ["an"]) or not en.BE_FORMS.isdisjoint(words)
 
     def _steps_of_chunks(self, chunks: Chunks) -> list[RelationStep]:
         """Return the relations as phrases with their directions; shared ones lead there and back.
@@ -343,14 +370,19 @@ class _NameReader:
         """
         steps: list[RelationStep] = []
         for chunk in chunks:
-            value_type = self.value_type if chunk is chunks[-1] else ""
+            value_type = ""
+            if chunk is chunks[-1]:
+                value_type = self.value_type
             step = _step_of_chunk(chunk, value_type)
             steps.append(step)
             if chunk.is_shared:
                 steps.append(RelationStep(step.relation, not step.is_backward))
 
-        events = en.PRODUCTION_EVENTS if self.place in ("city", "town") else en.PLACED_EVENTS
-        if self.place and not events.isdisjoint(chunks[-1].words):
+        events = en.PLACED_EVENTS
+        if self.place in ("city", "town"):
+            events = en.PRODUCTION_EVENTS
+        last_words = chunks[-1].words
+        if self.place and not events.isdisjoint(last_words):
             relation = RELATION_PHRASES.get(self.place, f"{self.place} located in")
             steps.append(RelationStep(relation, False))
         return steps
@@ -364,17 +396,21 @@ def _step_of_chunk(chunk: Chunk, value_type: str) -> RelationStep:
     itself ("directed by"), it leads forward.
     """
     relation = chunk.phrase
-    if chunk.is_made_by:
-        relation = MADE_BY_RELATION if chunk.after == "by" else HAS_RELATION
+    first_word = chunk.words[0]
+    last_word = chunk.words[-1]
+    if chunk.is_made_by and chunk.after == "by":
+        relation = MADE_BY_RELATION
+    elif chunk.is_made_by:
+        relation = HAS_RELATION
     elif value_type:
-        last_word = chunk.words[-1]
-        phrase = last_word if leads_to_agent(relation) else relation
-        known = RELATION_PHRASES.get(f"{chunk.words[0]}_{value_type}")
-        relation = known or f"{phrase} {value_type}"
+        if leads_to_agent(relation):
+            relation = last_word
+        known = RELATION_PHRASES.get(f"{first_word}_{value_type}")
+        relation = known or f"{relation} {value_type}"
 
     is_backward = chunk.is_made_by or (chunk.is_before_name and chunk.is_verb)
     if chunk.is_verb and chunk.after == "by":
-        if chunk.words[-1] not in RELATION_PHRASES:
+        if last_word not in RELATION_PHRASES:
             relation = f"{relation} by"
     elif chunk.is_verb and leads_to_agent(relation):
         is_backward = not is_backward

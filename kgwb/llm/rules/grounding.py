@@ -27,6 +27,7 @@ from kgwb.llm.rules.grammar import (
 from kgwb.llm.rules.mentions import Mention, find_mentions
 from kgwb.llm.rules.predicates import (
     VertexPredicate,
+    Vertices,
     fetch_predicates,
     predicates_within_two_steps,
 )
@@ -37,6 +38,7 @@ from kgwb.llm.rules.similarity import (
 )
 from kgwb.llm.rules.words import RELATION_PHRASES, Token, Words, relation_phrase, tokenize
 
+Predicates = Sequence[VertexPredicate]
 MIN_PREDICATE_SIMILARITY = 0.45
 """Similarity from which words of the question ask for a predicate."""
 MIN_CLASS_SIMILARITY = 0.5
@@ -44,12 +46,13 @@ MIN_CLASS_SIMILARITY = 0.5
 MAX_PARTIAL_MATCHES = 3
 """How many labels are looked at that may begin or end with a name."""
 NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
-RELATION_WORDS = (
-    en.TIME_WORDS | en.PLACE_WORDS | {"by", *" ".join(RELATION_PHRASES.values()).split()}
-)
+_WORDS_OF_PHRASES = " ".join(RELATION_PHRASES.values()).split()
+RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
 """Words of relations that a question asks for, and that do not stand in it by the way."""
 WHO_WORDS = frozenset(("who", "whom", "who's"))
 WORDS_BEFORE_ASKED_NOUN = ("what", "which", "many")
+SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
+"""Words that may stand between these and the noun: "what is the"."""
 
 
 def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> ParsedQuestion:
@@ -71,18 +74,21 @@ def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> 
     if mention is None:
         return reading
     words = _words_without_name(tokens, mention)
+    last_question = _last_question(tokens, words)
     reader = _PredicateReader(reading, mention.text, vertices[mention], kg, embeddings)
-    return reader.read(words, _last_question(tokens, words))
+    return reader.read(words, last_question)
 
 
-def _find_vertices(mentions: Sequence[Mention], kg: Graph) -> dict[Mention, Sequence[URIRef]]:
+def _find_vertices(mentions: Sequence[Mention], kg: Graph) -> dict[Mention, Vertices]:
     """Return the vertices of each name that the graph has, as a label or a part of one."""
     if not mentions:
         return {}
-    exact = kg.exact([mention.text for mention in mentions])
-    vertices_of: dict[Mention, Sequence[URIRef]] = {}
+    names = [mention.text for mention in mentions]
+    exact = kg.exact(names)
+    vertices_of: dict[Mention, Vertices] = {}
     for mention in mentions:
-        vertices = exact.get(mention.text) or _find_partial_matches(mention.text, kg)
+        name = mention.text
+        vertices = exact.get(name) or _find_partial_matches(name, kg)
         if vertices:
             vertices_of[mention] = vertices
     return vertices_of
@@ -95,7 +101,8 @@ def _find_partial_matches(name: str, kg: Graph) -> list[URIRef]:
     """
     words = f" {normalize(name)} "
     vertices = []
-    for hit in kg.search(name, MAX_PARTIAL_MATCHES).hits:
+    found = kg.search(name, MAX_PARTIAL_MATCHES)
+    for hit in found.hits:
         label = f" {normalize(hit.label)} "
         if label.startswith(words) or label.endswith(words):
             vertices.append(hit.iri)
@@ -108,9 +115,14 @@ def _only_mention(mentions: Iterable[Mention]) -> Mention | None:
     Without capitals it is the last name; None if there is no name at all.
     """
     all_mentions = list(mentions)
-    written = [name for name in all_mentions if name.text != name.text.casefold()]
-    found = written or all_mentions[-1:]
-    return found[0] if len(found) == 1 else None
+    capitalized = []
+    for mention in all_mentions:
+        if mention.text != mention.text.casefold():
+            capitalized.append(mention)
+    found = capitalized or all_mentions[-1:]
+    if len(found) != 1:
+        return None
+    return found[0]
 
 
 def _words_without_name(tokens: Sequence[Token], mention: Mention) -> list[str]:
@@ -134,8 +146,10 @@ def _last_question(tokens: Sequence[Token], words: list[str]) -> list[str]:
         if token.begins_sentence:
             sentences.append([])
         sentences[-1].append(word)
-    questions = [sentence for sentence in sentences if not en.WH_WORDS.isdisjoint(sentence)]
-    return questions[-1] if questions else []
+    for sentence in reversed(sentences):
+        if not en.WH_WORDS.isdisjoint(sentence):
+            return sentence
+    return []
 
 
 class _PredicateReader:
@@ -145,7 +159,7 @@ class _PredicateReader:
         self,
         reading: ParsedQuestion,
         name: str,
-        vertices: Sequence[URIRef],
+        vertices: Vertices,
         kg: Graph,
         embeddings: Embeddings,
     ) -> None:
@@ -178,16 +192,23 @@ class _PredicateReader:
         similar = self._predicates_like(relation, predicates)
         similar_numeric = self._predicates_like(relation, numeric)
         noun = _counted_noun(words, relation)
-        if self._counts_something_else(noun, similar) or (similar_numeric and not similar):
+        is_only_numeric = similar_numeric and not similar
+        if is_only_numeric or self._counts_something_else(noun, similar):
             return self._with_facts([(self.name, noun or "who", "?answer")])
         if similar and not similar_numeric and self._has_all_relations(similar):
             return self.reading
 
-        for part in [last_question, words] if last_question else [words]:
-            predicate = QuestionWords(part, self.embeddings).best_predicate(predicates)
-            if predicate is not None:
-                return self._reading_of_predicate(predicate)
-        return self.reading
+        predicate = None
+        if last_question:
+            predicate = self._best_predicate(last_question, predicates)
+        if predicate is None:
+            predicate = self._best_predicate(words, predicates)
+        if predicate is None:
+            return self.reading
+        return self._reading_of_predicate(predicate)
+
+    def _best_predicate(self, words: Words, predicates: Predicates) -> VertexPredicate | None:
+        return QuestionWords(words, self.embeddings).best_predicate(predicates)
 
     def _asks_for_agent(self, words: Words) -> bool:
         """Return whether one relation is read, and asked with "who", not for a time or place."""
@@ -202,20 +223,19 @@ class _PredicateReader:
                 return relation
         return ""
 
-    def _predicates_like(
-        self, relation: str, predicates: Sequence[VertexPredicate]
-    ) -> list[VertexPredicate]:
+    def _predicates_like(self, relation: str, predicates: Predicates) -> list[VertexPredicate]:
         """Return the predicates that are like a relation, without regard to a " by" at its end.
 
         Without a relation there are none.
         """
         if not relation:
             return []
+        relation = relation.removesuffix(" by")
         names = [predicate.name for predicate in predicates]
-        similar = find_similar_predicates(relation.removesuffix(" by"), names, self.embeddings)
+        similar = find_similar_predicates(relation, names, self.embeddings)
         return [predicate for predicate in predicates if predicate.name in similar]
 
-    def _counts_something_else(self, noun: str, predicates: Sequence[VertexPredicate]) -> bool:
+    def _counts_something_else(self, noun: str, predicates: Predicates) -> bool:
         """Return whether "how many" asks for things that these predicates do not lead to.
 
         ``noun`` is what is counted. It is so if one relation is read, some of the predicates have
@@ -226,7 +246,7 @@ class _PredicateReader:
             return False
         return not any(_is_type_of(predicate, noun, self.embeddings) for predicate in typed)
 
-    def _has_all_relations(self, similar: Sequence[VertexPredicate]) -> bool:
+    def _has_all_relations(self, similar: Predicates) -> bool:
         """Return whether the graph has predicates like all relations of the grammar's reading.
 
         Relations of RELATION_WORDS alone are taken for granted. ``similar`` are the predicates like
@@ -240,8 +260,11 @@ class _PredicateReader:
         names = [predicate.name for predicate in similar]
         if unusual and len(self.reading.facts) > 1:
             names.extend(predicates_within_two_steps(self.kg, self.vertices))
-        similarities = [max_similarity(relation, names, self.embeddings) for relation in unusual]
-        return all(similarity >= MIN_PREDICATE_SIMILARITY for similarity in similarities)
+        for relation in unusual:
+            similarity = max_similarity(relation, names, self.embeddings)
+            if similarity < MIN_PREDICATE_SIMILARITY:
+                return False
+        return True
 
     def _with_facts(self, facts: Sequence[Fact]) -> ParsedQuestion:
         """Return the reading with other facts, which ask for "?answer"."""
@@ -252,14 +275,14 @@ class _PredicateReader:
 
         If that is a blank node, a second fact asks for its values by all its predicates.
         """
-        inner_predicates = ", ".join(predicate.inner_predicates)
-        end = "?x1" if inner_predicates else "?answer"
-        facts = [(self.name, predicate.name, end)]
         if predicate.is_incoming:
-            facts = [(end, predicate.name, self.name)]
-        if inner_predicates:
-            facts.append((end, inner_predicates, "?answer"))
-        return self._with_facts(facts)
+            return self._with_facts([("?answer", predicate.name, self.name)])
+        if not predicate.inner_predicates:
+            return self._with_facts([(self.name, predicate.name, "?answer")])
+        inner_predicates = ", ".join(predicate.inner_predicates)
+        first = (self.name, predicate.name, "?x1")
+        second = ("?x1", inner_predicates, "?answer")
+        return self._with_facts([first, second])
 
 
 def _is_type_of(predicate: VertexPredicate, word: str, embeddings: Embeddings) -> bool:
@@ -305,10 +328,11 @@ class QuestionWords:
         self.embeddings = embeddings
         self.content_positions: list[int] = []
         for position, (word, next_word) in enumerate(pairwise([*words, ""])):
-            if word not in NON_CONTENT_WORDS or f"{word}_{next_word}" in RELATION_PHRASES:
+            is_relation = f"{word}_{next_word}" in RELATION_PHRASES
+            if is_relation or word not in NON_CONTENT_WORDS:
                 self.content_positions.append(position)
 
-    def best_predicate(self, predicates: Sequence[VertexPredicate]) -> VertexPredicate | None:
+    def best_predicate(self, predicates: Predicates) -> VertexPredicate | None:
         """Return the predicate that the question asks for.
 
         Of the predicates that have MIN_PREDICATE_SIMILARITY with a word it is the one with the
@@ -331,7 +355,10 @@ class QuestionWords:
             if any(self._asks_for_something_else(position) for position in unexplained):
                 return None
             return best.predicate
-        of_named_type = [match for match in matches if self._is_type_named(match.predicate)]
+        of_named_type = []
+        for match in matches:
+            if self._is_type_named(match.predicate):
+                of_named_type.append(match)
         fitting = of_named_type or matches
         if len(fitting) != 1 or self._unexplained(fitting[0]):
             return None
@@ -350,7 +377,8 @@ class QuestionWords:
         unexplained = []
         for position in self.content_positions:
             word = self.words[position]
-            if match.similarities[position] >= MIN_RELATION_SIMILARITY or word in en.TIME_WORDS:
+            is_similar = match.similarities[position] >= MIN_RELATION_SIMILARITY
+            if is_similar or word in en.TIME_WORDS:
                 continue
             if not _is_type_of(match.predicate, word, self.embeddings):
                 unexplained.append(position)
@@ -367,23 +395,22 @@ class QuestionWords:
             return False
         if word in RELATION_PHRASES:
             return True
-        skipped = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
-        before = [other for other in self.words[:position] if other not in skipped]
+        before = [other for other in self.words[:position] if other not in SKIPPED_WORDS]
         if before and before[-1] in WORDS_BEFORE_ASKED_NOUN:
             return True
-        following = list(self.words[position + 1 : position + 3])
-        return following[:1] == ["of"] and en.WH_WORDS.isdisjoint(following)
+        following = self.words[position + 1 : position + 3]
+        return "of" in following[:1] and en.WH_WORDS.isdisjoint(following)
 
     def _match(self, predicate: VertexPredicate) -> _Match:
         """Compare each content word with a predicate, and with those behind its blank nodes."""
         names = [predicate.name, *predicate.inner_predicates]
-        similarities = {}
+        best_similarities = {}
         for position in self.content_positions:
-            phrases = self._phrases_at(position)
-            similarities[position] = max(
-                max_similarity(phrase, names, self.embeddings) for phrase in phrases
-            )
-        return _Match(predicate, similarities)
+            similarities = []
+            for phrase in self._phrases_at(position):
+                similarities.append(max_similarity(phrase, names, self.embeddings))
+            best_similarities[position] = max(similarities)
+        return _Match(predicate, best_similarities)
 
     def _phrases_at(self, position: int) -> list[str]:
         """Return a word, its relation phrase, and both for it with each neighbour."""

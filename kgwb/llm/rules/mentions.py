@@ -10,6 +10,7 @@ from kgwb.llm.rules import words as en
 from kgwb.llm.rules.words import RELATION_PHRASES, tokenize
 
 BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
+LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 MAX_NAME_TOKENS = 18
 NATIONALITY_ENDINGS = ("ian", "ean", "ish", "ese")
 KIND_INTRODUCTIONS = en.WH_WORDS | en.DETERMINERS | en.PRONOUNS
@@ -43,8 +44,10 @@ def find_mentions(question: str, kg: Graph | None) -> list[Mention]:
     overlap, the longest is taken. If there is none, it is the longest label in lower case. Without
     a graph there are no labels.
     """
-    finder = _MentionFinder(question, kg)
-    return bracketed_mentions(question) or finder.find_unmarked()
+    bracketed = bracketed_mentions(question)
+    if bracketed:
+        return bracketed
+    return _MentionFinder(question, kg).find_unmarked()
 
 
 def bracketed_mentions(question: str) -> list[Mention]:
@@ -52,12 +55,14 @@ def bracketed_mentions(question: str) -> list[Mention]:
     tokens = tokenize(question)
     mentions = []
     for match in BRACKETED_NAME.finditer(question):
+        start, end = match.span()
         inside = []
         for position, token in enumerate(tokens):
-            if match.start() <= token.start < match.end():
+            if start <= token.start < end:
                 inside.append(position)
         if inside:
-            mentions.append(Mention(inside[0], inside[-1] + 1, match[1]))
+            mention = Mention(inside[0], inside[-1] + 1, match[1])
+            mentions.append(mention)
     return mentions
 
 
@@ -73,8 +78,11 @@ class _MentionFinder:
         """Return the names that ``find_mentions`` finds without regard to square brackets."""
         labels = self._find_labels()
         likely = [label for label in labels if self._is_likely_name(label)]
-        runs = [run for run in self._capitalized_runs() if self._is_name(run, likely)]
-        candidates = sorted(likely + runs, key=_size_and_position, reverse=True)
+        candidates = likely.copy()
+        for run in self._capitalized_runs():
+            if self._is_name(run, likely):
+                candidates.append(run)
+        candidates.sort(key=_size_and_position, reverse=True)
 
         mentions: list[Mention] = []
         for candidate in candidates:
@@ -94,21 +102,28 @@ class _MentionFinder:
             return []
         edges = []
         for position, token in enumerate(self.tokens):
-            if any(character.isalnum() for character in token.text):
+            if LETTER_OR_DIGIT.search(token.text):
                 edges.append(position)
         parts = []
         for first in edges:
             for last in edges:
                 if first <= last < first + MAX_NAME_TOKENS:
-                    parts.append(self._mention(first, last + 1))
-        labels = self.kg.exact([part.text for part in parts])
-        return [part for part in parts if part.text in labels and not self._is_adjective(part)]
+                    part = self._mention(first, last + 1)
+                    parts.append(part)
+        texts = [part.text for part in parts]
+        labels = self.kg.exact(texts)
+        found = []
+        for part in parts:
+            if part.text in labels and not self._is_adjective(part):
+                found.append(part)
+        return found
 
     def _mention(self, start: int, end: int) -> Mention:
         """Return the mention from token ``start`` to before token ``end``, as the question has it."""
         first = self.tokens[start]
         last = self.tokens[end - 1]
-        return Mention(start, end, self.question[first.start : last.end])
+        text = self.question[first.start : last.end]
+        return Mention(start, end, text)
 
     def _is_likely_name(self, label: Mention) -> bool:
         """Return whether words that are a label are meant as a name.
@@ -116,9 +131,13 @@ class _MentionFinder:
         They are if one is written like a name, or if they are several and none is a common word.
         """
         tokens = self.tokens[label.start : label.end]
-        if any(token.looks_like_name for token in tokens):
-            return True
-        return len(tokens) > 1 and not any(token.is_common_word for token in tokens)
+        has_common_word = False
+        for token in tokens:
+            if token.looks_like_name:
+                return True
+            if token.is_common_word:
+                has_common_word = True
+        return len(tokens) > 1 and not has_common_word
 
     def _capitalized_runs(self) -> list[Mention]:
         """Return runs of words that are written like names, from left to right.
@@ -130,12 +149,14 @@ class _MentionFinder:
         for position, token in enumerate(self.tokens):
             if not token.looks_like_name:
                 continue
+            end = position + 1
             if runs and self._can_continue(runs[-1], position):
-                runs[-1] = self._mention(runs[-1].start, position + 1)
+                runs[-1] = self._mention(runs[-1].start, end)
                 continue
             has_digit = any(character.isdigit() for character in token.text)
-            if not token.text.isdigit() and (position > 0 or has_digit):
-                runs.append(self._mention(position, position + 1))
+            can_begin = position > 0 or has_digit
+            if can_begin and not token.text.isdigit():
+                runs.append(self._mention(position, end))
         return runs
 
     def _can_continue(self, run: Mention, position: int) -> bool:
@@ -158,7 +179,8 @@ class _MentionFinder:
             return False
         if self.kg is None or not run.overlaps(labels):
             return True
-        return self.kg.search(run.text, 3).how == "all words"
+        found = self.kg.search(run.text, 3)
+        return found.how == "all words"
 
     def _is_adjective(self, mention: Mention) -> bool:
         return mention.size == 1 and self._is_nationality_adjective(mention.start)
@@ -169,13 +191,15 @@ class _MentionFinder:
         Such a word names nothing. It is capitalised, has a typical ending or is in NATIONALITIES,
         and a word in lower case follows that is neither a function word nor a verb.
         """
-        following = self.tokens[position + 1 : position + 2]
-        word = self.tokens[position].text
-        is_nationality = word.endswith(NATIONALITY_ENDINGS) or word in en.NATIONALITIES
-        if not following or not is_nationality or not word[0].isupper():
+        if position + 1 == len(self.tokens):
             return False
-        noun = following[0].text
-        return noun.islower() and noun not in en.FUNCTION_WORDS and not en.is_verb(noun)
+        word = self.tokens[position].text
+        noun = self.tokens[position + 1].text
+        is_nationality = word.endswith(NATIONALITY_ENDINGS) or word in en.NATIONALITIES
+        if not is_nationality or not word[0].isupper():
+            return False
+        is_content_word = noun not in en.FUNCTION_WORDS and not en.is_verb(noun)
+        return noun.islower() and is_content_word
 
     def _find_lowercase_name(self, labels: list[Mention]) -> list[Mention]:
         """Return the longest label of a question without capitals, the last of equals; else [].
@@ -186,7 +210,8 @@ class _MentionFinder:
         names = []
         for label in labels:
             first_word = self.tokens[label.start].lowercase
-            is_kind = label.size == 1 and self._introduces_kind(label.start - 1)
+            is_introduced = self._introduces_kind(label.start - 1)
+            is_kind = label.size == 1 and is_introduced
             if first_word not in en.FUNCTION_WORDS and not is_kind:
                 names.append(label)
         names.sort(key=_size_and_position)

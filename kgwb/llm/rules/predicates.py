@@ -12,7 +12,8 @@ from kgwb.kg.sparql import n3, values_clause
 from kgwb.llm.rules import words as en
 from kgwb.terms import Term
 
-Rows = tuple[tuple[Term | None, ...], ...]
+Vertices = Sequence[URIRef]
+Row = tuple[Term | None, ...]
 MAX_SAMPLED_TRIPLES = 100_000
 """How many triples of the vertices are looked at, in each direction."""
 NUMBER_AND_TIME_DATATYPES = en.TIME_WORDS | {
@@ -41,21 +42,20 @@ class VertexPredicate(NamedTuple):
     def is_temporal(self) -> bool:
         """Whether its name, or that of a value type, has a word for a time."""
         text = " ".join([self.name, *self.value_types])
-        return not en.TIME_WORDS.isdisjoint(text.lower().split())
+        words = text.lower().split()
+        return not en.TIME_WORDS.isdisjoint(words)
 
     @property
     def has_only_numbers(self) -> bool:
         """Whether its value types are known, and all are numbers, times or booleans."""
-        if not self.value_types:
-            return False
-        return all(_is_number_or_time(value_type) for value_type in self.value_types)
+        for value_type in self.value_types:
+            words = value_type.lower().split()
+            if NUMBER_AND_TIME_DATATYPES.isdisjoint(words):
+                return False
+        return bool(self.value_types)
 
 
-def _is_number_or_time(datatype: str) -> bool:
-    return not NUMBER_AND_TIME_DATATYPES.isdisjoint(datatype.lower().split())
-
-
-def fetch_predicates(kg: Graph, vertices: Sequence[URIRef]) -> list[VertexPredicate]:
+def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
     """Return the predicates of vertices, by IRI and direction, with what they lead to.
 
     At most MAX_SAMPLED_TRIPLES triples in each direction are looked at. The vocabulary's excluded
@@ -64,31 +64,35 @@ def fetch_predicates(kg: Graph, vertices: Sequence[URIRef]) -> list[VertexPredic
     hidden = kg.vocabulary.excluded_predicates
     rows = _select_predicates(kg, vertices)
     inner_rows = _select_inner_predicates(kg, vertices)
-    names = kg.names(sorted(_iris_in([*rows, *inner_rows])))
+    iris = _iris_in([*rows, *inner_rows])
+    names = kg.names(sorted(iris))
 
     value_types: dict[tuple[URIRef, bool], set[str]] = {}
     for predicate, direction, value_type in rows:
         if not isinstance(predicate, URIRef) or predicate in hidden:
             continue
-        type_names = value_types.setdefault((predicate, str(direction) == "in"), set())
+        is_incoming = str(direction) == "in"
+        type_names = value_types.setdefault((predicate, is_incoming), set())
         if isinstance(value_type, URIRef):
             type_names.add(names[value_type])
 
     inner_predicates: dict[Term | None, list[str]] = {}
     for predicate, inner_predicate in inner_rows:
         if isinstance(inner_predicate, URIRef) and inner_predicate not in hidden:
-            inner_predicates.setdefault(predicate, []).append(names[inner_predicate])
+            inner_names = inner_predicates.setdefault(predicate, [])
+            inner_names.append(names[inner_predicate])
 
     predicates = []
     for (predicate, is_incoming), type_names in sorted(value_types.items()):
-        inner_names = [] if is_incoming else sorted(inner_predicates.get(predicate, []))
-        predicates.append(
-            VertexPredicate(names[predicate], is_incoming, frozenset(type_names), inner_names)
-        )
+        inner_names = []
+        if not is_incoming:
+            inner_names = sorted(inner_predicates.get(predicate, []))
+        name = names[predicate]
+        predicates.append(VertexPredicate(name, is_incoming, type_names, inner_names))
     return predicates
 
 
-def _select_predicates(kg: Graph, vertices: Sequence[URIRef]) -> Rows:
+def _select_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
     """Return rows of predicate, "in" or "out", and a class or datatype of the other end or None."""
     outgoing = _sampled_triples(vertices, "?v ?p ?o", "out")
     incoming = _sampled_triples(vertices, "?o ?p ?v", "in")
@@ -101,7 +105,7 @@ def _select_predicates(kg: Graph, vertices: Sequence[URIRef]) -> Rows:
     return kg.select(query).rows
 
 
-def _sampled_triples(vertices: Sequence[URIRef], pattern: str, direction: str) -> str:
+def _sampled_triples(vertices: Vertices, pattern: str, direction: str) -> str:
     """Return a subquery for ?p and ?o of up to MAX_SAMPLED_TRIPLES triples, and ?d, the direction.
 
     ``pattern`` is a triple of ?v, which is a vertex, ?p and ?o.
@@ -112,7 +116,7 @@ def _sampled_triples(vertices: Sequence[URIRef], pattern: str, direction: str) -
     )
 
 
-def _select_inner_predicates(kg: Graph, vertices: Sequence[URIRef]) -> Rows:
+def _select_inner_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
     """Return rows of a predicate that leads to a blank node, and a predicate of that node.
 
     This is a query of its own because Virtuoso loses rows of a query with two OPTIONALs.
@@ -121,7 +125,7 @@ def _select_inner_predicates(kg: Graph, vertices: Sequence[URIRef]) -> Rows:
     return kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {where} }}").rows
 
 
-def predicates_within_two_steps(kg: Graph, vertices: Sequence[URIRef]) -> Collection[str]:
+def predicates_within_two_steps(kg: Graph, vertices: Vertices) -> Collection[str]:
     """Return the names of the predicates one or two triples away from vertices, either direction.
 
     The vocabulary's excluded predicates are left out.
@@ -132,13 +136,16 @@ def predicates_within_two_steps(kg: Graph, vertices: Sequence[URIRef]) -> Collec
     first = "{ ?v ?p ?x } UNION { ?x ?p ?v }"
     second = "{ ?x ?q ?y } UNION { ?y ?q ?x }"
     where = f"{values} {first} {second} FILTER(?p NOT IN ({hidden}))"
-    rows = kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {where} }}").rows
-    return kg.names(sorted(_iris_in(rows) - excluded)).values()
+    result = kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {where} }}")
+    iris = _iris_in(result.rows) - excluded
+    return kg.names(sorted(iris)).values()
 
 
-def _iris_in(rows: Iterable[Sequence[Term | None]]) -> set[URIRef]:
+def _iris_in(rows: Iterable[Row]) -> set[URIRef]:
     """Return every IRI of the rows of a result."""
-    iris: set[URIRef] = set()
+    iris = set()
     for row in rows:
-        iris.update(term for term in row if isinstance(term, URIRef))
+        for term in row:
+            if isinstance(term, URIRef):
+                iris.add(term)
     return iris

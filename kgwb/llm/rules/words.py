@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-LEXICON = tomllib.loads((Path(__file__).parent / "lexicon.toml").read_text(encoding="utf-8"))
+_LEXICON_FILE = Path(__file__).with_name("lexicon.toml")
+LEXICON = tomllib.loads(_LEXICON_FILE.read_text(encoding="utf-8"))
 
 
 def _word_list(name: str) -> frozenset[str]:
@@ -121,19 +122,22 @@ def tokenize(text: str) -> list[Token]:
     for match in WORD.finditer(text):
         word = match.group()
         start = match.start()
-        begins_sentence = not tokens or text[:start].rstrip().endswith(SENTENCE_ENDS)
+        text_before = text[:start].rstrip()
+        begins_sentence = not tokens or text_before.endswith(SENTENCE_ENDS)
 
         possessive = POSSESSIVE.fullmatch(word)
         if possessive and word.casefold() not in WH_WORDS:
             owner_end = possessive.end(1) + start
-            tokens.append(Token(possessive[1], start, owner_end, begins_sentence))
-            tokens.append(Token("'s", owner_end, match.end()))
+            owner = Token(possessive[1], start, owner_end, begins_sentence)
+            ending = Token("'s", owner_end, match.end())
+            tokens += [owner, ending]
             continue
 
         if word.endswith(".") and word.count(".") == 1:
             word = word[:-1]
         if word:
-            tokens.append(Token(word, start, start + len(word), begins_sentence))
+            end = start + len(word)
+            tokens.append(Token(word, start, end, begins_sentence))
     return tokens
 
 
@@ -145,7 +149,8 @@ def singularize(word: str) -> str:
     """
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
-    if word.endswith("s") and not word.endswith("ss") and len(word) > 3:
+    is_plural = word.endswith("s") and not word.endswith("ss")
+    if is_plural and len(word) > 3:
         return word[:-1]
     return word
 

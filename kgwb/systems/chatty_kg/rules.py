@@ -43,6 +43,8 @@ YEAR = re.compile(r"\b\d{4}\b")
 NUMBER_OR_DATE = re.compile(r"[-+\d.,:TZ/]+|true|false")
 TurnData = Mapping[str, Any]
 """An earlier turn: "question", "answers" and "about", the names that it was asked about."""
+Dialogue = Sequence[TurnData]
+"""The earlier turns, the oldest first."""
 
 
 def translate_question(question: str) -> ReplyData:
@@ -64,14 +66,19 @@ def extract_published_qir(question: str, kg: Graph | None, embeddings: Embedding
     Raises ModelError if the grammar cannot read the question.
     """
     reading = ground_question(question, kg, embeddings)
-    ends: dict[str, None] = {}
+    entities: dict[str, None] = {}
+    unknowns: dict[str, None] = {}
     triples = []
     for subject, relation, object_ in reading.facts:
-        ends |= dict.fromkeys((subject, object_))
         triples.append({"subject": subject, "predicate": relation, "object": object_})
+        for end in (subject, object_):
+            if end.startswith("?"):
+                unknowns[end] = None
+            else:
+                entities[end] = None
     return {
-        "entities": [end for end in ends if not end.startswith("?")],
-        "unknowns": [end for end in ends if end.startswith("?")],
+        "entities": list(entities),
+        "unknowns": list(unknowns),
         "triples": triples,
         "target": "" if reading.kind == "boolean" else reading.target,
         "question_type": reading.kind,
@@ -86,7 +93,8 @@ def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> Reply
     predicates = []
     for relation in relations:
         _, name, _ = relation["triple"]
-        predicates.append(find_similar_predicates(name, relation["predicates"], embeddings))
+        similar = find_similar_predicates(name, relation["predicates"], embeddings)
+        predicates.append(similar)
     return {"reasoning": "the names most like each relation", "predicates": predicates}
 
 
@@ -94,15 +102,18 @@ def select_pooled_predicates(
     question: str, predicates: Sequence[str], kg: Graph | None, embeddings: Embeddings
 ) -> ReplyData:
     """Return the predicates whose names are most like any relation of the question."""
+    reading = ground_question(question, kg, embeddings)
     selected: dict[str, None] = {}
-    for _, relation, _ in ground_question(question, kg, embeddings).facts:
-        selected |= dict.fromkeys(find_similar_predicates(relation, predicates, embeddings))
+    for _, relation, _ in reading.facts:
+        similar = find_similar_predicates(relation, predicates, embeddings)
+        selected |= dict.fromkeys(similar)
     return {"reasoning": "the names most like each relation", "predicates": list(selected)}
 
 
 def write_sentence(question: str, answer: Sequence[str]) -> ReplyData:
     """Return the question, followed by its answers."""
-    return {"sentence": " ".join([question, *answer])}
+    sentence = " ".join([question, *answer])
+    return {"sentence": sentence}
 
 
 def classify_question(question: str, kg: Graph | None) -> ReplyData:
@@ -118,17 +129,18 @@ def classify_question(question: str, kg: Graph | None) -> ReplyData:
     for position, token in enumerate(tokens):
         is_after_name = bool(mentions) and mentions[0].start <= position
         refers_to_name = is_after_name and has_subject_first
-        if _pronoun_kind(tokens, position) and not refers_to_name:
+        if not refers_to_name and _pronoun_kind(tokens, position):
             reason = f"{token.text!r} stands for something said before"
             return {"reason": reason, "label": "dependent"}
 
     is_incomplete = FOLLOW_UP_OPENING.match(question) and len(tokens) <= MAX_ELLIPTICAL_TOKENS
     if not mentions or is_incomplete:
         return {"reason": "it does not say all that it could be about", "label": "dependent"}
-    return {"reason": f"it names {mentions[0].text!r}", "label": "self-contained"}
+    name = mentions[0].text
+    return {"reason": f"it names {name!r}", "label": "self-contained"}
 
 
-def rephrase_question(question: str, dialogue: Sequence[TurnData], kg: Graph | None) -> ReplyData:
+def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> ReplyData:
     """Return the question so that it can be understood without the dialogue.
 
     An elliptical question ("and where?") is completed from the previous one. Otherwise pronouns are
@@ -145,19 +157,24 @@ def rephrase_question(question: str, dialogue: Sequence[TurnData], kg: Graph | N
         outside.difference_update(range(mention.start, mention.end))
 
     words = {tokens[position].lowercase for position in outside}
-    has_verb = not words.isdisjoint(AUXILIARIES) or any(is_verb(word) for word in words)
-    if shortened != question and not has_verb:
+    verbs = [word for word in words if is_verb(word) or word in AUXILIARIES]
+    if shortened != question and not verbs:
         completed = _complete_from(dialogue[-1], shortened, mentions)
         if completed:
             return {"question": completed}
 
-    pronouns = [position for position in sorted(outside) if _pronoun_kind(tokens, position)]
     rephrased = shortened
-    for position in reversed(pronouns):
-        rephrased = _replace_pronoun(rephrased, tokens, position, dialogue)
-    if not pronouns and not mentions:
-        rephrased = _insert_name(rephrased, _resolve_pronoun(dialogue, "thing"))
-    return {"question": rephrased[:1].upper() + rephrased[1:]}
+    has_pronoun = False
+    # From right to left, so that the positions of the tokens before a pronoun stay
+    for position in sorted(outside, reverse=True):
+        if _pronoun_kind(tokens, position):
+            rephrased = _replace_pronoun(rephrased, tokens, position, dialogue)
+            has_pronoun = True
+    if not has_pronoun and not mentions:
+        name = _resolve_pronoun(dialogue, "thing")
+        rephrased = _insert_name(rephrased, name)
+    rephrased = rephrased[:1].upper() + rephrased[1:]
+    return {"question": rephrased}
 
 
 def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention]) -> str:
@@ -174,12 +191,13 @@ def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention]) -
     if year and YEAR.search(previous):
         return YEAR.sub(year.group(), previous)
     if QUESTION_OPENING.match(fragment):
-        return fragment.rstrip("?!. ").capitalize() + QUESTION_OPENING.sub("", previous)
+        beginning = fragment.rstrip("?!. ").capitalize()
+        return beginning + QUESTION_OPENING.sub("", previous)
     return ""
 
 
 def _replace_pronoun(
-    question: str, tokens: Sequence[Token], position: int, dialogue: Sequence[TurnData]
+    question: str, tokens: Sequence[Token], position: int, dialogue: Dialogue
 ) -> str:
     """Return a question in which a name takes the place of the pronoun at a token's position.
 
@@ -205,8 +223,10 @@ def _insert_name(question: str, name: str) -> str:
     match = INSERTION_POINT.search(question)
     if match is None:
         return question
-    inserted = f"{match[0] or ' of'} {name}"
-    return question[: match.start()] + inserted + question[match.end() :]
+    before = question[: match.start()]
+    after = question[match.end() :]
+    joint = match[0] or " of"
+    return f"{before}{joint} {name}{after}"
 
 
 def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
@@ -220,7 +240,9 @@ def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
     if word not in PRONOUNS:
         return ""
     # The beginning of the question is like a place after "is"
-    word_before = tokens[position - 1].lowercase if position > 0 else "is"
+    word_before = "is"
+    if position > 0:
+        word_before = tokens[position - 1].lowercase
     begins_clause = not is_verb(word_before) and word_before not in WORDS_BEFORE_DEMONSTRATIVES
     if word in DEMONSTRATIVES and begins_clause:
         return ""
@@ -228,10 +250,12 @@ def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
         return "person"
     if word != "there":
         return "thing"
-    return "" if word_before in AUXILIARIES else "place"
+    if word_before in AUXILIARIES:
+        return ""
+    return "place"
 
 
-def _resolve_pronoun(dialogue: Sequence[TurnData], kind: str) -> str:
+def _resolve_pronoun(dialogue: Dialogue, kind: str) -> str:
     """Return the most recent name that a pronoun of a kind can stand for.
 
     Names are the answers of turns with a single one, and what the turns were about. "There" can
@@ -250,14 +274,16 @@ def _resolve_pronoun(dialogue: Sequence[TurnData], kind: str) -> str:
         if len(answers) == 1 and not NUMBER_OR_DATE.fullmatch(answers[0]):
             candidates.append((answer_kind, answers[0]))
         # What a question for a person names is a thing: "who directed it"
-        about_kind = "thing" if answer_kind == "person" else kind
+        about_kind = kind
+        if answer_kind == "person":
+            about_kind = "thing"
         for name in turn.get("about", ()):
-            candidates.append(("person" if name in persons else about_kind, name))
+            name_kind = "person" if name in persons else about_kind
+            candidates.append((name_kind, name))
 
-    for candidate_kind, name in candidates:
-        if kind in (candidate_kind, "place"):
-            return name
-    return candidates[0][1] if candidates else ""
+    fitting = [name for name_kind, name in candidates if kind in (name_kind, "place")]
+    names = fitting or [name for _, name in candidates]
+    return names[0] if names else ""
 
 
 def _kind_asked_for(question: str) -> str:

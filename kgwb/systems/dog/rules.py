@@ -6,8 +6,7 @@ has to be known beforehand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kgwb.kg.base import Graph
@@ -27,6 +26,8 @@ RelationChains = dict[str, list[RelationStep]]
 """For each name in a question, the relations from it to what is asked for, the nearest first."""
 Hop = Mapping[str, str]
 """A solved step of the walk: "entity", "relation" and "found", what the relation leads to."""
+Hops = Sequence[Hop]
+Names = Sequence[str]
 INVERSE_PREFIX = "~"
 """Before the name of a relation that leads from the object to the subject."""
 UNSPECIFIC_WORDS = TIME_AND_PLACE_WORDS | en.PREPOSITIONS
@@ -42,11 +43,12 @@ def answer_nothing() -> ReplyData:
 
 def find_topic_entities(question: str, kg: Graph | None) -> ReplyData:
     """Return the names in a question."""
-    return {"entities": [mention.text for mention in find_mentions(question, kg)]}
+    names = [mention.text for mention in find_mentions(question, kg)]
+    return {"entities": names}
 
 
 def choose_relation(
-    question: str, entity: str, relations: Sequence[str], kg: Graph | None, embeddings: Embeddings
+    question: str, entity: str, relations: Names, kg: Graph | None, embeddings: Embeddings
 ) -> ReplyData:
     """Return the relation most like the first step of an entity's chain, and a question for it.
 
@@ -56,24 +58,24 @@ def choose_relation(
     """
     chains = read_chains(question, kg, embeddings)
     steps = chains.get(entity, [])
-    longer = [name for name, others in chains.items() if len(others) > len(steps)]
+    reply = {"subquestion": "", "relation": "", "reason": f"no relation is read at [{entity}]"}
     if not steps:
-        reason = f"no relation is read at [{entity}]"
-        return {"subquestion": "", "relation": "", "reason": reason}
-    if longer:
-        reason = f"[{longer[0]}] has further to go, and comes first"
-        return {"subquestion": "", "relation": "", "reason": reason}
+        return reply
+    for name, others in chains.items():
+        if len(others) > len(steps):
+            reply["reason"] = f"[{name}] has further to go, and comes first"
+            return reply
 
     step = steps[0]
-    chosen = _choose_direction(step, relations, embeddings)
-    reason = f"no relation is named like {step.relation!r}"
-    if chosen:
-        reason = f"the name most like {step.relation!r}"
-    subquestion = _write_relation_question(entity, step)
-    return {"subquestion": subquestion, "relation": chosen, "reason": reason}
+    reply["subquestion"] = _write_relation_question(entity, step)
+    reply["relation"] = _choose_direction(step, relations, embeddings)
+    reply["reason"] = f"the name most like {step.relation!r}"
+    if not reply["relation"]:
+        reply["reason"] = f"no relation is named like {step.relation!r}"
+    return reply
 
 
-def _choose_direction(step: RelationStep, relations: Sequence[str], embeddings: Embeddings) -> str:
+def _choose_direction(step: RelationStep, relations: Names, embeddings: Embeddings) -> str:
     """Return the relation most like a step, "" if there is none, in the direction of the step.
 
     If the graph names the relation from the other end than the question does ("director" for
@@ -96,20 +98,26 @@ def _write_relation_question(name: str, step: RelationStep) -> str:
     The noun is the first word of the relation that leads to an agent, else its first word.
     """
     words = step.relation.split()
+    noun = words[0]
+    pronoun = "what"
     agents = [word for word in words if leads_to_agent(word)]
-    noun = agents[0] if agents else words[0]
+    if agents:
+        noun = agents[0]
+        pronoun = "who"
     if step.is_backward:
         return f"what has [{name}] as its {noun}"
-    return f"{'who' if agents else 'what'} is the {noun} of [{name}]"
+    return f"{pronoun} is the {noun} of [{name}]"
 
 
-def _find_most_similar(relation: str, names: Iterable[str], embeddings: Embeddings) -> str:
+def _find_most_similar(relation: str, names: Names, embeddings: Embeddings) -> str:
     """Return the name most like a relation, without INVERSE_PREFIX; "" if none is like enough."""
-    plain_names = sorted({name.removeprefix(INVERSE_PREFIX) for name in names})
-    similar = find_similar_predicates(relation, plain_names, embeddings)
+    plain_names = {name.removeprefix(INVERSE_PREFIX) for name in names}
+    similar = find_similar_predicates(relation, sorted(plain_names), embeddings)
+    if not similar:
+        return ""
     similarities = embeddings.similarity(relation, similar, SPELLING_WEIGHT)
-    ranked = sorted(zip(similarities, similar, strict=True))
-    return ranked[-1][1] if ranked else ""
+    _, most_similar = max(zip(similarities, similar, strict=True))
+    return most_similar
 
 
 def try_answer(
@@ -128,60 +136,72 @@ def try_answer(
         if hop["triples"] or hop["note"].startswith("no triple"):
             steps = chains.get(hop["entity"], [])
             relation = steps[0].relation if steps else ""
-            tail_lists.append(_tails_of(hop["triples"], relation, embeddings))
-    answers: dict[str, None] = {}
-    for tail in tail_lists[0] if tail_lists else []:
-        if all(tail in tails for tails in tail_lists):
-            answers[tail] = None
+            tails = _tails_of(hop["triples"], relation, embeddings)
+            tail_lists.append(tails)
+    answers = _common_items(tail_lists)
 
+    lengths = [len(steps) for steps in chains.values()]
+    relation_count = max(lengths, default=0)
+    numbers = [answer for answer in answers if answer.replace(".", "", 1).isdecimal()]
+    reading = parse_question(question, kg)
+    is_count_of_names = reading.kind == "count" and len(numbers) < len(answers)
     reason = "no tail fits all of the entities"
     if answers:
         reason = "the only relation left is gone along"
-    are_numbers = all(answer.replace(".", "", 1).isdecimal() for answer in answers)
-    relation_count = max((len(steps) for steps in chains.values()), default=0)
-    kind = parse_question(question, kg).kind
-    if kind == "boolean" or (kind == "count" and not are_numbers):
-        answers = {}
+    if reading.kind == "boolean" or is_count_of_names:
+        answers = []
         reason = "a walk finds names; it neither counts nor says yes or no"
     elif relation_count > 1:
-        answers = {}
+        answers = []
         reason = f"{relation_count} relations are read in the question, and one is gone along"
     sufficient = "yes" if answers else "no"
-    return {"sufficient": sufficient, "reason": reason, "answers": list(answers)}
+    return {"sufficient": sufficient, "reason": reason, "answers": answers}
 
 
-def _tails_of(triples: Sequence[Sequence[str]], relation: str, embeddings: Embeddings) -> list[str]:
+def _common_items(lists: Sequence[Names]) -> list[str]:
+    """Return the items that all lists have, each once, in the order of the first list."""
+    if not lists:
+        return []
+    unique_items = dict.fromkeys(lists[0])
+    return [item for item in unique_items if all(item in names for names in lists)]
+
+
+def _tails_of(triples: Sequence[Names], relation: str, embeddings: Embeddings) -> list[str]:
     """Return the ends of the triples whose predicate is most like a relation.
 
     A triple through a node without a name has more than three parts. The predicate of that node
     counts, and if no triple fits, the predicate that leads to it.
     """
-    best = _find_most_similar(relation, [triple[-2] for triple in triples], embeddings)
+    predicates = [triple[-2] for triple in triples]
+    best = _find_most_similar(relation, predicates, embeddings)
     tails = []
     for triple in triples:
         if triple[-2].removeprefix(INVERSE_PREFIX) == best:
             tails.append(triple[-1])
-    if not tails:
-        for triple in triples:
-            if _find_most_similar(relation, [triple[1]], embeddings):
-                tails.append(triple[-1])
+    if tails:
+        return tails
+    for triple in triples:
+        if _find_most_similar(relation, [triple[1]], embeddings):
+            tails.append(triple[-1])
     return tails
 
 
 # The debate
 
 
-def simplify_as_expert(question: str, solved: Sequence[Hop], kg: Graph | None) -> ReplyData:
+def simplify_as_expert(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
     """Return the question with what was found in the place of the words for each solved hop."""
     remarks = []
     for hop in solved:
         question = _shorten_question(question, hop, kg)
-        remarks.append(f"From [{hop['entity']}] {hop['relation']!r} leads to [{hop['found']}].")
+        entity = hop["entity"]
+        found = hop["found"]
+        remarks.append(f"From [{entity}] {hop['relation']!r} leads to [{found}].")
     return {"remark": " ".join(remarks), "question": question}
 
 
 def simplify_as_critic(
-    question: str, solved: Sequence[Hop], debate: Sequence[Any], kg: Graph | None
+    question: str, solved: Hops, debate: Sequence[Any], kg: Graph | None
 ) -> ReplyData:
     """Return the question proposed last if it asks for what is left, else the expert's.
 
@@ -193,13 +213,11 @@ def simplify_as_critic(
         remark = "It is one hop shorter and asks for the same: I agree."
         return {"remark": remark, "question": proposed}
     better = simplify_as_expert(question, solved, kg)
-    remark = f"That does not say what is left. {better['remark']}"
-    return {"remark": remark, "question": better["question"]}
+    better["remark"] = f"That does not say what is left. {better['remark']}"
+    return better
 
 
-def simplify_as_linguist(
-    solved: Sequence[Hop], debate: Sequence[Any], kg: Graph | None
-) -> ReplyData:
+def simplify_as_linguist(solved: Hops, debate: Sequence[Any], kg: Graph | None) -> ReplyData:
     """Return the question proposed last without descriptions of what was found ("the films").
 
     ``debate`` are the replies of the others.
@@ -223,24 +241,23 @@ def _drop_description(question: str, name: str, kg: Graph | None) -> str:
     words = before.split()
     chains = read_chains(question, kg)
     for position in range(len(words)):
-        dropped = [word.casefold() for word in words[position:]]
-        if not NON_DESCRIPTIVE_WORDS.isdisjoint(dropped):
-            continue
-        shorter = " ".join([*words[:position], marked]) + after
-        if read_chains(shorter, kg) == chains:
-            return shorter
+        dropped = " ".join(words[position:]).casefold()
+        if NON_DESCRIPTIVE_WORDS.isdisjoint(dropped.split()):
+            kept = " ".join([*words[:position], marked])
+            if read_chains(kept + after, kg) == chains:
+                return kept + after
     return question
 
 
-def simplify_as_fused_agent(question: str, solved: Sequence[Hop], kg: Graph | None) -> ReplyData:
+def simplify_as_fused_agent(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
     """Return the expert's question as the linguist changes it, without a critic."""
     expert = simplify_as_expert(question, solved, kg)
     linguist = simplify_as_linguist(solved, [expert], kg)
-    remark = f"{expert['remark']} {linguist['remark']}"
-    return {"remark": remark, "question": linguist["question"]}
+    linguist["remark"] = f"{expert['remark']} {linguist['remark']}"
+    return linguist
 
 
-def _remove_solved_hops(question: str, solved: Sequence[Hop], kg: Graph | None) -> RelationChains:
+def _remove_solved_hops(question: str, solved: Hops, kg: Graph | None) -> RelationChains:
     """Return the chains of a question without the solved steps, under what was found."""
     chains = read_chains(question, kg)
     for hop in solved:
@@ -259,7 +276,8 @@ def _shorten_question(question: str, hop: Hop, kg: Graph | None) -> str:
     found = hop["found"]
     left = _remove_solved_hops(question, [hop], kg)
     steps = left[found]
-    before, _, after = question.partition(f"[{hop['entity']}]")
+    entity = hop["entity"]
+    before, _, after = question.partition(f"[{entity}]")
     relation = steps[0].relation if steps else ""
     for text in _replacements(before, f"[{found}]", after, relation):
         if _are_same_chains(read_chains(text, kg), left):
@@ -276,20 +294,24 @@ def _replacements(before: str, name: str, after: str, relation: str) -> Iterator
     stands between the kept words and the name, then "of", then words of the next relation
     ("directed by"). A relative pronoun is not kept before the name.
     """
-    starts = []
-    for cut in (len(before), *(token.start for token in en.tokenize(before))):
-        start = before[:cut]
-        if en.RELATIVES.isdisjoint(start.split()[-1:]):
-            starts.append(start)
+    starts = [before]
+    for token in en.tokenize(before):
+        starts.append(before[: token.start])
     ends = [after]
     for token in en.tokenize(after):
         ends.append(after[token.end :])
-    kept = sorted(product(starts, ends), key=_kept_length, reverse=True)
+    kept = []
+    for start in starts:
+        last_word = start.split()[-1:]
+        if en.RELATIVES.isdisjoint(last_word):
+            kept += [(start, end) for end in ends]
+    kept.sort(key=_kept_length, reverse=True)
 
     words = relation.split()
     for link in ([], ["of"], words[-2:], words[:1]):
+        linked_name = " ".join([*link, name])
         for start, end in kept:
-            yield start + "".join(f"{word} " for word in link) + name + end
+            yield start + linked_name + end
 
 
 def _kept_length(parts: tuple[str, str]) -> int:
@@ -303,14 +325,16 @@ def _are_same_chains(first: RelationChains, second: RelationChains) -> bool:
     Steps are the same if they have one direction, and the same relation or relations with a word
     in common that is not in UNSPECIFIC_WORDS.
     """
-    first_lengths = {name: len(steps) for name, steps in first.items()}
-    second_lengths = {name: len(steps) for name, steps in second.items()}
-    if first_lengths != second_lengths:
+    if first.keys() != second.keys():
         return False
     for name, steps in first.items():
-        for step, other in zip(steps, second[name], strict=True):
-            common = set(step.relation.split()) & set(other.relation.split())
-            is_same_relation = step.relation == other.relation or common - UNSPECIFIC_WORDS
+        others = second[name]
+        if len(steps) != len(others):
+            return False
+        for step, other in zip(steps, others, strict=True):
+            words = set(step.relation.split())
+            common = words.intersection(other.relation.split()) - UNSPECIFIC_WORDS
+            is_same_relation = common or step.relation == other.relation
             if step.is_backward != other.is_backward or not is_same_relation:
                 return False
     return True

@@ -19,8 +19,9 @@ ANSWER_TYPES = {"boolean": "yes or no", "count": "count", "list": "select"}
 
 def extract_triplets(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
     """Return the triples that the grammar reads; raise ModelError if it cannot read the question."""
-    facts = ground_question(question, kg, embeddings).facts
-    return {"reason": "as the grammar reads it", "triplets": [list(fact) for fact in facts]}
+    reading = ground_question(question, kg, embeddings)
+    triplets = [list(fact) for fact in reading.facts]
+    return {"reason": "as the grammar reads it", "triplets": triplets}
 
 
 def choose_entities(
@@ -28,7 +29,9 @@ def choose_entities(
 ) -> ReplyData:
     """Return the number of the vertex that ``choose_vertex`` chooses, none if it chooses none."""
     chosen = choose_vertex(question, entity, candidates, kg, embeddings)
-    numbers = [chosen["number"]] if chosen["number"] else []
+    numbers = []
+    if chosen["number"]:
+        numbers.append(chosen["number"])
     return {"reason": chosen["reason"], "numbers": numbers}
 
 
@@ -42,8 +45,8 @@ def choose_relations(
     direction is turned if one of the two names leads to an agent and the other does not.
     """
     subject, relation, _ = triplet
-    names = list(dict.fromkeys(candidate["triple"][1] for candidate in relations))
-    similar = find_similar_predicates(relation, names, embeddings)
+    names = dict.fromkeys(candidate["triple"][1] for candidate in relations)
+    similar = find_similar_predicates(relation, list(names), embeddings)
     chosen: dict[str, int] = {}
     for candidate in relations:
         candidate_subject, name, _ = candidate["triple"]
@@ -54,9 +57,10 @@ def choose_relations(
 
     similarities = embeddings.similarity(relation, similar, SPELLING_WEIGHT)
     similarity_of = dict(zip(similar, similarities, strict=True))
-    best = sorted(chosen, key=lambda name: -similarity_of[name])[:most]
-    reason = "the names most like it" if best else "no name is like it"
-    return {"reason": reason, "numbers": [chosen[name] for name in best]}
+    ranked = sorted(chosen, key=lambda name: -similarity_of[name])
+    numbers = [chosen[name] for name in ranked[:most]]
+    reason = "the names most like it" if numbers else "no name is like it"
+    return {"reason": reason, "numbers": numbers}
 
 
 def write_template(question: str, triplets: Sequence[Triplet], kg: Graph | None) -> ReplyData:
@@ -68,24 +72,22 @@ def write_template(question: str, triplets: Sequence[Triplet], kg: Graph | None)
     Raises ModelError if the grammar cannot read the question.
     """
     reading = parse_question(question, kg)
-    patterns = []
-    entities: dict[str, None] = {}
-    for subject, relation, object_ in triplets:
-        ends = []
-        for end in (subject, object_):
-            is_unknown = end.startswith("?")
-            ends.append(end if is_unknown else f"<{end}>")
-            if not is_unknown:
-                entities[f"<{end}>"] = None
-        patterns.append(f"{ends[0]} <{relation}> {ends[1]} .")
-
-    body = " ".join(patterns)
-    if reading.kind == "boolean":
-        head = "ASK"
-    else:
+    head = "ASK"
+    if reading.kind != "boolean":
         head = f"SELECT DISTINCT {reading.target} WHERE"
-        if len(triplets) > 1:
-            body += "".join(f" FILTER({reading.target} != {entity})" for entity in entities)
+    entities: dict[str, str] = {}
+    conditions = []
+    for subject, relation, object_ in triplets:
+        for end in (subject, object_):
+            if not end.startswith("?"):
+                entities[end] = f"<{end}>"
+        first = entities.get(subject, subject)
+        second = entities.get(object_, object_)
+        conditions.append(f"{first} <{relation}> {second} .")
+    if reading.kind != "boolean" and len(triplets) > 1:
+        for entity in entities.values():
+            conditions.append(f"FILTER({reading.target} != {entity})")
+    body = " ".join(conditions)
     return {"reason": "the triplets in their order", "sparql": f"{head} {{ {body} }}"}
 
 
