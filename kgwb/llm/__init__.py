@@ -59,7 +59,7 @@ def model(spec: ChatModel | str, **options: Any) -> ChatModel:
 
     ``ollama`` takes an address after "@" as well. A specification that is a model is returned as it
     is. ``options`` go to the class of the model: ``base_url`` for ``openai`` and ``ollama``,
-    ``embeddings`` for ``rules``. ``replay`` is opened by the workbench, and not here.
+    ``embeddings`` for ``rules``. ``replay`` is opened by ``kgwb.model``, and not here.
 
     Raises UnknownModelError if there is no such model, or the key or the address that it needs is
     missing or wrong.

@@ -61,6 +61,9 @@ EMPTY_RESPONSE = replace(INTERRUPTED_STREAM, kind="nonsense", message="an empty 
 def failure_from_status(status: int, text: str, headers: Any, param: str = "") -> RequestFailure:
     """Return the failure that an HTTP status stands for.
 
+    It is transient for TRANSIENT_STATUSES and from 500 on. A 500 whose text has one of FORMAT_WORDS
+    is a problem of the format instead.
+
     ``text`` is the message of the server, and ``param`` the field of the request that it names. The
     header "retry-after" gives the wait, if it is a number of seconds and not a date.
     """

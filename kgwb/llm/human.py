@@ -37,6 +37,7 @@ class Human(ChatModel):
     remote = True  # so that a waiting request can be cancelled
 
     def __init__(self) -> None:
+        """Begin without listeners and requests."""
         self.listeners: dict[Callable[[], None], threading.Event | None] = {}
         """Functions that are called, on any thread, whenever ``pending_requests`` has changed.
 
@@ -55,7 +56,7 @@ class Human(ChatModel):
             return tuple(pending for pending, reply in self._replies.items() if reply is None)
 
     def reply(self, text: str, pending: PendingRequest) -> None:
-        """Answer a request, and call the listeners.
+        """Give a request the person's reply, and call the listeners.
 
         Raises ModelError if the request has a reply already, or is not waiting any more.
         """
@@ -93,7 +94,11 @@ class Human(ChatModel):
         return ChatReply(text, model=self.name, seconds=time.perf_counter() - started)
 
     def _wait_for_reply(self, pending: PendingRequest) -> str:
-        """Return the reply to a request when it is there; raises as ``complete`` does."""
+        """Wait for the reply to a request, and return it. It is looked for every POLL_INTERVAL_S.
+
+        Raises Cancelled if the run is cancelled, and ModelError if no listener answers this run for
+        LISTENER_TIMEOUT_S.
+        """
         last_listened = time.monotonic()
         while True:
             text = self._replies[pending]

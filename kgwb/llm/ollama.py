@@ -55,7 +55,12 @@ class OllamaModel(RemoteModel):
         self._context_tokens = MIN_CONTEXT_TOKENS
 
     def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
-        """Send one request, and yield the parts of the reply: one a line, or the whole reply."""
+        """Send one request to /api/chat, and yield the parts of the reply.
+
+        Streamed, that is one part for each line; the last one has the token counts and the finish
+        reason. If the format omits "stream", it is one part with all of the reply. The field
+        ``format`` is the JSON schema, "json" or absent, by the first mode of the format.
+        """
         is_streamed = "stream" not in form.omitted_fields
         reply_format: Any = None
         if request.schema and form.modes[0] == "schema":
@@ -84,9 +89,9 @@ class OllamaModel(RemoteModel):
             )
 
     def _options(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
-        """Return the options of a request, without those that the format omits.
+        """Return Ollama's options: temperature, seed, length of the reply, and size of the context.
 
-        A seed of None is left out too.
+        Those that the format omits are left out, and a seed of None.
         """
         options: dict[str, Any] = {
             "temperature": request.temperature,
@@ -102,8 +107,9 @@ class OllamaModel(RemoteModel):
     def _reserve_context(self, request: ChatRequest) -> int:
         """Return the context to ask for, in tokens: the last one, doubled until the request fits.
 
-        Ollama cuts what its context does not hold, and does not report it. The context never gets
-        smaller, because Ollama loads the model anew for every other size.
+        The size of a request is estimated from its bytes, plus ``max_output_tokens``. Ollama cuts
+        what its context does not hold, and does not report it. The context never gets smaller,
+        because Ollama loads the model anew for every other size.
         """
         size = 0
         for message in request.messages:
@@ -120,14 +126,20 @@ class OllamaModel(RemoteModel):
         return [entry.model for entry in listing.models]
 
     def _client(self, timeout_s: float) -> ollama.Client:
-        """Return a new client for one call, because only the client has a timeout.
+        """Return a new client with a timeout, for one call.
 
-        The header "Connection: close" makes it leave no socket behind.
+        Only the client has a timeout, and not the call. The header "Connection: close" makes the
+        client leave no socket behind.
+
+        Raises UnknownModelError if the environment does not allow a client.
         """
         import httpx  # the transport of ollama
 
         def create_client(**options: Any) -> ollama.Client:
-            # Imported here, where errors are handled: the import makes a client for OLLAMA_HOST
+            """Create the client with options for httpx.
+
+            The SDK is imported here, where errors are handled: it makes a client for OLLAMA_HOST.
+            """
             import ollama
 
             options["headers"]["Connection"] = "close"
@@ -137,7 +149,12 @@ class OllamaModel(RemoteModel):
         return make_client(create_client, self.url)
 
     def _classify_error(self, error: Exception) -> RequestFailure:
-        """Return the failure for an exception of the SDK, the transport, or of reading a reply."""
+        """Return the failure for an exception.
+
+        An error of Ollama becomes a failure with its HTTP status, or "nonsense" if it came inside a
+        stream. A refused connection is transient. A line that is not a reply is "nonsense". The
+        base class handles the others.
+        """
         import ollama
         import pydantic
 
@@ -165,7 +182,10 @@ class OllamaModel(RemoteModel):
 
 
 def _complete_url(host: str) -> str:
-    """Return the address for a value of OLLAMA_HOST, which may lack scheme, host name or port.
+    """Return the URL for a value of OLLAMA_HOST, which may lack the scheme, host name or port.
+
+    These are http, 127.0.0.1 and 11434 then; a URL with a scheme gets no port. The host 0.0.0.0
+    becomes 127.0.0.1.
 
     Raises UnknownModelError if it is not usable.
     """

@@ -72,9 +72,13 @@ class OpenAIModel(RemoteModel):
         weakref.finalize(self, self._client.close)
 
     def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
-        """Send one request, and yield the parts of the reply: one a chunk, or the whole reply.
+        """Send one chat request, and yield the parts of the reply.
 
-        Raises ValueError for a whole reply without a choice, and what the SDK raises.
+        Streamed, that is one part for each chunk. If the format omits "stream", it is one part with
+        all of the reply.
+
+        Raises ValueError for an error inside the reply and for a whole reply without a choice, and
+        what the SDK raises.
         """
         create: Any = self._client.chat.completions.create
         body = self._request_body(form, request)
@@ -92,7 +96,11 @@ class OpenAIModel(RemoteModel):
         yield reply
 
     def _request_body(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
-        """Return the fields of a request, without those that have no value or are omitted."""
+        """Return the fields of a chat request.
+
+        Those without a value are left out, and those that the format omits. The length is limited
+        by "max_tokens", or by "max_completion_tokens" if the format omits that.
+        """
         body: dict[str, Any] = {
             "model": self.model,
             "messages": messages_to_data(request),
@@ -117,7 +125,11 @@ class OpenAIModel(RemoteModel):
         return [entry.id for entry in models.data]
 
     def _classify_error(self, error: Exception) -> RequestFailure:
-        """Return the failure for an exception of the SDK, the transport, or of reading a reply."""
+        """Return the failure for an exception.
+
+        An error with an HTTP status keeps that, and the field of the request that it names. For a
+        connection error of the SDK the base class is given its cause. It handles the others too.
+        """
         import openai
 
         if isinstance(error, openai.APIStatusError):
@@ -149,7 +161,12 @@ def _check_key(key: str, *, is_needed: bool) -> None:
 
 
 def _response_format(mode: str, request: ChatRequest) -> dict[str, Any] | None:
-    """Return the field that enforces the form of the reply; None if the prompt alone describes it."""
+    """Return the value of the field "response_format" for a mode of a RequestFormat.
+
+    It is the JSON schema under the name of the task, JSON mode with the schema, or JSON mode alone.
+    The schema is strict if it allows no other fields. Returns None for the mode "prompt" and for a
+    request without a schema.
+    """
     if request.schema is None or mode == "prompt":
         return None
     schema = dict(request.schema)

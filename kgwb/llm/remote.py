@@ -76,10 +76,11 @@ class RequestFormat:
     """Fields of OPTIONAL_FIELDS that are not sent."""
 
     def fallback_for(self, failure: RequestFailure, *, with_schema: bool) -> RequestFormat | None:
-        """Return the format without what the server seems to refuse; None if it is not the format.
+        """Return the format to try after a failure, None if another format would not help.
 
-        That is an optional field that the failure names, else the first mode, if the request has a
-        schema and there is another mode.
+        It is this one without what the server seems to refuse: an optional field that the failure
+        names, else the first mode. The mode is only changed if the request has a schema, another
+        mode is left, and the failure does not name another field.
         """
         may_be_format = failure.is_format_problem or failure.status in (400, 422)
         if not may_be_format or failure.refused_field in self.omitted_fields:
@@ -176,8 +177,8 @@ class RemoteModel(ChatModel):
     def _keep_format(self, form: RequestFormat, *, with_schema: bool) -> None:
         """Keep the format that the server has just accepted for the next request.
 
-        Its mode is kept only if the server has never replied to a request with a JSON schema. If it
-        has, it has refused this schema and not all of them.
+        The omitted fields are kept in any case. The mode is kept if the request had a schema, unless
+        the server has ever accepted a JSON schema: then it has refused this one and not all of them.
         """
         with self._lock:
             if with_schema and form.modes[0] == "schema":
@@ -214,7 +215,10 @@ class RemoteModel(ChatModel):
     def _classify_error(self, error: Exception) -> RequestFailure:
         """Return the failure for an exception of the transport or of reading a reply.
 
-        Adapters extend it by the exceptions of their SDK.
+        Refused redirects, and connections that took too long, are of kind "connection", other
+        timeouts of kind "timeout". Any other error of the transport is a transient "connection"
+        failure. Text that cannot be read is "nonsense", and an empty body is EMPTY_RESPONSE.
+        Adapters extend this by the exceptions of their SDK.
         """
         name = type(error).__name__  # equal in httpx and httpx2
         if isinstance(error, RedirectError) or name == "TooManyRedirects":
@@ -234,7 +238,9 @@ class RemoteModel(ChatModel):
     ) -> T | RequestFailure:
         """Return the result of a call of an SDK, or its failure, after ``timeout_s`` at the latest.
 
-        The SDK's own timeouts begin anew with every byte, and do not include the lookup of a name.
+        The call runs on a thread. Its own timeouts are not enough: they begin anew with every byte,
+        and do not include the lookup of a host name. ``poll`` is called meanwhile, and a ModelError
+        that it or the call raises is passed on.
         """
         try:
             return run_in_thread(work, poll=poll, timeout_s=timeout_s)
@@ -246,12 +252,18 @@ class RemoteModel(ChatModel):
     def _read_reply(
         self, form: RequestFormat, request: ChatRequest, poll: Callable[[], None]
     ) -> ChatReply | RequestFailure:
-        """Send one request, and return the whole reply, or the failure. Errors of ``poll`` are raised."""
+        """Send one request, and return the whole reply or the failure.
+
+        A reply that has a finish reason is whole, even if an error follows. One that breaks off is
+        INTERRUPTED_STREAM, and a response without any part EMPTY_RESPONSE. Raises what ``poll``
+        raises; then the connection is closed at the next part.
+        """
         started = time.perf_counter()
         abandoned = threading.Event()
         parts: list[ChatReply] = []
 
         def read_parts() -> None:
+            """Add the parts of the reply, each with the time since the request was sent."""
             abandoned_event.set(abandoned)
             for part in self._stream_reply(form, request):
                 elapsed_s = time.perf_counter() - started
@@ -272,10 +284,12 @@ class RemoteModel(ChatModel):
         return failure
 
     def _join_parts(self, parts: list[ChatReply]) -> ChatReply | RequestFailure:
-        """Return the reply that is made of parts, with the key masked; a failure if it is too long.
+        """Return the reply that is made of parts, with the key masked in it.
 
-        Names and counts may be in any part. The finish reason is "refusal" if any part has that,
-        else the last one.
+        The texts are joined. The model is the first that is named, and the counts are the highest.
+        The finish reason is "refusal" if any part has that, else the last one. The time to the first
+        token is None for a single part. Returns a failure of kind "nonsense" if the text is longer
+        than MAX_REPLY_CHARS.
         """
         text = "".join(part.text for part in parts)
         if len(text) > MAX_REPLY_CHARS:
@@ -303,9 +317,13 @@ class RemoteModel(ChatModel):
         )
 
     def _try_list_models(self, timeout_s: float) -> tuple[str, ...] | RequestFailure:
-        """Return the names of the server's models, sorted and with the key masked, or the failure."""
+        """Return the names of the server's models, sorted and with the key masked, or the failure.
+
+        It takes up to 1.5 times ``timeout_s``.
+        """
 
         def list_names() -> tuple[str, ...]:
+            """Return the names that are not empty."""
             names = []
             for name in self._model_names(timeout_s):
                 if name:
@@ -322,9 +340,10 @@ class RemoteModel(ChatModel):
     def _error_of(
         self, failure: RequestFailure, timeout_s: float, *, is_listing: bool = False
     ) -> ModelError:
-        """Return the error to raise for a failure, with a hint; it holds no key.
+        """Return the error to raise for a failure, with a hint and without the key.
 
         ``timeout_s`` is the timeout of the request; ``is_listing`` is whether models were listed.
+        For status 404 the server is asked which models it has, and the hint names them.
         """
         text = masked_excerpt(failure.message, self._secrets())
         if failure.kind == "timeout":
@@ -352,7 +371,10 @@ class RemoteModel(ChatModel):
         return self._error_of_status(failure, message)
 
     def _error_of_status(self, failure: RequestFailure, message: str) -> ModelError:
-        """Return the error for a failure with an HTTP status, with a hint for that status."""
+        """Return the error for a failure with an HTTP status, with a hint for that status.
+
+        It is ModelUnreachableError for 429 and transient failures, and else ModelRefusedError.
+        """
         if failure.status in (401, 403):
             return ModelRefusedError(message, hint=self._key_hint)
         if failure.status == 429:
@@ -367,9 +389,10 @@ class RemoteModel(ChatModel):
         )
 
     def _hint_for_missing_model(self, timeout_s: float) -> str:
-        """Return a hint that names the models of the server, if it lists any.
+        """Return a hint that names up to MAX_NAMED_MODELS models of the server.
 
-        It asks the server for them, with LISTING_TIMEOUT_S at most.
+        The server is asked for them, with LISTING_TIMEOUT_S at most. If it lists none, it is the hint
+        of the adapter.
         """
         names = self._try_list_models(min(timeout_s, LISTING_TIMEOUT_S))
         if not names or isinstance(names, RequestFailure):

@@ -111,7 +111,8 @@ class _BoundedStream:
     def _read_reply(self) -> Iterator[bytes]:
         """Yield the body of a reply, until it is abandoned.
 
-        Raises ValueError if the reply or a document in it is too long, or it is not UTF-8, and
+        Raises ValueError if it is longer than MAX_REPLY_BYTES, has a document that is longer than
+        MAX_JSON_DOCUMENT_BYTES, or is not UTF-8. In a stream each line is a document. Raises
         TimeoutError if it takes longer than the request may.
         """
         size = 0

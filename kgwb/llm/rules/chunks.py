@@ -89,7 +89,12 @@ class _Splitter:
         self.open = Chunk()
 
     def add(self, word: str) -> None:
-        """Add the next word: to the open chunk, as the beginning of a new one, or as a separator."""
+        """Add the next word: to the open chunk, as the beginning of a new one, or as a separator.
+
+        Function words and light verbs separate chunks. A verb form begins a chunk of its own. A
+        word that begins with "co-", or follows one of SHARING_WORDS, is shared; "in common" and
+        "together" make the chunk before them shared.
+        """
         has_chunk = self.open.words or self.chunks
         if word.startswith("co-"):
             self.close_chunk("co")
@@ -121,7 +126,11 @@ class _Splitter:
             self.open = Chunk(before="noun")
 
     def _add_separator(self, word: str) -> None:
-        """Keep a function word for the chunk that follows it."""
+        """Keep a function word for the chunk that follows it: the one right before, and the first.
+
+        Fillers are not kept, and determiners are not the first. The chunk is with a question word if
+        only WORDS_CONTINUING_QUESTION stand between.
+        """
         chunk = self.open
         if word in en.QUESTION_WORDS:
             chunk.is_with_question_word = True
@@ -179,8 +188,15 @@ def without_question_words(chunks: Chunks) -> Chunks:
 def _is_type_noun(chunk: Chunk, later: Chunks, *, has_relation: bool) -> bool:
     """Return whether a chunk before a name is a noun that only says of what kind something is.
 
+    Verbs, shared relations, and nouns before "by" or "with" never do. For others the first of these
+    criteria that applies decides. After "their" it does; after "whose" it does not. With a question
+    word it does before "have" or a light verb, and if a later chunk has the same phrase. The object
+    of a verb does, unless "of" follows. Right before the name it does, unless it is the first
+    relation and "of" stands before it. Otherwise it does before one of WORDS_AFTER_TYPE_NOUNS,
+    before an auxiliary with a verb, and for a place if there is a relation before.
+
     ``later`` are the chunks between it and the name. ``has_relation`` is whether there is a relation
-    before it. The first criterion that applies decides.
+    before it.
     """
     if chunk.is_verb or chunk.is_shared or chunk.after in ("by", "with"):
         return False

@@ -76,7 +76,7 @@ class ParsedQuestion(NamedTuple):
 
 
 def parse_question(question: str, kg: Graph | None) -> ParsedQuestion:
-    """Read a question as triples.
+    """Read a question as triples, by the grammar alone; the graph is needed to find names.
 
     Raises ModelError if it has one of UNSUPPORTED_WORDS, which the grammar would pass over.
     """
@@ -284,7 +284,7 @@ class _NameReader:
 
         These are the relations of the chunks that belong to the name, then those before it, then
         those at the end of the question. Without such chunks, "is a", "with" or "have" before the
-        name is the relation.
+        name is the relation, else the time or place that is asked for.
         """
         chunks = split_into_chunks(self.right, END_OF_QUESTION)
         inner_count = self._inner_chunk_count(chunks)
@@ -310,7 +310,9 @@ class _NameReader:
 
         After a possessive these are the chunks up to the first verb, but at least one. None does if
         the question word is not before the name, or if the name is the subject of a verb after it.
-        Otherwise all do. An exception is a last chunk that belongs to an opening such as "when was".
+        Otherwise all do, except for a last chunk that belongs to the beginning of the question: a
+        verb after a name that is inverted or in a question for a time or place ("when was X
+        released"), or the only chunk after an inverted name ("of which country is X the capital").
         """
         count = len(chunks)
         if self.right[:1] == ["'s"]:
@@ -363,10 +365,10 @@ class _NameReader:
         return self.left in (["a"], ["an"]) or not en.BE_FORMS.isdisjoint(words)
 
     def _steps_of_chunks(self, chunks: Chunks) -> list[RelationStep]:
-        """Return the relations as phrases with their directions; shared ones lead there and back.
+        """Return the relations that chunks stand for, one step each; shared ones lead there and back.
 
-        The last relation leads to the type of value that is asked for. From the place of an event,
-        a further step leads to the country or city that is asked for.
+        The last relation leads to the date or place that is asked for. If the last chunk is an event
+        and a kind of place is asked for ("in which country"), one more step leads to that.
         """
         steps: list[RelationStep] = []
         for chunk in chunks:
@@ -389,11 +391,15 @@ class _NameReader:
 
 
 def _step_of_chunk(chunk: Chunk, value_type: str) -> RelationStep:
-    """Return the relation that a chunk says, and its direction.
+    """Return the relation that a chunk stands for, and its direction.
 
-    ``value_type`` is what the relation must lead to, "" where that is open. An active verb before
-    the name leads back to its subject ("who influenced X"). If its phrase leads to the agent by
-    itself ("directed by"), it leads forward.
+    The relation is the phrase of the chunk. A noun joined to the name by "by" or "with" is
+    MADE_BY_RELATION or HAS_RELATION. A passive verb without a known phrase gets "by". ``value_type``
+    is "date" or "place" if the relation must lead to one: "birth date" for "born".
+
+    Relations lead forward, away from the name. Verbs before the name, and nouns joined to it, lead
+    backward ("who influenced X"). An active verb whose phrase leads to the agent by itself
+    ("directed by") is turned once more.
     """
     relation = chunk.phrase
     first_word = chunk.words[0]

@@ -58,8 +58,10 @@ SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
 def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> ParsedQuestion:
     """Read a question with the grammar, and correct the reading by what the graph says of its name.
 
-    The grammar's reading is returned as it is without a graph, for a yes-or-no question, and if not
-    exactly one name is found in the graph. ``_PredicateReader.read`` says what the others become.
+    If the graph has no predicates like the relations that are read, the reading becomes one triple:
+    of the name, and its predicate most like the words of the question. ``_PredicateReader.read`` has
+    the details. The grammar's reading is returned as it is without a graph, for a yes-or-no
+    question, and if not exactly one name is found in the graph.
 
     Raises ModelError if the grammar cannot read the question.
     """
@@ -126,7 +128,7 @@ def _only_mention(mentions: Iterable[Mention]) -> Mention | None:
 
 
 def _words_without_name(tokens: Sequence[Token], mention: Mention) -> list[str]:
-    """Return the words in lower case, with "" in the place of those of a name.
+    """Return all words of a question in lower case, with "" in the place of those of a name.
 
     A single word between a determiner and the name belongs to it: "the contract X".
     """
@@ -163,11 +165,10 @@ class _PredicateReader:
         kg: Graph,
         embeddings: Embeddings,
     ) -> None:
+        """Keep the grammar's reading, the name, and the vertices that have the name."""
         self.reading = reading
-        """What the grammar reads."""
         self.name = name
         self.vertices = vertices
-        """Those that have the name."""
         self.kg = kg
         self.embeddings = embeddings
 
@@ -370,9 +371,10 @@ class QuestionWords:
         return any(_is_type_of(predicate, word, self.embeddings) for word in words)
 
     def _unexplained(self, match: _Match) -> list[int]:
-        """Return the positions of content words that are neither a time, nor like the predicate.
+        """Return the positions of the content words that a predicate does not explain.
 
-        Words that name a value type of the predicate are left out too.
+        It explains words with MIN_RELATION_SIMILARITY, words for a time, and those that name the
+        class or datatype that it leads to.
         """
         unexplained = []
         for position in self.content_positions:
@@ -387,8 +389,9 @@ class QuestionWords:
     def _asks_for_something_else(self, position: int) -> bool:
         """Return whether a word that a predicate does not explain asks for another relation.
 
-        It does if it stands after "what", "which" or "many", or before "of", or is in
-        RELATION_PHRASES. Words of VAGUE_WORDS never do.
+        It does if it is in RELATION_PHRASES, stands after "what", "which" or "many" (with
+        SKIPPED_WORDS between), or before "of" without a question word after that. Words of
+        VAGUE_WORDS never do.
         """
         word = self.words[position]
         if word in en.VAGUE_WORDS:
@@ -402,7 +405,10 @@ class QuestionWords:
         return "of" in following[:1] and en.WH_WORDS.isdisjoint(following)
 
     def _match(self, predicate: VertexPredicate) -> _Match:
-        """Compare each content word with a predicate, and with those behind its blank nodes."""
+        """Return how like each content word is to a predicate, or to those behind its blank nodes.
+
+        A word is compared alone, as a relation phrase, and with each neighbour; the best counts.
+        """
         names = [predicate.name, *predicate.inner_predicates]
         best_similarities = {}
         for position in self.content_positions:
@@ -413,7 +419,10 @@ class QuestionWords:
         return _Match(predicate, best_similarities)
 
     def _phrases_at(self, position: int) -> list[str]:
-        """Return a word, its relation phrase, and both for it with each neighbour."""
+        """Return the phrases that a word may be part of: alone, and with each neighbour.
+
+        Those that name a known relation are replaced by its phrase; the word stays as well.
+        """
         word = self.words[position]
         phrases = [word, relation_phrase(word)]
         for start in (max(position - 1, 0), position):

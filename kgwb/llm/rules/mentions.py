@@ -128,7 +128,8 @@ class _MentionFinder:
     def _is_likely_name(self, label: Mention) -> bool:
         """Return whether words that are a label are meant as a name.
 
-        They are if one is written like a name, or if they are several and none is a common word.
+        They are if one is written like a name, with a capital or a digit. In lower case they are if
+        they are several, and none is a function word, a verb or a word for a relation.
         """
         tokens = self.tokens[label.start : label.end]
         has_common_word = False
@@ -160,7 +161,10 @@ class _MentionFinder:
         return runs
 
     def _can_continue(self, run: Mention, position: int) -> bool:
-        """Return whether a token continues a run: directly, or after one word of NAME_CONNECTORS."""
+        """Return whether a token continues a run: directly, or after one word of NAME_CONNECTORS.
+
+        The run may get MAX_NAME_TOKENS long.
+        """
         if position - run.start >= MAX_NAME_TOKENS:
             return False
         word_before = self.tokens[position - 1].lowercase

@@ -61,6 +61,7 @@ NON_NAME_WORDS = FUNCTION_WORDS | LIGHT_VERBS | PRONOUNS | SMALL_TALK_WORDS
 
 
 def _relation_phrases() -> dict[str, str]:
+    """Return the section "senses" of the lexicon, which has words by phrase, as phrases by word."""
     phrases: dict[str, str] = {}
     for phrase, words in LEXICON["senses"].items():
         phrases |= dict.fromkeys(words.split(), phrase)

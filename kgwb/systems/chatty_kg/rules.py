@@ -53,7 +53,7 @@ def translate_question(question: str) -> ReplyData:
 
 
 def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
-    """Return the triples that the grammar reads, and nothing that is beyond the QIR.
+    """Return the triples that ``ground_question`` reads, and nothing that is beyond the QIR.
 
     Raises ModelError if the grammar cannot read the question.
     """
@@ -61,9 +61,9 @@ def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> Repl
 
 
 def extract_published_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
-    """Return the triples that the grammar reads, with their entities, unknowns, and the target.
+    """Return the triples that ``ground_question`` reads, with entities, unknowns, and the target.
 
-    Raises ModelError if the grammar cannot read the question.
+    The target is "" for a yes-or-no question. Raises ModelError if the grammar cannot read the question.
     """
     reading = ground_question(question, kg, embeddings)
     entities: dict[str, None] = {}
@@ -258,9 +258,11 @@ def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
 def _resolve_pronoun(dialogue: Dialogue, kind: str) -> str:
     """Return the most recent name that a pronoun of a kind can stand for.
 
-    Names are the answers of turns with a single one, and what the turns were about. "There" can
-    stand for any of them. If none is of the kind, the most recent one is returned; "" if there is
-    no name at all.
+    Candidates are the answers of turns with a single one that is not a number or date, and the names
+    that turns were about. An answer is of the kind that its question asks for. A name is a person if
+    it was the answer to a question for a person; else it is a thing in such a question, and fits any
+    pronoun in others. "There" can stand for any candidate. If none fits, the most recent one is
+    returned; "" if there is none.
     """
     persons: set[str] = set()
     for turn in dialogue:

@@ -233,9 +233,10 @@ def simplify_as_linguist(solved: Hops, debate: Sequence[Any], kg: Graph | None) 
 
 
 def _drop_description(question: str, name: str, kg: Graph | None) -> str:
-    """Return a question without as many words before a marked name as can be dropped.
+    """Return a question without the description before a name in square brackets.
 
-    They must all be descriptive, and the grammar must read the same chains without them.
+    As many words right before the name are dropped as possible. Words of NON_DESCRIPTIVE_WORDS are
+    kept, and the grammar must read the same chains without the dropped ones.
     """
     before, marked, after = question.partition(f"[{name}]")
     words = before.split()
@@ -258,7 +259,10 @@ def simplify_as_fused_agent(question: str, solved: Hops, kg: Graph | None) -> Re
 
 
 def _remove_solved_hops(question: str, solved: Hops, kg: Graph | None) -> RelationChains:
-    """Return the chains of a question without the solved steps, under what was found."""
+    """Return the chains that are left of a question after solved hops.
+
+    The chain of each solved entity loses its first step, and stands under what was found.
+    """
     chains = read_chains(question, kg)
     for hop in solved:
         steps = chains.pop(hop["entity"], [])
@@ -345,8 +349,9 @@ def read_chains(
 ) -> RelationChains:
     """Return the relations from each name in square brackets to what is asked for.
 
-    With embeddings the question is read by what the graph says (``ground_question``), without them
-    by the grammar alone. A value without a name and its parts count as one step.
+    A chain ends at the target of the question, or at another of the names. With embeddings the
+    question is read by what the graph says (``ground_question``), without them by the grammar
+    alone. A value without a name and its parts count as one step.
 
     Raises ModelError if the grammar cannot read the question.
     """
