@@ -40,7 +40,7 @@ class RequestFailure:
     refused_field: str = field(default="", repr=False)
     """The field of the request that the server refuses."""
     is_format_problem: bool = False
-    """Whether a request in another format may succeed, whatever the status says."""
+    """Whether a request in another format may succeed, independent of the status."""
     is_transient: bool = False
     """Whether the same request may succeed a moment later. After a timeout there is no time left."""
     retry_after_s: float | None = None

@@ -93,16 +93,13 @@ class OllamaModel(RemoteModel):
 
         Those that the format omits are left out, and a seed of None.
         """
-        options: dict[str, Any] = {
+        options = {
             "temperature": request.temperature,
             "seed": request.seed,
             "num_predict": request.max_output_tokens,
             "num_ctx": self._reserve_context(request),
         }
-        for name in list(options):
-            if options[name] is None or name in form.omitted_fields:
-                del options[name]
-        return options
+        return form.select_fields(options)
 
     def _reserve_context(self, request: ChatRequest) -> int:
         """Return the context to ask for, in tokens: the last one, doubled until the request fits.

@@ -115,10 +115,7 @@ class OpenAIModel(RemoteModel):
             body["stream_options"] = {"include_usage": True}
         body["response_format"] = _response_format(form.modes[0], request)
 
-        for name in list(body):
-            if body[name] is None or name in form.omitted_fields:
-                del body[name]
-        return body
+        return form.select_fields(body)
 
     def _model_names(self, timeout_s: float) -> Iterable[Any]:
         models = self._client.models.list(timeout=_timeout(timeout_s))

@@ -63,17 +63,25 @@ REPLY_MODES: dict[str, ReplyMode] = {
     "json": "json",
     "prompt": "prompt",
 }
-"""For each mode of a RequestFormat, what the reply says about it."""
+"""The mode of a reply, by the mode of the RequestFormat."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFormat:
-    """The format of requests, which differs in what servers accept."""
+    """The format of requests. Servers differ in the formats that they accept."""
 
     modes: tuple[str, ...]
     """Ways to enforce the form of a reply that the server has not refused, the best first."""
     omitted_fields: frozenset[str] = frozenset()
     """Fields of OPTIONAL_FIELDS that are not sent."""
+
+    def select_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a request that have a value and are not omitted."""
+        selected = {}
+        for name, value in fields.items():
+            if value is not None and name not in self.omitted_fields:
+                selected[name] = value
+        return selected
 
     def fallback_for(self, failure: RequestFailure, *, with_schema: bool) -> RequestFormat | None:
         """Return the format to try after a failure, None if another format would not help.

@@ -74,8 +74,8 @@ class _BoundedStream:
     def __init__(self, response: Any) -> None:
         """Take over the stream of a response, and decide on its character set.
 
-        That is UTF-8 whatever the server says: JSON is UTF-8, and Python has codecs that are not
-        character sets.
+        That is UTF-8, even if the server names another one: JSON is UTF-8, and Python has codecs that
+        are not character sets.
         """
         response.encoding = "utf-8"
         self._source = response.stream

@@ -1,8 +1,8 @@
 """Splitting the words around a name into chunks, and choosing the chunks that are relations.
 
 A chunk is a group of content words between function words. It is either a relation (a verb, or a
-noun with "of", a possessive or a form of "be") or says of what kind something is ("films" in "films
-directed by").
+noun with "of", a possessive or a form of "be") or the type of something ("films" in "films directed
+by").
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ SHARING_WORDS = frozenset(("same", "share", "shares", "shared", "common"))
 WORDS_AFTER_TYPE_NOUNS = frozenset(
     ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where")
 )
-"""``Chunk.after`` of nouns that say of what kind something is: "films that", "films directed"."""
+"""``Chunk.after`` of nouns that are a type: "films that", "films directed"."""
 WORDS_CONTINUING_QUESTION = en.DETERMINERS | en.FILLERS | {"of"}
 """Words that may stand between a question word and its noun: "which of the films"."""
 
 
 @dataclass(slots=True)
 class Chunk:
-    """Content words that belong together, and what is known of their surroundings."""
+    """Content words that belong together, and the words before and after them."""
 
     words: list[str] = field(default_factory=list)
     is_verb: bool = False
@@ -146,7 +146,7 @@ class _Splitter:
 def relations_before_name(chunks: Chunks) -> Chunks:
     """Return the chunks before a name that are relations, in the order of the words.
 
-    Nouns that only say of what kind something is are left out. A noun right after a verb takes its
+    Nouns that are a type are left out. A noun right after a verb takes its
     place if it names a known relation ("won the award"); after "the same" it makes the verb a
     shared relation ("acted in the same film as X").
     """
@@ -186,14 +186,14 @@ def without_question_words(chunks: Chunks) -> Chunks:
 
 
 def _is_type_noun(chunk: Chunk, later: Chunks, *, has_relation: bool) -> bool:
-    """Return whether a chunk before a name is a noun that only says of what kind something is.
+    """Return whether a chunk before a name is the type of something, and not a relation.
 
-    Verbs, shared relations, and nouns before "by" or "with" never do. For others the first of these
-    criteria that applies decides. After "their" it does; after "whose" it does not. With a question
-    word it does before "have" or a light verb, and if a later chunk has the same phrase. The object
-    of a verb does, unless "of" follows. Right before the name it does, unless it is the first
-    relation and "of" stands before it. Otherwise it does before one of WORDS_AFTER_TYPE_NOUNS,
-    before an auxiliary with a verb, and for a place if there is a relation before.
+    Verbs, shared relations, and nouns before "by" or "with" never are. For others the first of these
+    criteria that applies decides. After "their" it is; after "whose" it is not. With a question word
+    it is before "have" or a light verb, and if a later chunk has the same phrase. The object of a
+    verb is, unless "of" follows. Right before the name it is, unless it is the first relation and
+    "of" stands before it. Otherwise it is before one of WORDS_AFTER_TYPE_NOUNS, before an auxiliary
+    with a verb, and a place is if there is a relation before it.
 
     ``later`` are the chunks between it and the name. ``has_relation`` is whether there is a relation
     before it.

@@ -113,7 +113,7 @@ def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) 
         right: list[str] = []
         if group is groups[-1]:
             right = words[start:]
-        if len(group) > 1:  # "together" is said of all names of the group
+        if len(group) > 1:  # "together" refers to all names of the group
             right = [word for word in right if word != "together"]
         reader = _NameReader(left, right, is_first)
         steps = reader.relation_steps() or steps
@@ -134,7 +134,7 @@ def remove_filler_phrases(question: str) -> str:
 
 
 def expected_value_type(words: Sequence[str]) -> tuple[str, str]:
-    """Return what kind of value is asked for, and what kind of place.
+    """Return the type of value that a question asks for, and the kind of place.
 
     The first is "date", "place" or "". The second is the word for a place after "what" or "which",
     in the singular, or "".
@@ -197,7 +197,7 @@ def _add_stated_class(words: Words, mentions: Mentions, kg: Graph | None) -> Men
 
 
 def _group_mentions(words: Words, mentions: Mentions) -> list[list[Mention]]:
-    """Return the names in groups of which the same is said.
+    """Return the names in groups; the names of a group have the same relations.
 
     A name joins the one before it if nothing stands between them, or only "and" and determiners.
     """

@@ -1,4 +1,4 @@
-"""Reading a question about one name by what the graph says of that name.
+"""Reading a question about one name by the predicates that the name has in the graph.
 
 It is used where the relations that the grammar reads do not exist in the graph. The words of the
 question are compared with the predicates of the name in both directions, and with those of its
@@ -48,7 +48,7 @@ MAX_PARTIAL_MATCHES = 3
 NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
 _WORDS_OF_PHRASES = " ".join(RELATION_PHRASES.values()).split()
 RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
-"""Words of relations that a question asks for, and that do not stand in it by the way."""
+"""Words of known relations. Relations of these words alone are not looked up in the graph."""
 WHO_WORDS = frozenset(("who", "whom", "who's"))
 WORDS_BEFORE_ASKED_NOUN = ("what", "which", "many")
 SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
@@ -56,7 +56,7 @@ SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
 
 
 def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> ParsedQuestion:
-    """Read a question with the grammar, and correct the reading by what the graph says of its name.
+    """Read a question with the grammar, and correct the reading by the predicates of its name.
 
     If the graph has no predicates like the relations that are read, the reading becomes one triple:
     of the name, and its predicate most like the words of the question. ``_PredicateReader.read`` has
@@ -240,7 +240,7 @@ class _PredicateReader:
         """Return whether "how many" asks for things that these predicates do not lead to.
 
         ``noun`` is what is counted. It is so if one relation is read, some of the predicates have
-        value types, and none of these is like the noun.
+        value types, and no value type is like the noun.
         """
         typed = [predicate for predicate in predicates if predicate.value_types]
         if noun in NON_CONTENT_WORDS or not typed or len(self.reading.facts) != 1:
@@ -250,7 +250,7 @@ class _PredicateReader:
     def _has_all_relations(self, similar: Predicates) -> bool:
         """Return whether the graph has predicates like all relations of the grammar's reading.
 
-        Relations of RELATION_WORDS alone are taken for granted. ``similar`` are the predicates like
+        Relations of RELATION_WORDS alone are not looked up. ``similar`` are the predicates like
         the relation at the name. If several relations are read, all predicates within two triples
         of the name count too.
         """
@@ -323,7 +323,7 @@ class QuestionWords:
     def __init__(self, words: Words, embeddings: Embeddings) -> None:
         """Keep the words, and find the positions of the content words.
 
-        A word is none if it is in NON_CONTENT_WORDS, unless it begins a known relation of two words.
+        Words of NON_CONTENT_WORDS do not count, unless they begin a known relation of two words.
         """
         self.words = words
         self.embeddings = embeddings

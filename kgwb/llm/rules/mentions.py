@@ -14,7 +14,7 @@ LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 MAX_NAME_TOKENS = 18
 NATIONALITY_ENDINGS = ("ian", "ean", "ish", "ese")
 KIND_INTRODUCTIONS = en.WH_WORDS | en.DETERMINERS | en.PRONOUNS
-"""Words after which a single word says of what kind something is: "which city", "the film"."""
+"""Words after which a single word is a type and not a name: "which city", "the film"."""
 
 
 class Mention(NamedTuple):
@@ -208,8 +208,8 @@ class _MentionFinder:
     def _find_lowercase_name(self, labels: list[Mention]) -> list[Mention]:
         """Return the longest label of a question without capitals, the last of equals; else [].
 
-        A label that begins with a function word does not count, nor a single word that only says of
-        what kind something is: one after KIND_INTRODUCTIONS or an adjective of nationality.
+        A label that begins with a function word does not count, nor a single word that is a type: one
+        after KIND_INTRODUCTIONS or an adjective of nationality.
         """
         names = []
         for label in labels:

@@ -1,4 +1,4 @@
-"""What a graph says of a vertex: its predicates in both directions, and what they lead to."""
+"""The predicates of a vertex in both directions, with the types of their other ends."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class VertexPredicate(NamedTuple):
 
 
 def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
-    """Return the predicates of vertices, by IRI and direction, with what they lead to.
+    """Return the predicates of vertices, sorted by IRI and direction, with the types at their ends.
 
     At most MAX_SAMPLED_TRIPLES triples in each direction are looked at. The vocabulary's excluded
     predicates are left out.

@@ -350,7 +350,7 @@ def read_chains(
     """Return the relations from each name in square brackets to what is asked for.
 
     A chain ends at the target of the question, or at another of the names. With embeddings the
-    question is read by what the graph says (``ground_question``), without them by the grammar
+    question is read with the help of the graph (``ground_question``), without them by the grammar
     alone. A value without a name and its parts count as one step.
 
     Raises ModelError if the grammar cannot read the question.
