@@ -86,7 +86,7 @@ def check_wrong_systems(names: list[str]) -> str:
 
 
 @LAB.task(
-    "How many triples do all six answers to question 4 of films stand on?",
+    "How many triples support all of the six answers to question 4 of films?",
     "value.support has the triples that support one value of an answer.",
     "For each system, take the set of the triples that support any of its values.",
     "Which triples are in all six sets? If `sets` is a list of them, use set.intersection(*sets).",
