@@ -20,7 +20,8 @@ from rdflib import BNode, URIRef
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
 from kgwb.kg.base import SCHEMA_NAMESPACES, QueryLimits, ResultSet, Vocabulary
 from kgwb.kg.files import CACHE_VERSION, open_files
-from kgwb.kg.labels import LabelIndex, collect_labels
+from kgwb.kg.label_index import LabelIndex
+from kgwb.kg.labels import collect_labels
 from kgwb.kg.muting import add_muted, rewrite_without
 from kgwb.kg.sparql import QueryForm, n3, validate_query
 from kgwb.terms import Term, Triple, Triples, make_literal

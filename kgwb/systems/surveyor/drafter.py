@@ -10,7 +10,7 @@ from rdflib import URIRef
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.kg.sparql import validate_query
-from kgwb.kg.survey_text import Prefixes, add_missing_prefixes, quote_text, short_name
+from kgwb.kg.term_text import Prefixes, add_missing_prefixes, quote_text, short_name
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.queries import execute_sparql, get_names_in_rows

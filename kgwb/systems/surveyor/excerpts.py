@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from rdflib import URIRef
 
 from kgwb.kg.embeddings import EmbeddingIndex
-from kgwb.kg.survey_text import ClassGroup, SurveyWriter
+from kgwb.kg.survey_groups import ClassGroup
+from kgwb.kg.survey_text import SurveyWriter
 from kgwb.run import Run
 from kgwb.systems.surveyor.records import Mentions, Part
 from kgwb.systems.surveyor.settings import SurveyorSettings

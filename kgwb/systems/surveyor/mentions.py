@@ -11,7 +11,7 @@ from rdflib import URIRef
 from kgwb.errors import GraphError
 from kgwb.flow import Candidate, Dialogue, RetrievedCandidates
 from kgwb.kg.queries import ValueMatch, describe_vertices, find_values_containing
-from kgwb.kg.survey_text import Prefixes, quote_text, to_curie
+from kgwb.kg.term_text import Prefixes, quote_text, to_curie
 from kgwb.run import Run, agent
 from kgwb.run.ask import Reply, ask, schema_config
 from kgwb.systems.linking import find_relation_names

@@ -9,7 +9,7 @@ from typing import Literal
 from kgwb.flow import NOT_IN_GRAPH, Candidate
 from kgwb.kg.findings import Finding
 from kgwb.kg.queries import ValueMatch
-from kgwb.kg.survey_text import Prefixes
+from kgwb.kg.term_text import Prefixes
 from kgwb.records import (
     MAX_SUMMARY_PARTS,
     NO_NAMES,
