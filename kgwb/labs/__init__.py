@@ -54,8 +54,9 @@ class LabWork:
         """Check an answer to a task, count it as a try, and keep it.
 
         The feedback says that the answer is right, or what is wrong with it. A task that was solved
-        once stays solved. An empty answer (None, ``...`` or "") is wrong, but it is not counted.
-        Raises InputError if there is no such task.
+        once stays solved. The last MAX_STORED_ANSWERS answers are kept. An empty answer (None,
+        ``...`` or "") is wrong, but neither counted nor kept. Raises InputError if there is no such
+        task, or if the file of the work cannot be written.
         """
         asked = self._find_task(task)
         progress = self._progress(task)
@@ -75,9 +76,9 @@ class LabWork:
         return Feedback(asked, "right", "right")
 
     def hint(self, task: str) -> Feedback:
-        """Return the next hint for a task; the last one again after all were shown.
+        """Return the next hint for a task, and count it; the last one again after all were shown.
 
-        Raises InputError if there is no such task.
+        Raises InputError if there is no such task, or if the file of the work cannot be written.
         """
         asked = self._find_task(task)
         progress = self._progress(task)

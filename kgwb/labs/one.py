@@ -70,7 +70,7 @@ LOST_ANSWERS = {
     "Three of the five questions depend on an earlier one.",
 )
 def check_dependent_questions(numbers: Sequence[int]) -> str:
-    """Check the numbers of the questions that cannot be understood alone."""
+    """Return "" for the numbers of the questions that cannot be understood alone, else feedback."""
     return compare_choices(
         numbers,
         (2, 4, 5),
@@ -88,9 +88,9 @@ def check_dependent_questions(numbers: Sequence[int]) -> str:
     "Whose first movie is it? Put the name, followed by 's, in place of the pronoun. Add nothing else.",
 )
 def check_rephrased_question(question: str) -> str:
-    """Check that a question names Harry Potter and its first movie, and asks for the release.
+    """Return "" if a question names Harry Potter, its first movie and the release, else feedback.
 
-    It must not have a pronoun. The order of the words does not matter.
+    It must not have a pronoun. Its words are looked at, but not their order.
     """
     words = set(re.findall(r"\w+", question.casefold()))
     pronouns = sorted(words & PRONOUNS)
@@ -112,9 +112,10 @@ def check_rephrased_question(question: str) -> str:
     'Write a relation in the words of the question: ("?film", "directed by", "Christopher Nolan").',
 )
 def check_triples(facts: AnswerTriples) -> str:
-    """Check that Chatty-KG gives the right answer with these triples as its QIR.
+    """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
 
-    They must name both persons, and have one unknown.
+    They take the place of what the QIR agent writes for TWO_FILMS_QUESTION. They must name both
+    persons, and have a single unknown.
     """
     names: set[str] = set()
     unknowns: set[str] = set()
@@ -146,7 +147,7 @@ def check_triples(facts: AnswerTriples) -> str:
     "The question is about a novel, not about a film.",
 )
 def check_vertex(iri: str) -> str:
-    """Check that an IRI, with or without angle brackets, is that of the novel Solaris."""
+    """Return "" for the IRI of the novel Solaris, also in angle brackets, else feedback."""
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
     chosen = [vertex for vertex in candidates if str(vertex) == iri.strip("<> ")]
@@ -166,7 +167,10 @@ def check_vertex(iri: str) -> str:
     "It is a single predicate, a noun made from the verb of the question.",
 )
 def check_predicates(names: list[str]) -> str:
-    """Check that the candidate queries with these predicates give the right answer."""
+    """Return "" if the candidate queries with these predicates give the right answer, else feedback.
+
+    The queries are those for MUSIC_QUESTION that have one or more of the predicates.
+    """
     triples = [("Vertigo", "composed", "?who")]
     run = _run_with_triples(MUSIC_QUESTION, triples, "?who", until="query_generator")
     queries = []
@@ -187,7 +191,10 @@ def check_predicates(names: list[str]) -> str:
     "SELECT ?film WHERE { ... } ORDER BY DESC(?minutes) LIMIT 1",
 )
 def check_longest_film(sparql: str) -> str:
-    """Check that a SELECT has one row, with The Shining in it. Raises a GraphError if it fails."""
+    """Return "" if a SELECT has one row, with The Shining in it, else feedback.
+
+    Raises a GraphError if the query fails.
+    """
     rows = open_sample("films").select(sparql).rows
     if not rows:
         return "the query has no rows; in the graph a director is an IRI, not a text"
@@ -220,7 +227,11 @@ for _number in LOST_ANSWERS:
 
 
 def _check_repaired_run(run: Run, lost: LostAnswer, question: str) -> str:
-    """Check that a run of the question has the right answer, by overrides of the right agents."""
+    """Return "" if a run has the right answer because the right agents were overridden.
+
+    Otherwise return feedback: on another question than this one, a run without overrides, a wrong
+    answer, or an override of an agent that was not the first to be wrong.
+    """
     if run.question != question:
         return f"the question of this run is not {question!r}"
     edited_agents = set(map(agent_of_key, run.overrides))

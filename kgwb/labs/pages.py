@@ -41,7 +41,10 @@ class Feedback:
 
 
 def render_lab_page(lab: Lab, work: HandIn) -> str:
-    """Render the tasks of a lab with their state, tries and hints, as HTML for a notebook."""
+    """Render a table of a lab's tasks with the state, the tries and the hints of a student.
+
+    The HTML has the style that it needs, and is shown in a notebook.
+    """
     rows = []
     for name, task in lab.tasks.items():
         progress = work.progress(name)

@@ -47,6 +47,7 @@ class Lab:
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
+            """Add a task with this check and the next number to the lab. Return the check."""
             name = f"{self.number}.{len(self.tasks) + 1}"
             answer_type, *_ = get_type_hints(check).values()
             self.tasks[name] = Task(name, title, check, answer_type, hints[:MAX_HINTS])

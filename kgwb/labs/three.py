@@ -40,7 +40,7 @@ VERIFIABLE_CLAIMS = {"C", "E", "F"}
     "Take the mean over both graphs, and do not round: two of the systems are close to each other.",
 )
 def check_best_f1(system: str) -> str:
-    """Check that no other recorded system has a higher mean F1."""
+    """Return "" if no other recorded system has a higher mean F1, else feedback."""
     means = {name: mean_f1(name) for name in recorded_systems()}
     if system not in means:
         return _list_systems()
@@ -56,7 +56,7 @@ def check_best_f1(system: str) -> str:
     "Do not go by the number of agents: many are code, and no model is asked about one candidate.",
 )
 def check_fewest_model_calls(system: str) -> str:
-    """Check that no other recorded system has a lower median of model calls."""
+    """Return "" if no other recorded system has a lower median of model calls, else feedback."""
     medians = {name: _median_model_calls(name) for name in recorded_systems()}
     if system not in medians:
         return _list_systems()
@@ -72,7 +72,10 @@ def check_fewest_model_calls(system: str) -> str:
     "Two sets share nothing if `row.labels & row.gold_labels` is empty. F1 below 1 is not enough.",
 )
 def check_wrong_systems(names: list[str]) -> str:
-    """Check the names of the systems with an answer that has no gold label."""
+    """Return "" for the names of the systems that answered a question with no gold label.
+
+    Otherwise return feedback.
+    """
     systems = recorded_systems()
     right_names = [name for name in systems if _has_wrong_answer(name)]
     return compare_choices(
@@ -92,7 +95,10 @@ def check_wrong_systems(names: list[str]) -> str:
     "Which triples are in all six sets? If `sets` is a list of them, use set.intersection(*sets).",
 )
 def check_shared_triples(number: int) -> str:
-    """Check the number of triples that support the answer of every recorded system."""
+    """Return "" for the number of triples that support the answers of all recorded systems.
+
+    Otherwise return whether the number is too high.
+    """
     supports = []
     for name in recorded_systems():
         answer = recording(SHARED_RUN_NAME.format(name)).answer
@@ -111,9 +117,10 @@ def check_shared_triples(number: int) -> str:
     "run.answer.values[1].support[0] is a triple. The answer is a list of triples, one for each film.",
 )
 def check_muted_triples(triples: Sequence[tuple[str, str, str]]) -> str:
-    """Check that REMAINING_LABEL is left without these triples, and that no fewer triples do.
+    """Return "" if muting these triples leaves only REMAINING_LABEL, else feedback.
 
-    IRIs may be in angle brackets.
+    Each of them must support the answer, and there must be fewer than the answer has values. IRIs
+    may be in angle brackets.
     """
     answer = recording(MUTED_RUN_NAME).answer or Answer("list")
     known = {tuple(map(str, triple)): triple for triple in answer.support}
@@ -143,7 +150,7 @@ def check_muted_triples(triples: Sequence[tuple[str, str, str]]) -> str:
     "Open a run that a claim is about, such as kgwb.recording('films/dog/3'), and look for the claim.",
 )
 def check_claims(letters: list[str]) -> str:
-    """Check the letters of the claims that the recorded runs show, in upper or lower case."""
+    """Return "" for the letters of VERIFIABLE_CLAIMS, in upper or lower case, else feedback."""
     return compare_choices(
         [letter.strip().upper() for letter in letters],
         VERIFIABLE_CLAIMS,

@@ -58,10 +58,10 @@ REPLIES = (
     f"Name every field of the reply, and what goes into it: {', '.join(QirReply.model_fields)}.",
 )
 def check_prompt_file(text: str) -> str:
-    """Check that a prompt has the variable question, and names every field of the reply.
+    """Return "" if a prompt has one variable, question, and names every field of the reply.
 
-    It must also have a question mark, for unknowns, and the word JSON. Raises PromptError if the
-    text is not a valid prompt file.
+    It must also have a question mark, for unknowns, and the word JSON. Otherwise feedback on the
+    first problem is returned. Raises PromptError if the text is not a valid prompt file.
     """
     parsed = parse_prompt("chatty_kg/qir", text)
     if parsed.variables != ("question",):
@@ -87,7 +87,7 @@ def check_prompt_file(text: str) -> str:
     'Write the unknown as in "?who". It is the target, too.',
 )
 def check_simple_reply(reply: str) -> str:
-    """Check that a reply to MUSIC_QUESTION leads to the right answer."""
+    """Return "" if a reply to MUSIC_QUESTION leads to the right answer, else feedback."""
     return _check_reply(MUSIC_QUESTION, reply)
 
 
@@ -98,7 +98,7 @@ def check_simple_reply(reply: str) -> str:
     "Only one of the four is accepted, and it makes no sense.",
 )
 def check_rejected_replies(numbers: Sequence[int]) -> str:
-    """Check the numbers of the REPLIES that the validator rejects."""
+    """Return "" for the numbers of the REPLIES that the validator rejects, else feedback."""
     rejected = []
     for number, reply in enumerate(REPLIES, 1):
         if not _is_accepted(MUSIC_QUESTION, reply):
@@ -120,7 +120,7 @@ def check_rejected_replies(numbers: Sequence[int]) -> str:
     "Write three triples in a chain: directed by, based on, written by.",
 )
 def check_chain_reply(reply: str) -> str:
-    """Check that a reply to NOVELS_QUESTION leads to the right answer."""
+    """Return "" if a reply to NOVELS_QUESTION leads to the right answer, else feedback."""
     return _check_reply(NOVELS_QUESTION, reply)
 
 
@@ -131,7 +131,10 @@ def check_chain_reply(reply: str) -> str:
     "Turn the question into another one about Psycho that the graph can answer.",
 )
 def check_misleading_reply(reply: str) -> str:
-    """Check that a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer."""
+    """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer.
+
+    Otherwise return feedback, also if the reply leads to no answer.
+    """
     if not _is_accepted(MUSIC_QUESTION, reply):
         return "the validator rejects this reply"
     labels = _answer_labels(_run_with_reply(MUSIC_QUESTION, reply))
@@ -150,7 +153,7 @@ def check_misleading_reply(reply: str) -> str:
     "Take the mean of the F1 of all recorded questions of both graphs, with two decimals.",
 )
 def check_mean_f1(f1: float) -> str:
-    """Check the mean F1 of Chatty-KG, within F1_TOLERANCE."""
+    """Return "" for the mean F1 of Chatty-KG, within F1_TOLERANCE, else whether it is too high."""
     right = mean_f1("chatty_kg")
     if abs(f1 - right) <= F1_TOLERANCE:
         return ""
@@ -164,7 +167,10 @@ def check_mean_f1(f1: float) -> str:
     "Look at the questions that have no answer at all. What do their reasons have in common?",
 )
 def check_blamed_agent(agent: str) -> str:
-    """Check that no other agent of Chatty-KG lost more of the recorded questions."""
+    """Return "" if no other agent of Chatty-KG lost more of the recorded questions, else feedback.
+
+    A question is lost if its F1 is below 1. See ``_blamed_agent`` for the agent that lost it.
+    """
     lost_runs = [answer.run for answer in answers_of_system("chatty_kg") if answer.f1 < 1]
     agent = agent.strip().replace(" ", "_")  # the debugger shows names with spaces
     if agent not in {spec.name for spec in lost_runs[0].system.agents}:
@@ -176,7 +182,11 @@ def check_blamed_agent(agent: str) -> str:
 
 
 def _blamed_agent(run: Run) -> str:
-    """Return the agent that decided not to answer; else the one that chose the queries."""
+    """Return the agent that lost the answer of a run.
+
+    It is "qir" if a step found that the question goes beyond triples, else "predicate_selection",
+    which chose the queries.
+    """
     for step in run.steps:
         if getattr(step.output, "beyond", ()):
             return "qir"
@@ -184,7 +194,10 @@ def _blamed_agent(run: Run) -> str:
 
 
 def _check_reply(question: str, reply: str) -> str:
-    """Return why a reply is rejected or leads to a wrong answer; "" if the answer is right."""
+    """Return "" if a reply leads to the right answer, else feedback.
+
+    The feedback says that the reply is not JSON, why it is rejected, or what it is answered.
+    """
     try:
         json.loads(reply)
     except (ValueError, RecursionError) as exc:
@@ -203,7 +216,7 @@ def _check_reply(question: str, reply: str) -> str:
 
 
 def _run_with_reply(question: str, reply: str, *, until: str | None = None) -> Run:
-    """Ask Chatty-KG with this reply of the QIR agent's model, and ``rules`` for other agents.
+    """Ask Chatty-KG the question. The QIR agent's model gives this reply; others are ``rules``.
 
     The run stops after the step ``until``. Raises InvalidReplyError if the reply is rejected three
     times.

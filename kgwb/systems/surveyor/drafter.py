@@ -68,7 +68,8 @@ def draft_query(mentions: Mentions, part: Part, run: Run) -> Draft:
 
     The draft has no query if the model replies that the graph lacks something (``missing``), or
     that it has to see other classes first (``more``). The model's request to see classes is ignored
-    if it also wrote a query, or if the excerpt left no class out.
+    if it also wrote a query, or if the excerpt left no class out. Raises InvalidReplyError if no
+    reply has the right form.
     """
     variables = {
         "question": mentions.question,
@@ -190,9 +191,10 @@ def review_draft(
 ) -> Review:
     """Ask the model whether a query and its result answer the question.
 
-    The review has a revised query if and only if its verdict is "revise". A revision keeps the kind
-    of answer and the assumptions of the draft, and also its columns unless the model names others.
-    ``place`` is that of the query, see ``execute_draft``.
+    The model must reply with a query if its verdict is "revise", and only then. The revised draft
+    keeps the kind of answer and the assumptions of the old one, and also the columns unless the
+    model names others. ``place`` is that of the old one, see ``execute_draft``. Raises
+    InvalidReplyError if no reply is valid.
     """
     variables = {
         "question": mentions.question,

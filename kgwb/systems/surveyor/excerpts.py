@@ -38,7 +38,8 @@ def excerpt_for_question(
     wanted_names = _wanted_class_names(mentions, requested_classes)
     value_predicates: set[URIRef] = set()
     for mention in mentions.found:
-        value_predicates.update(match.predicate for match in mention.values)
+        for match in mention.values:
+            value_predicates.add(match.predicate)
     similarities = _similarities_to_question(writer, mentions.question, run)
 
     ranks: dict[int, tuple[bool, bool, float]] = {}
@@ -48,11 +49,10 @@ def excerpt_for_question(
             continue
         names.update(map(str.casefold, _class_curies(group, writer)))
         is_unwanted = names.isdisjoint(wanted_names)
-        lacks_value = value_predicates.isdisjoint(used.predicate for used in group.properties)
+        lacks_value = value_predicates.isdisjoint(prop.predicate for prop in group.properties)
         ranks[position] = (is_unwanted, lacks_value, -similarities.get(position, 0))
-    groups = [writer.groups[position] for position in sorted(ranks, key=ranks.__getitem__)]
-    max_tokens = SurveyorSettings.of_run(run).survey_tokens
-    return _write_excerpt(groups, writer, max_tokens, list_omitted=True)
+    positions = sorted(ranks, key=ranks.__getitem__)
+    return _write_excerpt(positions, writer, run)
 
 
 def _wanted_class_names(mentions: Mentions, requested_classes: Iterable[str]) -> set[str]:
@@ -65,19 +65,19 @@ def _wanted_class_names(mentions: Mentions, requested_classes: Iterable[str]) ->
     for mention in mentions.found:
         for candidate in mention.candidates[:MAX_TYPED_CANDIDATES]:
             names += candidate.types
-    return {name.casefold() for name in names}
+    return set(map(str.casefold, names))
 
 
 def _similarities_to_question(writer: SurveyWriter, question: str, run: Run) -> Mapping[int, float]:
     """Return the cosine of the question with each group of classes, by the position of the group.
 
-    A group is compared by the names of its first classes and predicates.
+    A group is compared by the names of its first classes and predicates. Empty without groups.
     """
     texts = []
     for group in writer.groups:
         names = group.names[:MAX_EMBEDDED_CLASSES]
-        for used in group.properties[:MAX_EMBEDDED_PREDICATES]:
-            names.append(writer.names.get(str(used.predicate)) or name_from_iri(used.predicate))
+        for prop in group.properties[:MAX_EMBEDDED_PREDICATES]:
+            names.append(writer.names.get(str(prop.predicate)) or name_from_iri(prop.predicate))
         texts.append(", ".join(names))
     if not texts:
         return {}
@@ -96,14 +96,12 @@ def excerpt_for_query(writer: SurveyWriter, sparql: str, run: Run) -> Part:
     counts: dict[int, int] = {}
     for position, group in enumerate(writer.groups):
         curies = _class_curies(group, writer)
-        curies.update(writer.to_curie(used.predicate) for used in group.properties)
+        curies.update(writer.to_curie(prop.predicate) for prop in group.properties)
         count = len(curies & curies_in_query)
         if count and not writer.is_inlined(group):
             counts[position] = count
     positions = sorted(counts, key=counts.__getitem__, reverse=True)
-    groups = [writer.groups[position] for position in positions]
-    max_tokens = SurveyorSettings.of_run(run).survey_tokens // 2
-    return _write_excerpt(groups, writer, max_tokens)
+    return _write_excerpt(positions, writer, run, for_reviewer=True)
 
 
 def _class_curies(group: ClassGroup, writer: SurveyWriter) -> set[str]:
@@ -112,23 +110,24 @@ def _class_curies(group: ClassGroup, writer: SurveyWriter) -> set[str]:
 
 
 def _write_excerpt(
-    groups: Iterable[ClassGroup],
-    writer: SurveyWriter,
-    max_tokens: int,
-    *,
-    list_omitted: bool = False,
+    positions: Iterable[int], writer: SurveyWriter, run: Run, *, for_reviewer: bool = False
 ) -> Part:
-    """Return the text of the groups that there is room for, with the remarks on their predicates.
+    """Return an excerpt with the groups at these positions that fit in ``survey_tokens``, in order.
 
     The first group is in it even if it is too long. A group that does not fit is left out, and a
-    shorter one after it may still fit. With ``list_omitted`` a last line names the groups that were
-    left out.
+    shorter one after it may still fit. Remarks on the predicates follow, and a line that names the
+    groups that were left out; these lines are not counted. The reviewer gets half as many tokens,
+    and not the last line.
     """
+    max_tokens = SurveyorSettings.of_run(run).survey_tokens
+    if for_reviewer:
+        max_tokens = max_tokens // 2
     remaining_chars = max_tokens * CHARS_PER_TOKEN
     texts: dict[str, str] = {}
     omitted_names: list[str] = []
     omitted_titles: list[str] = []
-    for group in groups:
+    for position in positions:
+        group = writer.groups[position]
         text = writer.format_group(group)
         if texts and len(text) > remaining_chars:
             omitted_names.append(group.top_class.name)
@@ -138,7 +137,7 @@ def _write_excerpt(
         texts[group.top_class.name] = text
 
     lines = [*texts.values(), *writer.remarks(texts.values())]
-    if omitted_titles and list_omitted:
+    if omitted_titles and not for_reviewer:
         lines.append(f"Other classes, not shown here: {', '.join(omitted_titles)}")
     prefixes = tuple((prefix, namespace) for namespace, prefix in writer.prefixes.items())
     return Part("\n".join(lines), tuple(texts), tuple(omitted_names), prefixes)

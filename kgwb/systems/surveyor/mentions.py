@@ -54,7 +54,8 @@ def find_mentions(
 
     The model sees the latest turns of the dialogue, and completes a question that depends on them.
     ``classes`` are the names of the graph's classes; others that the model replies are dropped. At
-    most MAX_NAMES names are kept. They have no candidates yet.
+    most MAX_NAMES names are kept. They have no candidates yet. Raises InvalidReplyError if no reply
+    has the right form.
     """
     earlier = _describe_turns(dialogue)
     variables = {"question": question, "earlier": earlier, "classes": list(classes)}
@@ -66,7 +67,10 @@ def find_mentions(
 
 
 def _describe_turns(dialogue: Dialogue) -> list[dict[str, object]]:
-    """Return the latest turns with their first answers, as a variable of the prompt."""
+    """Return the last MAX_EARLIER_TURNS turns, oldest first, as a variable of the prompt.
+
+    A turn has its question, in full if that is known, and its first MAX_EARLIER_ANSWERS answers.
+    """
     described: list[dict[str, object]] = []
     for turn in dialogue.turns[-MAX_EARLIER_TURNS:]:
         answers = list(turn.answers[:MAX_EARLIER_ANSWERS])
@@ -83,8 +87,11 @@ def _clean_names(names: Iterable[str]) -> list[str]:
 def _known_classes(names: Iterable[str], classes: Iterable[str]) -> tuple[str, ...]:
     """Return the classes that the names mean, in the order of the names. Case does not matter."""
     known = {name.casefold(): name for name in classes}
-    chosen = [known[name.casefold()] for name in names if name.casefold() in known]
-    return tuple(dict.fromkeys(chosen))
+    chosen: dict[str, None] = {}
+    for name in map(str.casefold, names):
+        if name in known:
+            chosen[known[name]] = None
+    return tuple(chosen)
 
 
 @agent("value_finder", subject="name", kind="search")
@@ -93,10 +100,11 @@ def find_values(
 ) -> Mention:
     """Select the best candidates for a name, and search the graph for values that contain it.
 
-    Candidates with exactly this label come first. At most ``name_candidates`` candidates and values
-    are kept. Values are searched at ``predicates``, and those that are candidates are left out; if
-    the graph raises an error, there are none, and the step has a note. If there are only a few
-    candidates, the names of their predicates are added.
+    Candidates with exactly this label come first, and different types before several of one type.
+    Values are searched at ``predicates``; those that are candidates are left out. If the graph
+    raises an error, there are no values, and the step has a note. The setting ``name_candidates``
+    limits both. Up to MAX_CANDIDATES_WITH_RELATIONS candidates get the names of their types and
+    predicates, for which the graph is queried; more candidates stay as they are.
     """
     limit = SurveyorSettings.of_run(run).name_candidates
     candidates = _alternate_types(retrieved.candidates)[:limit]
@@ -113,10 +121,10 @@ def find_values(
 
 
 def _alternate_types(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return candidates with an exact label first, and one of each combination of types in turn.
+    """Return candidates with an exact label first, then the others.
 
-    So the limit on candidates does not cut off a type because another one has many of the same
-    label. Otherwise the order stays.
+    Both begin with the first candidate of each combination of types, then come the second ones, and
+    so on, so that a limit does not cut off a type because another one has many candidates.
     """
     ranks: dict[Candidate, tuple[bool, int]] = {}
     counts = Counter[tuple[str, ...]]()
@@ -128,7 +136,10 @@ def _alternate_types(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def _add_relations(candidates: Sequence[Candidate], run: Run) -> list[Candidate]:
-    """Return candidates with the names of their types and of their predicates."""
+    """Return candidates with the names of their types and of their predicates.
+
+    The graph is queried for both. Raises a GraphError if it fails.
+    """
     iris = [candidate.iri for candidate in candidates]
     descriptions = describe_vertices(run.kg, iris)
     relations = find_relation_names(iris, run)
@@ -164,9 +175,10 @@ def format_mentions(mentions: Mentions, prefixes: Prefixes) -> str:
 
 
 def _format_candidate(candidate: Candidate, prefix_of: Mapping[str, str]) -> str:
-    """Return a candidate as its CURIE, label, types, description, and predicates in brackets.
+    """Return a candidate as its CURIE, label, first types, description, and first predicates.
 
-    ``prefix_of`` has the prefix of each namespace.
+    All but the CURIE is in quotes, and the predicates are in brackets. ``prefix_of`` has the prefix
+    of each namespace.
     """
     details = [candidate.label, *candidate.types[:MAX_SHOWN_TYPES], candidate.description]
     quoted = ", ".join(quote_text(detail) for detail in details if detail)

@@ -72,9 +72,12 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 def look_up_mentions(
     question: Question, dialogue: Dialogue, writer: SurveyWriter, run: Run
 ) -> Mentions:
-    """Find the names that a question mentions, and what each may refer to in the graph."""
+    """Find the names that a question mentions, and search the graph for each of them.
+
+    Each mention has candidates, found by their labels, and values of other predicates.
+    """
     mentions = find_mentions(question.text, dialogue, writer.class_names(), run)
-    retrieved = run.map(retrieve_candidates, [mention.name for mention in mentions.found])
+    retrieved = run.map(retrieve_candidates, mentions.names)
     # Labels are searched by the retriever already.
     searched = (*run.kg.vocabulary.labels, *run.kg.vocabulary.descriptions)
     predicates = writer.survey.predicates_with_name_values(searched)

@@ -73,8 +73,13 @@ class Mentions(Record):
     reason: Explanation = ""
 
     def __str__(self) -> str:
-        names = list_first(mention.name for mention in self.found)
+        names = list_first(self.names)
         return f"{names or 'no name'}; about {list_first(self.classes) or 'anything'}"
+
+    @property
+    def names(self) -> list[str]:
+        """The names that the question mentions."""
+        return [mention.name for mention in self.found]
 
 
 @dataclass(frozen=True, slots=True)

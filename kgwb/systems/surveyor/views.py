@@ -52,7 +52,7 @@ def render_mentions(mentions: records.Mentions, context: RenderContext) -> Html:
 
 
 def render_mention(mention: records.Mention, context: RenderContext) -> Html:
-    """Render a name, with its candidates and the values that contain it as one list."""
+    """Render a name, and below it a list of its candidates, and of the values that contain it."""
     rows = [render_candidate(candidate, context) for candidate in mention.candidates]
     for match in mention.values:
         predicate = render_curie(match.predicate, context)
