@@ -44,7 +44,7 @@ MAX_VALUE_CHARS = 80
 
 @agent("matching")
 def match_qir(qir: QIR, question: str, context: Context, run: Run) -> LinkingResult:
-    """Link each entity of the QIR to a vertex, then each relation to predicates.
+    """Link each entity of the QIR to a vertex, then each relation to predicates (Algorithm 2).
 
     Entities are linked side by side, relations one after another along their joins.
     """

@@ -37,7 +37,7 @@ DOER_WORD = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
 NOT_DOER_WORD = re.compile(
     r"(\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power)s?"
 )
-"""Words that end like a doer and are none."""
+"""Words that end like the name of a doer but are none."""
 WRONG_DIRECTION_FACTOR = 0.98
 """Factor on the similarity of a predicate in the direction that its wording speaks against."""
 BEAM_WIDTH = 4
@@ -170,23 +170,23 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     """
     type_predicates = _find_type_predicates(fact, paths, run)
     if type_predicates and fact.relation.casefold() not in OCCUPATION_RELATIONS:
-        # All other triples at a class are part of the ontology, and no facts about its instances.
+        # All other triples at a class belong to the ontology: they are not facts about instances.
         return LinkedRelation(fact, tuple(type_predicates))
 
-    found = _find_predicates_at_ends(fact, paths, run)
+    pairs = _find_predicates_at_ends(fact, paths, run)
     for predicate in type_predicates:
-        found.pop((predicate.iri, "out"), None)
-        found.pop((predicate.iri, "in"), None)
-    names = run.kg.names([iri for iri, _ in found])
+        pairs.pop((predicate.iri, "out"), None)
+        pairs.pop((predicate.iri, "in"), None)
+    names = run.kg.names([iri for iri, _ in pairs])
     similarities = compute_similarities(fact.relation, names.values(), run)
     ranked = []
-    for iri, direction in found:
+    for iri, direction in pairs:
         name = names[iri]
         ranked.append(RankedPredicate(iri, name, direction, similarities[name]))
     if run.settings.is_fast:
         ranked = _prefer_worded_direction(ranked, fact.relation)
     ranked += type_predicates
-    ranked.sort(key=lambda p: (-p.similarity, p.iri, p.direction == "in"))
+    ranked.sort(key=lambda found: (-found.similarity, found.iri, found.direction == "in"))
 
     iris = list(dict.fromkeys(predicate.iri for predicate in ranked))
     best_iris = iris[: ChattySettings.of_run(run).predicates_per_relation]
