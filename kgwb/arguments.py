@@ -1,11 +1,11 @@
-"""Arguments of the command line: the fields of a dataclass, added to argparse by their types."""
+"""Arguments of the command line: fields of dataclasses, which are added to argparse by their types."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import quote
@@ -21,51 +21,67 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+MAX_POSITIVE_INT = 1_000_000_000
+HISTORY_FORM = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
 
 
 def option(metavar: str, help: str, default: Any = None) -> Any:
-    """A field that is an option; its default is ``...`` if it must be given, [] if it can be repeated."""
-    about = {"metavar": metavar or None, "help": help, "positional": False}
+    """Return a dataclass field for an option.
+
+    A default of ``...`` means that it must be given, and ``[]`` that it can be repeated.
+    """
+    metadata = {"metavar": metavar or None, "help": help, "is_positional": False}
     if isinstance(default, list):
-        return field(default_factory=list, metadata=about)
-    return field(default=MISSING if default is ... else default, metadata=about)
+        return field(default_factory=list, metadata=metadata)
+    return field(default=MISSING if default is ... else default, metadata=metadata)
 
 
 def positional(metavar: str, help: str | None = None) -> Any:
-    """A field that is an argument without a name."""
-    return field(metadata={"metavar": metavar, "help": help, "positional": True})
+    """Return a dataclass field for an argument that is given by its position."""
+    return field(metadata={"metavar": metavar, "help": help, "is_positional": True})
 
 
 class PositiveInt(int):
-    """A whole number from 1 to 1,000,000,000."""
+    """A whole number from 1 to MAX_POSITIVE_INT."""
 
     def __new__(cls, text: str | int) -> PositiveInt:
+        """Read a number. Raises ValueError or ArgumentTypeError, which argparse reports."""
         number = super().__new__(cls, text)
-        if not 1 <= number <= 1_000_000_000:
-            raise argparse.ArgumentTypeError("must be from 1 to 1,000,000,000")
+        if not 1 <= number <= MAX_POSITIVE_INT:
+            raise argparse.ArgumentTypeError(f"must be from 1 to {MAX_POSITIVE_INT:,}")
         return number
 
 
 def add_arguments(parser: argparse.ArgumentParser, arguments_class: type[Any]) -> None:
-    """The fields of a dataclass as arguments, read by their types."""
+    """Add the fields of a dataclass to a parser as arguments."""
     types = get_type_hints(arguments_class)
-    for each in fields(arguments_class):
-        about = dict(each.metadata)
-        flag = each.name if about.pop("positional") else f"--{each.name.replace('_', '-')}"
-        kind, default = types[each.name], each.default
-        if kind is bool:
-            parser.add_argument(flag, action="store_true", help=about["help"])
-            continue
-        if get_origin(kind) is list:
-            about |= (
-                {"nargs": "+"} if not flag.startswith("-") else {"action": "append", "default": []}
-            )
-        elif flag.startswith("-"):
-            about |= {
-                "required": default is MISSING,
-                "default": None if default is MISSING else default,
-            }
-        parser.add_argument(flag, type=next(iter(get_args(kind)), kind), **about)
+    for argument in fields(arguments_class):
+        _add_argument(parser, argument, types[argument.name])
+
+
+def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: Any) -> None:
+    """Add an argument, whose values are read by its type.
+
+    A bool is a flag without a value. A list takes several values; an option is then repeated. Of a
+    union the first type is used ("Path | None").
+    """
+    details = dict(argument.metadata)
+    is_positional = details.pop("is_positional")
+    name = argument.name if is_positional else f"--{argument.name.replace('_', '-')}"
+    if type_ is bool:
+        parser.add_argument(name, action="store_true", help=details["help"])
+        return
+    is_list = get_origin(type_) is list
+    if is_list and is_positional:
+        details["nargs"] = "+"
+    elif is_list:
+        details["action"] = "append"
+        details["default"] = []
+    elif not is_positional:
+        details["required"] = argument.default is MISSING
+        details["default"] = None if argument.default is MISSING else argument.default
+    value_type = next(iter(get_args(type_)), type_)
+    parser.add_argument(name, type=value_type, **details)
 
 
 @dataclass(kw_only=True)
@@ -75,25 +91,28 @@ class GraphArguments:
     kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", ...)
     dialect: str | None = option(
         "NAME[:ARGUMENT]",
-        "how an endpoint's labels are searched (default: probed once); CONTRIBUTING.md lists them",
+        "how the labels of an endpoint are searched (default: found out when it is opened); "
+        "CONTRIBUTING.md lists them",
     )
     vocabulary: str | None = option(
         "NAME",
-        "labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file (default: by the URL)",
+        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file "
+        "(default: by the URL)",
     )
-    query_timeout: float = option("SECONDS", "of one query", 30.0)
-    row_limit: PositiveInt = option("N", "rows of one result", 10_000)
+    query_timeout: float = option("SECONDS", "timeout of a query", 30.0)
+    row_limit: PositiveInt = option("N", "rows of a result at most", 10_000)
 
     def open_graph(self, source: str) -> Graph:
-        """A graph, opened as the arguments ask. Raises what ``open_kg`` does.
+        """Open a graph with these arguments. Raises what ``open_kg`` raises.
 
-        Files beside ``kg`` take no dialect: it is for the endpoints among the graphs.
+        The dialect is for ``kg`` and for endpoints; other files are opened without it.
         """
         from kgwb.kg import is_endpoint_url, open_kg
 
+        takes_dialect = source == self.kg or is_endpoint_url(source)
         return open_kg(
             source,
-            dialect=self.dialect if source == self.kg or is_endpoint_url(source) else None,
+            dialect=self.dialect if takes_dialect else None,
             vocabulary=self.vocabulary,
             query_timeout_s=self.query_timeout,
             row_limit=self.row_limit,
@@ -102,37 +121,48 @@ class GraphArguments:
 
 @dataclass(kw_only=True)
 class QuestionArguments(GraphArguments):
-    """The arguments of commands that ask questions: which system, with which models and settings, on what."""
+    """The arguments that say which system, with which models and settings, is asked on which graph."""
 
     model: str = option(
         "SPEC",
         "rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook",
         "rules",
     )
-    agent_model: list[str] = option("AGENT=SPEC", "for one agent", [])
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
     system: str = option("", "default: chatty_kg", "chatty_kg")
     profile: str = option("", "fast (default) or paper", "fast")
     set: list[str] = option("NAME=VALUE", "change a setting", [])
-    prompts: Path | None = option("DIR", "folder whose prompts go before kgwb's own")
+    prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
 
     @property
     def settings(self) -> Settings:
-        """The profile with the settings given; values are read by the type of their setting."""
+        """The settings of the profile with the given changes. Raises SettingError."""
         from kgwb.systems import profile
 
         changes: dict[str, Any] = parse_assignments(self.set, "NAME=VALUE")
         return profile(self.profile, system=self.system, are_strings=True, **changes)
 
     def for_systems(self, names: Sequence[str]) -> Self:
-        """These arguments for the first of several systems that has all settings given."""
+        """Return these arguments for the first of several systems that has all given settings.
+
+        If none has them, they are for the first one. Without names they stay as they are.
+        """
         from kgwb.systems import load_system
 
-        given = {*parse_assignments(self.set, "NAME=VALUE")}
-        fits = (name for name in names if given <= {*load_system(name).settings.setting_names()})
-        return replace(self, system=next(fits, names[0])) if names else self
+        if not names:
+            return self
+        given_settings = set(parse_assignments(self.set, "NAME=VALUE"))
+        for name in names:
+            if given_settings <= set(load_system(name).settings.setting_names()):
+                return replace(self, system=name)
+        return replace(self, system=names[0])
 
     def make_workbench(self) -> Workbench:
-        """The workbench that the arguments describe. Raises what graph, model or setting do."""
+        """Return the workbench that the arguments describe.
+
+        Raises what opening the graph and the models raises, and SettingError for an unknown setting,
+        system or agent.
+        """
         from kgwb import systems
         from kgwb.workbench import Workbench
 
@@ -152,48 +182,81 @@ class QuestionArguments(GraphArguments):
 
 
 def commands_for_each(arguments: T, each: str | None) -> list[tuple[str, T]]:
-    """Commands that take ``set``, ``prompts`` and ``model``, one for each value of NAME=V1,V2,... by name.
+    """Return a command for each value of NAME=V1,V2,..., with a name that can be a folder's.
 
-    NAME is a setting, "prompts" or "model"; without ``each`` it is the command alone. Raises InputError.
+    NAME is a setting, "prompts" or "model"; the arguments must have ``set``, ``prompts`` and
+    ``model``. Without ``each`` it is the command alone, under the name "". Raises InputError if
+    ``each`` has another form.
     """
     if not each:
         return [("", arguments)]
     [(name, values)] = parse_assignments([each], "NAME=V1,V2,...").items()
     commands = []
     for value in values.split(","):
-        settings = arguments.set  # type: ignore[attr-defined]
-        changes = {"prompts": {name: Path(value)}, "model": {name: value}}
-        change: Any = changes.get(name, {"set": [*settings, f"{name}={value}"]})
-        label = f"{name}={Path(value).name if name == 'prompts' else value}"
-        commands.append((quote(label, safe="= "), replace(arguments, **change)))  # type: ignore[type-var]
+        label = f"{name}={value}"
+        changes: dict[str, Any] = {}
+        if name == "prompts":
+            folder = Path(value)
+            label = f"prompts={folder.name}"
+            changes["prompts"] = folder
+        elif name == "model":
+            changes["model"] = value
+        else:
+            changes["set"] = [*arguments.set, label]  # type: ignore[attr-defined]
+        command = replace(arguments, **changes)  # type: ignore[type-var]
+        commands.append((quote(label, safe="= "), command))
     return commands
 
 
 def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
-    """NAME=VALUE arguments by name. Raises InputError."""
-    split = [text.partition("=") for text in arguments]
-    for name, sign, value in split:
-        if not (name.strip() and sign):
+    """Return NAME=VALUE arguments as a dictionary. If a name is given twice, the last value counts.
+
+    ``syntax`` is the form that InputError shows, which is raised for an argument of another form.
+    """
+    values = {}
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if not name.strip() or not equals:
             raise InputError(
-                f"{mask_url(name + sign + value)!r} is not {syntax}", hint=f"write it as {syntax}"
+                f"{mask_url(argument)!r} is not {syntax}", hint=f"write it as {syntax}"
             )
-    return {name: value for name, _, value in split}
+        values[name] = value
+    return values
+
+
+def parse_system_names(text: str) -> tuple[str, ...]:
+    """Return the systems of a list with commas, each once; "all" stands for all systems.
+
+    Raises SettingError for a system that there is not.
+    """
+    from kgwb import systems
+
+    if text == "all":
+        return systems.list_systems()
+    names = tuple(dict.fromkeys(text.split(",")))
+    for name in names:
+        systems.load_system(name)
+    return names
 
 
 def load_history(workbench: Workbench, path: Path) -> None:
-    """Hold the dialogue of a history file: ask its questions, remember its turns. Raises InputError."""
+    """Continue the dialogue of a history file (HISTORY_FORM).
+
+    Its questions are asked, and its turns are remembered as they are. Raises InputError if the file
+    cannot be read.
+    """
     from kgwb.flow import Dialogue, Turn
     from kgwb.records import from_data
 
-    form = 'a JSON list of questions, or of {"question": ..., "answers": [...]}'
     try:
         entries = from_data(json.loads(disk.read_text(path)), list[str | Turn])
     except (OSError, ValueError, RecursionError) as exc:
         raise InputError(
-            f"cannot use the history {path}: {exc}", hint=f"write it as {form}"
+            f"cannot use the history {path}: {exc}", hint=f"write it as {HISTORY_FORM}"
         ) from exc
     for entry in entries:
         if isinstance(entry, str):
             workbench.ask(entry)
         else:
-            workbench.continue_dialogue(Dialogue((*workbench.dialogue.turns, entry)))
+            turns = (*workbench.dialogue.turns, entry)
+            workbench.continue_dialogue(Dialogue(turns))

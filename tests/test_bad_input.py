@@ -113,7 +113,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
         "localhost:3030/ds",
         "http://",
     ),
-    "no model": (lambda: kgwb.model(NONE), UnknownModelError, "None is no model", "rules"),
+    "no model": (lambda: kgwb.model(NONE), UnknownModelError, "None is not a model", "rules"),
     "empty recording": (empty_recording, RunFileError, "a.jsonl is empty", "Run.save"),
     "unknown model": (
         lambda: kgwb.model("gtp-4o"),
@@ -202,9 +202,7 @@ def test_a_prompt_file_with_a_problem_stops_its_agent_and_loses_nothing(tmp_path
     path.parent.mkdir()
     path.write_text(text.replace("{{question}}", "{{qestion}}"))
     mine = bench(prompts=tmp_path)
-    with pytest.raises(
-        PromptError, match="uses qestion, which its header does not declare"
-    ) as caught:
+    with pytest.raises(PromptError, match="qestion") as caught:
         mine.ask(GOOD)
     assert "prompts/chatty_kg/qir.md" in caught.value.hint
     run = mine.runs[-1]

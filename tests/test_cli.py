@@ -13,6 +13,7 @@ import kgwb
 from kgwb import doctor
 from kgwb.cli import main
 from kgwb.kg.dialects import DIALECTS
+from kgwb.llm.rules import BASELINE_REMARK
 
 KEY = "sk-proj-0123456789abcdefTHEKEY"
 QUESTION = "Who directed Arrival?"
@@ -34,7 +35,7 @@ def write_questions(*rows: dict[str, object]) -> None:
 # --- ask
 
 
-def test_ask_prints_the_answer_with_what_it_stands_on_and_the_way_if_wanted(
+def test_ask_prints_the_answer_with_its_support_and_the_steps_if_wanted(
     capsys: Capture,
 ) -> None:
     assert ask(QUESTION) == 0
@@ -47,7 +48,7 @@ def test_ask_prints_the_answer_with_what_it_stands_on_and_the_way_if_wanted(
     assert out.startswith(f"{QUESTION}\n{answer}├─ ")
     assert "├─ qir: " in out
     assert "\x1b[" not in out
-    assert "rules is a baseline" in aside
+    assert BASELINE_REMARK in aside
 
 
 def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
@@ -68,7 +69,7 @@ def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
     assert (set(data["totals"]), set(data)) == (set(totals.split()), {"answer", "steps", "totals"})
     assert ask("--json", "Who directed Qwertyuiop?") == 0
     answer = json.loads(capsys.readouterr().out)["answer"]
-    assert (answer["values"], "not in this graph" in answer["reason"]) == ([], True)
+    assert (answer["values"], "Qwertyuiop" in answer["reason"]) == ([], True)
 
 
 def test_ask_another_system(capsys: Capture) -> None:
@@ -81,7 +82,7 @@ def test_ask_another_system(capsys: Capture) -> None:
     assert "→ Zavrazhye\n" in out
 
 
-def test_the_dialogue_so_far_is_asked_or_remembered(capsys: Capture) -> None:
+def test_a_history_is_asked_or_remembered(capsys: Capture) -> None:
     turn = {"question": "Who wrote Dune?", "answers": ["Frank Herbert"], "entities": ["Dune"]}
     Path("history.json").write_text(json.dumps([QUESTION, turn]))
     assert ask("--history", "history.json", "--json", "When was he born?") == 0
@@ -97,7 +98,7 @@ def test_the_dialogue_so_far_is_asked_or_remembered(capsys: Capture) -> None:
 def test_a_history_that_cannot_be_used(capsys: Capture, text: str) -> None:
     Path("history.json").write_text(text)
     assert ask("--history", "history.json", QUESTION) == 2
-    assert "a JSON list of questions" in capsys.readouterr().err
+    assert "JSON list" in capsys.readouterr().err
 
 
 def test_settings_are_taken_by_name_and_a_saved_run_answers_again() -> None:
@@ -125,7 +126,7 @@ def test_settings_are_taken_by_name_and_a_saved_run_answers_again() -> None:
         (["--systems", "chatty_kg,dog", "--json", QUESTION], "without --json, --save and --steps"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_a_remedy(
+def test_wrong_arguments_of_ask_are_refused_with_a_hint(
     capsys: Capture, arguments: list[str], complaint: str
 ) -> None:
     assert ask(*arguments) == 2
@@ -134,7 +135,7 @@ def test_what_cannot_be_done_is_refused_with_a_remedy(
     assert "What to do: " in error
 
 
-def test_a_run_that_fails_shows_the_way_up_to_the_failure(capsys: Capture) -> None:
+def test_a_run_that_fails_shows_its_steps_up_to_the_failure(capsys: Capture) -> None:
     ask("--save", "run.jsonl", QUESTION)
     capsys.readouterr()
     assert ask("--model", "replay:run.jsonl", "Who directed Dune: Part Two?") == 2
@@ -167,7 +168,7 @@ def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:
     assert not {"\x1b", "\x07"} & {*out}
     assert len(Path("out/results.jsonl").read_text().splitlines()) == 2
     assert main([*BENCH, "--set", "theta=1"]) == 2
-    assert "settings theta was 3 and is now 1" in capsys.readouterr().err
+    assert "theta was 3" in capsys.readouterr().err
 
 
 def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
@@ -203,7 +204,7 @@ def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
         (["--retention"], "no question of q.jsonl is in a dialogue", "leave --retention out"),
     ],
 )
-def test_what_bench_cannot_do_is_refused_before_any_question_is_asked(
+def test_wrong_arguments_of_bench_are_refused_before_any_question_is_asked(
     arguments: list[str],
     complaint: str,
     remedy: str,
@@ -217,7 +218,7 @@ def test_what_bench_cannot_do_is_refused_before_any_question_is_asked(
     assert not Path("out").exists()
 
 
-def test_an_interrupted_bench_says_how_to_go_on(
+def test_an_interrupted_bench_says_how_far_it_came(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def interrupt(*_: object) -> None:
@@ -226,13 +227,13 @@ def test_an_interrupted_bench_says_how_to_go_on(
     monkeypatch.setattr("kgwb.bench.runner.Benchmark.run", interrupt)
     write_questions()
     assert main(BENCH) == 130
-    assert "stopped with 0 of 1 questions asked" in capsys.readouterr().err
+    assert "0 of 1" in capsys.readouterr().err
 
 
 # --- doctor
 
 
-def test_doctor_says_what_works_and_never_shows_a_key(
+def test_doctor_lists_what_works_and_never_shows_a_key(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -353,7 +354,7 @@ def test_demo_plays_the_five_turns_agent_by_agent(capsys: Capture) -> None:
     assert (out.count("   qir  "), out.count("\n→ ")) == (5, 5)
 
 
-def test_help_and_version_are_fast_to_come_by() -> None:
+def test_help_and_version_are_fast() -> None:
     code = "import sys; sys.argv = ['kgwb', sys.argv[1]]\ntry:\n    import kgwb.__main__\n"
     code += "except SystemExit:\n    print(*sys.modules)"
     for flag, text in (
@@ -368,7 +369,7 @@ def test_help_and_version_are_fast_to_come_by() -> None:
 @pytest.mark.parametrize(
     "arguments", [[], ["sing"], ["demo", "--loud"], ["bench", "--workers", "0"]]
 )
-def test_what_is_no_command_is_refused(arguments: list[str], capsys: Capture) -> None:
+def test_wrong_commands_are_refused(arguments: list[str], capsys: Capture) -> None:
     with pytest.raises(SystemExit) as leaving:
         main(arguments)
     assert leaving.value.code == 2

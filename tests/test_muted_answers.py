@@ -1,4 +1,4 @@
-"""Every triple that an answer of films stands on, muted: the answers of a graph that really lacks it."""
+"""Muting a triple of an answer's support gives the answer of a graph that does not have the triple."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ import rdflib
 from test_same_answers import conversations, held, outcome, questions
 
 from kgwb import open_kg
-from kgwb.bench.metrics import normalize_value
+from kgwb.bench.values import normalize_value
 from kgwb.kg import Graph, sample_path
 from kgwb.kg.embeddings import Embeddings
 from kgwb.run import Run
@@ -53,13 +53,13 @@ def test_films(engine: str, request: pytest.FixtureRequest) -> None:
 
 
 def runs(kg: Graph) -> list[Run]:
-    """The run of every question, in its dialogue."""
+    """Return the run of every question, in its dialogue."""
     asked, embeddings = questions(FILMS.with_name("films.questions.jsonl")), Embeddings("lexical")
     return [run for turns in conversations(asked) for run in held(kg, turns, embeddings)]
 
 
 def without(triple: Triple) -> Graph:
-    """The graph without a triple, which an engine may spell otherwise: 1 as 1.0, true as 1."""
+    """Return the graph without a triple. An engine may write its literal differently: 1 as 1.0."""
     s, p, o = triple
     [same] = (
         t

@@ -1,4 +1,4 @@
-"""A graph read without some of its triples, and a run whose graph lacks a triple."""
+"""A graph without some of its triples, and a run on such a graph."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def graph_of(text: str) -> rdflib.Graph:
 @pytest.mark.parametrize(
     "triple", sorted(graph_of(DATA), key=repr), ids=lambda triple: str(triple[2])[-5:]
 )
-def test_every_query_reads_the_graph_as_if_it_lacked_a_triple(triple: Triple) -> None:
+def test_every_query_answers_as_on_the_graph_without_the_triple(triple: Triple) -> None:
     lacking = graph_of(DATA).remove(triple)
     here, there = kgwb.open_kg(graph_of(DATA)).without(triple), kgwb.open_kg(lacking)
     assert {query: answers(here, query) for query in QUERIES} == {
@@ -75,7 +75,9 @@ def test_every_query_reads_the_graph_as_if_it_lacked_a_triple(triple: Triple) ->
     ("query", "why"),
     [
         ("SELECT ?x { :a :p+ ?x }", "the path <http://x/p>+ leads over its predicate"),
-        ("SELECT ?x { :a !:q ?x }", "leads over its predicate"),
+        ("SELECT ?x { :a !(^:q|:r) ?x }", "leads over its predicate"),
+        ("SELECT ?x { ?x :q* ?y }", "may match one of its nodes with itself"),
+        ("SELECT * { [] :p [] }", "SELECT * selects no variable"),
         (
             "SELECT ?x { _:n :p ?x FILTER(?x = 3) _:n :q ?y }",
             "the blank node _:n stands in several groups",
@@ -87,23 +89,23 @@ def test_every_query_reads_the_graph_as_if_it_lacked_a_triple(triple: Triple) ->
         ("DESCRIBE :a", "what DESCRIBE gives is the engine's choice"),
     ],
 )
-def test_what_cannot_be_kept_out_is_refused(query: str, why: str) -> None:
+def test_a_query_that_cannot_be_rewritten_is_an_error(query: str, why: str) -> None:
     kg = kgwb.open_kg(graph_of(DATA)).without(APB)
-    with pytest.raises(QueryError, match="cannot be kept out of this query") as refused:
+    with pytest.raises(QueryError, match="cannot be kept out") as refused:
         (kg.construct if query.startswith("DESC") else kg.select)(X + query)
     assert why in refused.value.message and refused.value.hint
 
 
-def test_paths_over_other_predicates_and_other_queries_stay_as_they_are() -> None:
+def test_paths_over_other_predicates_are_kept_and_invalid_triples_are_errors() -> None:
     kg = kgwb.open_kg(graph_of(DATA)).without(APB)
     assert kg.select(X + "SELECT ?x { :a :q+ ?x }").rows == ((x("b"),),)
-    with pytest.raises(QueryError, match="no triple of IRIs and literals"):
+    with pytest.raises(QueryError, match="not a triple"):
         kg.without(("Inception", "director", "Christopher Nolan"))  # type: ignore[arg-type]
     with pytest.raises(QueryError, match="blank node"):
         kg.without((BNode("b"), x("p"), x("b")))
 
 
-def test_a_muted_label_is_found_no_more_and_names_nothing() -> None:
+def test_a_muted_label_is_not_found_and_not_used_as_a_name() -> None:
     label = iri("arrival"), RDFS.label, Literal("Arrival")
     muted, there = films().without(label), kgwb.open_kg(graph_of(FILMS).remove(label))
     assert label in graph_of(FILMS) and films().exact(["Arrival"]) == {"Arrival": (iri("arrival"),)}

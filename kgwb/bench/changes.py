@@ -1,31 +1,31 @@
-"""What became of each question after a change, and at which agent it first went otherwise."""
+"""What became of each question after a change, and which agent decided differently first."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from kgwb import systems
-from kgwb.bench.figures import INTERVAL_MEASURES, MEASURE_LABELS, LoadedResults
-from kgwb.bench.metrics import QuestionGroup, compare_results
-from kgwb.bench.results import (
-    VERDICT_STATES,
-    BenchRow,
-    describe_config_changes,
-    find_run_file,
-    get_label,
-    get_verdict,
-    is_lost,
+from kgwb.bench.figures import (
+    INTERVAL_MEASURES,
+    MEASURE_LABELS,
+    LoadedResults,
+    distinct_keys,
 )
+from kgwb.bench.metrics import QuestionGroup, compare_results
+from kgwb.bench.report_parts import render_answers, render_values, render_verdict
+from kgwb.bench.results import BenchRow, describe_config_changes, find_run_file, is_lost
 from kgwb.errors import InputError, KgwbError
 from kgwb.run.agents import agent_of_key
 from kgwb.run.differences import StepDifference, output_lines
 from kgwb.run.run_file import RunFile
 from kgwb.show import html as h
 from kgwb.show.html import Html, tag
-from kgwb.text import and_more, display_name, pluralize, shorten, single_line
+from kgwb.text import display_name, pluralize, shorten, single_line
 
 UNSTABLE = "varies by itself"
 OUTCOME_STATES = {
@@ -35,304 +35,358 @@ OUTCOME_STATES = {
     "still lost": "none",
     "still right": "off",
 }
-"""What can become of a question, with the sign it is shown by."""
+"""What can become of a question, with the state badge that shows it."""
 UNFOLDED_OUTCOMES = ("fixed", "broken")
 SIGNIFICANCE_LEVEL = 0.05
-"""Below this, a difference is more than chance."""
+"""A difference with a higher p-value may be chance."""
 UNKNOWN_AGENT = "not known: its run was not kept"
-MAX_SHOWN_VALUES = 5
-"""Values shown of an answer."""
-
-
-def render_verdict(row: BenchRow) -> Html:
-    """The verdict by icon, colour and word."""
-    return h.state_badge(VERDICT_STATES[get_verdict(row)], get_verdict(row))
-
-
-def render_answers(row: BenchRow) -> Html:
-    """What was answered, under its verdict; an error with its message, a table with the score of columns."""
-    what = (
-        h.note(shorten(row["error"]), level="bad")
-        if row["error"]
-        else render_values(row, "answers")
-    )
-    columns = ", ".join(f"{name} {score:.2f}" for name, score in row.get("by_column", {}).items())
-    return h.join(
-        h.div("", render_verdict(row)),
-        what,
-        h.div("soft", "by column: ", columns) if columns and is_lost(row) else "",
-    )
-
-
-def render_values(row: BenchRow, name: str) -> Html:
-    """The answers or the gold of a line, vertices by their labels."""
-    values = row[name]
-    if not values:
-        return h.muted_text("not known" if values is None else "none")
-
-    def shown(value: str | None) -> Html | str:
-        value = value or ""
-        return h.iri_link(value, get_label(row, value)) if "://" in value else shorten(value)
-
-    cells = row.get("table" if name == "answers" else "gold_table") or [[value] for value in values]
-    lines = [[shown(cell) for cell in one_line] for one_line in cells[:MAX_SHOWN_VALUES]]
-    written = (
-        h.table((), lines)
-        if len(cells[0]) > 1
-        else h.join(*(h.div("", *one_line) for one_line in lines))
-    )
-    return h.join(written, and_more(len(cells) - MAX_SHOWN_VALUES))
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionChange:
-    """One question before and after."""
+    """One question before and after a change."""
 
     before: BenchRow
     after: BenchRow
     outcome: str
+    """One of OUTCOME_STATES."""
     first_difference: StepDifference | None
-    """The first decision that differs."""
+    """The first step that decided differently."""
     agent: str
-    """The agent that took it; "" if none differs, UNKNOWN if a run was not kept."""
+    """The agent of that step; "" if all decisions are equal, UNKNOWN_AGENT if a run is missing."""
 
 
 def find_changes(
     before: LoadedResults, after: LoadedResults, on_progress: Callable[[], object] = lambda: None
 ) -> list[QuestionChange]:
-    """What became of the questions with gold that both have, in the order of OUTCOMES."""
-    words = {(True, False): "fixed", (False, True): "broken", (True, True): "still lost"}
-    known = []
-    for key, row in before.rows.items():
-        new = after.rows.get(key)
-        if new is None or row["gold"] is None or new["gold"] is None:
+    """Return the changes of all questions with gold that both results have.
+
+    They are sorted by outcome, in the order of OUTCOME_STATES. Saved runs are replayed to compare
+    their steps; ``on_progress`` is called after each question.
+    """
+    changes = []
+    for id_, row in before.rows.items():
+        new_row = after.rows.get(id_)
+        if new_row is None or row["gold"] is None or new_row["gold"] is None:
             continue
-        became = (
-            UNSTABLE
-            if new.get("varies")
-            else words.get((is_lost(row), is_lost(new)), "still right")
-        )
-        parting, agent = None, UNKNOWN_AGENT
-        files = find_run_file(before.folder, row), find_run_file(after.folder, new)
-        with suppress(KgwbError):
-            if files[0] and files[1]:
-                parting = (
-                    systems.load_run(files[0]).diff(systems.load_run(files[1])).first_difference
-                )
-                agent = agent_of_key(parting.key) if parting else ""
+        file = find_run_file(before.folder, row)
+        new_file = find_run_file(after.folder, new_row)
+        difference, agent = _find_first_difference(file, new_file)
+        agent = new_row.get("varies") or agent
+        outcome = _outcome_of(row, new_row)
+        changes.append(QuestionChange(row, new_row, outcome, difference, agent))
         on_progress()
-        known.append(QuestionChange(row, new, became, parting, new.get("varies") or agent))
-    return sorted(known, key=lambda change: [*OUTCOME_STATES].index(change.outcome))
+    order = list(OUTCOME_STATES)
+    return sorted(changes, key=lambda change: order.index(change.outcome))
 
 
-def load_prompt_texts(measured: LoadedResults, names: Collection[str]) -> dict[str, str]:
-    """The prompts of these names as they were sent, from the runs that were kept."""
-    texts: dict[str, str] = {}
-    for file in filter(
-        None, (find_run_file(measured.folder, row) for row in measured.rows.values())
-    ):
+def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
+    """Return which of OUTCOME_STATES a question has, by its rows before and after the change."""
+    if new_row.get("varies"):
+        return UNSTABLE
+    if is_lost(row):
+        return "still lost" if is_lost(new_row) else "fixed"
+    return "broken" if is_lost(new_row) else "still right"
+
+
+def _find_first_difference(
+    file: Path | None, new_file: Path | None
+) -> tuple[StepDifference | None, str]:
+    """Return the first step of two saved runs that decided differently, and its agent.
+
+    The agent is "" if no step did, and UNKNOWN_AGENT if a run is missing or cannot be read.
+    """
+    if file is None or new_file is None:
+        return None, UNKNOWN_AGENT
+    try:
+        differences = systems.load_run(file).diff(systems.load_run(new_file))
+    except KgwbError:
+        return None, UNKNOWN_AGENT
+    difference = differences.first_difference
+    agent = agent_of_key(difference.key) if difference else ""
+    return difference, agent
+
+
+def load_prompt_texts(results: LoadedResults, names: Collection[str]) -> dict[str, str]:
+    """Return the prompts of these names as they were sent, as far as saved runs used them."""
+    texts: dict[str, Any] = {}
+    for row in results.rows.values():
+        file = find_run_file(results.folder, row)
+        if file is None:
+            continue
         with suppress(KgwbError):
             header = next(RunFile(file).entries())
             texts = {**header.get("prompts", {}), **texts}
-        if set(names) <= set(texts):
+        if texts.keys() >= set(names):
             break
     return {name: str(texts[name]) for name in names if name in texts}
 
 
-# --- the page
-
 RenderLink = Callable[[LoadedResults, QuestionChange], object]
-"""What leads from a question of a results folder to its run in the debugger."""
+"""Returns the link from a question of a results folder to its run, or its text without a link."""
 
 
 class ResultsComparison:
-    """One results folder against another, laid out once for page and widget."""
+    """The results of one folder compared with those of another, for a page, a widget or a terminal."""
 
     def __init__(
         self,
-        first: LoadedResults,
-        other: LoadedResults,
-        finished: Callable[[], object] = lambda: None,
+        before: LoadedResults,
+        after: LoadedResults,
+        on_progress: Callable[[], object] = lambda: None,
     ) -> None:
-        """``finished`` is called after each question that was looked at."""
-        self.before, self.after = first, other
-        self.changes = find_changes(first, other, finished)
+        """Compare all questions. ``on_progress`` is called after each."""
+        self.before = before
+        self.after = after
+        self.changes = find_changes(before, after, on_progress)
         self.counts = Counter(change.outcome for change in self.changes)
+        """The number of questions by outcome."""
         self.shown_outcomes = [
-            word for word in OUTCOME_STATES if self.counts[word] or word in UNFOLDED_OUTCOMES
+            outcome
+            for outcome in OUTCOME_STATES
+            if outcome in self.counts or outcome in UNFOLDED_OUTCOMES
         ]
-        """The outcomes that there are, and always what was fixed and broken."""
+        """The outcomes that occur, and always "fixed" and "broken"."""
+        self.by_agent = self._count_by_agent()
+        """The number of questions by the agent that decided differently first, each by outcome.
+
+        Agents that fixed and broke most come first.
+        """
+
+    def _count_by_agent(self) -> dict[str, Counter[str]]:
+        """Count the outcomes of questions by the agent that decided differently first.
+
+        Agents are sorted by the number of questions that were fixed or broken, most first, then by
+        name.
+        """
         agents: dict[str, Counter[str]] = {}
         for change in self.changes:
             agents.setdefault(change.agent, Counter())[change.outcome] += 1
-        most = sorted(
-            agents.items(), key=lambda item: (-item[1]["fixed"] - item[1]["broken"], item[0])
-        )
-        self.by_agent = dict(most)
-        """By the agent whose decision differs first, those that fixed and broke the most first."""
+
+        def effect_then_name(agent: str) -> tuple[int, str]:
+            counts = agents[agent]
+            return -counts["fixed"] - counts["broken"], agent
+
+        return {agent: agents[agent] for agent in sorted(agents, key=effect_then_name)}
 
     def summary_lines(self) -> Iterator[str]:
-        """How many became what, and at which agents, in words for a terminal."""
-        yield f"{self.after.name}: {', '.join(f'{self.counts[word]} {word}' for word in self.shown_outcomes)}"
+        """Yield lines for a terminal: the outcomes, F1 before and after, and a line for each agent.
+
+        The line of F1 is left out if it cannot be compared.
+        """
+        yield f"{self.after.name}: {_format_counts(self.counts, self.shown_outcomes)}"
         with suppress(InputError):
-            before, after, difference, chance = self._compare_measure("f1")[1:]
+            _, before, after, difference, chance = self._compare_measure("f1")
             yield f"  F1 {before} → {after}: {difference}, {chance}"
         for agent, counts in self.by_agent.items():
-            became = (f"{counts[word]} {word}" for word in OUTCOME_STATES if counts[word])
-            yield f"  {display_name(agent) or 'no decision differs'}: {', '.join(became)}"
+            outcomes = [outcome for outcome in OUTCOME_STATES if counts[outcome]]
+            name = display_name(agent) or "no decision differs"
+            yield f"  {name}: {_format_counts(counts, outcomes)}"
 
-    def _compare_measure(self, measure: str) -> tuple[str, ...]:
-        """How many questions, the measure before and after, the difference, and whether it may be chance.
+    def _compare_measure(self, measure: str) -> tuple[str, str, str, str, str]:
+        """Return how many questions are compared, the measure before and after, and its difference.
 
-        What varies by itself is no effect of the change, and left out. Raises InputError.
+        The last text says whether the difference may be chance. Questions that vary without a change
+        are left out, since their change is no effect. Raises InputError if there is nothing to compare.
         """
-        stable = {change.before["id"] for change in self.changes if change.outcome != UNSTABLE}
-        sides = [
-            [row for key, row in each.rows.items() if key in stable]
-            for each in (self.before, self.after)
-        ]
-        pair = compare_results(sides[0], sides[1], measure)
-        low, high = pair.confidence_interval
-        figures = (str(QuestionGroup("", side).estimate(measure)) for side in sides)
-        chance = f"{'may be' if pair.p_value > SIGNIFICANCE_LEVEL else 'more than'} chance (p {pair.p_value:.3f})"
-        chance = chance if pair.improved_ids or pair.worsened_ids else "no answer differs"
+        stable_ids = {change.before["id"] for change in self.changes if change.outcome != UNSTABLE}
+        rows = [row for id_, row in self.before.rows.items() if id_ in stable_ids]
+        new_rows = [row for id_, row in self.after.rows.items() if id_ in stable_ids]
+        comparison = compare_results(rows, new_rows, measure)
+        low, high = comparison.confidence_interval
+        if not comparison.improved_ids and not comparison.worsened_ids:
+            chance = "no answer differs"
+        elif comparison.p_value > SIGNIFICANCE_LEVEL:
+            chance = f"may be chance (p {comparison.p_value:.3f})"
+        else:
+            chance = f"more than chance (p {comparison.p_value:.3f})"
         return (
-            str(pair.questions),
-            *figures,
-            f"{pair.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
+            str(comparison.questions),
+            str(QuestionGroup("", rows).estimate(measure)),
+            str(QuestionGroup("", new_rows).estimate(measure)),
+            f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
             chance,
         )
 
-    def render_config_changes(self) -> Iterator[Html]:
-        """The prompts' differences line by line, then what else differs."""
-        yield tag("h2", f"{self.before.name} → {self.after.name}", class_="title")
-        old, new = self.before.config, self.after.config
-        prompts, later = (dict(config.get("prompts") or {}) for config in (old, new))
-        names = [name for name in {**prompts, **later} if prompts.get(name) != later.get(name)]
-        before, after = load_prompt_texts(self.before, names), load_prompt_texts(self.after, names)
-        for name in names:
-            text, now = before.get(name), after.get(name)
-            if text is None or now is None:
-                yield h.div("soft", f"prompts/{name}.md differs; no kept run used it")
-            else:
-                number, lines = h.render_line_diff(text.splitlines(), now.splitlines())
-                head = h.join(
-                    h.span("mono", f"prompts/{name}.md "), h.muted_text(pluralize(number, "line"))
-                )
-                yield h.collapsible(
-                    head, lines, expanded=True, key=f"prompt-{self.after.name}-{name}"
-                )
-        rest = describe_config_changes({**old, "prompts": {}}, {**new, "prompts": {}})
-        yield from (h.div("", single_line(entry)) for entry in rest)
+    # --- parts of the page (templates/changes.html and templates/changed_questions.html)
 
-    def render_summary(self) -> Iterator[Html]:
-        """How many became what, F1 before and after, and at which agents."""
-        signs = (
-            (OUTCOME_STATES[word], f"{self.counts[word]} {word}") for word in self.shown_outcomes
-        )
-        yield h.div("row", *(h.state_badge(sign, text, pill=True) for sign, text in signs))
+    def render_prompt_changes(self) -> Iterator[Html]:
+        """Yield the line differences of each prompt that changed.
+
+        The texts come from saved runs; if none used a prompt, only its name is shown.
+        """
+        prompts = self.before.config.get("prompts") or {}
+        new_prompts = self.after.config.get("prompts") or {}
+        all_names = {**prompts, **new_prompts}
+        names = [name for name in all_names if prompts.get(name) != new_prompts.get(name)]
+        texts = load_prompt_texts(self.before, names)
+        new_texts = load_prompt_texts(self.after, names)
+        for name in names:
+            if name not in texts or name not in new_texts:
+                yield h.div("soft", f"prompts/{name}.md differs; no saved run used it")
+                continue
+            count, lines = h.render_line_diff(
+                texts[name].splitlines(), new_texts[name].splitlines()
+            )
+            title = h.span("mono", f"prompts/{name}.md ")
+            summary = h.join(title, h.muted_text(pluralize(count, "line")))
+            key = f"prompt-{self.after.name}-{name}"
+            yield h.collapsible(summary, lines, expanded=True, key=key)
+
+    def setting_changes(self) -> Iterator[str]:
+        """Yield a sentence for each setting that changed, and whatever else of the configuration."""
+        config = {**self.before.config, "prompts": {}}
+        new_config = {**self.after.config, "prompts": {}}
+        return map(single_line, describe_config_changes(config, new_config))
+
+    def render_outcomes(self) -> Iterator[Html]:
+        """Yield a badge for each outcome with the number of questions."""
+        for outcome in self.shown_outcomes:
+            text = f"{self.counts[outcome]} {outcome}"
+            yield h.state_badge(OUTCOME_STATES[outcome], text, pill=True)
+
+    def render_measures(self) -> Html:
+        """Render a table of F1 and paper F1 before and after, with the difference and whether it is chance.
+
+        If the results cannot be compared, a note with the reason is rendered instead.
+        """
+        headers = ("", "measure", "questions", self.before.name, self.after.name, "difference", "")
         rows = []
         try:
-            rows = [
-                (self.after.name, MEASURE_LABELS[name], *self._compare_measure(name))
-                for name in INTERVAL_MEASURES
-            ]
+            for measure in INTERVAL_MEASURES:
+                cells = self._compare_measure(measure)
+                rows.append((self.after.name, MEASURE_LABELS[measure], *cells))
         except InputError as exc:
-            yield h.note(f"{self.after.name} cannot be compared: {exc}", level="bad")
-        yield h.table(
-            ("", "measure", "questions", self.before.name, self.after.name, "difference", ""), rows
-        )
-        if varying := self.counts[UNSTABLE]:
-            why = "asked again with the same words, a decision of theirs came out otherwise"
-            yield h.note(f"{pluralize(varying, 'question')} left out: {why}.", level="calm")
-        by_agent = [
-            (
-                display_name(agent) or h.muted_text("none"),
-                *(counts[word] or "" for word in self.shown_outcomes),
-            )
-            for agent, counts in self.by_agent.items()
-        ]
-        yield h.table(("first decision that differs", *self.shown_outcomes), by_agent)
+            return h.note(f"{self.after.name} cannot be compared: {exc}", level="bad")
+        return h.table(headers, rows)
+
+    @property
+    def unstable_questions(self) -> str:
+        """The number of questions that vary without a change, with its noun; "" if there are none."""
+        count = self.counts[UNSTABLE]
+        return pluralize(count, "question") if count else ""
+
+    def render_agents(self) -> Html:
+        """Render a table of outcomes by the agent that decided differently first."""
+        rows = []
+        for agent, counts in self.by_agent.items():
+            name = display_name(agent) or h.muted_text("none")
+            rows.append((name, *(counts[outcome] or "" for outcome in self.shown_outcomes)))
+        return h.table(("first decision that differs", *self.shown_outcomes), rows)
 
     def render_questions(self, link: RenderLink) -> Iterator[Html]:
-        """A fold for each outcome; in it a table for each agent."""
-        yield tag("h2", f"Every question: {self.before.name} → {self.after.name}", class_="title")
-        heads = ("question", "before", "after", "gold", "decision before", "decision after")
-        for word, sign in OUTCOME_STATES.items():
-            group = [change for change in self.changes if change.outcome == word]
-            parts = []
-            for agent in dict.fromkeys(change.agent for change in group):
-                mine = [change for change in group if change.agent == agent]
-                title = (
-                    f"first decision that differs: {display_name(agent)}"
-                    if agent
-                    else "no decision differs"
-                )
-                rows = [
-                    (
-                        link(self.after, change),
-                        *map(render_answers, (change.before, change.after)),
-                        render_values(change.before, "gold"),
-                        *_render_decisions(change.first_difference),
-                    )
-                    for change in mine
-                ]
-                parts.append(h.div("caption", f"{title} ({len(mine)})"))
-                parts.append(h.div("across cells", h.table(heads, rows)))
-            if group:
-                head = h.state_badge(sign, f"{len(group)} {word}")
+        """Yield a fold for each outcome that occurs, with a table of its questions for each agent.
+
+        The agent is the one that decided differently first. The folds of the questions that were fixed
+        or broken are open. ``link`` renders the question of a row.
+        """
+        for outcome, state in OUTCOME_STATES.items():
+            groups: dict[str, list[QuestionChange]] = {}
+            for change in self.changes:
+                if change.outcome == outcome:
+                    groups.setdefault(change.agent, []).append(change)
+            parts: list[Html] = []
+            for agent, changes in groups.items():
+                parts += self._render_group(agent, changes, link)
+            if parts:
                 yield h.collapsible(
-                    head,
+                    h.state_badge(state, f"{self.counts[outcome]} {outcome}"),
                     *parts,
-                    expanded=word in UNFOLDED_OUTCOMES,
-                    key=f"{self.after.name}-{word}",
+                    expanded=outcome in UNFOLDED_OUTCOMES,
+                    key=f"{self.after.name}-{outcome}",
                 )
 
+    def _render_group(
+        self, agent: str, changes: Sequence[QuestionChange], link: RenderLink
+    ) -> tuple[Html, Html]:
+        """Render the caption and the table of the questions of one agent."""
+        title = "no decision differs"
+        if agent:
+            title = f"first decision that differs: {display_name(agent)}"
+        headers = ("question", "before", "after", "gold", "decision before", "decision after")
+        rows = []
+        for change in changes:
+            row = (
+                link(self.after, change),
+                render_answers(change.before),
+                render_answers(change.after),
+                render_values(change.before, "gold"),
+                *_render_decisions(change.first_difference),
+            )
+            rows.append(row)
+        table = h.div("across cells", h.table(headers, rows))
+        return h.div("caption", f"{title} ({len(changes)})"), table
 
-def _render_decisions(parting: StepDifference | None) -> tuple[object, object]:
-    """What the first decision that differs was, before and after, with the words marked that differ."""
-    if parting is None:
+
+def _format_counts(counts: Mapping[str, int], outcomes: Sequence[str]) -> str:
+    """Return the numbers of some outcomes: "2 fixed, 1 broken"."""
+    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in outcomes)
+
+
+def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
+    """Render the first decision that differs, before and after, with changed words marked.
+
+    If the outcomes of the two steps have the same text, their outputs are shown in full.
+    """
+    if difference is None:
         return h.muted_text("–"), h.muted_text("–")
-    sides = (parting.first, parting.second)
-    texts = ["no such step" if side is None else side.outcome for side in sides]
+    sides = (difference.first, difference.second)
+    texts = ["no such step" if step is None else step.outcome for step in sides]
     if texts[0] == texts[1]:
-        texts = ["; ".join(output_lines(side)) if side and side.done else "" for side in sides]
-    return h.mark_changed_words(*(shorten(text) for text in texts))
+        texts = ["; ".join(output_lines(step)) if step and step.done else "" for step in sides]
+    before, after = texts
+    return h.mark_changed_words(shorten(before), shorten(after))
 
 
-def render_best_results(effects: Sequence[ResultsComparison]) -> Iterator[Html]:
-    """All folders beside each other, the best named by agent and by question; nothing of a single one."""
-    if len(effects) < 2:
-        return
-    yield tag("h2", "Which is best, by agent and by question", class_="title")
-    rows: list[tuple[object, ...]] = []
-    for agent in dict.fromkeys(agent for effect in effects for agent in effect.by_agent if agent):
-        counts = [effect.by_agent.get(agent, Counter()) for effect in effects]
-        texts = [f"{each['fixed']} fixed, {each['broken']} broken" for each in counts]
-        rows.append(
-            (
-                display_name(agent),
-                *_mark_best([each["fixed"] - each["broken"] for each in counts], texts),
-            )
-        )
-    yield h.table(("by agent", *(effect.after.name for effect in effects)), rows)
-    sets, rows = [effects[0].before, *(effect.after for effect in effects)], []
-    for key, row in sets[0].rows.items():
-        asked = [each for each in (measured.rows.get(key) for measured in sets) if each]
-        if len(asked) == len(sets) and len({each.get("f1") for each in asked}) > 1:
-            rows.append(
-                (
-                    shorten(row["question"]),
-                    *_mark_best([r["f1"] for r in asked], [*map(render_verdict, asked)]),
-                )
-            )
-    yield h.div("across", h.table(("by question", *(measured.name for measured in sets)), rows))
+# --- several changes side by side
+
+
+def render_best_by_agent(comparisons: Sequence[ResultsComparison]) -> Html:
+    """Render a table of what each agent fixed and broke, with a column for each comparison.
+
+    The comparison with the largest balance of an agent is marked as the best.
+    """
+    rows = []
+    for agent in filter(None, distinct_keys(comparison.by_agent for comparison in comparisons)):
+        balances = []
+        texts = []
+        for comparison in comparisons:
+            counts = comparison.by_agent.get(agent, Counter())
+            balances.append(counts["fixed"] - counts["broken"])
+            texts.append(f"{counts['fixed']} fixed, {counts['broken']} broken")
+        rows.append((display_name(agent), *_mark_best(balances, texts)))
+    names = [comparison.after.name for comparison in comparisons]
+    return h.table(("by agent", *names), rows)
+
+
+def render_best_by_question(comparisons: Sequence[ResultsComparison]) -> Html:
+    """Render a table of the questions whose F1 differs, with a column for each results folder.
+
+    Questions that are not in all folders are left out. The highest F1 is marked as the best.
+    """
+    all_results = [comparisons[0].before, *(comparison.after for comparison in comparisons)]
+    table_rows = []
+    for id_, first_row in all_results[0].rows.items():
+        if not all(id_ in results.rows for results in all_results):
+            continue
+        rows = [results.rows[id_] for results in all_results]
+        if len({row.get("f1") for row in rows}) > 1:
+            scores = [row["f1"] for row in rows]
+            cells = _mark_best(scores, list(map(render_verdict, rows)))
+            table_rows.append((shorten(first_row["question"]), *cells))
+    names = [results.name for results in all_results]
+    return h.table(("by question", *names), table_rows)
 
 
 def _mark_best(values: Sequence[float], cells: Sequence[object]) -> list[object]:
-    """The cells, those of the largest value named the best where the values differ."""
-    most, apart = max(values), len({*values}) > 1
-    pairs = zip(values, cells, strict=True)
-    return [
-        h.join(tag("b", c), " ", tag("b", "best")) if apart and v == most else c for v, c in pairs
-    ]
+    """Return the cells, with those of the highest value in bold; unchanged if all values are equal."""
+    highest = max(values)
+    if min(values) == highest:
+        return list(cells)
+    marked: list[object] = []
+    for value, cell in zip(values, cells, strict=True):
+        if value == highest:
+            marked.append(h.join(tag("b", cell), " ", tag("b", "best")))
+        else:
+            marked.append(cell)
+    return marked

@@ -1,9 +1,9 @@
-"""What answers cost: seconds by stage, calls, queries, tokens, and money under a table of prices."""
+"""What answers cost: seconds by stage, calls, queries, tokens, and money by a table of prices."""
 
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,10 +25,10 @@ NonNegativeAmount = Annotated[float, Field(strict=True, ge=0, lt=1e15)]
 
 
 class Price(BaseModel, frozen=True, extra="forbid"):
-    """What a million tokens cost."""
+    """The price of a million tokens of a model."""
 
     model: str
-    """Pattern of the model's name: "*" is anything."""
+    """Pattern of model names; "*" matches anything."""
     input: NonNegativeAmount
     output: NonNegativeAmount
     date: str = ""
@@ -36,126 +36,171 @@ class Price(BaseModel, frozen=True, extra="forbid"):
 
 
 class Prices(BaseModel, frozen=True):
-    """A table of prices; the first that fits a model counts."""
+    """A table of prices. The first price whose pattern matches a model's name applies."""
 
     currency: str
     price: tuple[Price, ...] = ()
     file: str = ""
 
     def find_price(self, model: str) -> Price:
-        """The price of a model. Raises InputError if there is none."""
+        """Return the price of a model. Raises InputError if the table has none."""
         for price in self.price:
             if fnmatchcase(model, price.model):
                 return price
-        hint = f'add a [[price]] with model = "{model}" there, or give another table with --prices'
-        raise InputError(f"{self.file} has no price of {model!r}", hint=hint)
-
-    def compute_money(self, row: Mapping[str, Any]) -> float:
-        """What a line of a results file cost. Raises InputError if there is no price for a model."""
-        return sum(
-            (price.input * used["prompt_tokens"] + price.output * used["completion_tokens"]) / 1e6
-            for model, used in row.get("models", {}).items()
-            if (price := self.find_price(model))
+        raise InputError(
+            f"{self.file} has no price of {model!r}",
+            hint=f'add a [[price]] with model = "{model}" there, or give another table with --prices',
         )
 
+    def compute_money(self, row: Mapping[str, Any]) -> float:
+        """Return the price of the tokens in a row of a results file.
+
+        It is 0 if the row has no ``models``, as in earlier versions. Raises InputError if a model
+        has no price.
+        """
+        money = 0.0
+        for model, used in row.get("models", {}).items():
+            price = self.find_price(model)
+            input_money = price.input * used["prompt_tokens"]
+            output_money = price.output * used["completion_tokens"]
+            money += (input_money + output_money) / 1e6
+        return money
+
     def compute_amount(self, row: Mapping[str, Any], budget: str) -> float:
-        """What a line used of one of ``BUDGETS``. Raises InputError if there is no price for a model."""
-        tokens = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
-        amounts: Mapping[str, float] = {**row, "tokens": tokens}
-        return float(self.compute_money(row)) if budget == "money" else amounts.get(budget, 0)
+        """Return how much of one of BUDGET_NAMES a row used.
+
+        "tokens" are those of prompts and completions together. What the row does not have is 0. Raises
+        InputError for "money" if a model has no price.
+        """
+        if budget == "money":
+            return self.compute_money(row)
+        amount: float = row.get(budget, 0)
+        if budget == "tokens":
+            amount = row.get("prompt_tokens", 0) + row.get("completion_tokens", 0)
+        return amount
 
 
 def load_prices(path: str | Path | None = None) -> Prices:
-    """The prices of a TOML file like the shipped one (None). Raises InputError."""
+    """Return the prices of a TOML file like prices.toml, which is the default.
+
+    Raises InputError if the file cannot be read or has another form.
+    """
     path = Path(path or DEFAULT_PRICES_FILE)
     try:
-        return Prices.model_validate(tomllib.loads(disk.read_text(path)) | {"file": str(path)})
+        data = tomllib.loads(disk.read_text(path))
+        return Prices.model_validate({**data, "file": str(path)})
     except (OSError, ValueError, RecursionError) as exc:
         hint = f"write it like {DEFAULT_PRICES_FILE}"
         raise InputError(f"cannot read the prices {path}: {exc}", hint=hint) from exc
 
 
-# --- what a run cost
+# --- the cost of a run
 
 
 def sum_seconds_by_stage(system: System, steps: Iterable[Step]) -> dict[str, float]:
-    """Seconds by stage, as its ``gold`` names them for the paper's figures, else as the system declares them.
+    """Return the seconds of each stage of a system.
 
-    A step within a step of a stage is part of it.
+    Stages are those of the system's gold decisions, which are named after the paper's figures, else
+    those that the system declares for its agents. The time of a step inside a step of a stage is
+    already part of it, and is not added again.
     """
-    titled = [
-        (title.removesuffix(" ↻").lower(), agents) for title, agents in system.stages if title
-    ]
-    known = system.gold
-    stage_of = (
-        known.stages if known else {agent: title for title, agents in titled for agent in agents}
-    )
-    seconds = dict.fromkeys(stage_of.values(), 0.0)
-    within: set[str] = set()
-    for step in steps:  # supervisors come before what they supervise
-        if step.parent in within:
-            within.add(step.key)
-        elif step.agent in stage_of:
-            within.add(step.key)
-            seconds[stage_of[step.agent]] += step.seconds
-    return {name: round(value, 6) for name, value in seconds.items()}
+    stage_by_agent = _stage_by_agent(system)
+    seconds = dict.fromkeys(stage_by_agent.values(), 0.0)
+    counted_keys: set[str] = set()
+    for step in steps:  # supervisors come before the steps that they supervise
+        is_inside = step.parent in counted_keys
+        if is_inside or step.agent in stage_by_agent:
+            counted_keys.add(step.key)
+        if step.agent in stage_by_agent and not is_inside:
+            seconds[stage_by_agent[step.agent]] += step.seconds
+    return {stage: round(value, 6) for stage, value in seconds.items()}
+
+
+def _stage_by_agent(system: System) -> Mapping[str, str]:
+    """Return the stage of each agent that is in one.
+
+    A system with gold decisions has their stages. Of another system, they are the titles of its stages
+    in lower case; stages without a title are left out.
+    """
+    if system.gold:
+        return system.gold.stages
+    stages = {}
+    for title, agents in system.stages:
+        if title:
+            name = title.removesuffix(" ↻").lower()  # the sign marks a stage that is repeated
+            stages.update(dict.fromkeys(agents, name))
+    return stages
 
 
 def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
-    """What calls cost, in all and by the model's name, as a line of a results file has it."""
-    models: dict[str, Counter[str]] = {}
+    """Return the cost of calls as fields of a row: seconds, COUNT_FIELDS, and ``models``.
+
+    ``models`` has calls and tokens by the model's name.
+    """
+    models: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for call in calls:
         if call.kind == "model":
-            tokens = {
-                name: getattr(call.result, name) for name in ("prompt_tokens", "completion_tokens")
-            }
-            models.setdefault(call.request["model"], Counter()).update({"calls": 1, **tokens})
-    totals = Totals.of(calls, 0, sum(call.seconds for call in calls))
-    counts = {name: getattr(totals, name) for name in COUNT_FIELDS}
-    return {"seconds": round(totals.seconds, 6), **counts, "models": models}
+            counts = models[call.request["model"]]
+            counts["calls"] += 1
+            counts["prompt_tokens"] += call.result.prompt_tokens
+            counts["completion_tokens"] += call.result.completion_tokens
+    seconds = sum(call.seconds for call in calls)
+    totals = Totals.of(calls, 0, seconds)
+    usage: dict[str, Any] = {"seconds": round(totals.seconds, 6)}
+    for name in COUNT_FIELDS:
+        usage[name] = getattr(totals, name)
+    usage["models"] = dict(models)
+    return usage
 
 
-# --- what a benchmark cost
+# --- the cost of a benchmark
 
 
 class CostSummary(NamedTuple):
-    """One kind of cost over the questions whose lines have it."""
+    """One kind of cost, over the questions whose rows have it."""
 
     questions: int
     total: float
     median: float
     p95: float
-    """95 % of the questions cost at most this, interpolated."""
+    """95th percentile over questions, interpolated."""
 
 
 def summarize_costs(
     rows: Collection[Mapping[str, Any]], prices: Prices | None = None
 ) -> dict[str, CostSummary]:
-    """Seconds (by stage too), calls, tokens, queries, with ``prices`` money: by name. Raises InputError."""
-    figures = {"seconds": [row["seconds"] for row in rows]}
+    """Return a summary of each kind of cost: seconds, seconds of each stage, COUNT_FIELDS, money.
+
+    Money, under the name of the currency, is computed only with ``prices``. Raises InputError if a
+    model has no price.
+    """
+    amounts: dict[str, list[float]] = {"seconds": [row["seconds"] for row in rows]}
     for row in rows:
-        for name, seconds in row.get("stages", {}).items():
-            figures.setdefault(f"seconds, {name}", []).append(seconds)
+        for stage, seconds in row.get("stages", {}).items():
+            amounts.setdefault(f"seconds, {stage}", []).append(seconds)
     for name in COUNT_FIELDS:
-        figures[name.replace("_", " ")] = [row[name] for row in rows if name in row]
+        amounts[name.replace("_", " ")] = [row[name] for row in rows if name in row]
     if prices:
-        figures[prices.currency] = [prices.compute_money(row) for row in rows if "models" in row]
-    return {
-        name: CostSummary(
-            len(column), float(sum(column)), *numpy.quantile(column or [0.0], [0.5, 0.95]).tolist()
-        )
-        for name, column in figures.items()
-    }
+        amounts[prices.currency] = [prices.compute_money(row) for row in rows if "models" in row]
+    summaries = {}
+    for name, column in amounts.items():
+        median, p95 = numpy.quantile(column or [0.0], [0.5, 0.95]).tolist()
+        summaries[name] = CostSummary(len(column), float(sum(column)), median, p95)
+    return summaries
 
 
 class Budget:
-    """What a benchmark may use up: money, tokens, model calls, seconds of work summed over questions.
+    """Limits on what a benchmark may use: money, tokens, model calls, and seconds.
 
-    It is counted over what the results folder holds and what is asked now.
+    Seconds are summed over questions, also over those asked in parallel. The rows that the results
+    folder already has count too.
     """
 
     def __init__(self, limits: Mapping[str, float | str], prices: Prices | None = None) -> None:
-        """Raises InputError for a limit that is none of ``BUDGETS``, or no number above 0."""
+        """Set limits by name, one of BUDGET_NAMES.
+
+        Raises InputError for another name, or a limit that is not a number above 0.
+        """
         self.limits: dict[str, float] = {}
         for name, limit in limits.items():
             if name not in BUDGET_NAMES:
@@ -166,7 +211,7 @@ class Budget:
                 self.limits[name] = float(limit)
             except ValueError as exc:
                 raise InputError(f"{name} cannot be {limit!r}", hint="give a number") from exc
-            if not self.limits[name] > 0:  # nor is NaN
+            if not self.limits[name] > 0:  # NaN is not above 0 either
                 raise InputError(
                     f"the budget {name}={limit} is not above 0", hint="give a larger one"
                 )
@@ -174,15 +219,19 @@ class Budget:
         self.used = dict.fromkeys(limits, 0.0)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Count a line; of one that was lent calls, what it paid for. Raises InputError without a price."""
+        """Count the cost of a row. If it reused recorded calls, only its own calls count.
+
+        Raises InputError if money is limited and a model has no price.
+        """
         for name in self.limits:
             self.used[name] += self.prices.compute_amount(row.get("paid", row), name)
 
     @property
     def exhausted(self) -> str:
-        """Which limit is reached, in words; empty if none is."""
-        return ", ".join(
-            f"{name.replace('_', ' ')} {self.used[name]:,.6g} of {limit:,.6g}"
-            for name, limit in self.limits.items()
-            if self.used[name] >= limit
-        )
+        """The limits that are reached, as text: "model calls 2 of 2"; empty if none is."""
+        reached = []
+        for name, limit in self.limits.items():
+            used = self.used[name]
+            if used >= limit:
+                reached.append(f"{name.replace('_', ' ')} {used:,.6g} of {limit:,.6g}")
+        return ", ".join(reached)

@@ -1,13 +1,14 @@
-"""The tables of a benchmark, each laid out once: as text in a terminal, as HTML in a report."""
+"""The results of a folder, and the tables of a benchmark: text in a terminal, HTML in a report."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kgwb import systems
 from kgwb.bench.cost import Prices, summarize_costs
@@ -23,6 +24,7 @@ from kgwb.show.html import Html, div, static_page
 from kgwb.show.html import table as html_table
 from kgwb.text import pluralize, single_line
 
+K = TypeVar("K")
 INTERVAL_MEASURES = {"f1": "F1", "paper_f1": "paper F1"}
 MEAN_MEASURES = {
     "precision": "precision",
@@ -30,209 +32,280 @@ MEAN_MEASURES = {
     "lenient": "lenient F1",
     "hits1": "P@1",
     "mrr": "MRR",
+    "hit5": "Hit@5",
+    "exact": "exact",
+    "paper_precision": "paper P",
 }
-MEAN_MEASURES |= {"hit5": "Hit@5", "exact": "exact", "paper_precision": "paper P"}
 MEASURE_LABELS = INTERVAL_MEASURES | MEAN_MEASURES
-"""What the measures are called, in the order of their columns."""
+"""Labels of the measures, in the order of their columns."""
+Cause = tuple[str, str]
+"""Where an answer was lost: the agent to blame, or the reason that none is known; and the stage."""
 
 
 @dataclass(frozen=True)
 class LoadedResults:
-    """A results folder as it was read."""
+    """A results folder, read into memory."""
 
     name: str
     label_suffix: str
-    """What sets its figures apart from those of other folders: ", name", or nothing where it is alone."""
+    """Distinguishes its figures from those of other folders: ", name", or "" if there are no others."""
     folder: Path
     config: Mapping[str, Any]
     rows: Mapping[str, BenchRow]
-    """By question id, in the order they finished."""
+    """By question id, in the order in which they were written."""
     losses_by_id: Mapping[str, BenchRow] = field(repr=False)
-    """Where answers were lost, of those results that are still what they were then."""
+    """Rows of the ladder by question id, as far as they are about the present result."""
 
     @classmethod
     def read(cls, folder: Path, name: str = "", tail: str = "") -> LoadedResults:
-        """What ``kgwb bench --out`` left in a folder, by default under its name. Raises InputError."""
+        """Read a results folder. Its name is that of the folder by default, ``tail`` its suffix.
+
+        Raises InputError if it holds no results, or damaged ones.
+        """
         config, results = read_results(folder)
         rows = {row["id"]: row for row in results}
-        ladder = RowFile(folder / LADDER_FILE, LossRowSchema, writable=False).rows
-        ladder = {key: line for key, line in ladder.items() if is_current(line, rows.get(key))}
-        return cls(name or single_line(folder.resolve().name), tail, folder, config, rows, ladder)
+        losses_by_id = {}
+        for id_, loss in RowFile(folder / LADDER_FILE, LossRowSchema, writable=False).rows.items():
+            if is_current(loss, rows.get(id_)):
+                losses_by_id[id_] = loss
+        name = name or single_line(folder.resolve().name)
+        return cls(name, tail, folder, config, rows, losses_by_id)
 
     def open_graph(self, kg: Graph | str | None = None) -> Graph:
-        """The graph that was measured, or ``kg``. Raises InputError where it is another one now."""
+        """Return ``kg``, or open the graph that was measured.
+
+        Raises InputError if the graph is not the one that was measured, or has changed since.
+        """
         source = kg or str(self.config.get("source"))
         graph = open_kg(source) if isinstance(source, str) else source
         if graph.identity != self.config.get("kg"):
-            hint = "name that graph with kg=... (--kg), or measure anew with kgwb bench"
             raise InputError(
-                f"{self.folder} was measured on another graph than {graph.source}", hint=hint
+                f"{self.folder} was measured on another graph than {graph.source}",
+                hint="name that graph with kg=... (--kg), or measure anew with kgwb bench",
             )
         return graph
 
     @property
     def model_specs(self) -> dict[str, str]:
-        """What each agent was measured with; "" is the default."""
+        """The specification of each agent's model; "" is the default for all agents."""
         models = self.config.get("models")
-        models = models if isinstance(models, dict) else {"": models}
+        if not isinstance(models, dict):
+            models = {"": models}
         return {name: str(spec) for name, spec in models.items()}
 
     def model(self, agent: str) -> ChatModel:
-        """A model that was measured. A folder from elsewhere may not say where the person's key is sent."""
+        """Open the model that an agent was measured with; "" is the default.
+
+        Raises InputError for a model at an address of its own: a folder that comes from elsewhere
+        must not decide where a person's key is sent.
+        """
         spec = self.model_specs[agent]
         if "@" in spec:
-            why = f"{self.folder} was measured with a model at an address of its own: {spec}"
-            raise InputError(why, hint="name it again: --model SPEC, or model=...")
+            raise InputError(
+                f"{self.folder} was measured with a model at an address of its own: {spec}",
+                hint="name it again: --model SPEC, or model=...",
+            )
         return open_model(spec)
 
     @cached_property
     def groups(self) -> dict[str, QuestionGroup]:
-        """All questions, and parts of them, by name."""
+        """All questions and each kind of question, by name."""
         return {group.name: group for group in group_questions(list(self.rows.values()))}
 
     @cached_property
-    def losses_by_agent(self) -> dict[tuple[str, str], Counter[str]]:
-        """By agent in flow order (else by the reason) and stage: lost answers by hops, "" being all."""
+    def losses_by_agent(self) -> dict[Cause, Counter[str]]:
+        """The number of lost answers by cause, each by hops; "" counts all.
+
+        Agents come in flow order, and after them the reasons that no agent is known.
+        """
+        losses: dict[Cause, Counter[str]] = {}
+        for loss in self.losses_by_id.values():
+            agent_or_reason = loss["agent"] or loss["why"].partition(";")[0]
+            cause = (agent_or_reason, loss["stage"] or "–")
+            counts = losses.setdefault(cause, Counter())
+            counts.update({"", str(loss.get("hops", ""))})
+        agent_names = self._agent_names()
+
+        def flow_order(cause: Cause) -> tuple[int, Cause]:
+            is_agent = cause[0] in agent_names
+            return agent_names.index(cause[0]) if is_agent else len(agent_names), cause
+
+        return {cause: losses[cause] for cause in sorted(losses, key=flow_order)}
+
+    def _agent_names(self) -> list[str]:
+        """Return the agents of the system that was measured, in flow order; none if it is unknown."""
         system = self.config.get("system")
-        flow = (
-            [spec.name for spec in systems.load_system(system).agents]
-            if system in systems.list_systems()
-            else []
-        )
-        order = {name: place for place, name in enumerate(flow)}
-        losses: dict[tuple[str, str], Counter[str]] = {}
-        for line in self.losses_by_id.values():
-            blamed = (line["agent"] or line["why"].partition(";")[0], line["stage"] or "–")
-            losses.setdefault(blamed, Counter()).update({"", str(line.get("hops", ""))})
-        return dict(
-            sorted(losses.items(), key=lambda loss: (order.get(loss[0][0], len(order)), loss[0]))
-        )
+        if system not in systems.list_systems():
+            return []
+        return [spec.name for spec in systems.load_system(system).agents]
 
     @property
     def headline(self) -> str:
-        """How many answers are right, wrong, missing and errors, and F1 with its interval."""
+        """The numbers of right and lost answers, and F1 with its interval, in one line."""
         counts = Counter(map(get_verdict, self.rows.values()))
-        missed = [f"{counts[word]} {word}" for word in ("wrong", "unanswered")]
+        lost = counts["wrong"] + counts["unanswered"] + counts["error"]
+        kinds = f"{counts['wrong']} wrong, {counts['unanswered']} unanswered"
         errors = pluralize(counts["error"], "error")
-        total = sum(counts[word] for word in ("wrong", "unanswered", "error"))
-        gold = f", {counts['without gold']} without gold" if counts["without gold"] else ""
-        right = f"{counts['right']} right, {total} lost ({', '.join(missed)}, {errors}){gold}"
-        return f"{pluralize(len(self.rows), 'question')}: {right}; F1 {self.groups['all'].estimate('f1') or '–'}"
+        text = f"{pluralize(len(self.rows), 'question')}: {counts['right']} right, "
+        text += f"{lost} lost ({kinds}, {errors})"
+        if counts["without gold"]:
+            text += f", {counts['without gold']} without gold"
+        return f"{text}; F1 {self.f1_text}"
+
+    @property
+    def f1_text(self) -> str:
+        """F1 over all questions with its interval, or a dash if no question has gold."""
+        return str(self.groups["all"].estimate("f1") or "–")
 
 
 AllResults = Sequence[LoadedResults]
 
 
+def distinct_keys(mappings: Iterable[Iterable[K]]) -> list[K]:
+    """Return the keys of all mappings, each once, in the order of their first occurrence."""
+    return list(dict.fromkeys(chain.from_iterable(mappings)))
+
+
 class ReportTable(NamedTuple):
-    """Cells of any kind, written as their text."""
+    """A table. Its cells may be any objects; the text of each is shown."""
 
     headers: Sequence[object]
     rows: Sequence[Sequence[object]]
 
     def __repr__(self) -> str:
-        lines = [[single_line(cell) for cell in row] for row in (self.headers, *self.rows)]
+        """Return the table as text: the first column on the left, the others to the right."""
+        lines = [list(map(single_line, row)) for row in (self.headers, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            "  ".join(
-                [
-                    first.ljust(widths[0]),
-                    *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True)),
-                ]
-            )
-            for first, *rest in lines
-        )
+        texts = []
+        for first, *others in lines:
+            cells = [first.ljust(widths[0])]
+            for cell, width in zip(others, widths[1:], strict=True):
+                cells.append(cell.rjust(width))
+            texts.append("  ".join(cells))
+        return "\n".join(texts)
 
     def _repr_html_(self) -> str:
         return static_page(div("across", self.render()))
 
     def render(self) -> Html:
-        """The table, or nothing if it has no rows."""
+        """Render the table as HTML. Without rows the result is empty."""
         return html_table(self.headers, self.rows)
 
 
 def make_quality_table(all_results: AllResults) -> ReportTable:
-    """Every measure over all questions and over parts of them, two of them with their intervals."""
+    """Return a table of all measures, for all questions and for each kind of question.
+
+    F1 and paper F1 have their intervals.
+    """
     rows = []
-    for name in dict.fromkeys(name for measured in all_results for name in measured.groups):
-        for measured in all_results:
-            if group := measured.groups.get(name):
-                figures = [group.estimate(measure) or "–" for measure in INTERVAL_MEASURES]
-                figures += [
-                    f"{getattr(group.mean_scores, measure):.3f}" for measure in MEAN_MEASURES
-                ]
-                about = name + measured.label_suffix, len(group.rows)
-                rows.append((*about, *figures, group.errors, group.without_gold))
-    return ReportTable(("", "questions", *MEASURE_LABELS.values(), "errors", "without gold"), rows)
+    for name in distinct_keys(results.groups for results in all_results):
+        for results in all_results:
+            group = results.groups.get(name)
+            if group:
+                label = name + results.label_suffix
+                rows.append((label, *_quality_cells(group)))
+    headers = ("", "questions", *MEASURE_LABELS.values(), "errors", "without gold")
+    return ReportTable(headers, rows)
 
 
-def make_cost_table(sets: AllResults, prices: Prices | None = None) -> ReportTable:
-    """What a question cost, of every kind of cost; money only where every model has a price."""
-    priced = None if find_missing_prices(sets, prices) else prices
-    by_set = [summarize_costs(measured.rows.values(), priced) for measured in sets]
-    heads = [
-        f"{what}{measured.label_suffix}"
-        for measured in sets
-        for what in ("total", "median", "95th percentile")
-    ]
-    rows: list[Sequence[object]] = []
-    for name in dict.fromkeys(name for each in by_set for name in each):
-        amounts = [
-            amount for each in by_set for amount in each.get(name, (0, None, None, None))[1:]
-        ]
-        rows.append((name, *("" if amount is None else f"{amount:,.6g}" for amount in amounts)))
-    return ReportTable(["a question", *heads], rows)
+def _quality_cells(group: QuestionGroup) -> list[object]:
+    """Return the cells of a group: questions, all measures, errors, questions without gold."""
+    cells: list[object] = [len(group.rows)]
+    for measure in INTERVAL_MEASURES:
+        cells.append(group.estimate(measure) or "–")
+    for measure in MEAN_MEASURES:
+        cells.append(f"{getattr(group.mean_scores, measure):.3f}")
+    return [*cells, group.errors, group.without_gold]
 
 
-def find_missing_prices(sets: AllResults, prices: Prices | None) -> list[str]:
-    """Why money is left out, if it is."""
+def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> ReportTable:
+    """Return a table of each kind of cost: total, median, and 95th percentile over questions.
+
+    Money is left out if a model has no price.
+    """
+    if find_missing_prices(all_results, prices):
+        prices = None
+    headers = ["a question"]
+    all_costs = []
+    for results in all_results:
+        all_costs.append(summarize_costs(results.rows.values(), prices))
+        for statistic in ("total", "median", "95th percentile"):
+            headers.append(statistic + results.label_suffix)
+    rows = []
+    for name in distinct_keys(all_costs):
+        row = [name]
+        for costs in all_costs:
+            if name in costs:
+                _, *amounts = costs[name]
+                row += [f"{amount:,.6g}" for amount in amounts]
+            else:
+                row += ["", "", ""]
+        rows.append(row)
+    return ReportTable(headers, rows)
+
+
+def find_missing_prices(all_results: AllResults, prices: Prices | None) -> list[str]:
+    """Return, for each folder whose money cannot be computed, a sentence that says why."""
     reasons = []
-    for measured in sets:
+    for results in all_results:
         try:
-            summarize_costs(measured.rows.values(), prices)
+            summarize_costs(results.rows.values(), prices)
         except InputError as exc:
-            reasons.append(f"{measured.name}: money is left out. {exc}")
+            reasons.append(f"{results.name}: money is left out. {exc}")
     return reasons
 
 
-def make_loss_table(sets: AllResults) -> ReportTable:
-    """Lost answers by agent, by stage and in all, each by hops; no rows if none is known of."""
-    hops = sorted(
-        {hop for measured in sets for counts in measured.losses_by_agent.values() for hop in counts}
-    )
-    columns = [(measured, hop) for measured in sets for hop in hops]
-    heads = [
-        f"hops {hop}{measured.label_suffix}" if hop else f"answers{measured.label_suffix}"
-        for measured, hop in columns
-    ]
-    blamed = list(dict.fromkeys(key for measured in sets for key in measured.losses_by_agent))
-    lines = [(name, stage, [(name, stage)]) for name, stage in blamed]
-    for stage in dict.fromkeys(stage for _, stage in blamed):
-        lines.append(("all", stage, [key for key in blamed if key[1] == stage]))
-    lines += [("all", "", blamed)] if blamed else []
+def make_loss_table(all_results: AllResults) -> ReportTable:
+    """Return a table of lost answers by cause, then by stage, then in all, each by hops.
+
+    It has no rows if no cause is known.
+    """
+    all_hops: set[str] = set()
+    for results in all_results:
+        all_hops.update(*results.losses_by_agent.values())
+    causes = distinct_keys(results.losses_by_agent for results in all_results)
+    columns = []
+    headers = ["lost at", "stage"]
+    for results in all_results:
+        for hops in sorted(all_hops):
+            columns.append((results, hops))
+            title = f"hops {hops}" if hops else "answers"
+            headers.append(title + results.label_suffix)
+    groups = [(*cause, [cause]) for cause in causes]
+    for stage in dict.fromkeys(stage for _, stage in causes):
+        causes_of_stage = [cause for cause in causes if cause[1] == stage]
+        groups.append(("all", stage, causes_of_stage))
+    if causes:
+        groups.append(("all", "", causes))
     rows = []
-    for name, stage, keys in lines:
-        counts = (
-            sum(each.losses_by_agent[key][hop] for key in keys if key in each.losses_by_agent)
-            for each, hop in columns
-        )
-        rows.append((name, stage, *counts))
-    return ReportTable(["lost at", "stage", *heads], rows)
+    for agent, stage, grouped_causes in groups:
+        counts = [_count_losses(results, grouped_causes, hops) for results, hops in columns]
+        rows.append((agent, stage, *counts))
+    return ReportTable(headers, rows)
 
 
-def make_linking_table(sets: AllResults) -> ReportTable:
-    """The share of gold vertices and predicates that were linked, and that were among the candidates."""
+def _count_losses(results: LoadedResults, causes: Iterable[Cause], hops: str) -> int:
+    """Return how many answers were lost for one of the causes; ``hops`` "" counts all."""
+    losses = results.losses_by_agent
+    return sum(losses[cause][hops] for cause in causes if cause in losses)
+
+
+def make_linking_table(all_results: AllResults) -> ReportTable:
+    """Return a table of the recall of linking: of gold vertices and predicates, linked or candidates.
+
+    A row is left out if no folder has the figure.
+    """
     rows = []
-    for what in ("vertices", "predicates"):
-        for of, words in (("linked", "linked"), ("candidates", "among the candidates")):
-            shares = [
-                compute_linking_recall([*measured.rows.values()], what, of) for measured in sets
-            ]
-            if any(share is not None for share in shares):
-                rows.append(
-                    (f"gold {what} {words}", *("–" if s is None else f"{s:.3f}" for s in shares))
-                )
-    return ReportTable(["recall of linking", *(measured.name for measured in sets)], rows)
+    for element in ("vertices", "predicates"):
+        for count, words in (("linked", "linked"), ("candidates", "among the candidates")):
+            recalls = []
+            for results in all_results:
+                recall = compute_linking_recall(list(results.rows.values()), element, count)
+                recalls.append("–" if recall is None else f"{recall:.3f}")
+            if set(recalls) != {"–"}:
+                rows.append((f"gold {element} {words}", *recalls))
+    return ReportTable(["recall of linking", *(results.name for results in all_results)], rows)
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for known
+if not TYPE_CHECKING:  # with this, a type checker would accept any name
     __getattr__ = renamed_names(__name__)

@@ -1,7 +1,8 @@
-"""Reads the field's question sets, recognized by what is in them and never by their names; writes kgwb's own.
+"""Reading the question sets of the field, and writing kgwb's own question files.
 
-QALD 7 to 10 (JSON), TEXT2SPARQL (YAML), LC-QuAD 1.0 and 2.0, the dialogue sets of Chatty-KG, MetaQA as
-released (text), and kgwb's own JSON lines, whose fields are those of ``BenchQuestion``.
+A file's format is recognized by its content, never by its name: QALD 7 to 10 (JSON), TEXT2SPARQL
+(YAML), LC-QuAD 1.0 and 2.0, the dialogue sets of Chatty-KG, MetaQA as released (text), and kgwb's
+own JSON lines, whose fields are those of ``BenchQuestion``.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import yaml
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
@@ -27,108 +28,155 @@ SUPPORTED_FORMATS = (
 )
 # what does [Joe Thomas] appear in<TAB>The Inbetweeners Movie|The Inbetweeners 2
 _METAQA_LINE = re.compile(r"([^\t\[]*)\[([^\]\t]+)\]([^\t]*)\t([^\t]*[^\s|][^\t]*)")
+_METAQA_FOLDER = re.compile("([123])-hop")
 _LC_QUAD_TEXT_FIELDS = (
     "corrected_question",
+    "question",
     "paraphrased_question",
     "NNQT_question",
     "intermediary_question",
 )
+"""The wordings of a question in LC-QuAD, the best first."""
+_LC_QUAD_MARKS = frozenset(_LC_QUAD_TEXT_FIELDS) - {"question"}
+"""Fields that only LC-QuAD has."""
 _QUERY_FORM = re.compile(
     r"\s*(?:(?:PREFIX\s+\S*\s*|BASE\s*)<[^>]*>\s*)*(\w+)([^{]*)", re.IGNORECASE
 )
+"""The form of a query (SELECT, ASK), and what follows it up to the first brace."""
 
 
 def load_questions(path: str | Path, language: str | None = None) -> list[BenchQuestion]:
-    """Every question of a file, in its order.
+    """Return every question of a file, in its order.
 
-    Where a set has several languages the question is in ``language`` (None: English; in kgwb's own files the
-    one that was saved), else in English, else in the first there is; each question's ``language`` says which,
-    its ``translations`` keep all. Of a set whose questions have one wording each, those in ``language`` are
-    taken. Without gold a question keeps its place, with ``answers`` None: see ``with_gold``. The second
-    question with an id gets "#2" after it; in kgwb's own files that is an error.
-    Raises InputError naming the file and the entry that cannot be used.
+    If the set has several languages, the wording is the one in ``language`` (None: English, and in
+    kgwb's own files the one that was saved), else the English one, else the first. ``language`` of
+    the question names it, and ``translations`` keeps all. If each question has one wording, only
+    the questions in ``language`` are returned.
+
+    A question without gold answers has ``answers`` None; see ``add_gold_answers``. If an id occurs
+    again, "#2" is added to it; in kgwb's own files that is an error.
+
+    Raises InputError, which names the file and the entry that cannot be used.
     """
     path = Path(path)
-    form, noun, entries = _read_entries(path)
-    own = form is _KgwbEntry
+    file = _read_file(path)
+    is_own = file.entry_class is _KgwbEntry
+    if is_own and not language:
+        preferred_language = ""
+    else:
+        preferred_language = language or "en"
     questions: list[BenchQuestion] = []
     ids: Counter[str] = Counter()
-    for number, entry in entries:
-        where = f"{path}, {noun} {number}"
-        for question in _parse_entry(form, entry, number, where):
-            id_ = question.id
-            if id_ in ids and own:
-                raise InputError(f"{where}: the id {id_!r} was used before", hint="make ids unique")
-            while id_ in ids:
-                ids[question.id] += 1
-                id_ = f"{question.id}#{ids[question.id]}"
-            ids[id_] = 1
-            changes = {"id": id_}
-            if question.translations and (language or not own):
-                changes["language"], changes["question"] = _choose_wording(
-                    question.translations, language or "en"
+    for number, entry in file.entries:
+        place = f"{path}, {file.noun} {number}"
+        for question in _parse_entry(file.entry_class, entry, number, place):
+            if is_own and question.id in ids:
+                raise InputError(
+                    f"{place}: the id {question.id!r} was used before", hint="make ids unique"
                 )
+            changes = {"id": _take_id(question.id, ids)}
+            if question.translations and preferred_language:
+                changes |= _choose_wording(question.translations, preferred_language)
             questions.append(question.model_copy(update=changes))
     if not questions:
         raise InputError(f"{path} holds no question", hint=SUPPORTED_FORMATS)
     if language and not any(question.translations for question in questions):
-        languages = {question.language for question in questions if question.language}
-        wanted = _split_language_tag(language)[0]
-        questions = [
-            each
-            for each in questions
-            if not each.language or _split_language_tag(each.language)[0] == wanted
-        ]
-        if not questions:
-            hint = f"its questions are in {', '.join(sorted(languages))}"
-            raise InputError(f"{path} holds no question in {language}", hint=hint)
+        questions = _select_language(questions, language, path)
     return questions
 
 
 def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None:
-    """Write kgwb's own JSON lines, which ``load_questions`` reads back the same. Raises InputError."""
-    rows = (
-        json.dumps(each.model_dump(exclude_defaults=True), ensure_ascii=False) for each in questions
-    )
+    """Write kgwb's own JSON lines, which ``load_questions`` reads back as the same questions.
+
+    A file that is there is replaced. Raises InputError if the file cannot be written.
+    """
+    lines = []
+    for question in questions:
+        data = question.model_dump(exclude_defaults=True)
+        lines.append(json.dumps(data, ensure_ascii=False) + "\n")
     with disk.os_errors_as_input_error(f"cannot write to {path}", "give another file"):
-        disk.write_atomically(Path(path), (row + "\n" for row in rows), disk.JSON_ENCODING_ERRORS)
+        disk.write_atomically(Path(path), lines, disk.JSON_ENCODING_ERRORS)
 
 
-def _choose_wording(texts: Iterable[tuple[str, str]], language: str) -> tuple[str, str]:
-    """The language and text nearest to what is wanted: "pt" takes "pt_BR" before English."""
+def _take_id(wanted: str, ids: Counter[str]) -> str:
+    """Return an id, followed by "#2" or a higher number if it was taken before, and take it.
+
+    ``ids`` counts how often each id was wanted.
+    """
+    id_ = wanted
+    while id_ in ids:
+        ids[wanted] += 1
+        id_ = f"{wanted}#{ids[wanted]}"
+    ids[id_] = 1
+    return id_
+
+
+def _choose_wording(wordings: Iterable[tuple[str, str]], language: str) -> dict[str, str]:
+    """Return the fields ``language`` and ``question`` with the wording nearest to a language tag.
+
+    The same tag is nearest, then another tag of the language ("pt_BR" for "pt"), then English, then
+    the first wording.
+    """
     wanted = _split_language_tag(language)
 
-    def distance(text: tuple[str, str]) -> tuple[bool, bool, bool]:
-        parts = _split_language_tag(text[0])
-        return parts != wanted, parts[0] != wanted[0], parts != ["en"]
+    def distance(wording: tuple[str, str]) -> tuple[bool, bool, bool]:
+        tag = _split_language_tag(wording[0])
+        return tag != wanted, tag[0] != wanted[0], tag != ["en"]
 
-    return min(texts, key=distance)
+    nearest_language, text = min(wordings, key=distance)
+    return {"language": nearest_language, "question": text}
 
 
-def _split_language_tag(language: str) -> list[str]:
-    return re.split("[-_]", language.lower())
+def _select_language(
+    questions: list[BenchQuestion], language: str, path: Path
+) -> list[BenchQuestion]:
+    """Return the questions in a language, or without one. Raises InputError if there are none."""
+    wanted = _split_language_tag(language)[0]
+    selected = []
+    languages = set()
+    for question in questions:
+        if question.language:
+            languages.add(question.language)
+        if not question.language or _split_language_tag(question.language)[0] == wanted:
+            selected.append(question)
+    if not selected:
+        raise InputError(
+            f"{path} holds no question in {language}",
+            hint=f"its questions are in {', '.join(sorted(languages))}",
+        )
+    return selected
+
+
+def _split_language_tag(tag: str) -> list[str]:
+    """Return the parts of a language tag in lower case: ["pt", "br"] of "pt_BR"."""
+    return re.split("[-_]", tag.lower())
 
 
 def _parse_entry(
-    entry_class: type[_Entry], entry: object, number: int, where: str
+    entry_class: type[_Entry], entry: object, number: int, place: str
 ) -> list[BenchQuestion]:
+    """Return the questions of an entry. ``place`` names the file and the entry in errors.
+
+    Raises InputError for an entry that lacks what its format needs, or that is a ValueError: the
+    reader found that it cannot be read.
+    """
     try:
         if isinstance(entry, ValueError):
             raise entry
         return list(entry_class.model_validate(entry).to_questions(number))
     except ValidationError as exc:
-        errors = exc.errors(include_url=False)
-        problems = "; ".join(
-            f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in errors
-        )
+        problems = []
+        for error in exc.errors(include_url=False):
+            field_path = ".".join(map(str, error["loc"]))
+            problems.append(f"{field_path}: {error['msg']}")
         raise InputError(
-            f"{where}: {problems}", hint=f"fix the entry; {SUPPORTED_FORMATS}"
+            f"{place}: {'; '.join(problems)}", hint=f"fix the entry; {SUPPORTED_FORMATS}"
         ) from exc
     except ValueError as exc:
-        raise InputError(f"{where}: {exc}", hint="fix the entry, or leave it out") from exc
+        raise InputError(f"{place}: {exc}", hint="fix the entry, or leave it out") from exc
 
 
-# --- the forms of entries
+# --- the entries of each format
 
 
 class _Wording(BaseModel):
@@ -141,7 +189,7 @@ class _Cell(BaseModel):
 
 
 class _SparqlResults(BaseModel):
-    """SPARQL 1.1 Query Results JSON, with ``results`` empty beside a ``boolean``."""
+    """SPARQL 1.1 Query Results JSON. QALD also has an empty ``results`` beside a ``boolean``."""
 
     variables: tuple[str, ...] | None = Field(None, validation_alias=AliasPath("head", "vars"))
     bindings: Annotated[
@@ -151,22 +199,31 @@ class _SparqlResults(BaseModel):
     boolean: bool | None = None
 
     def first_column(self) -> list[str] | None:
-        """The values of the first variable, or the truth; None if there is neither."""
+        """Return the values of the first variable, or "true" or "false" of a boolean.
+
+        Without a header, the first variable of each row counts. Returns None without results.
+        """
         if self.boolean is not None:
             return [str(self.boolean).lower()]
         if self.bindings is None:
             return None
-        cells = (row.get(next(iter(self.variables or row), "")) for row in self.bindings)
-        return [cell.value for cell in cells if cell]
+        values = []
+        for binding in self.bindings:
+            variable = next(iter(self.variables or binding), "")
+            if variable in binding:
+                values.append(binding[variable].value)
+        return values
 
 
 def _wordings_to_list(question: object) -> object:
-    listed = question.items() if isinstance(question, dict) else ()
-    return [{"language": language, "string": text} for language, text in listed] or question
+    """Return wordings given as {language: text} in QALD's form, a list of objects."""
+    if not question or not isinstance(question, dict):
+        return question
+    return [{"language": language, "string": text} for language, text in question.items()]
 
 
 class _Qald(BaseModel):
-    """A question of QALD, and of TEXT2SPARQL, which has no answers and maps languages to texts."""
+    """A question of QALD or TEXT2SPARQL. The latter has no answers, and maps languages to texts."""
 
     id: LexicalForm
     question: Annotated[tuple[_Wording, ...], BeforeValidator(_wordings_to_list)]
@@ -174,24 +231,40 @@ class _Qald(BaseModel):
     answers: tuple[_SparqlResults, ...] = ()
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        texts = [
-            (each.language, text) for each in self.question if (text := (each.string or "").strip())
-        ]
-        if not texts:
+        """Yield one question in its first language. Raises ValueError if all texts are empty.
+
+        Its answers are the first columns of all results. It is boolean if a result is, else it has the
+        type of its gold query.
+        """
+        translations = []
+        for wording in self.question:
+            text = (wording.string or "").strip()
+            if text:
+                translations.append((wording.language, text))
+        if not translations:
             raise ValueError("question: there is no text in any language")
-        values = [
-            values for result in self.answers if (values := result.first_column()) is not None
-        ]
-        answers = tuple(dict.fromkeys(chain(*values))) if values else None
+        columns = [result.first_column() for result in self.answers]
+        known_columns = [column for column in columns if column is not None]
+        answers = None
+        if known_columns:
+            answers = tuple(dict.fromkeys(chain.from_iterable(known_columns)))
         sparql = (self.query or {}).get("sparql")
-        asks = any(result.boolean is not None for result in self.answers)
-        gold: dict[str, Any] = {"sparql": sparql, "answers": answers}
-        gold["type"] = "boolean" if asks else _classify_query(sparql)
-        yield BenchQuestion(id=self.id, question=texts[0][1], translations=tuple(texts), **gold)
+        is_boolean = any(result.boolean is not None for result in self.answers)
+        yield BenchQuestion(
+            id=self.id,
+            question=translations[0][1],
+            translations=tuple(translations),
+            sparql=sparql,
+            answers=answers,
+            type="boolean" if is_boolean else _classify_query(sparql),
+        )
 
 
 class _LcQuad(BaseModel, extra="allow"):
-    """A question of LC-QuAD 1.0 or 2.0; 2.0 leaves some of its wordings out, or writes "n/a" or []."""
+    """A question of LC-QuAD 1.0 or 2.0.
+
+    In 2.0 some wordings are missing, or are "n/a" or an empty list.
+    """
 
     id: LexicalForm = Field(validation_alias=AliasChoices("_id", "uid"))
     sparql: str | None = Field(
@@ -202,35 +275,56 @@ class _LcQuad(BaseModel, extra="allow"):
     )
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        names = (_LC_QUAD_TEXT_FIELDS[0], "question", *_LC_QUAD_TEXT_FIELDS[1:])
-        wordings = [(self.model_extra or {}).get(name) for name in names]
-        texts = [text.strip() for text in wordings if isinstance(text, str)]
-        text = next((text for text in texts if text.lower() not in ("", "n/a")), None)
-        if text is None:
-            raise ValueError(f"there is no text in any of {', '.join(names)}")
-        kind = _classify_query(self.sparql)
-        yield BenchQuestion(id=self.id, question=text, language="en", sparql=self.sparql, type=kind)
+        """Yield one question in the best wording that it has. Raises ValueError if it has none."""
+        fields = self.model_extra or {}
+        for name in _LC_QUAD_TEXT_FIELDS:
+            text = fields.get(name)
+            if isinstance(text, str) and text.strip().lower() not in ("", "n/a"):
+                yield BenchQuestion(
+                    id=self.id,
+                    question=text.strip(),
+                    language="en",
+                    sparql=self.sparql,
+                    type=_classify_query(self.sparql),
+                )
+                return
+        raise ValueError(f"there is no text in any of {', '.join(_LC_QUAD_TEXT_FIELDS)}")
 
 
 class _Dialogue(BaseModel):
-    """A dialogue of Chatty-KG's sets (section 7.1): its turns, what they mean alone, and their queries."""
+    """A dialogue of Chatty-KG's sets (section 7.1)."""
 
     dialogue: tuple[str, ...]
+    """The turns."""
     original: tuple[str, ...]
+    """The standalone form of each turn."""
     queries: tuple[str, ...]
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield a question for each turn. ``number`` is that of the dialogue in its file.
+
+        Raises ValueError if the three lists differ in length.
+        """
         if not len(self.dialogue) == len(self.original) == len(self.queries):
             raise ValueError("dialogue, original and queries differ in length")
         turns = zip(self.dialogue, self.original, self.queries, strict=True)
         for turn, (text, standalone, sparql) in enumerate(turns, 1):
-            place = {"id": f"{number}-{turn}", "dialogue": str(number), "turn": turn}
-            wording = {"question": text, "standalone": standalone}
-            yield BenchQuestion(**place, **wording, sparql=sparql, type=_classify_query(sparql))
+            yield BenchQuestion(
+                id=f"{number}-{turn}",
+                question=text,
+                standalone=standalone,
+                dialogue=str(number),
+                turn=turn,
+                sparql=sparql,
+                type=_classify_query(sparql),
+            )
 
 
 class _KgwbEntry(BenchQuestion):
+    """A line of kgwb's own files."""
+
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the entry as a question."""
         yield BenchQuestion(**dict(self))
 
 
@@ -238,63 +332,111 @@ _Entry = _Qald | _LcQuad | _Dialogue | _KgwbEntry
 
 
 def _classify_query(sparql: object) -> str | None:
-    """boolean, count or factoid, as the gold query asks; None if it is no query."""
-    if not isinstance(sparql, str) or not (query := _QUERY_FORM.match(sparql)):
+    """Return the type of a gold query: "boolean" for ASK, "count" if it selects a COUNT, else "factoid".
+
+    Returns None for anything that is not a query.
+    """
+    query = _QUERY_FORM.match(sparql) if isinstance(sparql, str) else None
+    if query is None:
         return None
-    if query[1].upper() == "ASK":
+    form, projection = query.groups()
+    if form.upper() == "ASK":
         return "boolean"
-    return "count" if re.search(r"\bCOUNT\s*\(", query[2], re.IGNORECASE) else "factoid"
+    if re.search(r"\bCOUNT\s*\(", projection, re.IGNORECASE):
+        return "count"
+    return "factoid"
 
 
-# --- what a file is
+# --- recognizing a file's format
 
 
-def _read_entries(path: Path) -> tuple[type[_Entry], str, Iterable[tuple[int, object]]]:
-    """The form of a file's entries, what one is called, and each with its number."""
+class _QuestionFile(NamedTuple):
+    """The entries of a file, not yet validated."""
+
+    entry_class: type[_Entry]
+    noun: str
+    """What an entry is called in messages."""
+    entries: Iterable[tuple[int, object]]
+    """Each entry with its number. An entry that cannot be read is a ValueError."""
+
+
+def _read_file(path: Path) -> _QuestionFile:
+    """Read a file, and recognize its format.
+
+    Raises InputError for a file that is empty, or in none of the formats, or not in UTF-8.
+    """
     try:
         text = disk.read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
-        hint = "give a file of questions, in UTF-8"
-        raise InputError(f"cannot read the questions {path}: {exc}", hint=hint) from exc
-    lines = [
-        (number, line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()
-    ]
+        raise InputError(
+            f"cannot read the questions {path}: {exc}", hint="give a file of questions, in UTF-8"
+        ) from exc
+    lines = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            lines.append((number, line.strip()))
     if not lines:
         raise InputError(f"{path} holds no question", hint=SUPPORTED_FORMATS)
-    first = lines[0][1]
-    if _METAQA_LINE.fullmatch(first):
-        folder = next(
-            (part for part in reversed(path.parts) if re.fullmatch("[123]-hop", part)), ""
-        )
-        fields: dict[str, Any] = {"language": "en", "hops": int(folder[0]) if folder else None}
-        asked: list[tuple[int, object]] = []
-        for number, line in lines:
-            if parts := _METAQA_LINE.fullmatch(line):
-                before, topic, after, answers = parts.groups()
-                about = {"id": number, "question": before + topic + after, "topic_entity": topic}
-                asked.append((number, {**fields, **about, "answer_labels": answers.split("|")}))
-            else:
-                why = "not a question with its [topic], a tab, and the answers parted by |"
-                asked.append((number, ValueError(why)))
-        return _KgwbEntry, "line", asked
-    match data := _parse_data(text):
+    first_line = lines[0][1]
+    if _METAQA_LINE.fullmatch(first_line):
+        return _QuestionFile(_KgwbEntry, "line", _read_metaqa(path, lines))
+    data = _parse_data(text)
+    match data:
         case {"questions": [*entries]}:
-            return _Qald, "question", enumerate(entries, 1)
+            return _QuestionFile(_Qald, "question", enumerate(entries, 1))
         case {"data": [*entries]}:
-            return _Dialogue, "dialogue", enumerate(entries, 1)
-        case [*entries] if any(
-            isinstance(entry, dict) and {*_LC_QUAD_TEXT_FIELDS} & {*entry} for entry in entries
-        ):
-            return _LcQuad, "question", enumerate(entries, 1)
-    if first[0] == "{" and isinstance(_parse_data(first), dict):
-        return _KgwbEntry, "line", [(number, _parse_data(line)) for number, line in lines]
+            return _QuestionFile(_Dialogue, "dialogue", enumerate(entries, 1))
+        case [*entries] if any(map(_is_lc_quad, entries)):
+            return _QuestionFile(_LcQuad, "question", enumerate(entries, 1))
+    if first_line.startswith("{") and isinstance(_parse_data(first_line), dict):
+        own_entries = [(number, _parse_data(line)) for number, line in lines]
+        return _QuestionFile(_KgwbEntry, "line", own_entries)
     reason = f": {data}" if isinstance(data, ValueError) else ""
-    raise InputError(f"{path} is no question set that kgwb knows{reason}", hint=SUPPORTED_FORMATS)
+    raise InputError(
+        f"{path} is not a question set that kgwb can read{reason}", hint=SUPPORTED_FORMATS
+    )
+
+
+def _is_lc_quad(entry: object) -> bool:
+    """Return whether an entry has a field that only LC-QuAD has."""
+    return isinstance(entry, dict) and not _LC_QUAD_MARKS.isdisjoint(entry)
+
+
+def _read_metaqa(path: Path, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, object]]:
+    """Yield the fields of a question for each line of a MetaQA file, with the line's number.
+
+    The number of hops is that of the folder ("2-hop") that the file lies in. A line of another form
+    yields a ValueError.
+    """
+    hops = None
+    for folder in path.parts:
+        if _METAQA_FOLDER.fullmatch(folder):
+            hops = int(folder[0])
+    for number, line in lines:
+        parts = _METAQA_LINE.fullmatch(line)
+        if parts is None:
+            reason = "not a question with its [topic], a tab, and the answers separated by |"
+            yield number, ValueError(reason)
+            continue
+        before, topic, after, answers = parts.groups()
+        fields = {
+            "id": number,
+            "question": before + topic + after,
+            "language": "en",
+            "hops": hops,
+            "topic_entity": topic,
+            "answer_labels": answers.split("|"),
+        }
+        yield number, fields
 
 
 def _parse_data(text: str) -> object:
-    """The data of JSON or, where it does not begin like that, of YAML; a ValueError where it is neither."""
+    """Return the data of a JSON or YAML text, or a ValueError with the reason if it is neither.
+
+    A text that begins with a brace or a bracket is read as JSON.
+    """
+    is_json = text.lstrip().startswith(("{", "["))
     try:
-        return json.loads(text) if text.lstrip()[0] in "{[" else yaml.safe_load(text)
+        return json.loads(text) if is_json else yaml.safe_load(text)
     except (ValueError, RecursionError, yaml.YAMLError) as exc:
-        return ValueError(f"not {'YAML' if isinstance(exc, yaml.YAMLError) else 'JSON'}: {exc}")
+        return ValueError(f"not {'JSON' if is_json else 'YAML'}: {exc}")

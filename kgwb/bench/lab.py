@@ -1,4 +1,4 @@
-"""The prompt lab: questions of a benchmark asked again after a change, with the calls it does not touch."""
+"""Asking questions of a benchmark again after a change, and reusing the calls that did not change."""
 
 from __future__ import annotations
 
@@ -36,51 +36,50 @@ from kgwb.run.calls import Call
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.run.steps import Step
+from kgwb.settings import Settings
 from kgwb.text import pluralize
 
 RETRIES_FOLDER = "retries"
-"""Folder of what was asked again, below that of the results."""
+"""Folder of what was asked again, inside the results folder."""
+MAX_NAME_CHARS = 80
 SELECTOR_FIELDS = ("hops", "type", "language", "dialogue")
-"""Fields of a line by which questions can be chosen, as "type=count"."""
+"""Fields of a row by which questions can be chosen, as "type=count"."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What asking again will take, from the least to the most."""
+    """The cost of asking questions again, each as (least, most)."""
 
     questions: int
     without_saved_run: int
-    """Questions whose runs were not kept, so that all of their calls are made again."""
+    """The number of questions whose runs were not saved, so that all their calls are made again."""
     calls: tuple[int, int]
-    """The least: calls of the agents that are changed. The most: also those of every agent after them."""
+    """Model calls. The least are those of the changed agents; the most, also those of all later agents."""
     tokens: tuple[int, int]
     money: tuple[float, float] | None
-    """None where a model has no price."""
+    """None if a model has no price."""
     currency: str = ""
 
     def __str__(self) -> str:
-        parts = [pluralize(self.questions, "question"), f"{_format_range(self.calls)} model calls"]
-        parts.append(f"about {_format_range(self.tokens)} tokens")
-        parts += [f"{_format_range(self.money)} {self.currency}"] if self.money else []
-        unkept = (
-            f" ({self.without_saved_run} without a kept run: asked in full)"
-            if self.without_saved_run
-            else ""
-        )
-        return ", ".join(parts) + unkept
+        text = f"{pluralize(self.questions, 'question')}, {_format_range(self.calls)} model calls, "
+        text += f"about {_format_range(self.tokens)} tokens"
+        if self.money:
+            text += f", {_format_range(self.money)} {self.currency}"
+        if self.without_saved_run:
+            text += (
+                f" ({self.without_saved_run} without a saved run: all their calls are made again)"
+            )
+        return text
 
 
 def _format_range(ends: tuple[float, float]) -> str:
+    """Return "8 to 10", or "8" if both ends are shown alike. A float has four figures."""
     low, high = (f"{end:,.4g}" if isinstance(end, float) else f"{end:,}" for end in ends)
     return low if low == high else f"{low} to {high}"
 
 
 class RetryExperiment:
-    """The results of a folder, to be asked again with other prompts, models or settings.
-
-    Graph and models are those that were measured, or ``kg``, ``model`` and ``models`` (by agent), also by
-    their names. Raises InputError where the folder holds no results, or its graph is another one now.
-    """
+    """The results of a folder, to be asked again with other prompts, models or settings."""
 
     def __init__(
         self,
@@ -90,131 +89,159 @@ class RetryExperiment:
         model: ChatModel | str | None = None,
         models: Mapping[str, ChatModel | str] | None = None,
     ) -> None:
+        """Read the results, and open their graph and models.
+
+        ``kg``, ``model`` and ``models`` (by agent) take the place of those that were measured. Raises
+        InputError if the folder holds no results, or if the graph is not the one that was measured.
+        """
         self.earlier_results = LoadedResults.read(Path(folder))
         self.system = systems.load_system(str(self.earlier_results.config.get("system")))
         self.kg = self.earlier_results.open_graph(kg)
-        specs = {**({"": model} if model else {}), **(models or {})}
-        self._given_models = {name: open_model(each) for name, each in specs.items()}
-        kept = {
-            name: self._open_measured_model(name)
-            for name in self.earlier_results.model_specs
-            if name not in self._given_models
-        }
-        self.models = {**kept, **self._given_models}
+        specs = dict(models or {})
+        if model:
+            specs.setdefault("", model)
+        self._given_models = {name: open_model(spec) for name, spec in specs.items()}
+        self.models: dict[str, ChatModel] = {}
+        for agent in self.earlier_results.model_specs:
+            if agent not in self._given_models:
+                self.models[agent] = self.earlier_results.model(agent)
+        self.models.update(self._given_models)
 
-    def _open_measured_model(self, agent: str) -> ChatModel:
-        """A model that was measured: the one that was given, where it is that one."""
-        model = self._given_models.get(agent)
-        fits = model is not None and model.name == self.earlier_results.model_specs[agent]
-        return model if model and fits else self.earlier_results.model(agent)
+    def _measured_models(self) -> dict[str, ChatModel]:
+        """Return the models that were measured. A given model is used where it is the same one."""
+        models = {}
+        for agent, spec in self.earlier_results.model_specs.items():
+            given_model = self._given_models.get(agent)
+            if given_model and given_model.name == spec:
+                models[agent] = given_model
+            else:
+                models[agent] = self.earlier_results.model(agent)
+        return models
 
     def make_setup(
         self, prompts: Prompts | None = None, typed_settings: Mapping[str, str] | None = None
     ) -> BenchSetup:
-        """What was measured with other prompts (those that are there now), and settings as they were typed.
+        """Return the setup that was measured, with these prompts, models and changed settings.
 
-        Raises SettingError, and InputError where nothing differs from what was measured.
+        The prompts are by default those that kgwb has now. The values of settings are texts, as they
+        are typed. Raises SettingError, and InputError if nothing differs from what was measured.
         """
-        config, form, typed = (
-            self.earlier_results.config,
-            self.system.settings,
-            typed_settings or {},
-        )
-        known = {
-            name: value
-            for name, value in config.get("settings", {}).items()
-            if name in form.setting_names()
-        }
-        present = form(**known)
-        new = form.of_profile(present.profile, parse_strings=True, **typed)
-        changed = present.with_changes(**{name: getattr(new, name) for name in typed})
-        embeddings = Embeddings(
-            str(config.get("embeddings")), cache_folder=cache_dir(), trusted=False
-        )
+        config = self.earlier_results.config
         setup = BenchSetup(
-            self.kg, self.system, self.models, changed, prompts or Prompts(), embeddings
+            kg=self.kg,
+            system=self.system,
+            models=self.models,
+            settings=self._changed_settings(typed_settings or {}),
+            prompts=prompts or Prompts(),
+            embeddings=Embeddings(
+                str(config.get("embeddings")), cache_folder=cache_dir(), trusted=False
+            ),
         )
         if not any(describe_config_changes(config, setup.to_config())):
-            hint = f"change a setting, a model, or a prompt, in a file such as {self.system.name}/NAME.md"
             raise InputError(
-                f"nothing differs from what {self.earlier_results.folder} measured", hint=hint
+                f"nothing differs from what {self.earlier_results.folder} measured",
+                hint="change a setting, a model, or a prompt, in a file such as "
+                f"{self.system.name}/NAME.md",
             )
         return setup
 
+    def _changed_settings(self, typed_settings: Mapping[str, str]) -> Settings:
+        """Return the settings that were measured with some changed. Raises SettingError."""
+        settings_class = self.system.settings
+        measured = {}
+        for name, value in self.earlier_results.config.get("settings", {}).items():
+            if name in settings_class.setting_names():
+                measured[name] = value
+        settings = settings_class(**measured)
+        parsed = settings_class.of_profile(settings.profile, parse_strings=True, **typed_settings)
+        return settings.with_changes(**{name: getattr(parsed, name) for name in typed_settings})
+
     def get_results_folder(self, setup: BenchSetup, name: str) -> Path:
-        """Where its results are kept: the same set-up has the same folder, so that it is gone on with."""
-        config = {
-            key: value
-            for key, value in setup.to_config().items()
-            if key not in INFORMATIONAL_ENTRIES
-        }
+        """Return the folder for the results of a setup.
+
+        A setup always has the same folder, so asking again continues where it was. The folder's name
+        is ``name`` with a fingerprint of the configuration.
+        """
+        config = setup.to_config()
+        for entry in INFORMATIONAL_ENTRIES:
+            config.pop(entry, None)
         content = fingerprint(json.dumps(config, sort_keys=True))[:6]
-        return (
-            self.earlier_results.folder
-            / RETRIES_FOLDER
-            / f"{quote(name, safe=' =,%')[:80]}.{content}"
-        )
+        safe_name = quote(name, safe=" =,%")[:MAX_NAME_CHARS]
+        return self.earlier_results.folder / RETRIES_FOLDER / f"{safe_name}.{content}"
 
     # --- which questions
 
     def choose_questions(self, selectors: Iterable[str] = ()) -> list[BenchQuestion]:
-        """The questions that any of ``only`` names; by default all lost ones and as many that were right.
+        """Return the questions that any of the selectors names, in the order of the results.
 
-        "lost", "wrong", "errors", "right", "all", "blamed=AGENT" (by the ladder), "type=count" and the like,
-        or an id. The turns of a dialogue come with those before them. Raises InputError.
+        A selector is "lost", "wrong", "errors", "right", "all", "blamed=AGENT" (by the oracle ladder),
+        a field such as "type=count", or an id. Without selectors these are all lost questions, and
+        equally many right ones, evenly spaced. Earlier turns of their dialogues are added.
+
+        Raises InputError if a selector names no question, and without selectors if none was lost.
         """
-        rows, chosen = list(self.earlier_results.rows.values()), set[str]()
-        for what in selectors:
-            if not (fitting := {row["id"] for row in rows if what in self._selectors_of(row)}):
-                hint = "give lost, wrong, errors, right, all, blamed=AGENT, type=NAME or a question's id"
-                raise InputError(
-                    f"no question of {self.earlier_results.folder} is {what!r}", hint=hint
-                )
-            chosen |= fitting
-        if not selectors:
-            missed = [row["id"] for row in rows if is_lost(row)]
-            right = [row["id"] for row in rows if get_verdict(row) == "right"]
-            number = min(len(missed), len(right))
-            chosen = {*missed, *(right[place * len(right) // number] for place in range(number))}
-            if not missed:
-                raise InputError(
-                    "no answer was lost", hint="choose what is asked again, as --only all"
-                )
-        last = Counter[str]()
+        chosen_ids = self._find_selected(selectors) if selectors else self._lost_and_right_ids()
+        rows = list(self.earlier_results.rows.values())
+        last_turns: Counter[str] = Counter()
         for row in rows:
-            if row["id"] in chosen and "dialogue" in row:
-                last[row["dialogue"]] = max(last[row["dialogue"]], row.get("turn", 0))
+            if row["id"] in chosen_ids and "dialogue" in row:
+                dialogue = row["dialogue"]
+                last_turns[dialogue] = max(last_turns[dialogue], row.get("turn", 0))
         questions = []
         for row in rows:
-            if row["id"] in chosen or row.get("turn", 0) < last[row.get("dialogue", "")]:
-                data = {
-                    name: row[name]
-                    for name in ("id", "question", *SELECTOR_FIELDS, "turn")
-                    if name in row
-                }
-                data |= {"answers": row["gold"], "columns": row.get("columns", ())}
-                if labels := row.get("labels", {}):
-                    data["answer_labels"] = [
-                        labels.get(value, value) for value in row["gold"] or ()
-                    ]
-                questions.append(BenchQuestion(**data, rows=row.get("gold_table", ())))
+            is_earlier_turn = row.get("turn", 0) < last_turns[row.get("dialogue", "")]
+            if row["id"] in chosen_ids or is_earlier_turn:
+                questions.append(_question_of_row(row))
         return questions
 
-    def _selectors_of(self, row: BenchRow) -> set[str]:
-        """Every word that names a line."""
-        kinds = {
-            "all",
-            row["id"],
-            get_verdict(row),
-            *(f"{name}={row[name]}" for name in SELECTOR_FIELDS if name in row),
-        }
-        kinds |= {"lost"} if is_lost(row) else set()
-        kinds |= {"errors"} if row["error"] is not None else set()
-        return kinds | {
-            f"blamed={self.earlier_results.losses_by_id.get(row['id'], {}).get('agent')}"
-        }
+    def _find_selected(self, selectors: Iterable[str]) -> set[str]:
+        """Return the ids of all questions that a selector names. Raises InputError if one names none."""
+        rows = self.earlier_results.rows
+        chosen_ids: set[str] = set()
+        for selector in selectors:
+            ids = {id_ for id_, row in rows.items() if selector in self._selectors_of(row)}
+            if not ids:
+                raise InputError(
+                    f"no question of {self.earlier_results.folder} is {selector!r}",
+                    hint="give lost, wrong, errors, right, all, blamed=AGENT, type=NAME or a question's id",
+                )
+            chosen_ids |= ids
+        return chosen_ids
 
-    # --- what it takes
+    def _selectors_of(self, row: BenchRow) -> set[str]:
+        """Return every selector that names a row's question."""
+        selectors = {"all", row["id"], get_verdict(row)}
+        for name in SELECTOR_FIELDS:
+            if name in row:
+                selectors.add(f"{name}={row[name]}")
+        if is_lost(row):
+            selectors.add("lost")
+        if row["error"] is not None:
+            selectors.add("errors")
+        loss = self.earlier_results.losses_by_id.get(row["id"], {})
+        selectors.add(f"blamed={loss.get('agent')}")
+        return selectors
+
+    def _lost_and_right_ids(self) -> set[str]:
+        """Return the ids of all lost questions and of equally many right ones, evenly spaced.
+
+        If fewer were right, all of them are returned. Raises InputError if no question was lost.
+        """
+        rows = self.earlier_results.rows
+        lost_ids = set()
+        right_ids = []
+        for id_, row in rows.items():
+            if is_lost(row):
+                lost_ids.add(id_)
+            elif get_verdict(row) == "right":
+                right_ids.append(id_)
+        if not lost_ids:
+            raise InputError("no answer was lost", hint="choose what is asked again, as --only all")
+        count = min(len(lost_ids), len(right_ids))
+        spaced_ids = {right_ids[place * len(right_ids) // count] for place in range(count)}
+        return lost_ids | spaced_ids
+
+    # --- the cost
 
     def estimate_cost(
         self,
@@ -224,58 +251,80 @@ class RetryExperiment:
         prices: Prices,
         repeats: int = 1,
     ) -> CostEstimate:
-        """What asking these takes, by what they cost before: nothing is asked for it.
+        """Estimate the cost of asking questions again from what they cost before. No call is made.
 
-        Each kept run is executed up to the first agent whose model would have to be asked.
+        Each saved run is executed with its recorded calls up to the first agents whose models would
+        have to be asked. With ``repeats``, these calls are made so often before and after the change.
         """
-        silent = {name: Replay((), name=model.name) for name, model in setup.models.items()}
-        quiet = replace(setup, models=silent)
-        least, most, unkept = [], [], 0
+        silent_models: dict[str, ChatModel] = {}
+        for name, model in setup.models.items():
+            silent_models[name] = Replay((), name=model.name)
+        silent_setup = replace(setup, models=silent_models)
+        least: list[BenchRow] = []
+        most: list[BenchRow] = []
+        without_saved_run = 0
         for question in questions:
-            row = self.earlier_results.rows[question.id]
-            if file := find_run_file(
-                self.earlier_results.folder, {"run": run_file_path(question.id)}
-            ):
-                low, high = self._find_missing_calls(quiet, file)
-                least.append(sum_usage(low))
-                most.append(sum_usage(high))
+            run_row = {"run": run_file_path(question.id)}
+            file = find_run_file(self.earlier_results.folder, run_row)
+            if file:
+                least_calls, most_calls = self._find_missing_calls(silent_setup, file)
+                least.append(sum_usage(least_calls))
+                most.append(sum_usage(most_calls))
             else:
-                unkept += 1
+                without_saved_run += 1
+                row = self.earlier_results.rows[question.id]
                 least.append(row)
                 most.append(row)
-        times = 2 * repeats - 1  # before and after the change
+        times = 2 * repeats - 1  # once less before the change, since that was asked already
 
         def span(budget: str) -> tuple[Any, Any]:
-            low, high = (
-                sum(prices.compute_amount(row, budget) for row in rows) for rows in (least, most)
-            )
+            """Return the least and the most of one of BUDGET_NAMES."""
+            low = sum(prices.compute_amount(row, budget) for row in least)
+            high = sum(prices.compute_amount(row, budget) for row in most)
             return times * low, times * high
 
         money = None
         with suppress(InputError):
             money = span("money")
-        calls, tokens = span("model_calls"), span("tokens")
-        return CostEstimate(len(questions), unkept, calls, tokens, money, prices.currency)
+        return CostEstimate(
+            questions=len(questions),
+            without_saved_run=without_saved_run,
+            calls=span("model_calls"),
+            tokens=span("tokens"),
+            money=money,
+            currency=prices.currency,
+        )
 
     def _find_missing_calls(self, setup: BenchSetup, file: Path) -> tuple[list[Call], list[Call]]:
-        """The recorded model calls that a set-up cannot use: of the agents it changes, and of all after."""
+        """Return the recorded model calls of a saved run that a setup must make anew.
+
+        The first list has those of the agents that stopped for lack of a recorded reply; the second
+        also those of all steps after the first of these agents. The setup's models must be empty
+        replays. Both lists are empty if no agent stopped.
+        """
         before = systems.load_run(file)
         run = setup.begin(before.question, before.dialogue)
         run.resume(file, include_finished=True)
         with suppress(KgwbError):
             run.go()
-        above = {step.parent for step in run.steps}
-        changed = {step.agent for step in run.steps if step.error and step.key not in above}
-        places = [place for place, step in enumerate(before.steps) if step.agent in changed]
-        if run.error is None or not places:
+        supervisor_keys = {step.parent for step in run.steps}
+        changed_agents = set()
+        for step in run.steps:
+            if step.error and step.key not in supervisor_keys:
+                changed_agents.add(step.agent)
+        positions = [
+            place for place, step in enumerate(before.steps) if step.agent in changed_agents
+        ]
+        if run.error is None or not positions:
             return [], []
-        after = before.steps[places[0] :]
-        of_changed = [step for step in after if step.agent in changed]
-        return _list_model_calls(before, of_changed, run), _list_model_calls(before, after, run)
+        later_steps = before.steps[positions[0] :]
+        changed_steps = [step for step in later_steps if step.agent in changed_agents]
+        least_calls = _list_model_calls(before, changed_steps, run)
+        return least_calls, _list_model_calls(before, later_steps, run)
 
     # --- asking
 
-    def ask_again(  # how much, how fast, and who is told
+    def ask_again(
         self,
         setup: BenchSetup,
         questions: Sequence[BenchQuestion],
@@ -286,23 +335,27 @@ class RetryExperiment:
         budget: Budget | None = None,
         on_row: Callable[[BenchRow], object] = lambda row: None,
     ) -> str:
-        """Ask these again and keep what comes of it in a folder; goes on where it stopped.
+        """Ask questions again, and write the results to a folder.
 
-        With ``repeats`` whatever differs is asked so often, before and after the change. The budget counts
-        what is paid for, not what is recorded. Returns which budget stopped it, or "".
+        Asking continues where it was stopped. With ``repeats``, calls that differ are made so often,
+        before and after the change. The budget counts the calls that are made, not recorded ones.
+
+        Returns the limits of the budget that stopped it, or "".
         """
-        models = (
-            {name: self._open_measured_model(name) for name in self.earlier_results.model_specs}
-            if repeats > 1
-            else {}
-        )
-        earlier = EarlierRuns(self.earlier_results.folder.resolve(), models, repeats)
-        how: Any = {"workers": workers, "budget": budget or Budget({}), "on_row": on_row}
+        models = self._measured_models() if repeats > 1 else {}
+        earlier_runs = EarlierRuns(self.earlier_results.folder.resolve(), models, repeats)
         with lock_folder(folder):
-            results = Results(folder, setup.to_config(questions))
-            runner = Benchmark(setup, results, **how, save_runs=True, earlier_runs=earlier)
-            runner.run(questions)
-        return runner.stop_reason
+            benchmark = Benchmark(
+                setup,
+                Results(folder, setup.to_config(questions)),
+                workers=workers,
+                budget=budget or Budget({}),
+                on_row=on_row,
+                save_runs=True,
+                earlier_runs=earlier_runs,
+            )
+            benchmark.run(questions)
+        return benchmark.stop_reason
 
     ask = RenamedAttribute("ask", "ask_again")
     changed = RenamedAttribute("changed", "make_setup")
@@ -310,15 +363,29 @@ class RetryExperiment:
     estimate = RenamedAttribute("estimate", "estimate_cost")
 
 
+def _question_of_row(row: BenchRow) -> BenchQuestion:
+    """Return the question of a row, with its gold and the labels of the gold."""
+    names = ("id", "question", *SELECTOR_FIELDS, "turn", "columns")
+    fields = {name: row[name] for name in names if name in row}
+    fields["answers"] = row["gold"]
+    fields["rows"] = row.get("gold_table", ())
+    labels = row.get("labels", {})
+    if labels:
+        fields["answer_labels"] = [labels.get(value, value) for value in row["gold"] or ()]
+    return BenchQuestion(**fields)
+
+
 def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
-    """The model calls of steps, each under the name of the model that would be asked now."""
-    return [
-        replace(call, request={**call.request, "model": run.model_name(step.agent)})
-        for step in steps
-        for call in map(before.calls.__getitem__, step.calls)
-        if call.kind == "model"
-    ]
+    """Return the model calls of steps, with the name of the model that would be asked now."""
+    calls = []
+    for step in steps:
+        for key in step.calls:
+            call = before.calls[key]
+            if call.kind == "model":
+                request = {**call.request, "model": run.model_name(step.agent)}
+                calls.append(replace(call, request=request))
+    return calls
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for known
+if not TYPE_CHECKING:  # with this, a type checker would accept any name
     __getattr__ = renamed_names(__name__)

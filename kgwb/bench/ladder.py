@@ -1,14 +1,17 @@
-"""Where an answer was lost: gold put in at one agent after another, until the answer comes right.
+"""The oracle ladder: which agent lost an answer.
 
-Each rung of a system's ladder (``kgwb.systems.<name>.gold``) adds gold to what the rungs before put in. The
-first whose gold fixes the answer names the agent. Calls that the gold does not change come from the record.
+Gold is put in at one agent after another, until the answer is right. Each rung of a system's ladder
+(``kgwb.systems.<name>.gold``) adds gold values to those of the rungs before it. The first agent
+whose gold makes the answer right is to blame. Calls that the gold does not change come from the
+record of the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rdflib import URIRef
 
@@ -21,14 +24,9 @@ from kgwb.bench.questions import (
     read_gold_query_of,
 )
 from kgwb.bench.results import BenchRow, Results, RowFile, RowSchema, find_run_file, is_lost
-from kgwb.bench.runner import BenchSetup, RunCanceller, Task, run_tasks
-from kgwb.errors import (
-    GraphUnreachableError,
-    InputError,
-    ModelUnreachableError,
-    OverrideError,
-    QuestionError,
-)
+from kgwb.bench.runner import BenchSetup
+from kgwb.bench.tasks import RunCanceller, Task, raise_if_unreachable, run_tasks
+from kgwb.errors import InputError, OverrideError, QuestionError
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg.base import Graph
 from kgwb.records import from_data
@@ -37,21 +35,24 @@ from kgwb.run import Setup as RunSetup
 from kgwb.run.gold import GoldDecisions, GoldQuery
 
 LADDER_FILE = "ladder.jsonl"
+# These texts are stored in the ladder's file, so they must not change.
 NO_GOLD_QUERY = "there is no gold query that can be read"
 GOLD_NOT_REPRODUCED = "the graph does not give the gold answers to the gold query"
 NOT_FIXED_BY_GOLD = "not even the gold query mends it"
 
 
 class LossRowSchema(RowSchema):
-    """What is read of a line of the ladder's file."""
+    """The fields of a row of the ladder's file that kgwb reads."""
 
     agent: str | None
+    """The agent to blame; None if none is known."""
     stage: str | None
     why: str
+    """Why no agent is known, and which gold values were refused by an agent's own check."""
 
 
 def gold_decisions_of(system: System) -> GoldDecisions:
-    """Return what gold means to the agents of a system. Raises InputError if it does not say."""
+    """Return what gold means to the agents of a system. Raises InputError if it does not define that."""
     if system.gold is None:
         raise InputError(
             f"{system.name} does not say what gold means to its agents",
@@ -68,41 +69,59 @@ def locate_losses(
     workers: int = 1,
     on_row: Callable[[BenchRow], object] = lambda row: None,
 ) -> list[BenchRow]:
-    """The lines of ``ladder.jsonl``, one for each lost answer among these questions; goes on where it was.
+    """Find the agent to blame for each lost answer among these questions.
 
-    Saved runs are used where there are any; else the question is asked again. Raises InputError if the system
-    does not say what gold means to its agents.
+    Returns the rows of ``ladder.jsonl``, one for each lost answer. Rows that are there already are
+    kept, if they are about the present result. A saved run is used if there is one; otherwise the
+    question is asked again. ``on_row`` is called with every new row.
+
+    Raises InputError if the system has no gold decisions.
     """
     gold_decisions_of(setup.system)
     rows = {row["id"]: row for row in results.rows_for(questions)}
-    lines = RowFile(results.folder / LADDER_FILE, LossRowSchema)
-    watch, folder = RunCanceller(), results.folder.resolve()
+    loss_file = RowFile(results.folder / LADDER_FILE, LossRowSchema)
+    canceller = RunCanceller()
+    folder = results.folder.resolve()
 
-    def work(question: BenchQuestion, dialogue: Dialogue) -> Task:
-        line = yield locate_loss, setup, question, rows[question.id], dialogue, folder, watch
-        lines.append(line)
-        on_row(line)
+    def locate(question: BenchQuestion, dialogue: Dialogue) -> Task:
+        """Find the agent to blame on the executor, and write the row here."""
+        row = rows[question.id]
+        loss_row = yield locate_loss, setup, question, row, dialogue, folder, canceller
+        loss_file.append(loss_row)
+        on_row(loss_row)
 
-    missed = {key: row for key, row in rows.items() if is_lost(row)}
-    works = []
+    tasks = []
+    for question, dialogue in _with_dialogues(questions, rows):
+        row = rows.get(question.id)
+        if row and is_lost(row) and not is_current(loss_file.rows.get(question.id), row):
+            tasks.append(locate(question, dialogue))
+    run_tasks(tasks, workers, canceller)
+    lost_ids = {id_ for id_, row in rows.items() if is_lost(row)}
+    return [loss_file.rows[question.id] for question in questions if question.id in lost_ids]
+
+
+def _with_dialogues(
+    questions: Sequence[BenchQuestion], rows: dict[str, BenchRow]
+) -> Iterator[tuple[BenchQuestion, Dialogue]]:
+    """Yield each question with the dialogue before it, as its turns were remembered in their rows."""
     for turns in group_by_dialogue(questions):
         dialogue = Dialogue()
         for question in turns:
-            if question.id in missed and not is_current(
-                lines.rows.get(question.id), missed[question.id]
-            ):
-                works.append(work(question, dialogue))
-            turn = from_data(rows.get(question.id, {}).get("remembered"), Turn | None)
-            dialogue = Dialogue((*dialogue.turns, turn)) if turn else dialogue
-    run_tasks(works, workers, watch)
-    return [lines.rows[each.id] for each in questions if each.id in missed]
+            yield question, dialogue
+            remembered = rows.get(question.id, {}).get("remembered")
+            turn = from_data(remembered, Turn | None)
+            if turn:
+                dialogue = Dialogue((*dialogue.turns, turn))
 
 
 def is_current(loss_row: BenchRow | None, row: BenchRow | None) -> bool:
-    """Whether a line is about this result, and not about one that was asked again since."""
+    """Return whether a row of the ladder is about this result, by its F1 and error.
+
+    It is not if the question was asked again since, or if one of the two is missing.
+    """
     if loss_row is None or row is None:
         return False
-    return (loss_row.get("f1"), loss_row["error"]) == (row.get("f1"), row["error"])
+    return loss_row.get("f1") == row.get("f1") and loss_row["error"] == row["error"]
 
 
 def locate_loss(
@@ -111,97 +130,129 @@ def locate_loss(
     row: BenchRow,
     dialogue: Dialogue,
     folder: Path,
-    watch: RunCanceller,
+    canceller: RunCanceller,
 ) -> BenchRow:
-    """The line of one lost answer. Raises Cancelled, and what says nothing about any agent."""
-    line: BenchRow = {
-        name: row[name] for name in ("id", "hops", "type", "question", "f1", "error") if name in row
-    }
-    line |= {
-        "agent": None,
-        "stage": None,
-        "mended_by": None,
-        "rungs": {},
-        "model_calls": 0,
-        "why": "",
-    }
-    if (gold := load_gold_query(question, setup.kg)) is None:
-        return line | {"why": NO_GOLD_QUERY}
+    """Return the ladder's row of one lost answer.
+
+    Raises Cancelled, and the error if the model or the graph cannot be reached.
+    """
+    loss_row: BenchRow = {}
+    for name in ("id", "hops", "type", "question", "f1", "error"):
+        if name in row:
+            loss_row[name] = row[name]
+    loss_row["agent"] = None
+    loss_row["stage"] = None
+    loss_row["mended_by"] = None
+    loss_row["rungs"] = {}
+    loss_row["model_calls"] = 0
+    loss_row["why"] = ""
+    gold = load_gold_query(question, setup.kg)
+    if gold is None:
+        return loss_row | {"why": NO_GOLD_QUERY}
+    file = find_run_file(folder, row)
     try:
-        if file := find_run_file(folder, row):
-            run = Run.load(file, setup.system, kg=setup.kg, models=setup.models)
-            run = run.fork(prompts=setup.prompts, embeddings=setup.embeddings)
+        if file:
+            saved_run = Run.load(file, setup.system, kg=setup.kg, models=setup.models)
+            run = saved_run.fork(prompts=setup.prompts, embeddings=setup.embeddings)
         else:
             run = setup.begin(question.question, dialogue)
     except QuestionError:
-        return line | {"why": "it cannot be asked"}
-    if _execute_and_score(run, question, watch) == 1:
-        return line | {"why": "it came right when it was asked again"}
-    return line | apply_rungs(run, gold, question, setup, watch)
+        return loss_row | {"why": "it cannot be asked"}
+    if _execute_and_score(run, question, canceller) == 1:
+        return loss_row | {"why": "it came right when it was asked again"}
+    return loss_row | apply_rungs(run, gold, question, setup, canceller)
 
 
 def load_gold_query(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
-    """The gold query of a question taken apart, its IRIs named; None if there is none that can be read."""
+    """Return the parts of a question's gold query, with the display names of its IRIs.
+
+    Returns None without a query that can be taken apart.
+    """
     gold = read_gold_query_of(question, kg)
     if gold is None:
         return None
-    names = kg.names(sorted(URIRef(iri) for iri in gold.vertices | gold.predicates))
-    standalone = (question.standalone or "") if question.dialogue is not None else ""
-    return replace(
-        gold, names={f"<{iri}>": name for iri, name in names.items()}, standalone=standalone
-    )
+    iris = sorted(map(URIRef, gold.vertices | gold.predicates))
+    names = {f"<{iri}>": name for iri, name in kg.names(iris).items()}
+    standalone = ""
+    if question.dialogue is not None and question.standalone:
+        standalone = question.standalone
+    return replace(gold, names=names, standalone=standalone)
 
 
 def apply_rungs(
-    run: Run, gold: GoldQuery, question: BenchQuestion, setup: RunSetup, watch: RunCanceller
-) -> BenchRow:
-    """What the rungs did to a run that lost its answer."""
-    known = gold_decisions_of(setup.system)
-    rungs: dict[str, float] = {}
-    refused, calls = [], 0
-    for name, put in known.ladder.items():
-        if (rung := put(run, gold)) is None:
+    run: Run, gold: GoldQuery, question: BenchQuestion, setup: RunSetup, canceller: RunCanceller
+) -> dict[str, Any]:
+    """Apply the rungs of the system's ladder to a run that lost its answer, until it is right.
+
+    Returns fields of a ladder's row: the F1 of each rung, the model calls made, and either the agent
+    to blame with its stage and rung ("mended_by"), or in "why" the reason that none is known. A rung
+    is left out if the run decided like gold there, or if an agent's own check refuses the gold.
+    """
+    decisions = gold_decisions_of(setup.system)
+    f1_by_rung: dict[str, float] = {}
+    refusals = []
+    model_calls = 0
+    for name, make_rung in decisions.ladder.items():
+        rung = make_rung(run, gold)
+        if rung is None:
             continue
-        higher = run.fork()
-        for step, value in rung.values.items():  # what is wrong with a value shows when it runs
-            higher.override(step, value)
-        f1 = _execute_and_score(higher, question, watch)
-        calls += higher.totals.live_model_calls
-        if isinstance(higher.error, OverrideError):
-            refused.append(f"{name} refused: {higher.error.message}")
+        next_run = run.fork()
+        for step_key, value in rung.values.items():
+            next_run.override(step_key, value)  # checked when the step is executed
+        f1 = _execute_and_score(next_run, question, canceller)
+        model_calls += next_run.totals.live_model_calls
+        if isinstance(next_run.error, OverrideError):
+            refusals.append(f"{name} refused: {next_run.error.message}")
             continue
-        run, rungs[name] = higher, f1
+        run = next_run
+        f1_by_rung[name] = f1
         if f1 == 1:
-            blame = {"agent": rung.agent, "stage": known.stages.get(rung.agent), "mended_by": name}
-            return {**blame, "rungs": rungs, "model_calls": calls, "why": "; ".join(refused)}
-    (asked,) = add_gold_answers([question.model_copy(update={"answers": None})], setup.kg)
-    right = (
-        asked.answers is not None and score_answers(asked.answers, question.answers or ()).f1 == 1
-    )
-    why = [NOT_FIXED_BY_GOLD if right else GOLD_NOT_REPRODUCED, *refused]
-    return {"rungs": rungs, "model_calls": calls, "why": "; ".join(why)}
+            return {
+                "agent": rung.agent,
+                "stage": decisions.stages.get(rung.agent),
+                "mended_by": name,
+                "rungs": f1_by_rung,
+                "model_calls": model_calls,
+                "why": "; ".join(refusals),
+            }
+    reason = NOT_FIXED_BY_GOLD if _reproduces_gold(question, setup.kg) else GOLD_NOT_REPRODUCED
+    why = "; ".join([reason, *refusals])
+    return {"rungs": f1_by_rung, "model_calls": model_calls, "why": why}
 
 
-def _execute_and_score(run: Run, question: BenchQuestion, watch: RunCanceller) -> float:
-    """The F1 of a run once it is executed; 0 after an error. Raises what says nothing of any agent."""
-    error = watch.execute(run)
-    if isinstance(run.error, ModelUnreachableError | GraphUnreachableError):
-        raise run.error
-    return (
-        0.0
-        if error is not None
-        else score_answers(answer_to_strings(run.answer), question.answers or ()).f1
-    )
+def _reproduces_gold(question: BenchQuestion, kg: Graph) -> bool:
+    """Return whether the gold query, run on the graph, gives exactly the gold answers."""
+    unanswered = question.model_copy(update={"answers": None})
+    [answered] = add_gold_answers([unanswered], kg)
+    if answered.answers is None:
+        return False
+    return score_answers(answered.answers, question.answers or ()).f1 == 1
+
+
+def _execute_and_score(run: Run, question: BenchQuestion, canceller: RunCanceller) -> float:
+    """Execute a run, and return its F1; 0 after an error.
+
+    Raises the error if the model or the graph cannot be reached.
+    """
+    error = canceller.execute(run)
+    raise_if_unreachable(run)
+    if error is not None:
+        return 0.0
+    return score_answers(answer_to_strings(run.answer), question.answers or ()).f1
 
 
 def compute_linking_recall(
     rows: Sequence[BenchRow], element: str, count: str = "linked"
 ) -> float | None:
-    """The average share of the gold ``what`` (vertices, predicates) that was linked, or among ``candidates``.
+    """Return the mean recall of linking over the questions whose gold query has such elements.
 
-    Over the questions whose gold query has any; None if there is none.
+    ``element`` is "vertices" or "predicates". The recall is the share of them that was linked, or
+    with ``count`` "candidates" the share that was linked or a candidate. Returns None if there is no
+    such question.
     """
-    linked = [
-        counts for row in rows if (counts := row.get("linking", {}).get(element)) and counts["gold"]
-    ]
-    return sum(each[count] / each["gold"] for each in linked) / len(linked) if linked else None
+    shares = []
+    for row in rows:
+        counts = row.get("linking", {}).get(element)
+        if counts and counts["gold"]:
+            shares.append(counts[count] / counts["gold"])
+    return sum(shares) / len(shares) if shares else None

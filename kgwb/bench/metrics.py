@@ -1,145 +1,183 @@
-"""How right answers are, question by question and on average, how sure that is, and whether two sets differ.
+"""How right answers are, how certain the averages are, and whether two sets of results differ.
 
-Answers are compared by value (``value_of``), as sets; rank is the order they were given in, and two
-spellings of one value are one answer, at the better rank. Averages are macro averages: every question counts
-the same, also one that ended in an error, which counts 0 throughout. Two conventions stand side by side:
+Answers are compared as sets of values (kgwb.bench.values). Their rank is the order in which they
+were given. Two spellings of one value are one answer, at the better rank.
 
-- *strict*: an answer withheld where the graph has one scores precision 0, like a wrong one; F1 is the average
-  of the questions' F1 (QALD's macro F1).
-- *paper* (Chatty-KG, section 7.1, with its reference code): such an abstention counts precision 1, and F1 is
-  the harmonic mean of macro precision and macro recall, which rewards silence.
+Averages are macro averages: every question has the same weight. A question that ended in an error
+scores 0 in every measure. There are two conventions:
 
-Every interval is the 95 % percentile bootstrap over questions (Efron and Tibshirani 1993, chapter 13); the
-same lines give the same.
+- *strict*: an abstention (no answer, though the graph has one) has precision 0, like a wrong
+  answer. F1 is the mean of the questions' F1 (QALD's macro F1).
+- *paper* (Chatty-KG, section 7.1, with its reference code): an abstention has precision 1. F1 is
+  the harmonic mean of macro precision and macro recall, which rewards abstaining.
+
+Intervals are 95 % percentile bootstrap intervals over questions (Efron and Tibshirani 1993,
+chapter 13); see kgwb.bench.statistics.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
-from datetime import UTC, datetime
-from decimal import Decimal
 from functools import cached_property
 from itertools import chain, combinations
 from typing import Any, NamedTuple
-from unicodedata import normalize
-from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 import numpy
 
+from kgwb.bench.statistics import (
+    BOOTSTRAP_SAMPLES,
+    Matrix,
+    bootstrap_means,
+    percentile_interval,
+    permutation_p_value,
+)
+from kgwb.bench.values import normalize_value
 from kgwb.errors import InputError
 
 BenchRows = Sequence[Mapping[str, Any]]
-"""Lines of a results file (kgwb.bench.results)."""
-Matrix = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
-BOOTSTRAP_SAMPLES = 2000
+"""Rows of a results file (kgwb.bench.results)."""
 TableCells = Sequence[Sequence[str | None]]
 """The rows of a table."""
 MAX_COMBINED_COLUMNS = 10
-"""Columns of an answer that are chosen from; of more, all are taken."""
+"""If a table has more columns, ``lenient`` is the F1 of all of them: their combinations are too many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How right one answer is, or the average over several, or an array of averages; each from 0 to 1."""
+    """The scores of one answer, or their means, or an array of means. Each is from 0 to 1."""
 
     precision: float
-    """Share of the answers given that are right; 0 of an abstention."""
+    """Share of the given answers that are right; 0 for an abstention."""
     recall: float
-    """Share of the gold that was given."""
+    """Share of the gold answers that were given."""
     f1: float
-    """Harmonic mean of the two, question by question."""
+    """Harmonic mean of precision and recall of one question."""
     hits1: float
-    """Whether the first answer is right: P@1 (Chatty-KG, section 7.1), Hits@1 (MetaQA; DoG, section 4)."""
+    """1 if the first answer is right: P@1 (Chatty-KG, section 7.1), Hits@1 (MetaQA; DoG, section 4)."""
     mrr: float = 0.0
     """1 / rank of the first right answer, 0 without one (Chatty-KG, section 7.1)."""
     hit5: float = 0.0
-    """Whether one of the first five answers is right (Chatty-KG, section 7.1)."""
+    """1 if one of the first five answers is right (Chatty-KG, section 7.1)."""
     exact: float = 0.0
-    """Whether the answers are the gold, no more and no less."""
+    """1 if the answers are exactly the gold answers."""
     paper_precision: float = 0.0
-    """Precision, but 1 of an abstention (Chatty-KG's reference code)."""
+    """Precision, but 1 for an abstention (Chatty-KG's reference code)."""
     lenient: float = 0.0
-    """F1 of the best choice among the columns of an answer that is a table: more columns do no harm."""
+    """F1 of the best choice of columns, if the answer is a table: further columns cost nothing."""
 
     @property
     def paper_f1(self) -> float:
-        """Harmonic mean of ``paper_precision`` and ``recall``: of averages, F1 as Chatty-KG reports it."""
-        both = self.paper_precision + self.recall
-        return 2 * self.paper_precision * self.recall / numpy.maximum(both, 1e-300)  # type: ignore[no-any-return]
+        """Harmonic mean of ``paper_precision`` and ``recall``. Of means, it is Chatty-KG's F1."""
+        total = self.paper_precision + self.recall
+        product = self.paper_precision * self.recall
+        return 2 * product / numpy.maximum(total, 1e-300)  # type: ignore[no-any-return]
 
 
 ZERO_SCORES = Scores(*[0.0] * 9)
 PERFECT_SCORES = Scores(*[1.0] * 9)
 ABSTENTION_SCORES = replace(ZERO_SCORES, paper_precision=1.0)
 MEASURES = (*(field.name for field in fields(Scores)), "paper_f1")
-"""Names of everything that is measured."""
+"""Names of all measures."""
 
 
 def score_answers(answers: Sequence[str], gold: Iterable[str], table: TableCells = ()) -> Scores:
-    """The scores of the answers to one question; ``table`` has their cells where they are one.
+    """Return the scores of the answers to one question.
 
-    With empty gold the right answer is none: 1 throughout if there are no answers, else 0.
+    ``table`` has the rows of an answer that is a table. If the gold is empty, having no answer is
+    right: all scores are 1 without answers and 0 with some.
     """
-    gold = [*gold]
-    whole, columns = _score_values(answers, gold), _transpose(table)
+    gold = list(gold)
+    scores = _score_values(answers, gold)
+    best_f1 = max(scores.f1, _best_f1_of_columns(table, gold))
+    return replace(scores, lenient=best_f1)
+
+
+def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
+    """Return the best F1 of any choice among a table's columns.
+
+    Returns 0 if there is no choice to make: with one column, or too many to try all.
+    """
+    columns = _transpose(table)
     if not 1 < len(columns) <= MAX_COMBINED_COLUMNS:
-        return replace(whole, lenient=whole.f1)
-    choices = chain(*(combinations(columns, size) for size in range(1, len(columns))))
-    return replace(
-        whole, lenient=max([whole.f1, *(_score_values([*chain(*c)], gold).f1 for c in choices)])
-    )
+        return 0.0
+    best = 0.0
+    for size in range(1, len(columns)):
+        for chosen in combinations(columns, size):
+            values = list(chain.from_iterable(chosen))
+            best = max(best, _score_values(values, gold).f1)
+    return best
 
 
 def score_columns(names: Sequence[str], gold: TableCells, table: TableCells) -> dict[str, float]:
-    """F1 of each gold column against the column of an answer that fits it best."""
-    answered = _transpose(table)
-    return {
-        name: max((_score_values(column, right).f1 for column in answered), default=0.0)
-        for name, right in zip(names, _transpose(gold), strict=False)
-    }
+    """Return, by name, the F1 of each gold column with the best matching column of the answer."""
+    answer_columns = _transpose(table)
+    scores = {}
+    for name, gold_column in zip(names, _transpose(gold), strict=False):
+        matches = [_score_values(column, gold_column).f1 for column in answer_columns]
+        scores[name] = max(matches, default=0.0)
+    return scores
 
 
 def _transpose(table: TableCells) -> list[list[str]]:
-    return [[cell for cell in column if cell is not None] for column in zip(*table, strict=False)]
+    """Return the columns of a table, without missing cells."""
+    columns = []
+    for column in zip(*table, strict=False):
+        columns.append([cell for cell in column if cell is not None])
+    return columns
 
 
 def _score_values(answers: Sequence[str], gold: Sequence[str]) -> Scores:
-    values, right = (
-        tuple(dict.fromkeys(map(normalize_value, answers))),
-        set(map(normalize_value, gold)),
-    )
+    """Return the scores of answers as a set; ``lenient`` is left at 0 unless all scores are 1."""
+    values = dict.fromkeys(map(normalize_value, answers))
+    right_values = set(map(normalize_value, gold))
     if not values:
-        return ABSTENTION_SCORES if right else PERFECT_SCORES
-    ranks = [rank for rank, value in enumerate(values, 1) if value in right]
+        return ABSTENTION_SCORES if right_values else PERFECT_SCORES
+    ranks = [rank for rank, value in enumerate(values, 1) if value in right_values]
     if not ranks:
         return ZERO_SCORES
-    precision, recall, first = len(ranks) / len(values), len(ranks) / len(right), ranks[0]
-    f1 = 2 * precision * recall / (precision + recall)
-    exact = float(precision == recall == 1)
+    first_rank = ranks[0]
+    precision = len(ranks) / len(values)
+    recall = len(ranks) / len(right_values)
     return Scores(
-        precision, recall, f1, float(first == 1), 1 / first, float(first <= 5), exact, precision
+        precision=precision,
+        recall=recall,
+        f1=2 * precision * recall / (precision + recall),
+        hits1=float(first_rank == 1),
+        mrr=1 / first_rank,
+        hit5=float(first_rank <= 5),
+        exact=float(precision == recall == 1),
+        paper_precision=precision,
     )
 
 
 def score_row(row: Mapping[str, Any]) -> Scores | None:
-    """The scores of a line of a results file, from its answers and gold; None if it has no gold."""
+    """Return the scores of a row of a results file, computed from its answers and gold.
+
+    An error scores 0. Returns None without gold.
+    """
     if row["gold"] is None:
         return None
-    return (
-        score_answers(row["answers"], row["gold"], row.get("table", ()))
-        if row["error"] is None
-        else ZERO_SCORES
-    )
+    if row["error"] is not None:
+        return ZERO_SCORES
+    return score_answers(row["answers"], row["gold"], row.get("table", ()))
+
+
+def _scores_by_id(rows: BenchRows) -> dict[str, Scores]:
+    """Return the scores of all rows that have gold, by question id."""
+    scores_by_id = {}
+    for row in rows:
+        scores = score_row(row)
+        if scores is not None:
+            scores_by_id[row["id"]] = scores
+    return scores_by_id
 
 
 # --- averages
 
 
 class Estimate(NamedTuple):
-    """A value from 0 to 1 with its interval."""
+    """A value from 0 to 1 with its 95 % interval."""
 
     value: float
     low: float
@@ -151,234 +189,201 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class QuestionGroup:
-    """Some of the questions of a results file."""
+    """All questions of a results file, or those of one kind."""
 
     name: str
     rows: BenchRows = field(repr=False)
 
     @property
     def errors(self) -> int:
-        """Questions that ended in an error; they count 0."""
+        """The number of questions that ended in an error; they score 0."""
         return sum(row["error"] is not None for row in self.rows)
 
     @property
     def without_gold(self) -> int:
-        """Questions that cannot be scored and are in no average."""
+        """The number of questions that cannot be scored; they count in no average."""
         return len(self.rows) - len(self._scores)
 
     @cached_property
     def mean_scores(self) -> Scores:
-        """The macro averages over the questions that have gold; 0 throughout of none."""
-        return (
-            Scores(*_to_matrix(self._scores).mean(axis=0).tolist()) if self._scores else ZERO_SCORES
-        )
+        """The macro averages over the questions that have gold; all 0 if there are none."""
+        if not self._scores:
+            return ZERO_SCORES
+        return Scores(*_to_matrix(self._scores).mean(axis=0).tolist())
 
     def estimate(self, measure: str) -> Estimate | None:
-        """A measure with its interval; None where no question has gold."""
+        """Return the mean of a measure with its bootstrap interval; None if no question has gold."""
         if not self._scores:
             return None
-        return Estimate(
-            getattr(self.mean_scores, measure),
-            *_percentile_interval(getattr(self._bootstrap_means, measure)),
-        )
+        low, high = percentile_interval(getattr(self._bootstrap_means, measure))
+        return Estimate(getattr(self.mean_scores, measure), low, high)
 
     @cached_property
     def _scores(self) -> list[Scores]:
-        return [scores for row in self.rows if (scores := score_row(row)) is not None]
+        scores = map(score_row, self.rows)
+        return [score for score in scores if score is not None]
 
     @cached_property
     def _bootstrap_means(self) -> Scores:
-        return Scores(*_bootstrap_means(_to_matrix(self._scores)).T)
+        return Scores(*bootstrap_means(_to_matrix(self._scores)).T)
+
+
+def _to_matrix(scores: Iterable[Scores]) -> Matrix:
+    """Return a matrix with a row for each question."""
+    return numpy.array([astuple(row) for row in scores])
 
 
 def group_questions(rows: BenchRows) -> list[QuestionGroup]:
-    """All questions, those the graph can answer and cannot, and those of each ``hops``, ``type``,
-    ``language`` and ``source``, where given.
+    """Return all questions as a group, and a group for each kind of question.
 
-    An unanswerable question, whose gold is empty, is right when nothing is answered.
-    ``source`` separates answers of the graph from those of the model's own knowledge, where that may answer.
+    The kinds are the answerable and the unanswerable questions, if both occur, and each value of
+    ``hops``, ``type``, ``language`` and ``source`` that occurs. A question is unanswerable if its
+    gold is empty. ``source`` is where an answer came from, the graph or the model's own knowledge,
+    if both were allowed.
     """
-    parts = [QuestionGroup("all", rows)]
-    empty = [row for row in rows if row["gold"] == []]
-    if empty and len(empty) < len(rows):
-        parts += [
-            QuestionGroup("answerable", [row for row in rows if row["gold"]]),
-            QuestionGroup("unanswerable", empty),
-        ]
+    groups = [QuestionGroup("all", rows)]
+    unanswerable = [row for row in rows if row["gold"] == []]
+    if 0 < len(unanswerable) < len(rows):
+        groups.append(QuestionGroup("answerable", [row for row in rows if row["gold"]]))
+        groups.append(QuestionGroup("unanswerable", unanswerable))
     for name in ("hops", "type", "language", "source"):
-        values = sorted({str(row[name]) for row in rows if name in row})
-        parts += [
-            QuestionGroup(f"{name} {v}", [row for row in rows if str(row.get(name)) == v])
-            for v in values
-        ]
-    return parts
+        rows_by_value: dict[str, list[Mapping[str, Any]]] = {}
+        for row in rows:
+            if name in row:
+                rows_by_value.setdefault(str(row[name]), []).append(row)
+        for value in sorted(rows_by_value):
+            groups.append(QuestionGroup(f"{name} {value}", rows_by_value[value]))
+    return groups
 
 
-# --- two result sets
+# --- two sets of results
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreComparison:
-    """Two result sets on the questions that both have, with the same gold."""
+    """Two sets of results, compared on the questions with gold that both have."""
 
     measure: str
     questions: int
+    """The number of questions compared."""
     first: float
+    """Mean of the measure in the first set."""
     second: float
     confidence_interval: tuple[float, float]
-    """Of the difference; the questions of both are resampled together."""
+    """95 % interval of the difference, by the paired percentile bootstrap."""
     improved_ids: tuple[str, ...]
-    """Ids of the questions that the other does better; what is in neither list is a tie."""
+    """Ids of the questions that the second set answers better. An id in neither list is a tie."""
     worsened_ids: tuple[str, ...]
     unpaired_ids: tuple[str, ...]
-    """Ids that only one of the two has, or that have no gold."""
+    """Ids that only one set has, or that have no gold."""
     p_value: float
-    """How often so large a difference comes where before and after are exchanged at random by question."""
+    """Two-sided p-value of a paired permutation test of the difference."""
 
     @property
     def difference(self) -> float:
-        """What the other has more."""
+        """The mean of the second set minus that of the first."""
         return self.second - self.first
 
 
 def compare_results(
     first: BenchRows, second: BenchRows, measure: str = "f1", *, resamples: int = BOOTSTRAP_SAMPLES
 ) -> ScoreComparison:
-    """Another result set against one, question by question.
+    """Compare two sets of results, question by question.
 
-    Raises InputError for an unknown measure, if they share no question with gold, or if a gold differs.
+    The interval of the difference is a paired percentile bootstrap interval with ``resamples``
+    samples; the p-value is that of a paired permutation test with PERMUTATIONS permutations.
+
+    Raises InputError for an unknown measure, if the sets share no question with gold, and if the
+    gold of a question differs.
     """
     if measure not in MEASURES:
         raise InputError(
             f"there is no measure {measure!r}", hint=f"choose one of {', '.join(MEASURES)}"
         )
-    sides = [
-        {row["id"]: scores for row in rows if (scores := score_row(row))}
-        for rows in (first, second)
-    ]
-    before, after = sides
-    shared = [key for key in before if key in after]
-    changes = {key: getattr(after[key], measure) - getattr(before[key], measure) for key in shared}
-    golds, others = ({row["id"]: row["gold"] for row in rows} for rows in (first, second))
-    if differing := [key for key in shared if set(golds[key]) != set(others[key])]:
-        hint = "compare results of one question set on one graph"
+    before = _scores_by_id(first)
+    after = _scores_by_id(second)
+    shared_ids = [id_ for id_ in before if id_ in after]
+    _check_equal_gold(first, second, shared_ids)
+    if not shared_ids:
         raise InputError(
-            f"the gold of {len(differing)} questions differs, as of {differing[0]}", hint=hint
+            "no question with gold to measure",
+            hint="see add_gold_answers, or compare one question set",
         )
-    if not shared:
-        hint = "see with_gold, or compare one question set"
-        raise InputError("no question with gold to measure", hint=hint)
-    columns = [_to_matrix(side[key] for key in shared) for side in sides]
-    first_mean, second_mean = (
-        float(getattr(Scores(*side.mean(axis=0)), measure)) for side in columns
-    )
-    means = numpy.hsplit(_bootstrap_means(numpy.hstack(columns), resamples), 2)
-    samples = [getattr(Scores(*side.T), measure) for side in means]
-    # The two-sided p of a paired permutation test, its signs drawn at random (Good 2005, chapter 3)
-    apart = numpy.array([change for change in changes.values() if change != 0])
-    signs = numpy.random.default_rng(0).choice(
-        [-1.0, 1.0], size=(5 * BOOTSTRAP_SAMPLES, len(apart))
-    )
-    extreme = abs(signs @ apart) >= abs(apart.sum()) - 1e-9
+    changes = []
+    improved_ids = []
+    worsened_ids = []
+    for id_ in shared_ids:
+        change = getattr(after[id_], measure) - getattr(before[id_], measure)
+        changes.append(change)
+        if change > 0:
+            improved_ids.append(id_)
+        elif change < 0:
+            worsened_ids.append(id_)
+    all_ids = dict.fromkeys(row["id"] for row in (*first, *second))
+    unpaired_ids = [id_ for id_ in all_ids if id_ not in before or id_ not in after]
+    before_matrix = _to_matrix(before[id_] for id_ in shared_ids)
+    after_matrix = _to_matrix(after[id_] for id_ in shared_ids)
     return ScoreComparison(
-        measure,
-        len(shared),
-        first_mean,
-        second_mean,
-        _percentile_interval(samples[1] - samples[0]),
-        tuple(key for key, change in changes.items() if change > 0),
-        tuple(key for key, change in changes.items() if change < 0),
-        tuple(key for key in dict.fromkeys((*golds, *others)) if key not in changes),
-        float(extreme.mean()),
+        measure=measure,
+        questions=len(shared_ids),
+        first=float(_measure_of(before_matrix.mean(axis=0), measure)),
+        second=float(_measure_of(after_matrix.mean(axis=0), measure)),
+        confidence_interval=_difference_interval(before_matrix, after_matrix, measure, resamples),
+        improved_ids=tuple(improved_ids),
+        worsened_ids=tuple(worsened_ids),
+        unpaired_ids=tuple(unpaired_ids),
+        p_value=permutation_p_value(changes),
     )
+
+
+def _measure_of(means: Matrix, measure: str) -> Matrix:
+    """Return one measure of mean scores: of one row of means, or of each row of a matrix."""
+    values: Matrix = getattr(Scores(*means.T), measure)
+    return values
+
+
+def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -> None:
+    """Raise InputError if the gold answers of a question differ between the two sets."""
+    first_gold = {row["id"]: row["gold"] for row in first}
+    second_gold = {row["id"]: row["gold"] for row in second}
+    differing = [id_ for id_ in ids if set(first_gold[id_]) != set(second_gold[id_])]
+    if differing:
+        raise InputError(
+            f"the gold of {len(differing)} questions differs, as of {differing[0]}",
+            hint="compare results of one question set on one graph",
+        )
+
+
+def _difference_interval(
+    before: Matrix, after: Matrix, measure: str, resamples: int
+) -> tuple[float, float]:
+    """Return the 95 % interval of the difference of two means, by the paired percentile bootstrap.
+
+    Both matrices have the same questions in the same order. A sample draws the same questions of
+    both, since their scores are correlated.
+    """
+    means = bootstrap_means(numpy.hstack([before, after]), resamples)
+    means_before, means_after = numpy.hsplit(means, 2)
+    differences = _measure_of(means_after, measure) - _measure_of(means_before, measure)
+    return percentile_interval(differences)
 
 
 def compute_retention(dialogue: BenchRows, standalone: BenchRows) -> float | None:
-    """Per cent of F1 kept in dialogues: F1 dialogue / F1 standalone (Chatty-KG, Table 5); None of F1 0.
+    """Return the per cent of F1 that dialogues keep: F1 in dialogues / F1 standalone.
 
-    Both are F1 as the paper computes it, over the same questions (``standalone_forms``). Raises InputError
-    like ``compare``, and if a question has no counterpart or no gold.
+    This is Chatty-KG's Table 5. Both are the paper's F1, over the same questions, asked in
+    dialogues and in their standalone forms (``make_standalone_questions``). Returns None if the
+    standalone F1 is 0.
+
+    Raises what ``compare_results`` raises, and InputError if a question has no counterpart or gold.
     """
-    both = compare_results(dialogue, standalone, "paper_f1", resamples=1)
-    if both.unpaired_ids:
-        first = ", ".join(both.unpaired_ids[:5])
-        hint = "ask both ways: the dialogues, and standalone_forms(questions)"
+    comparison = compare_results(dialogue, standalone, "paper_f1", resamples=1)
+    unpaired = comparison.unpaired_ids
+    if unpaired:
         raise InputError(
-            f"{len(both.unpaired_ids)} questions have no counterpart or gold: {first}", hint=hint
+            f"{len(unpaired)} questions have no counterpart or gold: {', '.join(unpaired[:5])}",
+            hint="ask both ways: the dialogues, and make_standalone_questions(questions)",
         )
-    return 100 * both.first / both.second if both.second else None
-
-
-# --- the bootstrap: rows of a matrix are questions, or samples of them; columns are the fields of Scores
-
-
-def _to_matrix(scores: Iterable[Scores]) -> Matrix:
-    return numpy.array([astuple(each) for each in scores])
-
-
-def _bootstrap_means(columns: Matrix, resamples: int = BOOTSTRAP_SAMPLES) -> Matrix:
-    """The means of random samples of the questions, as many in each as there are."""
-    generator, count = numpy.random.default_rng(0), len(columns)
-    times_drawn = generator.multinomial(count, numpy.full(count, 1 / count), size=resamples)
-    means: Matrix = times_drawn @ columns / count
-    return means
-
-
-def _percentile_interval(values: Matrix) -> tuple[float, float]:
-    low, high = numpy.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
-
-
-# --- when two answers are the same: by their values, never by their spelling
-
-_NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_DATE_OR_DATETIME = re.compile(
-    r"(-?[0-9]{4,}-[0-9]{2}-[0-9]{2})(T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)?(Z|[+-][0-9]{2}:[0-9]{2})?"
-)
-_MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?")
-_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
-_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
-_PORTS = {"http": ":80", "https": ":443"}
-
-
-def normalize_value(text: str) -> Hashable:
-    """What is compared in place of an answer's string: gold has no datatypes, so its lexical form shows them.
-
-    - A number of any numeric datatype is its number: "3999", "3999.0", "+3.999E3". With leading zeros it is a
-      code and stays text ("007").
-    - A dateTime at midnight is that day, as Wikidata and DBpedia write days; any other dateTime is its moment
-      in UTC (taken for UTC where it names no zone). A day's own time zone is dropped.
-    - An IRI is in the normal form of RFC 3987, section 5.3: letter case of scheme and host, escapes that need
-      not be, the default port. http and https, and upper and lower case of a path, stay apart.
-    - Anything else is its text in Unicode's form NFC: language tags are not part of it, letter case is.
-    """
-    if _NUMBER.fullmatch(text):
-        return Decimal(text)
-    if moment := _DATE_OR_DATETIME.fullmatch(text):
-        day, time, zone = moment.groups()
-        if time is None or _MIDNIGHT.fullmatch(time):
-            return str(day)
-        try:
-            return datetime.fromisoformat(text if zone else text + "Z").astimezone(UTC).isoformat()
-        except (ValueError, OverflowError):  # a year that datetime does not know
-            return text
-    if _IRI.fullmatch(text):
-        with suppress(ValueError):  # no address after all, as "http://[" is none
-            parts = urlsplit(text)
-            host = parts.netloc.lower().removesuffix(_PORTS.get(parts.scheme, ":"))
-            same = parts._replace(netloc=host, path=parts.path or "/").geturl()
-            text = _ESCAPES.sub(lambda escapes: _decode_escapes(escapes[0]), same)
-    return normalize("NFC", text)
-
-
-def _decode_escapes(escapes: str) -> str:
-    """The escapes an IRI cannot do without, the others as the characters they stand for."""
-    try:
-        text = unquote_to_bytes(escapes).decode()
-    except UnicodeDecodeError:
-        return escapes.upper()
-    return "".join(
-        char if char > "\x9f" or _UNRESERVED.fullmatch(char) else quote(char, safe="")
-        for char in text
-    )
+    if not comparison.second:
+        return None
+    return 100 * comparison.first / comparison.second

@@ -1,11 +1,10 @@
-"""The questions of a benchmark, whatever format they came in (kgwb.bench.formats), and their gold answers."""
+"""The questions of a benchmark, in one form for all file formats (kgwb.bench.formats), and their gold answers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, pairwise
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, model_validator
@@ -18,112 +17,14 @@ from kgwb.kg.sparql import is_valid_iri, n3, validate_query
 from kgwb.run.gold import GoldQuery, parse_gold_query
 from kgwb.terms import Term
 
-
-def _to_lexical_form(value: object) -> object:
-    """Booleans and numbers as graphs write them."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
-
-
-LexicalForm = Annotated[str, BeforeValidator(_to_lexical_form)]
-
-
-class BenchQuestion(BaseModel, frozen=True):
-    """One question; as JSON data, one line of kgwb's own question files."""
-
-    id: LexicalForm
-    question: str
-    answers: tuple[LexicalForm, ...] | None = None
-    """Gold: IRIs, or lexical forms of literals; "true" or "false" of a boolean question; of a table all its
-    values. None: not known."""
-    answer_labels: tuple[str, ...] = ()
-    """What the gold answers are called; MetaQA's released files hold no more."""
-    columns: tuple[str, ...] = ()
-    """Of gold that is a table: what its columns are."""
-    rows: tuple[tuple[LexicalForm | None, ...], ...] = ()
-    """Gold that is a table."""
-    sparql: str | None = None
-    """The gold query, as the question set has it."""
-    gold_error: str | None = None
-    """Why gold could not be had from the gold query or the labels."""
-    language: str | None = None
-    """Of ``question``, as the set writes it; None if it does not say."""
-    translations: tuple[tuple[str, str], ...] = ()
-    """Every wording of the question with its language, where the set has several."""
-    hops: int | str | None = None
-    type: str | None = None
-    topic_entity: str | None = None
-    """The vertex (or its label) that the question is about, where the set names it (MetaQA)."""
-    path: str | None = None
-    """The relations from the topic entity to the answers, where the set names them (MetaQA)."""
-    dialogue: LexicalForm | None = None
-    """Turns of one dialogue are asked in order, each with what was answered before."""
-    turn: int = 0
-    standalone: str | None = None
-    """What the question means outside its dialogue."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_rows(cls, data: Any) -> Any:
-        """Gold that is a table is kept as its rows and as all their values; ``kind`` is read as ``type``."""
-        if not isinstance(data, dict):
-            return data
-        data = ({"type": data["kind"]} if isinstance(data.get("kind"), str) else {}) | data
-        answers = data.get("answers")
-        lists = [isinstance(row, list) for row in answers] if isinstance(answers, list) else []
-        if any(lists):
-            rows = [row if isinstance(row, list) else [row] for row in answers]
-            data |= {"rows": rows} if all(lists) and max(map(len, rows)) > 1 else {}
-            cells = (_to_lexical_form(cell) for row in rows for cell in row if cell is not None)
-            data["answers"] = list(dict.fromkeys(cells))
-        return data
-
-    @property
-    def gold(self) -> list[str] | None:
-        """The gold answers as results files write them."""
-        return None if self.answers is None else list(self.answers)
-
-
-def make_standalone_questions(questions: Iterable[BenchQuestion]) -> list[BenchQuestion]:
-    """The same questions outside their dialogues: what ``retention`` sets the dialogues against."""
-    alone: dict[str, Any] = {"dialogue": None, "turn": 0}
-    return [
-        each.model_copy(update={"question": each.standalone or each.question, **alone})
-        for each in questions
-    ]
-
-
-def group_by_dialogue(questions: Iterable[BenchQuestion]) -> Iterator[tuple[BenchQuestion, ...]]:
-    """The questions parted into what is asked in order: a dialogue by its turns, any other alone."""
-    dialogues: dict[str, list[BenchQuestion]] = {}
-    for question in questions:
-        key = f"id {question.id}" if question.dialogue is None else f"dialogue {question.dialogue}"
-        dialogues.setdefault(key, []).append(question)
-    for turns in dialogues.values():
-        yield tuple(sorted(turns, key=lambda question: question.turn))
-
-
-def answer_to_strings(answer: Answer | None) -> list[str]:
-    """The values of an answer as question files write them; of a table all its cells."""
-    values = answer.values if answer else ()
-    return list(dict.fromkeys(term_to_string(term) for value in values for term in value.terms))
-
-
-def term_to_string(term: Term) -> str:
-    """A term as question files write it: the IRI, the lexical form, "true" or "false"."""
-    if isinstance(term, Literal) and isinstance(term.value, bool):
-        return str(term.value).lower()
-    return str(term)
-
-
-# --- gold answers that a question set leaves to be found in the graph
-
+StringRow = tuple[str | None, ...]
+"""A row of a table, its terms as question files write them; None for a term that is missing."""
 _BARE_COUNT = re.compile(
     r"\b(?P<select>SELECT\s+(?:DISTINCT\s+)?)COUNT\s*\(\s*(?P<distinct>DISTINCT\s+)?(?P<what>[?$]\w+|\*)"
     r"(?:\s+AS\s+[?$]\w+)?\s*\)",
     re.IGNORECASE,
 )
+"""A COUNT right after SELECT, without the parentheses and the alias that SPARQL 1.1 requires."""
 METAQA_RELATIONS = {
     "director": "directed_by",
     "writer": "written_by",
@@ -136,122 +37,335 @@ METAQA_RELATIONS = {
     "imdbrating": "has_imdb_rating",
     "imdbvotes": "has_imdb_votes",
 }
-"""The relation of MetaQA's graph that each word of its question types stands for, from a movie."""
+"""The predicate of MetaQA's graph for each word of its question types. Each leads away from a movie."""
 
 
-def add_gold_answers(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
-    """The same questions, those without gold answers with what the graph gives.
+def _to_lexical_form(value: object) -> object:
+    """Return a boolean or a number as the text that RDF has for it, and anything else as it is."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    return value
 
-    That is the first variable of the gold query (sent through the gate like any query), all of them where
-    the question has several columns, or else the vertices that bear the gold labels. Gold vertices get their
-    labels. Where this fails ``answers`` stays None and ``gold_error`` says why.
+
+LexicalForm = Annotated[str, BeforeValidator(_to_lexical_form)]
+"""A text that may be given as a JSON boolean or number."""
+
+
+class BenchQuestion(BaseModel, frozen=True):
+    """One question with its gold. As JSON data, it is one line of kgwb's own question files."""
+
+    id: LexicalForm
+    question: str
+    answers: tuple[LexicalForm, ...] | None = None
+    """The gold answers; None if they are not known.
+
+    They are IRIs or lexical forms of literals; of a boolean question "true" or "false"; of a table
+    all its values.
     """
-    answered = [_add_gold_answer(each, kg) if each.answers is None else each for each in questions]
-    values = dict.fromkeys(
-        value for each in answered for value in each.answers or () if "://" in value
-    )
-    names: dict[str, str] = {}
-    with suppress(GraphError):  # without labels, the last parts of the IRIs are shown
-        iris = [iri for value in values if is_valid_iri(iri := URIRef(value))]
-        names = {str(iri): name for iri, name in kg.names(iris).items()}
-    return [
-        each
-        if each.answer_labels or names.keys().isdisjoint(each.answers or ())
-        else each.model_copy(
-            update={"answer_labels": tuple(names.get(v, v) for v in each.answers or ())}
-        )
-        for each in answered
-    ]
+    answer_labels: tuple[str, ...] = ()
+    """Labels of the gold answers. MetaQA's released files have no more than these."""
+    columns: tuple[str, ...] = ()
+    """The names of the columns, if the gold is a table."""
+    rows: tuple[tuple[LexicalForm | None, ...], ...] = ()
+    """The rows, if the gold is a table."""
+    sparql: str | None = None
+    """The gold query, as the question set writes it."""
+    gold_error: str | None = None
+    """Why the gold answers could not be found by the gold query or the labels."""
+    language: str | None = None
+    """The language tag of ``question``, as the set writes it; None if the set has none."""
+    translations: tuple[tuple[str, str], ...] = ()
+    """Every wording of the question, as (language, text), if the set has several."""
+    hops: int | str | None = None
+    type: str | None = None
+    topic_entity: str | None = None
+    """The vertex (or its label) that the question is about, if the set names it (MetaQA)."""
+    path: str | None = None
+    """The path from the topic entity to the answers, if the set has it (MetaQA): "movie_to_actor"."""
+    dialogue: LexicalForm | None = None
+    """The id of the dialogue. Its turns are asked in order, each with the answers before it."""
+    turn: int = 0
+    standalone: str | None = None
+    """The meaning of the question outside its dialogue."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_table(cls, data: Any) -> Any:
+        """Read ``answers`` that are rows of a table, and ``kind`` as the old name of ``type``."""
+        if not isinstance(data, dict):
+            return data
+        data = dict(data)
+        if isinstance(data.get("kind"), str):
+            data.setdefault("type", data["kind"])
+        if isinstance(data.get("answers"), list):
+            data.update(_read_answer_rows(data["answers"]))
+        return data
+
+    @property
+    def gold(self) -> list[str] | None:
+        """The gold answers as results files write them: a list, or None if they are not known."""
+        return None if self.answers is None else list(self.answers)
+
+
+def _read_answer_rows(answers: list[Any]) -> dict[str, Any]:
+    """Return the fields of a question whose answers are given as rows; empty if no answer is a list.
+
+    ``answers`` has the values of all rows, each once and without nulls. ``rows`` has the rows, if
+    every answer is a list and one of them has several values.
+    """
+    rows = [answer for answer in answers if isinstance(answer, list)]
+    if not rows:
+        return {}
+    values: dict[object, None] = {}
+    for answer in answers:
+        for cell in answer if isinstance(answer, list) else [answer]:
+            if cell is not None:
+                values[_to_lexical_form(cell)] = None
+    fields: dict[str, Any] = {"answers": list(values)}
+    if len(rows) == len(answers) and max(map(len, rows)) > 1:
+        fields["rows"] = rows
+    return fields
+
+
+def make_standalone_questions(questions: Iterable[BenchQuestion]) -> list[BenchQuestion]:
+    """Return the same questions outside their dialogues, in their standalone wording if they have one.
+
+    ``compute_retention`` compares a system's answers to both.
+    """
+    standalone_questions = []
+    for question in questions:
+        text = question.standalone or question.question
+        changes = {"question": text, "dialogue": None, "turn": 0}
+        standalone_questions.append(question.model_copy(update=changes))
+    return standalone_questions
+
+
+def group_by_dialogue(questions: Iterable[BenchQuestion]) -> Iterator[tuple[BenchQuestion, ...]]:
+    """Yield the questions in groups that are asked in order.
+
+    A group is a dialogue, sorted by turn, or a single question outside of all dialogues. Groups
+    come in the order of their first questions.
+    """
+    groups: dict[str, list[BenchQuestion]] = {}
+    for question in questions:
+        if question.dialogue is None:
+            key = f"id {question.id}"
+        else:
+            key = f"dialogue {question.dialogue}"
+        groups.setdefault(key, []).append(question)
+    for turns in groups.values():
+        yield tuple(sorted(turns, key=lambda question: question.turn))
+
+
+def answer_to_strings(answer: Answer | None) -> list[str]:
+    """Return the values of an answer as question files write them, each once.
+
+    Of a table these are all its cells. Without an answer the list is empty.
+    """
+    values = answer.values if answer else ()
+    terms = chain.from_iterable(value.terms for value in values)
+    return list(dict.fromkeys(map(term_to_string, terms)))
+
+
+def row_to_strings(row: Iterable[Term | None]) -> StringRow:
+    """Return a row as question files write it. A missing term stays None."""
+    return tuple(term if term is None else term_to_string(term) for term in row)
+
+
+def term_to_string(term: Term) -> str:
+    """Return a term as question files write it: the IRI, the lexical form, or "true" or "false".
+
+    A boolean literal may have the lexical form "1" or "0"; it is still "true" or "false".
+    """
+    if isinstance(term, Literal) and isinstance(term.value, bool):
+        return str(term.value).lower()
+    return str(term)
+
+
+# --- gold queries
 
 
 def add_gold_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
-    """The same questions; those with a topic entity and a path of MetaQA's also with the gold query it means.
+    """Return the questions, with a gold query made from MetaQA's topic entity and path.
 
-    Relations are known by their local names. The topic entity is no answer of a path that leads back to it.
+    A question stays as it is if it has a query, lacks one of the two, or has a relation that the
+    graph lacks. Predicates are recognized by their local names (METAQA_RELATIONS). The topic entity
+    is not an answer, even if the path leads back to it.
     """
     questions = list(questions)
-    if not any(each.path and not each.sparql for each in questions):
+    if not any(question.path and not question.sparql for question in questions):
         return questions
-    terms = (term for (term,) in kg.select("SELECT DISTINCT ?p WHERE { ?s ?p ?o }").rows)
-    named = {re.split("[/#]", term)[-1]: n3(term) for term in terms if isinstance(term, URIRef)}
-    relations = {word: named[name] for word, name in METAQA_RELATIONS.items() if name in named}
-    for place, each in enumerate(questions):
-        words = (each.path or "").split("_to_")
-        steps = [
-            (word, relations.get(later if word == "movie" else word))
-            for word, later in pairwise(words)
-        ]
-        entity = each.topic_entity or ""  # it may be given by its label
-        known = "://" in entity and is_valid_iri(URIRef(entity))
-        if known and steps and all(relation for _, relation in steps) and not each.sparql:
-            topic = n3(URIRef(entity))
-            ends = [topic, *(f"?x{number}" for number in range(1, len(steps))), "?x"]
-            patterns = [
-                f"{here} {relation} {there} ."
-                if word == "movie"
-                else f"{there} {relation} {here} ."
-                for (word, relation), (here, there) in zip(steps, pairwise(ends), strict=True)
-            ]
-            query = f"SELECT DISTINCT ?x WHERE {{ {' '.join(patterns)} FILTER(?x != {topic}) }}"
-            questions[place] = each.model_copy(update={"sparql": query})
-    return questions
+    predicates = _find_metaqa_predicates(kg)
+    return [_add_gold_query(question, predicates) for question in questions]
+
+
+def _find_metaqa_predicates(kg: Graph) -> dict[str, str]:
+    """Return the predicate of each word of METAQA_RELATIONS, as SPARQL writes it.
+
+    The predicate is recognized by what follows the last "/" or "#" of its IRI. Words whose
+    predicate the graph lacks are left out.
+    """
+    by_local_name: dict[str, str] = {}
+    for (term,) in kg.select("SELECT DISTINCT ?p WHERE { ?s ?p ?o }").rows:
+        if isinstance(term, URIRef):
+            by_local_name[re.split("[/#]", term)[-1]] = n3(term)
+    predicates: dict[str, str] = {}
+    for word, name in METAQA_RELATIONS.items():
+        if name in by_local_name:
+            predicates[word] = by_local_name[name]
+    return predicates
+
+
+def _add_gold_query(question: BenchQuestion, predicates: Mapping[str, str]) -> BenchQuestion:
+    """Return the question with the query of its path, or as it is if there is none to add."""
+    entity = URIRef(question.topic_entity or "")  # some sets give a label here
+    if question.sparql or "://" not in entity or not is_valid_iri(entity):
+        return question
+    topic = n3(entity)
+    patterns = _patterns_of_path(question.path or "", topic, predicates)
+    if not patterns:
+        return question
+    query = f"SELECT DISTINCT ?x WHERE {{ {' '.join(patterns)} FILTER(?x != {topic}) }}"
+    return question.model_copy(update={"sparql": query})
+
+
+def _patterns_of_path(path: str, topic: str, predicates: Mapping[str, str]) -> list[str]:
+    """Return the triple patterns of a path ("actor_to_movie_to_year") from the topic to ``?x``.
+
+    All predicates lead from a movie, so the word at the other end of a hop names the predicate.
+    The list is empty if the path has no hop, or a hop has no predicate.
+    """
+    words = path.split("_to_")
+    patterns = []
+    here = topic
+    for number, (word, next_word) in enumerate(pairwise(words), 1):
+        there = "?x" if number == len(words) - 1 else f"?x{number}"
+        from_movie = word == "movie"
+        predicate = predicates.get(next_word if from_movie else word)
+        if predicate is None:
+            return []
+        ends = (here, predicate, there) if from_movie else (there, predicate, here)
+        patterns.append(f"{' '.join(ends)} .")
+        here = there
+    return patterns
 
 
 def read_gold_query_of(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
-    """The gold query of a question taken apart; None if there is none that can be read."""
-    return (
-        parse_gold_query(to_standard_sparql(question.sparql), kg.vocabulary)
-        if question.sparql
-        else None
-    )
+    """Return the parts of a question's gold query; None without a query that can be taken apart."""
+    if not question.sparql:
+        return None
+    return parse_gold_query(to_standard_sparql(question.sparql), kg.vocabulary)
 
 
 def to_standard_sparql(sparql: str) -> str:
-    """A gold query in SPARQL 1.1: LC-QuAD and QALD count as Virtuoso does, SELECT DISTINCT COUNT(?uri)."""
+    """Return a gold query in SPARQL 1.1.
+
+    LC-QuAD and QALD write counts in the dialect of Virtuoso: SELECT DISTINCT COUNT(?uri). The first
+    of them is replaced by (COUNT(?uri) AS ?count).
+    """
     return _BARE_COUNT.sub(r"\g<select>(COUNT(\g<distinct>\g<what>) AS ?count)", sparql, count=1)
 
 
+# --- gold answers that a question set leaves to be found in the graph
+
+
+def add_gold_answers(questions: Iterable[BenchQuestion], kg: Graph) -> list[BenchQuestion]:
+    """Return the questions, with gold answers from the graph for those that have none.
+
+    The answers are the first variable of the gold query, or all of them if the question has several
+    columns; without a gold query, the vertices that have the gold labels. The query passes the gate
+    like any query. If this fails, ``answers`` stays None and ``gold_error`` has the reason. Gold
+    vertices get the labels that the graph has.
+    """
+    answered = []
+    for question in questions:
+        if question.answers is None:
+            question = _add_gold_answer(question, kg)  # noqa: PLW2901
+        answered.append(question)
+    names = _names_of_gold(answered, kg)
+    return [_add_labels(question, names) for question in answered]
+
+
 def _add_gold_answer(question: BenchQuestion, kg: Graph) -> BenchQuestion:
+    """Return the question with gold answers from the graph, or with the reason in ``gold_error``."""
     try:
         if question.sparql and question.sparql.strip():
-            sparql = to_standard_sparql(question.sparql)
-            if validate_query(sparql).form == "ask":
-                rows: list[list[str | None]] = [[term_to_string(Literal(kg.ask(sparql)))]]
-            else:
-                result = kg.select(sparql)
-                rows = [
-                    [None if cell is None else term_to_string(cell) for cell in row]
-                    for row in result.rows
-                ]
-                if result.cut:
-                    many = f"the gold query has more than {len(rows)} rows"
-                    raise GraphError(f"{many}: open the graph with more")
+            rows = _run_gold_query(question.sparql, kg)
             if len(question.columns) > 1:
-                question = question.model_copy(update={"rows": tuple(map(tuple, rows))})
-            rows = rows if question.rows else [row[:1] for row in rows]
-            answers = [cell for row in rows for cell in row if cell is not None]
+                question = question.model_copy(update={"rows": tuple(rows)})
+            if not question.rows:
+                rows = [row[:1] for row in rows]
+            answers = [cell for cell in chain.from_iterable(rows) if cell is not None]
         elif question.answer_labels:
             answers = _find_vertices_by_label(question.answer_labels, kg)
         else:
             raise GraphError("the question set gives neither answers nor a gold query")
     except GraphError as exc:
         return question.model_copy(update={"gold_error": exc.message})
-    return question.model_copy(
-        update={"answers": tuple(dict.fromkeys(answers)), "gold_error": None}
-    )
+    changes = {"answers": tuple(dict.fromkeys(answers)), "gold_error": None}
+    return question.model_copy(update=changes)
+
+
+def _run_gold_query(sparql: str, kg: Graph) -> list[StringRow]:
+    """Return the rows of a gold query; of an ASK query one row with "true" or "false".
+
+    Raises GraphError, also if the graph's row limit cuts the result off.
+    """
+    sparql = to_standard_sparql(sparql)
+    if validate_query(sparql).form == "ask":
+        return [(term_to_string(Literal(kg.ask(sparql))),)]
+    result = kg.select(sparql)
+    if result.cut:
+        raise GraphError(
+            f"the gold query has more than {len(result.rows)} rows: open the graph with more"
+        )
+    return [row_to_strings(row) for row in result.rows]
 
 
 def _find_vertices_by_label(labels: tuple[str, ...], kg: Graph) -> list[str]:
-    """The one vertex of each label; where several differ in letter case, the one that is written so."""
-    bearers, answers = kg.exact(labels), []
+    """Return the IRI of the one vertex that has each label.
+
+    Labels are compared without letter case. If several vertices have a label, the one that has it
+    in the same letter case counts. Raises GraphError unless exactly one is left.
+    """
+    vertices_by_label = kg.exact(labels)
+    iris = []
     for label in labels:
-        vertices = bearers.get(label, ())
-        if len(vertices) > 1:
-            names = kg.names(vertices)
-            vertices = tuple(vertex for vertex in vertices if names[vertex] == label)
+        found = vertices_by_label.get(label, ())
+        vertices = list(found)
+        if len(found) > 1:
+            names = kg.names(found)
+            vertices = [vertex for vertex in found if names[vertex] == label]
         if len(vertices) != 1:
-            raise GraphError(
-                f"{len(bearers.get(label, ()))} vertices of the graph are called {label!r}"
-            )
-        answers.append(str(vertices[0]))
-    return answers
+            raise GraphError(f"{len(found)} vertices of the graph are called {label!r}")
+        iris.append(str(vertices[0]))
+    return iris
+
+
+def _names_of_gold(questions: Iterable[BenchQuestion], kg: Graph) -> dict[str, str]:
+    """Return the display names of all IRIs among the gold answers.
+
+    The dictionary is empty if the graph does not answer; then parts of the IRIs are shown.
+    """
+    values = chain.from_iterable(question.answers or () for question in questions)
+    addresses = [URIRef(value) for value in dict.fromkeys(values) if "://" in value]
+    try:
+        names = kg.names([iri for iri in addresses if is_valid_iri(iri)])
+    except GraphError:
+        return {}
+    return {str(iri): name for iri, name in names.items()}
+
+
+def _add_labels(question: BenchQuestion, names: Mapping[str, str]) -> BenchQuestion:
+    """Return the question with the names of its gold answers as labels.
+
+    An answer without a name is its own label. The question stays as it is if it has labels already, or
+    if no answer has a name.
+    """
+    answers = question.answers or ()
+    if question.answer_labels or names.keys().isdisjoint(answers):
+        return question
+    labels = tuple(names.get(value, value) for value in answers)
+    return question.model_copy(update={"answer_labels": labels})

@@ -1,4 +1,4 @@
-"""The folder of a benchmark: what is measured, and a line for each question that has been asked."""
+"""The folder of a benchmark: its configuration, and a row for each question that has been asked."""
 
 from __future__ import annotations
 
@@ -18,18 +18,22 @@ from kgwb.flow import Turn
 from kgwb.records import from_data
 from kgwb.terms import name_from_iri
 
-CONFIG_FILE, RESULTS_FILE = "config.json", "results.jsonl"
+CONFIG_FILE = "config.json"
+RESULTS_FILE = "results.jsonl"
 RUNS_FOLDER = "runs"
-"""Folder of the saved runs, below that of the results."""
+"""Folder of the saved runs, inside the results folder."""
 INFORMATIONAL_ENTRIES = frozenset({"source", "questions", "versions"})
-"""Entries of the configuration that may differ; the latest are kept. Questions are compared one by one."""
+"""Entries of the configuration that may differ when a benchmark is resumed; the latest are kept.
+
+Questions may differ because each row is compared with its own question.
+"""
 BenchRow = dict[str, Any]
-"""One line of the results file, as JSON data."""
+"""One line of a results file, as JSON data."""
 NonNegativeInt = Annotated[int, Field(strict=True, ge=0, lt=2**63)]
 Seconds = Annotated[float, Field(strict=True, ge=0, le=1e12)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 _OTHER_FOLDER_HINT = "give another --out folder"
-_DISK_FULL_HINT = "free some space and give the same command again: it goes on from there"
+_DISK_FULL_HINT = "free some space and give the same command again: it continues from there"
 
 
 class _TokenCounts(BaseModel):
@@ -50,7 +54,10 @@ class _LinkingCounts(BaseModel):
 
 
 class RowSchema(BaseModel):
-    """What every line holds, also one of the ladder; a field with a default may be absent, but not null."""
+    """The fields of every row, of results and of the ladder.
+
+    A field with a default may be absent, but not null. Fields that are not named are kept.
+    """
 
     id: str
     error: str | None
@@ -59,17 +66,18 @@ class RowSchema(BaseModel):
 
     @classmethod
     def check_row(cls, row: object) -> BenchRow:
-        """The data of a line. Raises ValueError saying what is wrong with it."""
+        """Return the row as it is. Raises ValueError, with the first problem, if it is not valid."""
         try:
             cls.model_validate(row)
         except ValidationError as exc:
             error = exc.errors(include_url=False)[0]
-            raise ValueError(f"{'.'.join(map(str, error['loc']))}: {error['msg']}") from exc
+            field_path = ".".join(map(str, error["loc"]))
+            raise ValueError(f"{field_path}: {error['msg']}") from exc
         return row  # type: ignore[return-value]
 
 
 class ResultRowSchema(RowSchema):
-    """What is read of a line of the results file; what is not named here is only kept."""
+    """The fields of a row of the results file that kgwb reads."""
 
     question: str
     type: str = ""
@@ -85,30 +93,35 @@ class ResultRowSchema(RowSchema):
     models: dict[str, _TokenCounts] = {}
     stages: dict[str, Seconds] = {}
     linking: dict[str, _LinkingCounts] = {}
-    """How many of the gold query's vertices and predicates were linked, and among the candidates."""
+    """How many of the gold query's vertices and predicates were linked, or were candidates."""
     run: str = ""
+    """Path of the saved run inside the folder; empty if the run was not saved."""
     table: list[list[str | None]] = []
-    """The cells of an answer that is a table."""
+    """The rows of an answer that is a table."""
     gold_table: list[list[str | None]] = []
     by_column: dict[str, Share] = {}
-    """F1 of each gold column against the column of the answer that fits it best."""
+    """F1 of each gold column with the best matching column of the answer."""
     labels: dict[str, str] = {}
-    """What the vertices among answers and gold are called."""
+    """Labels of the vertices among the answers and the gold."""
     paid: _Usage | None = None
-    """What its own calls cost, where other results lent it theirs."""
+    """What its own calls cost, if it reused calls of earlier results."""
     repeats: NonNegativeInt = 1
     varies: str = ""
     """The agent whose decision varied when it was asked again."""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
 
     def model_post_init(self, context: object, /) -> None:
+        """Raise ValueError for a row that has gold but no F1."""
         if self.gold is not None and "f1" not in self.model_fields_set:
             raise ValueError("gold without f1")
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Keep other benchmarks out of a folder, made if it is not there. Raises InputError if one is in it."""
+    """Make the folder if needed, and lock it against other benchmarks inside this block.
+
+    Raises InputError if the folder cannot be used, or if another benchmark has locked it.
+    """
     with disk.os_errors_as_input_error(f"{folder} cannot be used", _OTHER_FOLDER_HINT):
         folder.mkdir(parents=True, exist_ok=True)
         lock = disk.check_regular_file(folder / ".lock").open("a")
@@ -122,116 +135,162 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 class RowFile:
-    """A file of JSON lines, each with the id of a question; of two with one id the later counts."""
+    """A file of JSON lines, each with the id of a question. Of several lines with one id, the last counts."""
 
     def __init__(
         self, path: Path, form: type[RowSchema] = ResultRowSchema, *, writable: bool = True
     ) -> None:
-        """Raises InputError for a damaged file, or one whose lines lack what ``form`` has.
+        """Read the file, if there is one.
 
-        A last line that a killed process left unfinished is left out; ``writable`` cuts it off.
+        A last line that a killed process left unfinished is not read; if the file is ``writable``,
+        it is cut off. Raises InputError for a line that is not JSON, or not valid by ``form``.
         """
-        self.path, self.form = path, form
+        self.path = path
+        self.form = form
         self.rows: dict[str, BenchRow] = {}
-        """What is there already, by question id, in the order it finished."""
-        number = 0
+        """All rows by question id, in the order in which they were written."""
+        with disk.os_errors_as_input_error(f"{path} cannot be used", _OTHER_FOLDER_HINT):
+            if writable:
+                disk.truncate_unfinished_line(path)
+            if path.exists():
+                self._read()
+
+    def _read(self) -> None:
+        """Read the rows. Raises InputError, which names the line, for one that is not valid."""
+        line_number = 0
         try:
-            with disk.os_errors_as_input_error(f"{path} cannot be used", _OTHER_FOLDER_HINT):
-                if writable:
-                    disk.truncate_unfinished_line(path)
-                for number, data in disk.read_json_lines(path) if path.exists() else ():  # noqa: B007
-                    row = form.check_row(data)
-                    self.rows[row["id"]] = row
+            for line_number, data in disk.read_json_lines(self.path):  # noqa: B007  # for the error
+                row = self.form.check_row(data)
+                self.rows[row["id"]] = row
         except ValueError as exc:
-            number = getattr(exc, "line_number", number)
-            hint = "delete this line: its question is then asked again"
-            raise InputError(f"{path}, line {number}, is no result: {exc}", hint=hint) from exc
+            if isinstance(exc, disk.NotJsonError):
+                line_number = exc.line_number
+            raise InputError(
+                f"{self.path}, line {line_number}, is not a result: {exc}",
+                hint="delete this line: its question is then asked again",
+            ) from exc
 
     def append(self, row: BenchRow) -> None:
-        """Write one line. Raises InputError on a full disk, and for one that could not be read again."""
+        """Write one row to the end of the file.
+
+        Raises InputError if the row is not valid, so that the file can always be read again, and if
+        the disk is full.
+        """
         try:
             self.form.check_row(row)
         except ValueError as exc:
-            reason = f"the result of {row['id']!r} cannot be kept: {exc}"
-            raise InputError(reason, hint="see which model, graph or question gives it") from exc
+            raise InputError(
+                f"the result of {row['id']!r} cannot be kept: {exc}",
+                hint="see which model, graph or question gives it",
+            ) from exc
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
             disk.append_text(self.path, _to_json_line(row), disk.JSON_ENCODING_ERRORS)
         self.rows[row["id"]] = row
 
 
 class Results(RowFile):
-    """``config.json`` and ``results.jsonl`` of one folder, made if it is not there."""
+    """The results folder of a benchmark: ``config.json`` and ``results.jsonl``."""
 
     def __init__(self, folder: str | Path, config: Mapping[str, Any]) -> None:
-        """Raises InputError if the folder holds results of another configuration, or damaged ones."""
+        """Open a folder for the results of a configuration, and make it if needed.
+
+        Raises InputError if it holds results of another configuration, or damaged ones.
+        """
         self.folder = folder = Path(folder)
-        path, results = folder / CONFIG_FILE, folder / RESULTS_FILE
+        results_path = folder / RESULTS_FILE
         with disk.os_errors_as_input_error(f"{folder} cannot be used", _OTHER_FOLDER_HINT):
-            earlier: Mapping[str, Any] = {}
-            if path.exists() and results.exists() and results.stat().st_size:
-                try:
-                    earlier = _read_config(path)
-                except (ValueError, RecursionError) as exc:
-                    hint = f"{_OTHER_FOLDER_HINT}, or delete {CONFIG_FILE} if the results there are of this set-up"
-                    raise InputError(f"{path} is not JSON: {exc}", hint=hint) from exc
-                if changes := "; ".join(describe_config_changes(earlier, config)):
-                    hint = f"{_OTHER_FOLDER_HINT}, go back to that set-up, or delete the folder to begin anew"
-                    raise InputError(
-                        f"{folder} holds results of another set-up: {changes}", hint=hint
-                    )
-            if earlier != config:
-                disk.write_atomically(
-                    path,
-                    [json.dumps(config, indent=2, ensure_ascii=False), "\n"],
-                    disk.JSON_ENCODING_ERRORS,
-                )
-        super().__init__(results)
+            stored_config: Mapping[str, Any] = {}
+            if results_path.exists() and results_path.stat().st_size:
+                stored_config = self._read_same_config(config)
+            if stored_config != config:
+                text = json.dumps(config, indent=2, ensure_ascii=False)
+                disk.write_atomically(folder / CONFIG_FILE, [text, "\n"], disk.JSON_ENCODING_ERRORS)
+        super().__init__(results_path)
+
+    def _read_same_config(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the stored configuration; empty if there is none.
+
+        Raises InputError if it is damaged, or differs in more than INFORMATIONAL_ENTRIES.
+        """
+        path = self.folder / CONFIG_FILE
+        if not path.exists():
+            return {}
+        try:
+            stored_config = _read_config(path)
+        except (ValueError, RecursionError) as exc:
+            raise InputError(
+                f"{path} is not JSON: {exc}",
+                hint=f"{_OTHER_FOLDER_HINT}, or delete {CONFIG_FILE} if the results there are of this setup",
+            ) from exc
+        changes = "; ".join(describe_config_changes(stored_config, config))
+        if changes:
+            raise InputError(
+                f"{self.folder} holds results of another setup: {changes}",
+                hint=f"{_OTHER_FOLDER_HINT}, go back to that setup, or delete the folder to start again",
+            )
+        return stored_config
 
     def drop_errors(self) -> None:
-        """Forget the questions that ended in an error, so that they are asked again."""
-        kept = {key: row for key, row in self.rows.items() if row["error"] is None}
+        """Remove the rows of questions that ended in an error, so that these are asked again.
+
+        The file is written anew. Raises InputError on a full disk.
+        """
+        kept = {id_: row for id_, row in self.rows.items() if row["error"] is None}
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
-            disk.write_atomically(
-                self.path, map(_to_json_line, kept.values()), disk.JSON_ENCODING_ERRORS
-            )
+            lines = map(_to_json_line, kept.values())
+            disk.write_atomically(self.path, lines, disk.JSON_ENCODING_ERRORS)
         self.rows = kept
 
     def rows_for(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
-        """The lines of these questions. Raises InputError if one of them was asked otherwise then."""
-        rows = [
-            (question, self.rows[question.id]) for question in questions if question.id in self.rows
-        ]
-        for question, row in rows:
-            if (row["question"], row["gold"]) != (question.question, question.gold):
-                where = f"{self.path} holds another question or gold under the id {question.id!r}"
-                raise InputError(where, hint=f"{_OTHER_FOLDER_HINT} for other questions")
-        return [row for _, row in rows]
+        """Return the rows of these questions, in their order; questions without a row are left out.
+
+        Raises InputError if a row has another wording or another gold than its question.
+        """
+        rows = []
+        for question in questions:
+            row = self.rows.get(question.id)
+            if row is None:
+                continue
+            if row["question"] != question.question or row["gold"] != question.gold:
+                raise InputError(
+                    f"{self.path} holds another question or gold under the id {question.id!r}",
+                    hint=f"{_OTHER_FOLDER_HINT} for other questions",
+                )
+            rows.append(row)
+        return rows
 
 
 def read_results(folder: str | Path) -> tuple[dict[str, Any], list[BenchRow]]:
-    """The configuration and the lines of a folder of results. Raises InputError if there are none."""
+    """Return the configuration and the rows of a results folder, and change nothing in it.
+
+    Raises InputError if it holds no results, or damaged ones. The hint names folders with results
+    inside of it.
+    """
+    folder = Path(folder)
     try:
-        config = _read_config(Path(folder) / CONFIG_FILE)
+        config = _read_config(folder / CONFIG_FILE)
     except (OSError, ValueError, RecursionError) as exc:
-        inside = sorted(str(path.parent) for path in Path(folder).glob(f"*/{CONFIG_FILE}"))
-        which = (
-            f"a folder in it: {', '.join(inside[:9])}"
-            if inside
-            else "the --out folder of a benchmark"
-        )
-        raise InputError(f"{folder} holds no results: {exc}", hint=f"give {which}") from exc
-    return config, list(RowFile(Path(folder) / RESULTS_FILE, writable=False).rows.values())
+        inside = sorted(str(path.parent) for path in folder.glob(f"*/{CONFIG_FILE}"))
+        hint = "give the --out folder of a benchmark"
+        if inside:
+            hint = f"give a folder in it: {', '.join(inside[:9])}"
+        raise InputError(f"{folder} holds no results: {exc}", hint=hint) from exc
+    return config, list(RowFile(folder / RESULTS_FILE, writable=False).rows.values())
 
 
 def find_run_file(folder: Path, row: BenchRow) -> Path | None:
-    """The saved run of a line, if it was kept; nothing outside the folder's runs is one."""
+    """Return the saved run of a row; None if there is none.
+
+    Results may come from elsewhere, so a path that leads out of the folder of runs counts as none.
+    """
     try:
         path = folder / row.get("run", "")
         if not path.is_file():
             return None
         path = path.resolve()
-        return path if path.is_relative_to(folder.resolve() / RUNS_FOLDER) else None
-    except (OSError, ValueError, RuntimeError):  # no name of a file, or links in a circle
+        is_inside = path.is_relative_to(folder.resolve() / RUNS_FOLDER)
+        return path if is_inside else None
+    except (OSError, ValueError, RuntimeError):  # no valid file name, or links in a circle
         return None
 
 
@@ -242,29 +301,44 @@ VERDICT_STATES = {
     "error": "bad",
     "without gold": "off",
 }
-"""How an answer can be, with the sign it is shown by."""
+"""The verdicts on an answer, each with the state badge that shows it."""
 
 
 def get_verdict(row: BenchRow) -> str:
-    """Which of VERDICTS a line is; wrong is also what is right in part."""
+    """Return which of VERDICT_STATES applies to a row.
+
+    It is "error" after an error, else "without gold" if the gold is not known, else "right" if the
+    answers are exactly the gold, else "unanswered" without answers, and "wrong" with some.
+    """
     if row["error"] is not None:
         return "error"
     if row["gold"] is None:
         return "without gold"
-    return "right" if not is_lost(row) else "wrong" if row["answers"] else "unanswered"
+    if not is_lost(row):
+        return "right"
+    return "wrong" if row["answers"] else "unanswered"
 
 
 def get_label(row: BenchRow, value: str) -> str:
-    """What a value among the answers or gold of a line is called; an IRI without a label by its last part."""
-    return row.get("labels", {}).get(value) or (name_from_iri(value) if "://" in value else value)
+    """Return the label of a value among a row's answers or gold.
+
+    An IRI without a label is shown by a name made of its local part; a literal is its own label.
+    """
+    label = row.get("labels", {}).get(value)
+    if label:
+        return str(label)
+    return name_from_iri(value) if "://" in value else value
 
 
 def is_lost(row: BenchRow) -> bool:
-    """Whether a question with gold was not answered by all of it and nothing else, strictly."""
-    return row["gold"] is not None and (row["error"] is not None or row["f1"] < 1)
+    """Return whether a question with gold ended in an error, or its answers are not exactly the gold."""
+    if row["gold"] is None:
+        return False
+    return row["error"] is not None or row["f1"] < 1
 
 
 def _read_config(path: Path) -> dict[str, Any]:
+    """Return a configuration. Raises OSError, and ValueError if the file is not a JSON object."""
     config = json.loads(disk.read_text(path))
     if not isinstance(config, dict):
         raise ValueError(f"{CONFIG_FILE} holds no object")
@@ -276,24 +350,25 @@ def _to_json_line(row: BenchRow) -> str:
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a configuration says, down to single settings: ``{"settings theta": 3, ...}``."""
-    parts = {
-        name: value if isinstance(value, dict) else {"": value} for name, value in config.items()
-    }
-    return {
-        f"{name} {part}".strip(): entry
-        for name, about in parts.items()
-        for part, entry in about.items()
-    }
+    """Return a configuration with an entry for each setting: {"settings theta": 3, "kg": ...}."""
+    entries = {}
+    for name, value in config.items():
+        parts = value if isinstance(value, dict) else {"": value}
+        for part, entry in parts.items():
+            entries[f"{name} {part}".strip()] = entry
+    return entries
 
 
 def describe_config_changes(
     earlier: Mapping[str, Any], present: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What differs between two configurations, down to single settings."""
-    before, now = flatten_config(earlier), flatten_config(present)
-    for name in dict.fromkeys((*before, *now)):
-        if name.partition(" ")[0] not in INFORMATIONAL_ENTRIES and before.get(name) != now.get(
-            name
-        ):
+    """Yield a sentence for each setting that differs between two configurations.
+
+    INFORMATIONAL_ENTRIES are left out.
+    """
+    before = flatten_config(earlier)
+    now = flatten_config(present)
+    for name in before | now:
+        is_informational = name.partition(" ")[0] in INFORMATIONAL_ENTRIES
+        if not is_informational and before.get(name) != now.get(name):
             yield f"{name} was {before.get(name)!r} and is now {now.get(name)!r}"

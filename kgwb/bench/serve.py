@@ -1,14 +1,15 @@
-"""TEXT2SPARQL's interface over HTTP: GET with ``dataset`` and ``question``, one SPARQL query as the answer.
+"""TEXT2SPARQL's interface over HTTP: GET with ``dataset`` and ``question`` is answered with a SPARQL query.
 
-https://text2sparql.aksw.org: the reply is JSON with ``dataset``, ``question`` and ``query``. The challenge's
-client looks at no status, only whether these three are there; a failure has ``error`` and ``hint`` instead.
+The reply is JSON with ``dataset``, ``question`` and ``query`` (https://text2sparql.aksw.org). The
+challenge's client ignores the status, and only looks whether these three are there. A failure has
+``error`` and ``hint`` instead.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,120 +25,171 @@ from rdflib import Literal
 from kgwb import errors
 from kgwb.bench.runner import BenchSetup
 from kgwb.errors import InputError, KgwbError, QueryError
-from kgwb.flow import Dialogue
+from kgwb.flow import Answer, Dialogue
+from kgwb.kg.base import ResultSet
 from kgwb.kg.sparql import n3, validate_query
 from kgwb.run import Run
 from kgwb.terms import Term
 from kgwb.text import remove_controls
 
 EMPTY_QUERY = "SELECT ?answer WHERE { ?answer ?property ?value FILTER(false) }"
-"""What is sent where the graph has no answer: a query without solutions is that answer in SPARQL."""
+"""The query that is sent if the graph has no answer: it has no solutions."""
 ANY_DATASET = ""
-"""The dataset under which a set-up answers for every dataset that is not named."""
-REQUEST_TIMEOUT_S, REPLY_TIMEOUT_S = 10.0, 60.0
-"""The longest that a request may take to arrive, and its reply to be taken."""
+"""The dataset name of the setup that answers for every dataset that has no setup of its own."""
+REQUEST_TIMEOUT_S = 10.0
+"""How long a request may take to arrive."""
+REPLY_TIMEOUT_S = 60.0
+"""How long a client may take to receive its reply."""
 MAX_WAITING_REQUESTS = 60
-"""Requests that are read, or wait for a worker, at the same time; later ones wait to be accepted."""
+"""Requests that may be read, or wait for a worker, at the same time. More wait to be accepted."""
 STATUS_BY_ERROR: tuple[tuple[Any, HTTPStatus], ...] = (
     (InputError, HTTPStatus.BAD_REQUEST),
     ((errors.GraphTimeoutError, errors.ModelTimeoutError), HTTPStatus.GATEWAY_TIMEOUT),
     ((errors.GraphError, errors.ModelError, errors.InvalidReplyError), HTTPStatus.BAD_GATEWAY),
     (KgwbError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
+"""The status of each error; the first class that fits counts."""
 _log = logging.getLogger("kgwb")
 
 
-def make_answer_query(run: Run) -> str:
-    """One SPARQL query whose solutions are the values of a run's answer; NO_ANSWER if no query gives them.
+class _ResultColumn(NamedTuple):
+    """A column in the result of a query that a run executed."""
 
-    That is the first executed query with a column that has just these values, else the union of such columns
-    as have nothing else, else of those that have more, narrowed to the values; or the count of what was
-    found. A yes or no is the last query asked: what came before it held in no way. A table is its query.
+    query: str
+    name: str
+    terms: frozenset[Term | None]
+    is_only_column: bool
+    """Whether the query has no other column."""
+
+
+def make_answer_query(run: Run) -> str:
+    """Return a SPARQL query whose solutions are the values of a run's answer.
+
+    It is made of the queries that the run executed:
+
+    - For a boolean answer, it is the last query: the ones before it did not hold.
+    - For a table, it is the table's query, the last one.
+    - If a column has exactly the values of the answer, it is the query of the first such column.
+    - Else it is the union of columns that have no other values, if together they have all values.
+    - Else it is the union of columns that have all values, restricted to these.
+    - A count may instead be the number of distinct terms in all columns of one name.
+
+    Returns EMPTY_QUERY if none of these applies.
     """
     answer = run.answer
     if not answer or not answer.queries:
         return EMPTY_QUERY
     if answer.kind == "boolean" or answer.columns:
         return answer.queries[-1]
-    results = {
-        call.request["query"]: call.result for call in run.calls.values() if call.kind == "select"
-    }
-    columns = [
-        _ResultColumn(
-            query,
-            name,
-            frozenset(row[place] for row in rows.rows) - {None},
-            len(rows.variables) == 1,
-        )
-        for query in answer.queries
-        if (rows := results.get(query))
-        for place, name in enumerate(rows.variables)
-    ]
+    columns = _find_result_columns(run, answer.queries)
     values = frozenset(value.term for value in answer.values)
-    query, best = "", sorted(columns, key=lambda column: -len(column.terms & values))
-    if exact := [column for column in columns if column.terms == values]:
-        query = exact[0].query if exact[0].is_only_column else _build_union(exact[:1])
-    elif inside := _find_covering_columns(
-        [column for column in columns if column.terms <= values], values
-    ):
-        query = _build_union(inside)
-    elif most := _find_covering_columns(best, values):
-        with suppress(QueryError):  # no query can name a blank node
-            query = _build_union(
-                most, f" VALUES ?{{}} {{{{ {' '.join(sorted(map(n3, values)))} }}}}"
-            )
-    for name in dict.fromkeys(column.name for column in columns) if answer.kind == "count" else ():
-        same = [column for column in columns if column.name == name and column.terms]
-        if values == {Literal(len({term for column in same for term in column.terms}))}:
-            query = query or _build_union(same, projection="(COUNT(DISTINCT ?{}) AS ?count)")
+    query = _query_for_values(columns, values)
+    if not query and answer.kind == "count":
+        query = _query_for_count(columns, values)
     query = query or EMPTY_QUERY
     validate_query(query)
     return query
 
 
-class _ResultColumn(NamedTuple):
-    query: str
-    name: str
-    terms: frozenset[Term | None]
-    is_only_column: bool
-    """Whether the query has no other."""
+def _find_result_columns(run: Run, queries: Iterable[str]) -> list[_ResultColumn]:
+    """Return a column for each variable of these queries, with the distinct terms of its result.
+
+    Queries whose result the run does not have are left out.
+    """
+    results: dict[str, ResultSet] = {}
+    for call in run.calls.values():
+        if call.kind == "select":
+            results[call.request["query"]] = call.result
+    columns = []
+    for query in queries:
+        result = results.get(query)
+        if result is None:
+            continue
+        for place, name in enumerate(result.variables):
+            terms = frozenset(row[place] for row in result.rows) - {None}
+            columns.append(_ResultColumn(query, name, terms, len(result.variables) == 1))
+    return columns
+
+
+def _query_for_values(columns: Sequence[_ResultColumn], values: frozenset[Term]) -> str:
+    """Return a query whose solutions are these values; "" if there is none (``make_answer_query``)."""
+    exact = [column for column in columns if column.terms == values]
+    if exact:
+        first = exact[0]
+        return first.query if first.is_only_column else _build_union([first])
+    inside = [column for column in columns if column.terms <= values]
+    covering = _find_covering_columns(inside, values)
+    if covering:
+        return _build_union(covering)
+    by_overlap = sorted(columns, key=lambda column: -len(column.terms & values))
+    covering = _find_covering_columns(by_overlap, values)
+    if covering:
+        with suppress(QueryError):  # no query can name a blank node
+            terms = " ".join(sorted(map(n3, values)))
+            return _build_union(covering, values_clause=f" VALUES ?{{}} {{{{ {terms} }}}}")
+    return ""
+
+
+def _query_for_count(columns: Sequence[_ResultColumn], values: frozenset[Term]) -> str:
+    """Return a query that counts the distinct terms in all columns of one name.
+
+    The first name whose count is the value counts; "" if there is none.
+    """
+    for name in dict.fromkeys(column.name for column in columns):
+        terms: set[Term | None] = set()
+        same_name = [column for column in columns if column.name == name and column.terms]
+        for column in same_name:
+            terms |= column.terms
+        if values == {Literal(len(terms))}:
+            return _build_union(same_name, projection="(COUNT(DISTINCT ?{}) AS ?count)")
+    return ""
 
 
 def _find_covering_columns(
-    columns: Sequence[_ResultColumn], values: frozenset[Term]
+    columns: Iterable[_ResultColumn], values: frozenset[Term]
 ) -> list[_ResultColumn]:
-    """As many of the columns as it takes to hold all values; none if all do not."""
-    missing, taken = set(values), []
+    """Return columns that together have all values; none if even all columns do not.
+
+    Columns are taken in order, and those that add no value are left out.
+    """
+    missing = set(values)
+    covering = []
     for column in columns:
         if not missing.isdisjoint(column.terms):
             missing -= column.terms
-            taken.append(column)
-    return [] if missing else taken
+            covering.append(column)
+    return [] if missing else covering
 
 
 def _build_union(
     columns: Sequence[_ResultColumn], values_clause: str = "", projection: str = "DISTINCT ?{}"
 ) -> str:
-    name, *others = dict.fromkeys(column.name for column in columns)
-    parts = [f"{{ {column.query} }}" for column in columns]
-    if others:
-        name = "value_"
-        renamed = zip(columns, parts, strict=True)
-        parts = [
-            f"{{ SELECT (?{column.name} AS ?value_) WHERE {{ {part} }} }}"
-            for column, part in renamed
-        ]
-    return f"SELECT {projection.format(name)} WHERE {{ {' UNION '.join(parts)}{values_clause.format(name)} }}"
+    """Return a query for the union of columns.
+
+    ``{}`` in the projection and in the clause after the union stands for the variable's name: the
+    columns' own if they share it, else ``value_``.
+    """
+    names = {column.name for column in columns}
+    is_shared = len(names) == 1
+    name = columns[0].name if is_shared else "value_"
+    parts = []
+    for column in columns:
+        part = f"{{ {column.query} }}"
+        if not is_shared:
+            part = f"{{ SELECT (?{column.name} AS ?value_) WHERE {{ {part} }} }}"
+        parts.append(part)
+    body = " UNION ".join(parts) + values_clause.format(name)
+    return f"SELECT {projection.format(name)} WHERE {{ {body} }}"
 
 
 # --- over HTTP
 
 
 class Text2SparqlServer(ThreadingHTTPServer):
-    """Answers on one address; ``setups`` by the IRI of the dataset they are for, or ``ANY``.
+    """A server that answers on one address.
 
-    Every request is a run of its own, without a dialogue; at most ``workers`` are executed at once, the
-    others wait.
+    Every request is a run of its own, without a dialogue. At most ``workers`` runs are executed at a
+    time; further requests wait.
     """
 
     daemon_threads = True
@@ -146,30 +198,35 @@ class Text2SparqlServer(ThreadingHTTPServer):
     def __init__(
         self, address: tuple[str, int], setups: Mapping[str, BenchSetup], *, workers: int = 4
     ) -> None:
-        """Raises InputError if the address cannot be listened on."""
+        """Listen on an address (host and port).
+
+        ``setups`` has the setup of each dataset by the dataset's IRI, or ANY_DATASET. Raises
+        InputError if the address cannot be used.
+        """
         self.setups = setups
-        self._worker_slots, self._connection_slots = (
-            BoundedSemaphore(workers),
-            BoundedSemaphore(workers + MAX_WAITING_REQUESTS),
-        )
-        if not address[0].strip():  # to the operating system that is every address of this machine
-            hint = "give 127.0.0.1 for this machine only, or 0.0.0.0 for all who can reach it"
-            raise InputError("the host is empty", hint=hint)
+        self._worker_slots = BoundedSemaphore(workers)
+        self._connection_slots = BoundedSemaphore(workers + MAX_WAITING_REQUESTS)
+        host, port = address
+        if not host.strip():  # the operating system would take it as every address of this machine
+            raise InputError(
+                "the host is empty",
+                hint="give 127.0.0.1 for this machine only, or 0.0.0.0 for all who can reach it",
+            )
         try:
             super().__init__(address, _RequestHandler)
         except (OSError, OverflowError, TypeError, ValueError) as exc:
-            hint = "give another --port (0 takes a free one) or --host"
             raise InputError(
-                f"cannot listen on {address[0]}:{address[1]}: {exc}", hint=hint
+                f"cannot listen on {host}:{port}: {exc}",
+                hint="give another --port (0 takes a free one) or --host",
             ) from exc
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Give a connection a thread, as soon as there are few enough."""
+        """Start a thread for a connection. If there are too many, wait until one ends."""
         self._connection_slots.acquire()
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Answer a connection, and leave its place to another."""
+        """Answer a connection, then make room for the next one."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -177,26 +234,43 @@ class Text2SparqlServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address that it listens on."""
         host, port = self.server_address[:2]
         return f"http://{host!s}:{port}/"
 
     def answer_question(self, dataset: str, question: str) -> dict[str, str]:
-        """The challenge's reply; ``reason`` says why there is no answer. Raises what stops a run."""
+        """Ask a question, and return the challenge's reply.
+
+        If there is no answer, "reason" says why. Raises KgwbError if the run fails, and KeyError if no
+        setup answers for the dataset.
+        """
         setup = self.setups.get(dataset) or self.setups[ANY_DATASET]
         with self._worker_slots:
             run = setup.begin(question, Dialogue()).go()
-        query, reason = make_answer_query(run), run.answer.reason if run.answer is not None else ""
-        reason = reason or ("no query gives just these values" if query == EMPTY_QUERY else "")
-        reply = {"dataset": dataset, "question": question, "query": query, "reason": reason}
-        return {name: text for name, text in reply.items() if text or name != "reason"}
+        query = make_answer_query(run)
+        reply = {"dataset": dataset, "question": question, "query": query}
+        reason = _reason_of(run.answer, query)
+        if reason:
+            reply["reason"] = reason
+        return reply
+
+
+def _reason_of(answer: Answer | None, query: str) -> str:
+    """Return the reason that an answer gives, or that there is no query for it; else ""."""
+    if answer is not None and answer.reason:  # an answer without values is falsy
+        return answer.reason
+    return "no query gives just these values" if query == EMPTY_QUERY else ""
 
 
 class _DeadlineReader(RawIOBase):
-    """The bytes of one request, all of which must have come within READ_S, however they are spread."""
+    """The bytes of one request, all of which must arrive within REQUEST_TIMEOUT_S.
+
+    A timeout of the socket alone would start again with every byte.
+    """
 
     def __init__(self, connection: socket) -> None:
-        self.connection, self.deadline = connection, monotonic() + REQUEST_TIMEOUT_S
+        self.connection = connection
+        self.deadline = monotonic() + REQUEST_TIMEOUT_S
 
     def readable(self) -> bool:
         return True
@@ -207,50 +281,58 @@ class _DeadlineReader(RawIOBase):
 
 
 class _RequestHandler(BaseHTTPRequestHandler):
+    """Answers the request of one connection."""
+
     server: Text2SparqlServer
-    server_version, sys_version = "kgwb", ""
+    server_version = "kgwb"
+    sys_version = ""
 
     def setup(self) -> None:
         super().setup()
         self.rfile = BufferedReader(_DeadlineReader(self.connection))
 
     def do_GET(self) -> None:
-        ask, known = f"ask {self.server.url}", self.server.setups
+        """Answer a question, or reply with the error, its hint and a status."""
+        how_to_ask = f"ask {self.server.url}"
+        setups = self.server.setups
         try:
             parts = urlsplit(self.path)
         except ValueError as exc:
-            self._send_problem(HTTPStatus.BAD_REQUEST, f"this is no address: {exc}", ask)
+            problem = f"this is no address: {exc}"
+            self._send_problem(HTTPStatus.BAD_REQUEST, problem, how_to_ask)
             return
-        fields = {
-            name: values[-1] for name, values in parse_qs(parts.query, errors="replace").items()
-        }
-        dataset, question = fields.get("dataset"), fields.get("question")
+        fields = parse_qs(parts.query, errors="replace")
         if parts.path not in ("", "/"):
-            self._send_problem(HTTPStatus.NOT_FOUND, f"there is nothing at {parts.path}", ask)
-        elif dataset is None or question is None:
-            missing = "dataset" if dataset is None else "question"
-            self._send_problem(
-                HTTPStatus.BAD_REQUEST,
-                f"{missing!r} is missing",
-                f"{ask}?dataset=IRI&question=TEXT",
-            )
-        elif dataset not in known and ANY_DATASET not in known:
-            hint = f"ask one of {', '.join(known)}"
-            self._send_problem(HTTPStatus.NOT_FOUND, f"no dataset {dataset!r} is served", hint)
+            problem = f"there is nothing at {parts.path}"
+            self._send_problem(HTTPStatus.NOT_FOUND, problem, how_to_ask)
+            return
+        for name in ("dataset", "question"):
+            if name not in fields:
+                hint = f"{how_to_ask}?dataset=IRI&question=TEXT"
+                self._send_problem(HTTPStatus.BAD_REQUEST, f"{name!r} is missing", hint)
+                return
+        dataset = fields["dataset"][-1]
+        if dataset not in setups and ANY_DATASET not in setups:
+            problem = f"no dataset {dataset!r} is served"
+            hint = f"ask one of {', '.join(setups)}"
+            self._send_problem(HTTPStatus.NOT_FOUND, problem, hint)
+            return
+        try:
+            reply = self.server.answer_question(dataset, fields["question"][-1])
+        except KgwbError as exc:
+            status = next(status for kinds, status in STATUS_BY_ERROR if isinstance(exc, kinds))
+            self._send_problem(status, exc.message, exc.hint)
         else:
-            try:
-                self._send_json(HTTPStatus.OK, self.server.answer_question(dataset, question))
-            except KgwbError as exc:
-                status = next(status for kinds, status in STATUS_BY_ERROR if isinstance(exc, kinds))
-                self._send_problem(status, exc.message, exc.hint)
+            self._send_json(HTTPStatus.OK, reply)
 
     def _send_problem(self, status: HTTPStatus | int, error: str, hint: str = "") -> None:
         self._send_json(status, {"error": remove_controls(error), "hint": remove_controls(hint)})
 
     def _send_json(self, status: HTTPStatus | int, reply: Mapping[str, str]) -> None:
+        """Send a reply. If the client has closed the connection, nothing is sent."""
         body = json.dumps(reply).encode()
         self.connection.settimeout(REPLY_TIMEOUT_S)
-        with suppress(ConnectionError, TimeoutError):  # whoever asked has gone
+        with suppress(ConnectionError, TimeoutError):
             self.send_response(status)
             self.send_header("Content-Type", "application/json; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
@@ -259,11 +341,10 @@ class _RequestHandler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the protocol itself refuses: another method, an address that is too long."""
+        """Reply to a request that the HTTP server refuses: another method, or too long an address."""
         self.close_connection = True
-        self._send_problem(
-            code, message or HTTPStatus(code).phrase, f"ask {self.server.url} with GET"
-        )
+        problem = message or HTTPStatus(code).phrase
+        self._send_problem(code, problem, f"ask {self.server.url} with GET")
 
     def log_message(self, form: str, *args: Any) -> None:
         _log.info("%s asks: %s", self.client_address[0], remove_controls(form % args))

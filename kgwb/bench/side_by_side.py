@@ -1,4 +1,4 @@
-"""One question asked of several systems: their answers, what these stand on and share, what they cost."""
+"""One question asked of several systems: their answers, the support of these, and the cost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kgwb.bench.figures import ReportTable
 from kgwb.bench.ladder import apply_rungs, load_gold_query
 from kgwb.bench.metrics import score_answers
 from kgwb.bench.questions import BenchQuestion, answer_to_strings
-from kgwb.bench.runner import RunCanceller
+from kgwb.bench.tasks import RunCanceller
 from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
 from kgwb.run import Run, Setup
@@ -18,29 +18,33 @@ from kgwb.show import html as h
 from kgwb.terms import Triple, format_triple
 from kgwb.text import format_seconds, pluralize, shorten, single_line
 
+MAX_TEXT_CHARS = 60
+"""Characters of a cell in the text form, which must fit a terminal."""
+MAX_HTML_CHARS = 300
+
 
 @dataclass(frozen=True)
 class SystemAnswer:
-    """What one system made of the question."""
+    """The answer of one system."""
 
     system: str
     run: Run
     error: str = ""
-    """Why there is no answer, where the run failed."""
+    """Why there is no answer, if the run failed."""
     f1: float | None = None
     """None without gold."""
     lost_at: str = ""
-    """Where a wrong answer was lost; empty if it is right, or if nothing tells."""
+    """The agent that lost a wrong answer, or why it is not known; empty for a right answer."""
 
     @property
     def support(self) -> tuple[Triple, ...]:
-        """The triples that the answer stands on."""
+        """The triples that the answer is derived from."""
         return self.run.answer.support if self.run.answer else ()
 
 
 @dataclass(frozen=True, repr=False)
 class SystemComparison:
-    """The answers of several systems to one question, in the order they were asked."""
+    """The answers of several systems to one question, in the order in which they were asked."""
 
     question: str
     answers: tuple[SystemAnswer, ...]
@@ -49,94 +53,132 @@ class SystemComparison:
 
     @property
     def shared_support(self) -> frozenset[Triple]:
-        """The triples that every answer with any triple stands on."""
-        sets = [frozenset(each.support) for each in self.answers if each.support]
-        return frozenset.intersection(*sets) if sets else frozenset()
+        """The triples that all answers with any support have in common."""
+        supports = [frozenset(answer.support) for answer in self.answers if answer.support]
+        return frozenset.intersection(*supports) if supports else frozenset()
 
     def __getitem__(self, system: str) -> Run:
-        return next(each.run for each in self.answers if each.system == system)
+        return next(answer.run for answer in self.answers if answer.system == system)
 
     def __repr__(self) -> str:
-        tables = self._make_answer_table(60), self._make_support_table()
-        return "\n\n".join([self.question, *(str(table) for table in tables if table.rows)])
+        parts = [self.question, str(self._make_answer_table(MAX_TEXT_CHARS))]
+        support_table = self._make_support_table()
+        if support_table.rows:
+            parts.append(str(support_table))
+        return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
+        """Return the question and both tables as HTML with their style, for a notebook."""
         title = h.tag("h2", shorten(self.question, 1000), class_="question grow")
-        tables = self._make_answer_table(300).render(), self._make_support_table().render()
-        return h.static_section(h.div("head", title), h.div("body stack", *tables))
+        answer_table = self._make_answer_table(MAX_HTML_CHARS).render()
+        body = h.div("body stack", answer_table, self._make_support_table().render())
+        return h.static_section(h.div("head", title), body)
 
     def _make_answer_table(self, max_chars: int) -> ReportTable:
-        """A column for each system, of cells with at most so many letters: its answer, support and cost."""
-        asked, shared = self.answers, self.shared_support
-        totals = [each.run.totals for each in asked]
+        """Return a table with a column for each system: its answer, support, and cost.
 
-        def stands_on(each: SystemAnswer) -> str:
-            others = {triple for other in asked if other is not each for triple in other.support}
-            own = sum(triple not in others for triple in each.support)
-            return (
-                f"{pluralize(len(each.support), 'triple')}, {own} alone" if each.run.answer else ""
-            )
+        F1 and the agent that lost the answer are shown if there is gold. Longer cells are cut at
+        ``max_chars`` characters.
+        """
+        shared_support = self.shared_support
+        columns = [self._describe_answer(answer, len(shared_support)) for answer in self.answers]
+        rows = []
+        for name in columns[0] if columns else ():
+            cells = [shorten(single_line(column[name]), max_chars) for column in columns]
+            rows.append((name, *cells))
+        return ReportTable(("", *self._system_names()), rows)
 
-        rows: list[tuple[object, ...]] = [
-            (
-                "answer",
-                *(
-                    f"failed: {each.error}" if each.error else str(each.run.answer)
-                    for each in asked
-                ),
-            ),
-            ("stands on", *map(stands_on, asked)),
-            ("shared by all", *(len(shared) if each.support else "" for each in asked)),
-            ("model calls", *(used.model_calls for used in totals)),
-            ("tokens", *(f"{used.prompt_tokens + used.completion_tokens:,}" for used in totals)),
-            ("time", *(format_seconds(used.seconds) for used in totals)),
-        ]
-        if any(each.f1 is not None for each in asked):
-            rows.insert(
-                1, ("F1", *("–" if each.f1 is None else f"{each.f1:.2f}" for each in asked))
-            )
-            rows.append(("lost at", *(each.lost_at for each in asked)))
-        cells = [tuple(shorten(single_line(cell), max_chars) for cell in row) for row in rows]
-        return ReportTable(("", *(each.system for each in asked)), cells)
+    def _describe_answer(self, answer: SystemAnswer, shared_count: int) -> dict[str, object]:
+        """Return the cells of an answer's column, by the names of the rows."""
+        totals = answer.run.totals
+        has_gold = any(other.f1 is not None for other in self.answers)
+        cells: dict[str, object] = {"answer": answer.run.answer}
+        if answer.error:
+            cells["answer"] = f"failed: {answer.error}"
+        if has_gold:
+            cells["F1"] = "–" if answer.f1 is None else f"{answer.f1:.2f}"
+        cells["support"] = self._describe_support(answer)
+        cells["shared by all"] = shared_count if answer.support else ""
+        cells["model calls"] = totals.model_calls
+        cells["tokens"] = f"{totals.prompt_tokens + totals.completion_tokens:,}"
+        cells["time"] = format_seconds(totals.seconds)
+        if has_gold:
+            cells["lost at"] = answer.lost_at
+        return cells
+
+    def _describe_support(self, answer: SystemAnswer) -> str:
+        """Return the number of supporting triples, and of those that support no other answer.
+
+        The text is "3 triples, 1 of its own"; empty without an answer.
+        """
+        if not answer.run.answer:
+            return ""
+        others: set[Triple] = set()
+        for other in self.answers:
+            if other is not answer:
+                others.update(other.support)
+        own = [triple for triple in answer.support if triple not in others]
+        return f"{pluralize(len(answer.support), 'triple')}, {len(own)} of its own"
 
     def _make_support_table(self) -> ReportTable:
-        """The triples that answers stand on, those of the most systems first, with a mark for each."""
-        bearers = Counter(triple for each in self.answers for triple in dict.fromkeys(each.support))
+        """Return a table of all supporting triples, with "yes" for each system whose answer has one.
+
+        The triples that most systems share come first.
+        """
+        system_counts: Counter[Triple] = Counter()
+        for answer in self.answers:
+            system_counts.update(dict.fromkeys(answer.support, 1))
         rows = []
-        for triple, _ in bearers.most_common():
-            marks = ("yes" if triple in each.support else "" for each in self.answers)
+        for triple, _ in system_counts.most_common():
+            marks = ["yes" if triple in answer.support else "" for answer in self.answers]
             rows.append((single_line(format_triple(triple, self.names)), *marks))
-        return ReportTable(
-            ("the triples that answers stand on", *(each.system for each in self.answers)), rows
-        )
+        return ReportTable(("triples that support an answer", *self._system_names()), rows)
+
+    def _system_names(self) -> list[str]:
+        return [answer.system for answer in self.answers]
 
 
 def ask_all(
     setups: Sequence[Setup], question: str | BenchQuestion, dialogue: Dialogue
 ) -> SystemComparison:
-    """Ask the system of each set-up; a ``BenchQuestion`` has gold that tells which are right.
+    """Ask the system of each setup.
 
-    A system that fails has its error in its column, and the others go on. An answer that is not right is
-    climbed for where it was lost (see ``bench.ladder``), which may ask a model a few times more.
+    A system that fails has its error in its column, and the others are still asked. A
+    ``BenchQuestion`` has gold, so that answers are scored; the oracle ladder then finds the agent
+    that lost an answer (kgwb.bench.ladder), which may make further model calls.
     """
     gold = question if isinstance(question, BenchQuestion) else None
     text = gold.question if gold else str(question)
-    asked = []
-    for setup in setups:
-        run, error = setup.begin(text, dialogue), ""
-        try:
-            run.go()
-        except KgwbError as exc:
-            error = exc.message
-        f1, lost = None, ""
-        if gold and gold.answers is not None:
-            f1 = 0.0 if error else score_answers(answer_to_strings(run.answer), gold.answers).f1
-        if gold and f1 is not None and f1 < 1 and not error:
-            known = load_gold_query(gold, setup.kg) if setup.system.gold else None
-            blame = apply_rungs(run.fork(), known, gold, setup, RunCanceller()) if known else {}
-            lost = str(blame.get("agent") or blame.get("why") or "not known")
-        asked.append(SystemAnswer(setup.system.name, run, error, f1, lost))
-    names = {
-        iri: name for each in reversed(asked) for iri, name in each.run.display_names().items()
-    }
-    return SystemComparison(text, tuple(asked), names)
+    answers = [_ask_system(setup, text, gold, dialogue) for setup in setups]
+    names: dict[str, str] = {}
+    for answer in reversed(answers):  # the names of the first system go before those of others
+        names.update(answer.run.display_names())
+    return SystemComparison(text, tuple(answers), names)
+
+
+def _ask_system(
+    setup: Setup, text: str, gold: BenchQuestion | None, dialogue: Dialogue
+) -> SystemAnswer:
+    """Ask one system, and score its answer if the gold answers are known."""
+    run = setup.begin(text, dialogue)
+    error = ""
+    try:
+        run.go()
+    except KgwbError as exc:
+        error = exc.message
+    if gold is None or gold.answers is None:
+        return SystemAnswer(setup.system.name, run, error)
+    if error:
+        return SystemAnswer(setup.system.name, run, error, f1=0.0)
+    f1 = score_answers(answer_to_strings(run.answer), gold.answers).f1
+    lost_at = "" if f1 == 1 else _find_blamed_agent(setup, run, gold)
+    return SystemAnswer(setup.system.name, run, f1=f1, lost_at=lost_at)
+
+
+def _find_blamed_agent(setup: Setup, run: Run, question: BenchQuestion) -> str:
+    """Return the agent that lost the answer of a run, or the reason that it is not known."""
+    gold_query = load_gold_query(question, setup.kg) if setup.system.gold else None
+    if gold_query is None:
+        return "not known"
+    loss = apply_rungs(run.fork(), gold_query, question, setup, RunCanceller())
+    return str(loss.get("agent") or loss["why"])

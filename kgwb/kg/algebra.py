@@ -1,11 +1,13 @@
-"""SPARQL taken apart into triple patterns, and triple patterns as SPARQL and as triples."""
+"""The triple patterns of a SPARQL query, and triple patterns as SPARQL and as triples."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from rdflib import BNode, Literal, URIRef, Variable
@@ -18,19 +20,26 @@ from rdflib.util import from_n3
 
 from kgwb.errors import QueryError
 from kgwb.flow import AnswerKind
-from kgwb.kg.sparql import PARSE_ERRORS, exclusive_parser, n3, validate_query, walk_nodes
-from kgwb.terms import Term, Triple
+from kgwb.kg.query_parser import PARSE_ERRORS, exclusive_parser, walk_nodes
+from kgwb.kg.sparql import n3, validate_query
+from kgwb.terms import Term, Triples
 
 TriplePattern = tuple[str, str, str]
 """A triple pattern: terms in N-Triples form, variables as "?x"."""
 
+RdflibPattern = tuple[Any, Any, Any]
+"""A triple, or a triple pattern of rdflib's terms, variables and property paths."""
+
+TRANSLATION_ERRORS = (*PARSE_ERRORS, SPARQLError, NotImplementedError, RecursionError)
+"""The exceptions of rdflib for a query that it cannot parse or translate to its algebra."""
 PATH_PLACEHOLDER = "path"
-"""What stands in a pattern for a property path."""
+"""Stands in a triple pattern in the place of a property path."""
 _NEGATION_NODES = ("Builtin_NOTEXISTS", "UnaryNot", "Minus")
-"""Parts of rdflib's algebra that hold what must not be in the graph."""
+"""Nodes of rdflib's algebra for parts of a query that must not match."""
 _IRI_REFERENCE = re.compile(r"<([^<>\s]*)>")
 _NUMBERED_IRI = re.compile(r"<urn:(\d+):")
 _COUNT_IN_SELECT = re.compile(r"^[^{]*\bCOUNT\s*\(", re.IGNORECASE)
+_LOGICAL_OPERATORS = {"ConditionalOrExpression": " || ", "ConditionalAndExpression": " && "}
 _SPARQL_NAMES = {
     "LeftJoin": "OPTIONAL",
     "Extend": "BIND, AS or an aggregate",
@@ -38,107 +47,148 @@ _SPARQL_NAMES = {
     "ToMultiSet": "VALUES or a query in the query",
     "Filter": "a filter in a group of its own",
 }
-"""Parts of rdflib's algebra by their names in SPARQL, where those differ."""
+"""The names in SPARQL of nodes of rdflib's algebra, where those differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryAnalysis:
-    """A SELECT or ASK taken apart."""
+    """The parts of a SELECT or ASK."""
 
     kind: AnswerKind
+    """The kind of answer that the query gives: "boolean" for an ASK, else "count" or "list"."""
     projected_variables: tuple[str, ...]
-    """The variables that are asked for or counted, as "?x"; none of an ASK."""
+    """The variables that are selected, or the one that is counted, as "?x"; empty for an ASK."""
     patterns: tuple[TriplePattern, ...]
-    """All its triple patterns but for those of NOT EXISTS and MINUS; blank nodes are variables too."""
+    """The triple patterns without those of NOT EXISTS and MINUS. Blank nodes are variables here."""
     filters: str
-    """The FILTERs that stand beside the patterns, with every prefix resolved."""
+    """The FILTERs of the outermost group, with all prefixed names written out."""
     unsupported_feature: str
-    """What it holds besides, by its name in SPARQL; empty for a conjunctive query."""
+    """The first other feature of the query, by its name in SPARQL.
+
+    Empty if it is a conjunctive query, which means that it has nothing else.
+    """
 
 
 def analyze_query(sparql: str) -> QueryAnalysis:
-    """A query in its parts. Raises QueryRefusedError for an update, QueryError if it is no SELECT or ASK."""
+    """Return the parts of a SELECT or ASK.
+
+    Raises QueryRefusedError for an update, and QueryError for a query that has another form, does
+    not parse, or uses a prefix without a declaration.
+    """
     query = validate_query(sparql, "select", "ask")
     if query.undeclared_prefixes:
-        hint = "begin it with PREFIX lines, or write the IRIs out"
         raise QueryError(
-            f"the query does not declare {', '.join(query.undeclared_prefixes)}:", hint=hint
+            f"the query does not declare {', '.join(query.undeclared_prefixes)}:",
+            hint="begin it with PREFIX lines, or write the IRIs out",
         )
-    iris: list[str] = _IRI_REFERENCE.findall(query.text)
     if "BASE" in query.text.upper() or "<urn:" in query.text:
         return _analyze_text(query.text)
-    numbers = iter(range(len(iris)))
-    try:  # queries that differ in IRIs only are read once
-        parts = _analyze_text(_IRI_REFERENCE.sub(lambda _: f"<urn:{next(numbers)}:>", query.text))
-    except QueryError:  # a "<" may be less-than
-        return _analyze_text(query.text)
 
-    def restored(text: str) -> str:
+    # IRIs are numbered before the text is analyzed, so that the cache answers for all queries that
+    # differ only in IRIs. A number ends in ":", because an IRI may also be the namespace of a
+    # prefix, which is followed by a local part.
+    iris: list[str] = []
+
+    def number_iri(match: re.Match[str]) -> str:
+        iris.append(match[1])
+        return f"<urn:{len(iris) - 1}:>"
+
+    def restore_iris(text: str) -> str:
         return _NUMBERED_IRI.sub(lambda number: f"<{iris[int(number[1])]}", text)
 
-    patterns = tuple((restored(s), restored(p), restored(o)) for s, p, o in parts.patterns)
-    return QueryAnalysis(
-        parts.kind,
-        parts.projected_variables,
-        patterns,
-        restored(parts.filters),
-        parts.unsupported_feature,
-    )
+    numbered_text = _IRI_REFERENCE.sub(number_iri, query.text)
+    try:
+        analysis = _analyze_text(numbered_text)
+    except QueryError:  # an apparent IRI may be a comparison by "<" and ">"
+        return _analyze_text(query.text)
+    patterns = tuple(_map_terms(restore_iris, pattern) for pattern in analysis.patterns)
+    return replace(analysis, patterns=patterns, filters=restore_iris(analysis.filters))
 
 
 def extract_patterns(sparql: str) -> tuple[tuple[TriplePattern, ...], str]:
-    """The triple patterns and the filters of a conjunctive SELECT or ASK. Raises QueryError for any other."""
-    parts = analyze_query(sparql)
-    if parts.unsupported_feature:
-        hint = (
-            "use triple patterns and FILTERs only; other queries can be run, but not be taken apart"
+    """Return the triple patterns and the filters of a conjunctive SELECT or ASK.
+
+    Raises QueryError for a query that has something else besides, or no triple pattern, and the
+    errors of ``analyze_query``.
+    """
+    analysis = analyze_query(sparql)
+    if analysis.unsupported_feature:
+        raise QueryError(
+            f"the query holds {analysis.unsupported_feature}",
+            hint="use triple patterns and FILTERs only; other queries can be run, but not be taken apart",
         )
-        raise QueryError(f"the query holds {parts.unsupported_feature}", hint=hint)
-    if not parts.patterns:
+    if not analysis.patterns:
         raise QueryError("the query has no triple pattern", hint="write at least one in WHERE { }")
-    return parts.patterns, parts.filters
+    return analysis.patterns, analysis.filters
 
 
 @lru_cache(maxsize=1024)
 def _analyze_text(sparql: str) -> QueryAnalysis:
-    known: dict[BNode, BNode] = {}
+    """Return the parts of a SELECT or ASK that passed the gate.
 
-    def renamed(node: Any) -> BNode | None:  # so that blank nodes have the same names each time
-        return (
-            known.setdefault(node, BNode(f"_{len(known) + 1}")) if isinstance(node, BNode) else None
-        )
-
+    Raises QueryError if rdflib rejects it.
+    """
     try:
         with exclusive_parser():
-            algebra = translateQuery(traverse(parseQuery(sparql), visitPost=renamed)).algebra
-            filters, other = _split_conjunction(algebra.p)
-    except (*PARSE_ERRORS, SPARQLError, NotImplementedError, RecursionError) as error:
-        raise QueryError(
-            f"rdflib does not read the query: {error}", hint="write it more plainly"
-        ) from error
-    present = list(walk_nodes(algebra, _NEGATION_NODES))
-    triples = [triple for node in present if node.name == "BGP" for triple in node.triples]
+            algebra = translate_query(sparql)
+            filters, unsupported_feature = _split_conjunction(algebra.p)
+    except TRANSLATION_ERRORS as error:
+        hint = "write it more plainly"
+        raise QueryError(f"rdflib does not read the query: {error}", hint=hint) from error
+
+    nodes = list(walk_nodes(algebra, _NEGATION_NODES))
+    triples = []
+    for node in nodes:
+        if node.name == "BGP":
+            triples.extend(node.triples)
     if any(isinstance(predicate, Path) for _, predicate, _ in triples):
-        other = other or "a property path"
-    patterns = tuple(
-        dict.fromkeys(
-            (_term_to_pattern_text(s), _term_to_pattern_text(p), _term_to_pattern_text(o))
-            for s, p, o in triples
-        )
-    )
+        unsupported_feature = unsupported_feature or "a property path"
+    patterns = dict.fromkeys(_map_terms(_term_to_pattern_text, triple) for triple in triples)
+    kind, variables = _find_projection(sparql, algebra, nodes)
+    return QueryAnalysis(kind, variables, tuple(patterns), filters, unsupported_feature)
+
+
+def _find_projection(
+    sparql: str, algebra: CompValue, nodes: Iterable[CompValue]
+) -> tuple[AnswerKind, tuple[str, ...]]:
+    """Return the kind of answer of a query, and its selected variables, or the one that it counts.
+
+    A query counts if its SELECT has a COUNT; the variable is that of the first COUNT.
+    """
     if algebra.name == "AskQuery":
-        return QueryAnalysis("boolean", (), patterns, filters, other)
-    counted = [
-        node.vars
-        for node in present
-        if node.name == "Aggregate_Count" and _COUNT_IN_SELECT.search(sparql)
-    ][:1]
-    asked = tuple(f"?{name}" for name in counted or algebra.PV)
-    return QueryAnalysis("count" if counted else "list", asked, patterns, filters, other)
+        return "boolean", ()
+    if _COUNT_IN_SELECT.search(sparql):
+        for node in nodes:
+            if node.name == "Aggregate_Count":
+                return "count", (f"?{node.vars}",)
+    return "list", tuple(map(Variable.n3, algebra.PV))
+
+
+def translate_query(sparql: str) -> CompValue:
+    """Return rdflib's algebra of a query, with blank nodes numbered "_1", "_2" in their order.
+
+    The parser gives them random names, which would differ each time the query is translated. The
+    caller must hold ``exclusive_parser``. Raises one of TRANSLATION_ERRORS.
+    """
+    numbered: dict[BNode, BNode] = {}
+
+    def number_blank_node(node: Any) -> BNode | None:
+        if not isinstance(node, BNode):
+            return None  # leaves the node as it is
+        return numbered.setdefault(node, BNode(f"_{len(numbered) + 1}"))
+
+    tree = parseQuery(sparql)
+    tree = traverse(tree, visitPost=number_blank_node)
+    return translateQuery(tree).algebra
 
 
 def _split_conjunction(node: CompValue) -> tuple[str, str]:
-    """The filters of a query as SPARQL, and what it holds beside them and triple patterns."""
+    """Return the filters of a query as SPARQL, and its first unsupported feature.
+
+    A conjunctive query has only triple patterns, filters of the outermost group, and DISTINCT,
+    ORDER BY and LIMIT, so its feature is "". For any other query, the filters are "" and the
+    feature is the first other one, by its name in SPARQL.
+    """
     filters = ""
     try:
         while node.name in ("Project", "Distinct", "Reduced", "OrderBy", "Slice", "Filter"):
@@ -147,86 +197,116 @@ def _split_conjunction(node: CompValue) -> tuple[str, str]:
             node = node.p
     except NotImplementedError as error:
         return "", str(error)
-    joined = [node]
-    for part in joined:
+    pending = deque([node])
+    while pending:
+        part = pending.popleft()
         if part.name == "Join":
-            joined += part.p1, part.p2
+            pending += [part.p1, part.p2]
         elif part.name != "BGP":
             return "", _SPARQL_NAMES.get(part.name, part.name.upper())
     return filters, ""
 
 
 def _term_to_pattern_text(term: Any) -> str:
+    """Return a term of rdflib's algebra in the form that a TriplePattern has."""
     if isinstance(term, Variable | BNode):  # a blank node of a query is a variable without a name
         return f"?{term}"
     return PATH_PLACEHOLDER if isinstance(term, Path) else n3(term)
 
 
 def _expression_to_sparql(node: Any) -> str:
-    """A filter of rdflib's algebra as SPARQL. Raises NotImplementedError for what is too much for it."""
+    """Return an expression of rdflib's algebra as SPARQL.
+
+    Raises NotImplementedError, with the name of the feature, for EXISTS, arithmetic, and functions
+    that are not part of SPARQL.
+    """
     if not isinstance(node, CompValue):
         return _term_to_pattern_text(node)
     name = node.name.removeprefix("Builtin_")
-    if name in ("ConditionalOrExpression", "ConditionalAndExpression"):
-        sign = " || " if name == "ConditionalOrExpression" else " && "
-        return f"({sign.join(map(_expression_to_sparql, (node.expr, *node.other)))})"
+    if name in _LOGICAL_OPERATORS:
+        operands = map(_expression_to_sparql, (node.expr, *node.other))
+        return f"({_LOGICAL_OPERATORS[name].join(operands)})"
     if name == "UnaryNot":
         return f"!({_expression_to_sparql(node.expr)})"
     if name == "RelationalExpression":
-        right = (
-            _arguments_to_sparql(node.other)
-            if isinstance(node.other, list)
-            else _expression_to_sparql(node.other)
-        )
-        return f"({_expression_to_sparql(node.expr)} {node.op} {right})"
-    if name == node.name or name.endswith("EXISTS"):
-        raise NotImplementedError(
-            "EXISTS" if name.endswith("EXISTS") else "arithmetic or a foreign function"
-        )
-    return name + _arguments_to_sparql(value for key, value in node.items() if key != "_vars")
+        left = _expression_to_sparql(node.expr)
+        is_list = isinstance(node.other, list)  # of IN or NOT IN
+        to_sparql = _arguments_to_sparql if is_list else _expression_to_sparql
+        return f"({left} {node.op} {to_sparql(node.other)})"
+    if name.endswith("EXISTS"):
+        raise NotImplementedError("EXISTS")
+    if name == node.name:
+        raise NotImplementedError("arithmetic or a foreign function")
+    arguments = [value for key, value in node.items() if key != "_vars"]
+    return name + _arguments_to_sparql(arguments)
 
 
-def _arguments_to_sparql(nodes: Iterable[Any]) -> str:
-    flat = (item for node in nodes for item in (node if isinstance(node, list) else [node]))
-    return f"({', '.join(map(_expression_to_sparql, flat))})"
+def _arguments_to_sparql(arguments: Iterable[Any]) -> str:
+    """Return the arguments of a function, or the list of IN, in parentheses.
+
+    rdflib's algebra holds the arguments of some functions as one list.
+    """
+    texts: list[str] = []
+    for argument in arguments:
+        nodes = argument if isinstance(argument, list) else [argument]
+        texts += map(_expression_to_sparql, nodes)
+    return f"({', '.join(texts)})"
 
 
-# --- patterns
+# Triple patterns
 
 
 def patterns_to_sparql(patterns: Iterable[TriplePattern]) -> str:
-    """Triple patterns as SPARQL."""
-    return " ".join(f"{s} {p} {o} ." for s, p, o in patterns)
+    """Return triple patterns as SPARQL, each with a period after it."""
+    lines = []
+    for subject, predicate, object_ in patterns:
+        lines.append(f"{subject} {predicate} {object_} .")
+    return " ".join(lines)
 
 
 def patterns_and_filters_to_sparql(patterns: Iterable[TriplePattern], filters: str) -> str:
-    """Triple patterns and filters as SPARQL; without filters on what no pattern binds, which never hold."""
+    """Return triple patterns and filters as SPARQL.
+
+    All filters are left out if a variable of them is not in the patterns: such a filter never
+    holds.
+    """
     patterns = list(patterns)
-    bound = {*re.findall(r"\?\w+", filters)} <= {*variables_of(patterns)}
-    return f"{patterns_to_sparql(patterns)} {filters if bound else ''}"
+    filtered_variables = set(re.findall(r"\?\w+", filters))
+    if not filtered_variables <= set(variables_of(patterns)):
+        filters = ""
+    return f"{patterns_to_sparql(patterns)} {filters}"
 
 
 def variables_of(patterns: Iterable[TriplePattern]) -> tuple[str, ...]:
-    """The variables of triple patterns, in order of appearance."""
-    return tuple(
-        dict.fromkeys(end for pattern in patterns for end in pattern if end.startswith("?"))
-    )
+    """Return the distinct variables of triple patterns ("?x"), in order of appearance."""
+    variables = []
+    for term in chain.from_iterable(patterns):
+        if term.startswith("?"):
+            variables.append(term)
+    return tuple(dict.fromkeys(variables))
 
 
 def term_from_text(text: str) -> Term:
-    """The RDF term of its N-Triples form."""
+    """Return the RDF term for its N-Triples form; for any other text, a literal of this text."""
     if text.startswith("<"):
         return URIRef(text[1:-1])
     term: Any = from_n3(text)
     return term if isinstance(term, URIRef | Literal) else Literal(text)
 
 
-def instantiate_patterns(
-    patterns: Iterable[TriplePattern], binding: Mapping[str, Any]
-) -> tuple[Triple, ...]:
-    """The patterns with their variables replaced by the terms of a row."""
+def instantiate_patterns(patterns: Iterable[TriplePattern], binding: Mapping[str, Any]) -> Triples:
+    """Return the triples that patterns become when each variable ("?x") is replaced by its binding.
 
-    def term(text: str) -> Any:
+    All variables of the patterns must be bound.
+    """
+
+    def instantiate(text: str) -> Any:
         return binding[text] if text in binding else term_from_text(text)
 
-    return tuple((term(s), term(p), term(o)) for s, p, o in patterns)
+    return tuple(_map_terms(instantiate, pattern) for pattern in patterns)
+
+
+def _map_terms(function: Callable[[Any], Any], triple: RdflibPattern) -> RdflibPattern:
+    """Return a triple, or a pattern, with the function applied to each of its terms."""
+    subject, predicate, object_ = map(function, triple)
+    return subject, predicate, object_

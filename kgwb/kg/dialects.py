@@ -1,7 +1,8 @@
-"""Label search as each engine's own full-text index wants it. To add an engine: a row in DIALECTS.
+"""Label search in the full-text index of each engine. An engine is added by a row of DIALECTS.
 
-Forms as in the engines' documentation. An index gets words of lower-case letters and digits only, so nothing
-that a text holds is an operator (Lucene's are capitals and signs), and every query has a LIMIT.
+The queries follow the documentation of the engines. A searched text reaches an index only as words
+of lower-case letters and digits, and Lucene's operators are capitals and signs, so no text can hold
+an operator. Every query has a LIMIT.
 """
 
 from __future__ import annotations
@@ -9,121 +10,179 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from string import Template
 from typing import Literal
 
 from kgwb.errors import SettingError
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.sparql import n3, string_literal
+from kgwb.kg.sparql import n3, string_literal, union_clause
 from kgwb.masking import mask_url
 
 SearchStage = Literal["all words", "prefix", "any word"]
+"""How a label must match: all words, all words or beginnings of words, or at least one word."""
 SEARCH_STAGES: tuple[SearchStage, ...] = ("all words", "prefix", "any word")
+"""In the order in which they are tried until one finds a label."""
 OVERFETCH_FACTOR = 10
-"""How many times the hits wanted an index is asked for: not every text in it is a label."""
+"""How many times the wanted hits an index is asked for.
+
+An index also holds texts that are not labels, which are left out afterwards.
+"""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dialect:
-    """How an engine finds labels: what to write around the words, and when to expect this engine."""
+    """How full-text search is written for one engine, and how the engine is recognized."""
 
     name: str
     pattern: str
-    """Binds ?v and ?label, and ?p where the index does not know of label predicates.
+    """The inside of the WHERE clause, as a ``string.Template``.
 
-    Holds $text (the words as one string), $limit and $deep (hits), $every ("true" if all words must be
-    there), $p (a label predicate; the pattern is written once for each), $labels (all of them), $language,
-    $test (the words as conditions) and the groups of ``form``. Empty where not SPARQL is asked but an API.
+    It is empty if the search is an API, not SPARQL. It binds ?v (the vertex) and ?label, and ?p
+    (the predicate between them) if the index cannot restrict a search to label predicates. Its
+    placeholders are:
+
+    - $text: the searched words as one string literal;
+    - $limit, $deep: hits wanted, and OVERFETCH_FACTOR times as many;
+    - $every: "true" if all words must be there, else "false";
+    - $p: a label predicate; the pattern is repeated for each;
+    - $labels: all label predicates, with commas between;
+    - $language: the preferred language of labels, "en" if none is preferred;
+    - $test: the words as conditions on ?label;
+    - the names of the groups of ``argument_pattern``.
     """
     prefixes: str = ""
-    """For the head of the query, a line each."""
+    """The prefixes that the pattern uses, as "name: <IRI>", one on each line."""
     word_template: str = "$word"
+    """How one word is written in the language of the index, with $word."""
     text_template: str = "$words"
+    """How all words together are written, with $words.
+
+    The names of the groups of ``argument_pattern`` are placeholders too.
+    """
     and_separator: str = " AND "
+    """The separator of words that must all be in the label."""
     or_separator: str | None = " OR "
-    """Between words of which one is enough; empty: the pattern is written once for each; None: impossible."""
+    """The separator of words of which one must be in the label.
+
+    If it is empty, the pattern is repeated for each word. None means that the engine cannot search
+    so.
+    """
     min_wildcard_letters: int = 1
-    """Letters that must stand before a "*"; 0 where there are no wildcards."""
+    """Letters that must stand before a "*"; 0 if the index has no wildcards."""
     service_iri: str = ""
-    """The IRI of the engine's own SERVICE, if its search is one."""
+    """The IRI of the engine's own SERVICE, if its search is one.
+
+    The gate accepts it in this search only.
+    """
     engine_hints: tuple[str, ...] = ()
-    """Parts of URLs, or of what a server calls itself, that let one expect this engine."""
+    """Parts of the URL or the Server header of an endpoint that suggest this engine."""
     probe_without_hint: bool = True
-    """Whether it is tried without a hint; not where other hosts would learn what is searched."""
+    """Whether an endpoint is probed for this dialect even without a hint.
+
+    It is False for searches that send the searched words to another host.
+    """
     argument_pattern: str = ""
-    """The site's own names, which cannot be probed, as a regular expression; empty if it needs none."""
+    """A regular expression for ``argument``; empty if the dialect takes no argument."""
     argument: str = ""
-    """Those names: what follows the colon in NAME:ARGUMENT."""
+    """ARGUMENT in NAME:ARGUMENT: names of the site, which cannot be found by probing."""
     selection_reason: str = "named"
-    """Why this one: named, probed or remembered."""
+    """Why an endpoint uses this dialect: "named", "probed", or "remembered in" a file."""
 
     def build_search_query(
         self, words: Sequence[str], limit: int, stage: SearchStage, vocabulary: Vocabulary
     ) -> str | None:
-        """A SELECT of ?v and ?label, or None where the engine has no such stage. Words are lower-case."""
-        # What to search for, in the index's own language; one of them is enough
-        searched: Sequence[str] = words
-        if stage == "prefix":
-            if not self.min_wildcard_letters or max(map(len, words)) < self.min_wildcard_letters:
-                return None
-            searched = [
-                f"{word}*" if len(word) >= self.min_wildcard_letters else word for word in words
-            ]
-        searched = [Template(self.word_template).substitute(word=word) for word in searched]
-        if stage != "any word":
-            searched = [self.and_separator.join(searched)]
-        elif self.or_separator is None:
+        """Return a SELECT of ?v and ?label for one stage of a search.
+
+        ``words`` are in lower case. Shorter labels come first; in the stage "any word", those with
+        more and longer words of the search come before that. None if the engine cannot search so.
+        Raises SettingError if ``argument`` is invalid.
+        """
+        labels = list(map(n3, vocabulary.labels))
+        language = next(filter(None, vocabulary.languages), "en")
+        word_conditions = list(map(_contains_condition, words))
+        every = '"true"'
+        test = " && ".join(word_conditions)
+        order = "STRLEN(STR(?label)) ?v"
+        if stage == "any word":
+            every = '"false"'
+            test = " || ".join(word_conditions)
+            # Without this, the LIMIT would keep "The Ex" for the word "the" of a longer name.
+            weights = [f"IF({_contains_condition(word)}, {len(word) ** 2}, 0)" for word in words]
+            order = f"DESC({' + '.join(weights)}) {order}"
+
+        template = Template(self.pattern)
+        predicates = labels if "$p " in self.pattern else [""]
+        patterns = []
+        for text, predicate in product(self._index_texts(words, stage), predicates):
+            values = {
+                "text": string_literal(text),
+                "p": predicate,
+                "labels": ", ".join(labels),
+                "limit": limit,
+                "deep": OVERFETCH_FACTOR * limit,
+                "every": every,
+                "language": string_literal(language),
+                "test": test,
+            }
+            patterns.append(template.substitute(values, **self.argument_fields))
+        if not patterns:
             return None
-        elif self.or_separator:
-            searched = [self.or_separator.join(searched)]
-        labels = [n3(predicate) for predicate in vocabulary.labels]
-        values = {
-            "limit": limit,
-            "deep": OVERFETCH_FACTOR * limit,
-            "labels": ", ".join(labels),
-            **self.argument_fields,
-        }
-        values["every"] = string_literal("false" if stage == "any word" else "true")
-        values["language"] = string_literal(next(filter(None, vocabulary.languages), "en"))
-        values["test"] = (" || " if stage == "any word" else " && ").join(
-            map(_contains_condition, words)
-        )
-        parts = [
-            Template(self.pattern).substitute(values, text=string_literal(text), p=predicate)
-            for text in (
-                Template(self.text_template).substitute(words=each, **self.argument_fields)
-                for each in searched
-            )
-            for predicate in (labels if "$p " in self.pattern else [""])
-        ]
-        if not parts:
-            return None
-        where = parts[0] if len(parts) == 1 else " UNION ".join(f"{{ {part} }}" for part in parts)
-        only = f" && ?p IN ({values['labels']})" if "?p " in self.pattern else ""
-        order = ""
-        if (
-            stage == "any word"
-        ):  # most, and the longest, of the words first: a LIMIT keeps "The Ex" for "the"
-            held = (f"IF({_contains_condition(word)}, {len(word) ** 2}, 0)" for word in words)
-            order = f"DESC({' + '.join(held)}) "
-        head = "".join(f"PREFIX {prefix}\n" for prefix in self.prefixes.splitlines())
+
+        where = patterns[0] if len(patterns) == 1 else union_clause(patterns)
+        condition = "isIRI(?v)"
+        if "?p " in self.pattern:
+            condition += f" && ?p IN ({', '.join(labels)})"
+        prologue = "".join(f"PREFIX {prefix}\n" for prefix in self.prefixes.splitlines())
         return (
-            f"{head}SELECT DISTINCT ?v ?label WHERE {{ {where} FILTER(isIRI(?v){only}) }}\n"
-            f"ORDER BY {order}STRLEN(STR(?label)) ?v LIMIT {limit}"
+            f"{prologue}SELECT DISTINCT ?v ?label WHERE {{ {where} FILTER({condition}) }}\n"
+            f"ORDER BY {order} LIMIT {limit}"
         )
+
+    def _index_texts(self, words: Sequence[str], stage: SearchStage) -> list[str]:
+        """Return the texts to search for, in the query language of the index.
+
+        A label that matches one of them is a hit. There are several only if the stage is "any word"
+        and the index has no operator for that. In the stage "prefix", a "*" follows each word of at
+        least ``min_wildcard_letters``. Empty if the engine cannot search in this stage, or no word
+        is long enough for it.
+        """
+        minimum = self.min_wildcard_letters
+        has_wildcard = False
+        word_template = Template(self.word_template)
+        expressions = []
+        for word in words:
+            term = word
+            if stage == "prefix" and minimum and len(word) >= minimum:
+                term += "*"
+                has_wildcard = True
+            expressions.append(word_template.substitute(word=term))
+        separator = self.or_separator if stage == "any word" else self.and_separator
+        if separator is None or (stage == "prefix" and not has_wildcard):
+            return []
+        if separator:
+            expressions = [separator.join(expressions)]
+        text_template = Template(self.text_template)
+        fields = self.argument_fields
+        return [text_template.substitute(fields, words=expression) for expression in expressions]
 
     @property
     def argument_fields(self) -> dict[str, str]:
-        """The names in ``argument``. Raises SettingError where they are not of the form."""
-        if match := re.fullmatch(self.argument_pattern, self.argument):
+        """The named parts of ``argument``, as ``argument_pattern`` names them.
+
+        Raises SettingError if the argument does not have that form.
+        """
+        match = re.fullmatch(self.argument_pattern, self.argument)
+        if match:
             return match.groupdict()
-        hint = "give INSTANCE/FIELD, or a URL without user, password and query, as CONTRIBUTING.md shows"
-        seen = mask_url(self.argument)
-        raise SettingError(f"the dialect {self.name!r} cannot be used with {seen!r}", hint=hint)
+        raise SettingError(
+            f"the dialect {self.name!r} cannot be used with {mask_url(self.argument)!r}",
+            hint="give INSTANCE/FIELD, or a URL without user, password and query, as CONTRIBUTING.md shows",
+        )
 
     @property
     def is_complete(self) -> bool:
-        """Whether it can be used as it is, without names of the site."""
+        """Whether ``argument`` has its form, so that the dialect can be used as it is."""
         return bool(re.fullmatch(self.argument_pattern, self.argument))
 
     def __repr__(self) -> str:
@@ -134,18 +193,19 @@ def _contains_condition(word: str) -> str:
     return f"CONTAINS(LCASE(STR(?label)), {string_literal(word)})"
 
 
-_URL = r"https?://[^\s?#@\"'<>\\$]+"  # without a password, as it stands in the record
+_URL = r"https?://[^\s?#@\"'<>\\$]+"
+"""A URL without user, password and query, because it will stand in records."""
 _ALL_DIALECTS = (
     Dialect(
         "virtuoso",
         "?v ?p ?label . ?label bif:contains $text",
         "bif: <bif:>",
         word_template='"$word"',
-        min_wildcard_letters=4,  # fewer is error FT370
+        min_wildcard_letters=4,  # with fewer, Virtuoso answers with error FT370
         engine_hints=("virtuoso",),
     ),
     Dialect(
-        "jena",  # ?label from the graph, as the index may not store it
+        "jena",  # ?label is read from the graph, because the index may not store it
         "?v text:query ($p $text $deep) . ?v $p ?label",
         "text: <http://jena.apache.org/text#>",
         text_template="($words)",
@@ -156,7 +216,7 @@ _ALL_DIALECTS = (
         '?label onto:fts ($text "$index" $deep) . ?v ?p ?label',
         "onto: <http://www.ontotext.com/>",
         engine_hints=("graphdb", "/repositories/"),
-        argument_pattern=r"(?P<index>\*|[A-Za-z-]+)",  # "*" is every language's, from GraphDB 10.8
+        argument_pattern=r"(?P<index>\*|[A-Za-z-]+)",  # "*": all languages, since GraphDB 10.8
         argument="*",
     ),
     Dialect(
@@ -174,7 +234,7 @@ _ALL_DIALECTS = (
         engine_hints=("blazegraph", "bigdata", "/namespace/"),
     ),
     Dialect(
-        "qlever",  # SERVICE textSearch: would do the same; here nothing needs leave
+        "qlever",  # its SERVICE textSearch: would find the same, but need allow_service
         "?text ql:contains-word $text . ?text ql:contains-entity ?label . ?v ?p ?label",
         "ql: <http://qlever.cs.uni-freiburg.de/builtin-functions/>",
         and_separator=" ",
@@ -240,23 +300,28 @@ _ALL_DIALECTS = (
     Dialect("generic", "?v ?p ?label FILTER($test)", min_wildcard_letters=0),
 )
 DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in _ALL_DIALECTS}
-"""By name, in the order of probing; ``generic`` (FILTER CONTAINS) fits any engine and reads every label.
+"""Dialects by name, in the order of probing.
 
-Never probed, as they need the site's own names: ``graphdb-connector:INSTANCE/FIELD`` and
-``neptune:OPENSEARCH_URL``. Others take a name too: ``graphdb-fts:en`` searches one index only, and
+``generic`` (FILTER with CONTAINS) works with any engine, and reads every label.
+``graphdb-connector:INSTANCE/FIELD`` and ``neptune:OPENSEARCH_URL`` need an argument, so they are
+never probed. Other dialects accept one: ``graphdb-fts:en`` searches the index of one language, and
 ``wikidata:API_URL`` another Wikibase.
 """
 
 
 def parse_dialect(dialect: str | Dialect) -> Dialect:
-    """The dialect that a person names, as NAME or NAME:ARGUMENT. Raises SettingError."""
+    """Return the dialect for NAME or NAME:ARGUMENT; a Dialect is returned as it is.
+
+    Without an argument, the dialect keeps its default one. Raises SettingError for an unknown name,
+    and for an argument that does not match ``argument_pattern``.
+    """
     if isinstance(dialect, Dialect):
         return dialect
     name, _, argument = str(dialect).partition(":")
     if name not in DIALECTS:
-        raise SettingError(
-            f"no dialect named {name!r}", hint=f"choose one of {', '.join(DIALECTS)}"
-        )
-    dialect = replace(DIALECTS[name], argument=argument or DIALECTS[name].argument)
-    _ = dialect.argument_fields  # raises where the argument is not of its form
-    return dialect
+        hint = f"choose one of {', '.join(DIALECTS)}"
+        raise SettingError(f"no dialect named {name!r}", hint=hint)
+    known = DIALECTS[name]
+    chosen = replace(known, argument=argument or known.argument)
+    _ = chosen.argument_fields  # raises SettingError if the argument is invalid
+    return chosen

@@ -1,274 +1,556 @@
-"""Queries of a graph as if it lacked some triples: the query changes, the graph does not.
+"""Muting: asking a graph as if it did not have some triples. The query changes, the graph does not.
 
-Each triple pattern that could match a muted triple gets a FILTER in its own group, which is why the same
-rewriting holds in OPTIONAL, UNION, MINUS, EXISTS, subqueries and below aggregates. Blank nodes and property
-paths have no variables to filter by: they are written out first, in a subquery, which adds no column.
+Each triple pattern that could match a muted triple gets a FILTER in its own group. Because of this,
+the same rule holds inside OPTIONAL, UNION, MINUS, EXISTS and subqueries, and below aggregates.
+Blank nodes and property paths have no variable that a FILTER could use, so their block of patterns
+is rewritten as a subquery with new variables. The subquery selects only the variables of the block.
+A block without variables selects a constant; where that would be a column of a ``SELECT *``, the
+star becomes the list of the variables.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import count
 from typing import Any
 
+import pyoxigraph as ox
 from rdflib import XSD, BNode, Literal, URIRef, Variable
-from rdflib.paths import AlternativePath, InvPath, NegatedPath, Path, SequencePath
-from rdflib.plugins.sparql.algebra import translateQuery
+from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
 from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.sparql import SPARQLError
 
 from kgwb.errors import QueryError
-from kgwb.kg.sparql import (
-    PARSE_ERRORS,
-    exclusive_parser,
-    n3,
-    string_literal,
-    tokenize,
-    validate_query,
-    walk_nodes,
-)
+from kgwb.kg.algebra import TRANSLATION_ERRORS, RdflibPattern, translate_query
+from kgwb.kg.query_parser import PARSE_ERRORS, Token, exclusive_parser, tokenize, walk_nodes
+from kgwb.kg.sparql import ValidatedQuery, n3, string_literal, union_clause, validate_query
 from kgwb.terms import Term, Triple, Triples
 
 _NUMERIC_DATATYPES = {XSD.integer, XSD.decimal, XSD.double, XSD.float}
 _PATTERN_KEYWORDS = {"A", "TRUE", "FALSE"}
-"""The only words that stand in triple patterns."""
-_BRACKET_KEYWORDS = {"CONSTRUCT", "WHERE", "VALUES", "SERVICE", "GRAPH", "FILTER", "BIND"}
+"""The only words that can stand in triple patterns."""
+_OPENING_KEYWORDS = {"CONSTRUCT", "WHERE", "VALUES", "SERVICE", "GRAPH", "FILTER", "BIND"}
+"""Words that determine the kind of the next bracket."""
+_PATH_HINT = "use / | ^ instead of * + ? ! in it"
 _REWRITE_HINT = "write it more plainly, or ask the graph as it is"
-RdflibPattern = tuple[Any, Any, Any]
-"""A triple pattern in rdflib's terms."""
 
 
 def add_muted(muted: Triples, triples: Sequence[Triple]) -> Triples:
-    """Triples to mute beside others. Raises QueryError for a blank node, which no query names, and a text."""
+    """Return the muted triples and the given ones, each once.
+
+    Raises QueryError for a value that is not a triple of RDF terms, and for a triple that cannot
+    stand in a query, such as one with a blank node.
+    """
     for triple in triples:
         if not all(isinstance(term, URIRef | BNode | Literal) for term in triple):
-            hint = (
-                "take a triple of value.support, or write each of its terms as rdflib.URIRef(...)"
+            raise QueryError(
+                f"{triple!s:.200} is not a triple of IRIs and literals",
+                hint="take a triple of value.support, or write each of its terms as rdflib.URIRef(...)",
             )
-            raise QueryError(f"{triple!s:.200} is no triple of IRIs and literals", hint=hint)
-        _ = [n3(term) for term in triple]
+        for term in triple:
+            n3(term)  # raises QueryError if the term cannot stand in a query
     return tuple(dict.fromkeys((*muted, *triples)))
 
 
 @lru_cache(maxsize=1024)
-def rewrite_without(query: str, triples: Triples) -> str:
-    """A query, so that no pattern of it matches a muted triple; the same if none could.
+def rewrite_without(query: str, triples: Triples, *, has_distinct_paths: bool = False) -> str:
+    """Return a query whose result is that of ``query`` on the graph without some triples.
 
-    A SERVICE asks another graph, and stays as it is. Raises what ``checked`` raises, and QueryError where a
-    muted triple cannot be kept out: of DESCRIBE, and of paths over its predicate that are of any length,
-    optional or negated.
+    ``has_distinct_paths`` says that the engine finds each pair of nodes once on a path with "|", as
+    Oxigraph does. By the SPARQL standard it finds a pair once on each of its ways.
+
+    It is the same query if no pattern of it could match one of them. A SERVICE clause asks another
+    graph and stays as it is.
+
+    Raises the errors of ``validate_query``, and QueryError if the query cannot be rewritten:
+
+    - a DESCRIBE;
+    - a path with * + ? or ! over the predicate of such a triple;
+    - a path that may match a node of such a triple with itself, as ``?x :p* ?y`` does: a node that
+      the graph has only in that triple could not be left out;
+    - a blank node that stands in several groups;
+    - ``SELECT *`` where a group of patterns has blank nodes or paths but no variable, if no other
+      group has a variable, or if there is a SERVICE.
     """
     if not triples:
         return query
-    asked = validate_query(query, allow_service=True)
-    if asked.form == "describe":
+    validated = validate_query(query, allow_service=True)
+    if validated.form == "describe":
         raise _cannot_mute_error("what DESCRIBE gives is the engine's choice", "use CONSTRUCT")
-    text, tokens = asked.text, tokenize(asked.text)[0]
-    form = next(
-        token for token in tokens if token[0].lower() == asked.form and token.lastgroup == "word"
-    )
+    text = validated.text
+    tokens = tokenize(text).tokens
+    form_token = next(token for token in tokens if token[0].lower() == validated.form)
+    form_end = form_token.end()
+    prologue = text[: form_token.start()]
     blocks = _find_triples_blocks(tokens)
-    parts: list[str] = []
-    prologue, total, place = text[: form.start()], 0, 0
+    replacements = []
+    has_constant_column = False
+    pattern_count = 0
     for start, end in blocks:
-        patterns = _parse_patterns(prologue, text[start:end].strip(" \n\t."))
-        total += len(patterns)
-        outside = text[:start] + text[end:]
-        parts += (
-            text[place:start],
-            _TriplesBlock(patterns, triples, outside).rewrite(text[start:end]),
+        block_text = text[start:end]
+        patterns = _parse_patterns(prologue, block_text.strip(" \n\t."))
+        pattern_count += len(patterns)
+        block = _TriplesBlock(
+            patterns,
+            triples,
+            query=text,
+            outside=text[:start] + text[end:],
+            has_distinct_paths=has_distinct_paths,
         )
-        place = end
-    with exclusive_parser():  # how many patterns rdflib reads, as a check on ``_blocks``
-        try:
-            parsed = parseQuery(asked.skeleton)[1]
-        except PARSE_ERRORS:  # see ``checked``
-            parsed = parseQuery(text)[1]
-    read = (
-        node for node in walk_nodes(parsed, ["ServiceGraphPattern"]) if node.name == "TriplesBlock"
-    )
-    if total != sum(sum(map(len, block.triples)) // 3 for block in read):
+        replacements.append((start, end, block.rewrite(block_text)))
+        has_constant_column |= block.has_constant_column
+    if pattern_count != _count_patterns(validated):  # a check on _find_triples_blocks
         raise _cannot_mute_error("its groups are not clear", 'write spaces around "<" and ">"')
-    hidden = "".join([*parts, text[place:]])
-    if hidden == text:
+    if has_constant_column:
+        replacements += _expand_stars(prologue, text, tokens)
+
+    rewritten = _replace_parts(text, replacements)
+    if rewritten == text:
         return query
-    following = tokens[tokens.index(form) + 1][0].upper()
-    if asked.form == "construct" and following != "{":  # the short form takes no FILTER
-        template = text[slice(*blocks[0])]
-        return f"{hidden[: form.end()]} {{ {template} }} {hidden[form.end() :]}"
-    return hidden
+    has_template = text[form_end:].lstrip().startswith("{")
+    if validated.form == "construct" and not has_template:
+        # CONSTRUCT WHERE { ... } allows no FILTER. Its block, the only one, becomes the template.
+        start, end = blocks[0]
+        return f"{rewritten[:form_end]} {{ {text[start:end]} }} {rewritten[form_end:]}"
+    return rewritten
+
+
+def _count_patterns(query: ValidatedQuery) -> int:
+    """Return how many triple patterns rdflib reads in a query, without those inside SERVICE."""
+    with exclusive_parser():
+        try:
+            tree = parseQuery(query.skeleton)[1]
+        except PARSE_ERRORS:  # the skeleton of "a<b" may not parse, see the gate
+            tree = parseQuery(query.text)[1]
+    total = 0
+    for node in walk_nodes(tree, ["ServiceGraphPattern"]):
+        if node.name == "TriplesBlock":
+            terms = sum(map(len, node.triples))
+            total += terms // 3
+    return total
 
 
 def _cannot_mute_error(why: str, hint: str = _REWRITE_HINT) -> QueryError:
     return QueryError(f"a muted triple cannot be kept out of this query: {why}", hint=hint)
 
 
-# --- where the triple patterns stand
+def _replace_parts(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
+    """Return a text with some parts replaced, each given by its start, its end and the new text."""
+    pieces = []
+    position = 0
+    for start, end, new_text in sorted(replacements):
+        pieces += [text[position:start], new_text]
+        position = end
+    return "".join([*pieces, text[position:]])
 
 
-def _find_triples_blocks(tokens: Sequence[re.Match[str]]) -> list[tuple[int, int]]:
-    """Where the runs of triple patterns stand; templates, VALUES and other endpoints have none."""
-    spans: list[tuple[int, int]] = []
-    run: list[re.Match[str]] = []
-    inside = ["clause"]
-    """What is open: a clause outside of groups, a group, an expression, or data, which has no patterns."""
-    opening = ""
-    """The word that says what the next bracket opens."""
-    for token in tokens:
-        sign = token[0].upper() if token.lastgroup in ("word", "other") else ""
-        word = token.lastgroup == "word" and sign not in _PATTERN_KEYWORDS
-        if inside[-1] == "group" and not (opening or word or sign in ("{", "}")):
-            run.append(token)
+def _expand_stars(prologue: str, text: str, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
+    """Return the position of each ``SELECT *``, with the variables that it selects in its place.
+
+    Raises QueryError for a ``SELECT *`` over a group that has no variable.
+    """
+    stars = []
+    previous_words = ("", "")
+    for number, token in enumerate(tokens):
+        is_star = token[0] == "*" and "SELECT" in previous_words
+        previous_words = (previous_words[1], token[0].upper())
+        if not is_star:
             continue
-        if run:
-            spans.append((run[0].start(), run[-1].end()))
-            run = []
+        end = _find_end_of_select(tokens[number:])
+        variables = _variables_in_scope(f"{prologue}SELECT {text[token.start() : end]}")
+        if not variables:
+            raise _cannot_mute_error("SELECT * selects no variable", "write a variable in it")
+        stars.append((token.start(), token.end(), " ".join(variables)))
+    return stars
+
+
+def _find_end_of_select(tokens: Sequence[Token]) -> int:
+    """Return where a SELECT ends, of whose clauses these are the tokens, and more.
+
+    It ends before the bracket that closes the group around it, else at the end of the query.
+    """
+    depth = 0
+    for token in tokens:
+        if token[0] == "{":
+            depth += 1
+        elif token[0] == "}":
+            depth -= 1
+            if depth < 0:
+                return token.start()
+    return tokens[-1].end()
+
+
+def _variables_in_scope(query: str) -> list[str]:
+    """Return the variables that a ``SELECT *`` selects, each as "?name".
+
+    Oxigraph is asked, as rdflib also lists variables that stand only in a FILTER. The query is not
+    evaluated for that. Raises QueryError if Oxigraph does not read it, or if it has a SERVICE,
+    which must not be asked.
+    """
+    if re.search(r"\bSERVICE\b", query, re.IGNORECASE):
+        raise _cannot_mute_error("SELECT * stands over a SERVICE")
+    try:
+        solutions: Any = ox.Store().query(query)
+    except SyntaxError as error:
+        raise _cannot_mute_error(f"Oxigraph does not read its SELECT * ({error})") from error
+    return [str(variable) for variable in solutions.variables]
+
+
+# Where the triple patterns stand
+
+
+def _find_triples_blocks(tokens: Sequence[Token]) -> list[tuple[int, int]]:
+    """Return the start and end of each block of triple patterns in the text of a query.
+
+    A block is triple patterns with nothing else between them. The templates of CONSTRUCT, the data
+    of VALUES and the inside of SERVICE are not patterns of the graph, and have no blocks.
+    """
+    blocks = []
+    block = []
+    # The kind of each open bracket, the innermost last. A clause is a text outside of groups,
+    # such as SELECT and ORDER BY. Data are VALUES, the template of a CONSTRUCT, and all inside a
+    # SERVICE.
+    open_brackets = ["clause"]
+    opening_keyword = ""  # the last word of _OPENING_KEYWORDS whose bracket has not come yet
+    for token in tokens:
+        innermost = open_brackets[-1]
+        sign = token[0].upper()
+        is_keyword = token.lastgroup == "word" and sign not in _PATTERN_KEYWORDS
+        if innermost == "group" and not (opening_keyword or is_keyword or sign in ("{", "}")):
+            block.append(token)
+            continue
+        if block:
+            blocks.append((block[0].start(), block[-1].end()))
+            block = []
+
         if sign == "{":
-            data = inside[-1] == "data" or opening in ("CONSTRUCT", "VALUES", "SERVICE")
-            inside.append("data" if data else "group")
-            opening = ""
-        elif sign == "(" and inside[-1] != "data":
-            inside.append("expression")
-            opening = opening if opening == "VALUES" else ""
-        elif sign == "}" or (sign == ")" and inside[-1] == "expression"):
-            inside.pop()
-        elif sign == "SELECT" and inside[-1] == "group":
-            inside[-1] = "clause"
-        elif sign in _BRACKET_KEYWORDS:
-            opening = sign
-    return spans
+            opens_data = opening_keyword in ("CONSTRUCT", "VALUES", "SERVICE")
+            open_brackets.append("data" if opens_data or innermost == "data" else "group")
+            opening_keyword = ""
+        elif sign == "(" and innermost != "data":
+            open_brackets.append("expression")
+            if opening_keyword != "VALUES":  # the braces of VALUES (?x ?y) { ... } follow
+                opening_keyword = ""
+        elif sign == "}" or (sign == ")" and innermost == "expression"):
+            open_brackets.pop()
+        elif sign == "SELECT" and innermost == "group":
+            open_brackets[-1] = "clause"  # the braces hold a subquery
+        elif sign in _OPENING_KEYWORDS:
+            opening_keyword = sign
+    return blocks
 
 
 def _parse_patterns(prologue: str, block: str) -> list[RdflibPattern]:
-    """The triple patterns of a block, as rdflib reads them."""
+    """Return the triple patterns of a block. Raises QueryError if rdflib rejects it.
+
+    ``prologue`` declares the prefixes.
+    """
     if not block:
         return []
     try:
         with exclusive_parser():
-            node = translateQuery(parseQuery(f"{prologue}SELECT * WHERE {{ {block} }}")).algebra
-    except (*PARSE_ERRORS, SPARQLError, NotImplementedError, RecursionError) as error:
+            algebra = translate_query(f"{prologue}SELECT * WHERE {{ {block} }}")
+    except TRANSLATION_ERRORS as error:
         raise _cannot_mute_error(f"rdflib does not read {block[:80]!r} ({error})") from error
-    return next(list(part.triples) for part in walk_nodes(node) if part.name == "BGP")
+    patterns = []
+    for node in walk_nodes(algebra):
+        if node.name == "BGP":
+            patterns.extend(node.triples)
+    return patterns
 
 
-# --- what is filtered
+# How they are rewritten
 
 
 class _TriplesBlock:
-    """A run of triple patterns, and how it is written so that it passes over the muted triples."""
+    """A block of triple patterns, and how it is written so that it does not match muted triples."""
 
-    def __init__(self, patterns: Sequence[RdflibPattern], muted: Triples, outside: str) -> None:
-        self.patterns, self.muted, self.outside = patterns, muted, outside
-        self.subjects = {s for s, _, _ in patterns}
-        """They are no literals."""
-        self._numbers = count(1)
+    has_constant_column = False
+    """Whether the block became a subquery that selects a constant, as it has no variable."""
+
+    def __init__(
+        self,
+        patterns: Sequence[RdflibPattern],
+        muted: Triples,
+        *,
+        query: str,
+        outside: str,
+        has_distinct_paths: bool,
+    ) -> None:
+        """``query`` has no new variable yet. ``outside`` is the query without the block."""
+        self.patterns = patterns
+        self.muted = muted
+        self.query = query
+        self.outside = outside
+        self.has_distinct_paths = has_distinct_paths
+        self.subjects: set[Any] = set()
+        """Variables and blank nodes that are a subject of a triple, so they cannot be literals."""
+        for pattern in patterns:
+            self.subjects |= _subjects_of(*pattern)
+        self._variable_count = 0
 
     def rewrite(self, text: str) -> str:
-        """The block as SPARQL: as it stands, with a FILTER for what could match, or written out anew."""
-        touched = [pattern for pattern in self.patterns if self._may_match_muted(pattern)]
-        if not any(isinstance(end, BNode | Path) for pattern in touched for end in pattern):
-            filters = dict.fromkeys(
-                line for pattern in touched for line in self._exclusion_filters(pattern)
-            )
-            return " ".join([text, *filters])
+        """Return the block as SPARQL. ``text`` is how it stands in the query.
+
+        It is unchanged if no pattern could match a muted triple. Otherwise FILTERs follow it, or it
+        becomes a subquery if such a pattern has a blank node or a path.
+        """
+        parts = [text]
+        for pattern in self.patterns:
+            self._check_empty_path(pattern)
+            if self._may_match_muted(pattern):
+                if any(isinstance(node, BNode | Path) for node in pattern):
+                    return self._rewrite_as_subquery(text)
+                parts += self._exclusion_filters(pattern)
+        return " ".join(dict.fromkeys(parts))
+
+    def _rewrite_as_subquery(self, text: str) -> str:
+        """Return the block as a subquery that has variables in place of its blank nodes.
+
+        It selects the variables of the block, or the number 1 if there are none. Raises QueryError
+        if a blank node also stands in another group: there it would have to be the same variable.
+        """
         for label in re.findall(r"_:[\w.-]*\w", text):
             if re.search(rf"{re.escape(label)}\b", self.outside):
-                raise _cannot_mute_error(
-                    f"the blank node {label} stands in several groups", "write a variable for it"
-                )
-        ends = [end for pattern in self.patterns for end in pattern]
-        nodes = {
-            node: self._new_variable()
-            for node in dict.fromkeys(end for end in ends if isinstance(end, BNode))
-        }
-        self.subjects |= {nodes[node] for node in nodes if node in self.subjects}
-        named = [(nodes.get(s, s), p, nodes.get(o, o)) for s, p, o in self.patterns]
-        columns = " ".join(dict.fromkeys(f"?{end}" for end in ends if isinstance(end, Variable)))
-        columns = columns or f"(1 AS ?{self._new_variable()})"
-        return f"{{ SELECT {columns} WHERE {{ {' '.join(map(self._rewrite_pattern, named))} }} }}"
+                why = f"the blank node {label} stands in several groups"
+                raise _cannot_mute_error(why, "write a variable for it")
+
+        new_variables: dict[BNode, Variable] = defaultdict(self._new_variable)
+        variables = []
+        patterns = []
+        for pattern in self.patterns:
+            nodes = []
+            for node in pattern:
+                if isinstance(node, Variable):
+                    variables.append(node.n3())
+                nodes.append(new_variables[node] if isinstance(node, BNode) else node)
+            self.subjects |= _subjects_of(*nodes)
+            patterns.append(nodes)
+        columns = " ".join(dict.fromkeys(variables))
+        if not columns:
+            self.has_constant_column = True
+            columns = f"(1 AS {self._new_variable().n3()})"
+        lines = [self._rewrite_pattern(*pattern) for pattern in patterns]
+        body = " ".join(lines)
+        return f"{{ SELECT {columns} WHERE {{ {body} }} }}"
 
     def _new_variable(self) -> Variable:
-        names = (f"hidden_{number}" for number in self._numbers)
-        return Variable(next(name for name in names if name not in self.outside))
+        """Return ?hidden_1, ?hidden_2 and so on, without those that the query has."""
+        self._variable_count += 1
+        while f"hidden_{self._variable_count}" in self.query:
+            self._variable_count += 1
+        return Variable(f"hidden_{self._variable_count}")
 
     def _may_match_muted(self, pattern: RdflibPattern) -> bool:
-        """Whether a pattern could match a muted triple."""
-        if isinstance(pattern[1], Path):
-            return any(_path_uses(pattern[1], triple[1]) for triple in self.muted)
-        return any(True for _ in self._exclusion_filters(pattern))
+        """Return whether a pattern could match a muted triple.
 
-    def _exclusion_filters(self, pattern: RdflibPattern) -> Iterator[str]:
-        """The conditions under which a pattern without a path passes over each muted triple."""
+        A pattern with a path counts if the path may use the predicate of a muted triple.
+        """
+        predicate = pattern[1]
+        if isinstance(predicate, Path):
+            return any(_path_uses(predicate, triple[1]) for triple in self.muted)
+        return bool(self._exclusion_filters(pattern))
+
+    def _check_empty_path(self, pattern: RdflibPattern) -> None:
+        """Raise QueryError if a path may match a node of a muted triple with itself.
+
+        The graph may have that node only in the muted triple.
+        """
+        subject, predicate, object_ = pattern
+        if not _may_be_empty(predicate):
+            return
+        muted_nodes = {term for triple in self.muted for term in (triple[0], triple[2])}
+        for node in (subject, object_):
+            if not isinstance(node, Variable | BNode) and node not in muted_nodes:
+                return
+        why = f"the path {_path_to_sparql(predicate)} may match one of its nodes with itself"
+        raise _cannot_mute_error(why, _PATH_HINT)
+
+    def _exclusion_filters(self, pattern: RdflibPattern) -> list[str]:
+        """Return a FILTER for each muted triple that a pattern could match.
+
+        It is false where the variables of the pattern have the terms of the triple. A pattern with
+        a path has none.
+        """
+        filters = []
         for triple in self.muted:
-            pairs = list(zip(pattern, triple, strict=True))
-            if all(_can_match(end, term, self.subjects) for end, term in pairs):
-                tests = dict.fromkeys(
-                    _equality_condition(end, term)
-                    for end, term in pairs
-                    if isinstance(end, Variable)
-                )
-                yield f"FILTER(!({' && '.join(tests) or '1 = 1'}))"
+            if not all(map(self._can_match, pattern, triple)):
+                continue
+            conditions = []
+            for node, term in zip(pattern, triple, strict=True):
+                if isinstance(node, Variable):
+                    conditions.append(_equality_condition(node, term))
+            is_match = " && ".join(dict.fromkeys(conditions)) or "1 = 1"
+            filters.append(f"FILTER(!({is_match}))")
+        return filters
 
-    def _rewrite_pattern(self, pattern: RdflibPattern) -> str:
-        """A pattern without blank nodes as SPARQL, with filters; a path over a muted predicate as steps."""
-        s, p, o = pattern
-        if not isinstance(p, Path) or not self._may_match_muted(pattern):
-            filters = () if isinstance(p, Path) else self._exclusion_filters(pattern)
+    def _can_match(self, node: Any, term: Term) -> bool:
+        """Return whether a node of a pattern could match a term of the graph.
+
+        A variable or a blank node could match any term, but not a literal if it is a subject. Two
+        literals match if they have the same language and datatype, and the same text or value. A
+        path does not match a term.
+        """
+        if isinstance(node, Variable | BNode):
+            return not (isinstance(term, Literal) and node in self.subjects)
+        if not isinstance(node, Literal) or not isinstance(term, Literal):
+            return bool(node == term)
+        if node.language != term.language:
+            return False
+        if (node.datatype or XSD.string) != (term.datatype or XSD.string):
+            return False
+        if str(node) == str(term):
+            return True
+        return node.value is not None and node.value == term.value
+
+    def _rewrite_pattern(self, subject: Any, predicate: Any, object_: Any) -> str:
+        """Return a pattern without blank nodes as SPARQL with its FILTERs.
+
+        A path that may take a muted triple is written as its steps. Raises QueryError if it cannot
+        be: its length is not fixed, or it is negated.
+        """
+        pattern = (subject, predicate, object_)
+        if not isinstance(predicate, Path) or not self._may_match_muted(pattern):
+            filters = self._exclusion_filters(pattern)
             return " ".join([*map(_node_to_sparql, pattern), ".", *filters])
-        if isinstance(p, InvPath):
-            return self._rewrite_pattern((o, p.arg, s))
-        if isinstance(p, SequencePath):
-            between = [self._new_variable() for _ in p.args[1:]]
-            self.subjects |= {*between}
-            ends = [s, *between, o]
-            return " ".join(map(self._rewrite_pattern, zip(ends, p.args, ends[1:], strict=False)))
-        if isinstance(p, AlternativePath):
-            return " UNION ".join(f"{{ {self._rewrite_pattern((s, way, o))} }}" for way in p.args)
-        raise _cannot_mute_error(
-            f"the path {p.n3()} leads over its predicate", "use / | ^ instead of * + ? ! in it"
-        )
+        if isinstance(predicate, InvPath):
+            return self._rewrite_pattern(object_, predicate.arg, subject)
+        if isinstance(predicate, AlternativePath):
+            ways = []
+            for way in predicate.args:
+                ways.append(self._rewrite_pattern(subject, way, object_))
+            union = union_clause(ways)
+            return self._distinct(union, subject, object_) if self.has_distinct_paths else union
+        if isinstance(predicate, SequencePath):
+            return self._rewrite_steps(subject, predicate.args, object_)
+        why = f"the path {_path_to_sparql(predicate)} leads over its predicate"
+        raise _cannot_mute_error(why, _PATH_HINT)
 
+    def _distinct(self, group: str, *ends: Any) -> str:
+        """Return a subquery that finds each binding of the ends of a group once."""
+        variables = [node.n3() for node in dict.fromkeys(ends) if isinstance(node, Variable)]
+        columns = " ".join(variables)
+        if not columns:
+            columns = f"(1 AS {self._new_variable().n3()})"
+        return f"{{ SELECT DISTINCT {columns} WHERE {{ {group} }} }}"
 
-def _can_match(end: Any, term: Term, subjects: Set[Any]) -> bool:
-    """Whether a term of a pattern can stand for a term of the graph: literals match by value too."""
-    if isinstance(end, Variable | BNode):
-        return not (isinstance(term, Literal) and end in subjects)
-    if not (isinstance(end, Literal) and isinstance(term, Literal)):
-        return bool(end == term)
-    kinds = [(each.language, each.datatype or XSD.string) for each in (end, term)]
-    equal = str(end) == str(term) or (end.value is not None and end.value == term.value)
-    return kinds[0] == kinds[1] and equal
+    def _rewrite_steps(self, subject: Any, steps: Sequence[Any], object_: Any) -> str:
+        """Return a path "a/b/c" as a pattern for each step, with new variables between them."""
+        between = [self._new_variable() for _ in steps[1:]]
+        ends = [*between, object_]
+        start = subject
+        for step, end in zip(steps, ends, strict=True):
+            # Only of the new variables: the path may be one of several ways between the others.
+            self.subjects |= _subjects_of(start, step, end) & {*between}
+            start = end
+
+        patterns = []
+        for step, end in zip(steps, ends, strict=True):
+            patterns.append(self._rewrite_pattern(subject, step, end))
+            subject = end
+        return " ".join(patterns)
 
 
 def _equality_condition(variable: Variable, term: Term) -> str:
-    if not isinstance(
-        term, Literal
-    ):  # not sameTerm, which Virtuoso denies of IRIs that VALUES binds
-        return f"?{variable} = {n3(term)}"
-    # Virtuoso compares what may be an IRI with a literal only after it was asked which of them it is, and
-    # denies that equal numbers and dates are the same term
-    equal = f"sameTerm(?{variable}, {n3(term)})"
+    """Return the SPARQL condition that a variable has a term.
+
+    It is written so that Virtuoso evaluates it correctly too.
+    """
+    written = n3(term)
+    if not isinstance(term, Literal):
+        # sameTerm is false in Virtuoso for an IRI that VALUES binds.
+        return f"?{variable} = {written}"
+    equality = f"sameTerm(?{variable}, {written})"
+    if not term.datatype:
+        # Virtuoso compares a variable with a literal only after isLiteral, if it may also be an
+        # IRI.
+        return f"isLiteral(?{variable}) && {equality}"
+    # sameTerm is false in Virtuoso for equal numbers and for equal dates.
     if term.datatype in _NUMERIC_DATATYPES:
-        equal = f"?{variable} = {n3(term)}"
-    elif term.datatype:
-        equal = f"STR(?{variable}) = {string_literal(term)}"
-    kind = f"DATATYPE(?{variable}) = {n3(term.datatype)} && " if term.datatype else ""
-    return f"isLiteral(?{variable}) && {kind}{equal}"
+        equality = f"?{variable} = {written}"
+    else:
+        equality = f"STR(?{variable}) = {string_literal(term)}"
+    return f"isLiteral(?{variable}) && DATATYPE(?{variable}) = {n3(term.datatype)} && {equality}"
+
+
+def _subjects_of(subject: Any, predicate: Any, object_: Any) -> set[Any]:
+    """Return those ends of a pattern that are certainly the subject of a triple.
+
+    An inverse path turns a triple round, so that the object of the pattern is the subject of the
+    triple. A path that may be empty says nothing of its ends.
+    """
+    if isinstance(predicate, InvPath):
+        return _subjects_of(object_, predicate.arg, subject)
+    if isinstance(predicate, AlternativePath):
+        ways = [_subjects_of(subject, way, object_) for way in predicate.args]
+        return set.intersection(*ways)
+    if isinstance(predicate, SequencePath):
+        if any(map(_may_be_empty, predicate.args)):
+            return set()
+        first = _subjects_of(subject, predicate.args[0], None)
+        last = _subjects_of(None, predicate.args[-1], object_)
+        return (first | last) - {None}
+    if isinstance(predicate, MulPath | NegatedPath):
+        return set()
+    return {subject}
+
+
+def _may_be_empty(path: Any) -> bool:
+    """Return whether a path may match a node with itself without using a triple."""
+    if isinstance(path, MulPath):
+        return bool(path.zero) or _may_be_empty(path.path)
+    if isinstance(path, InvPath):
+        return _may_be_empty(path.arg)
+    if isinstance(path, AlternativePath):
+        return any(map(_may_be_empty, path.args))
+    if isinstance(path, SequencePath):
+        return all(map(_may_be_empty, path.args))
+    return False
 
 
 def _path_uses(path: Any, predicate: URIRef) -> bool:
-    """Whether a path may take a triple of the predicate."""
+    """Return whether a path, or a predicate in its place, may take a triple that has the predicate.
+
+    A negated path always may.
+    """
     if not isinstance(path, Path):
         return bool(path == predicate)
-    inner = getattr(path, "args", None) or [
-        getattr(path, "arg", None) or getattr(path, "path", None)
-    ]
-    return isinstance(path, NegatedPath) or any(_path_uses(step, predicate) for step in inner)
+    if isinstance(path, NegatedPath):
+        return True
+    if isinstance(path, InvPath):
+        return _path_uses(path.arg, predicate)
+    if isinstance(path, MulPath):
+        return _path_uses(path.path, predicate)
+    steps: Sequence[Any] = path.args  # type: ignore[attr-defined]  # a sequence or alternatives
+    return any(_path_uses(step, predicate) for step in steps)
 
 
-def _node_to_sparql(term: Any) -> str:
-    if isinstance(term, Path):
-        return str(term.n3())
-    return f"?{term}" if isinstance(term, Variable) else n3(term)
+def _node_to_sparql(node: Any) -> str:
+    """Return a node of a pattern as SPARQL: a path, a variable, an IRI or a literal."""
+    if isinstance(node, Path):
+        return _path_to_sparql(node)
+    return f"?{node}" if isinstance(node, Variable) else n3(node)
+
+
+def _path_to_sparql(path: Any) -> str:
+    """Return a path, or the predicate that is a part of one, as SPARQL.
+
+    Parts that are paths stand in parentheses. rdflib's ``n3`` cannot be used: it writes "^^" for two
+    inverses, and fails at a negated path that has an inverse in it.
+    """
+    if not isinstance(path, Path):
+        return n3(path)
+    if isinstance(path, InvPath):
+        return f"^{_part_to_sparql(path.arg)}"
+    if isinstance(path, MulPath):
+        return f"{_part_to_sparql(path.path)}{path.mod}"
+    parts: Sequence[Any] = path.args  # type: ignore[attr-defined]  # all others have them
+    if isinstance(path, NegatedPath):
+        return "!(...)"  # only for messages; rdflib does not keep the inverse predicates in it
+    separator = "|" if isinstance(path, AlternativePath) else "/"
+    return separator.join(map(_part_to_sparql, parts))
+
+
+def _part_to_sparql(path: Any) -> str:
+    return f"({_path_to_sparql(path)})" if isinstance(path, Path) else n3(path)

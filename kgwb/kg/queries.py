@@ -1,185 +1,242 @@
-"""Questions that several agents ask a graph in SPARQL 1.1, and the triples that an answer stands on."""
+"""Questions that several agents ask a graph, in SPARQL 1.1.
+
+Those about support are in ``kgwb.kg.support``, and can be imported from here too.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 from rdflib import BNode, Literal, URIRef
 from rdflib.namespace import RDF
 
 from kgwb.deprecated import renamed_names
 from kgwb.errors import QueryError
-from kgwb.flow import Answer, CandidateQuery, Direction
-from kgwb.kg.algebra import (
-    PATH_PLACEHOLDER,
-    TriplePattern,
-    analyze_query,
-    instantiate_patterns,
-    patterns_and_filters_to_sparql,
-    patterns_to_sparql,
-    variables_of,
-)
+from kgwb.flow import Direction
+from kgwb.kg.algebra import TriplePattern, patterns_and_filters_to_sparql
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, Graph
-from kgwb.kg.sparql import (
-    LANGUAGE_TAG,
-    is_serializable,
-    n3,
-    split_clauses,
-    string_literal,
-    values_clause,
+from kgwb.kg.sparql import LANGUAGE_TAG, n3, string_literal, union_clause, values_clause
+from kgwb.kg.support import (
+    MAX_TRIPLES_PER_VALUE,
+    Row,
+    existing_triples,
+    find_ask_support,
+    find_support_by_row,
+    find_support_by_value,
+    where_clause,
+    with_display_names,
 )
 from kgwb.kg.text import language_rank, normalize
 from kgwb.terms import Iri, Term, Triple, local_part
 
-MAX_SAMPLED_LABELS, MAX_LANGUAGES = 10_000, 8
-"""Labels of each predicate looked at to learn their languages, and languages learnt at most."""
+__all__ = [
+    "MAX_TRIPLES_PER_VALUE",
+    "Description",
+    "EmptyResultCause",
+    "Row",
+    "ValueMatch",
+    "count_degrees",
+    "describe_vertices",
+    "existing_triples",
+    "explain_empty_result",
+    "find_ask_support",
+    "find_label_usage",
+    "find_predicates",
+    "find_schema_terms",
+    "find_support_by_row",
+    "find_support_by_value",
+    "find_triples",
+    "find_values_containing",
+    "parse_count",
+    "where_clause",
+    "with_display_names",
+]
+
+MAX_SAMPLED_LABELS = 10_000
+"""Labels of each predicate that are read to find the languages of a graph."""
+MAX_LANGUAGES = 8
+"""Languages that are read, the most frequent first."""
 MAX_INCOMING_TRIPLES = 1_000
-"""Triples that lead to a class or predicate, read at most to see whether one of them is a fact about it."""
+"""Triples with a class or predicate as object that are read to find a fact about it."""
 MAX_VALUE_MATCHES = 40
-"""Values that are read to find those that hold a name."""
-MAX_SUPPORT_BINDINGS = 500
-"""Bindings read at once to find the support of an answer; values they miss are asked for by name."""
-VALUES_PER_QUERY = 50
-"""Values asked for by name at once."""
-MAX_TRIPLES_PER_VALUE = 60
-"""Supporting triples kept for one value or row; a value of a many-to-many chain can have thousands."""
-MAX_SUPPORTED_ROWS, MAX_SOLUTIONS = 60, 2_000
-"""Rows of an answer, and solutions of its patterns, that are looked at."""
-TRIPLES_PER_QUERY = 500
-"""Triples asked for at once."""
-AGGREGATE_CALL = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
-AnswerType = TypeVar("AnswerType", bound=Answer)
-Row = tuple[Term | None, ...]
+"""Values that contain the letters of a name, read to find those that contain its words."""
 
 
 class Description(NamedTuple):
-    """What a graph says a vertex is."""
+    """The types and the description of a vertex, as the graph has them."""
 
     types: tuple[str, ...] = ()
-    """Names of its types, by IRI of the type."""
+    """Display names of its types, in the order of the types' IRIs."""
     description: str = ""
     """In the preferred language; empty if there is none."""
 
 
 def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Description]:
-    """Types and description of each vertex, in one query (and one for the names of the types)."""
+    """Return the types and the description of each vertex.
+
+    One query is sent, and one request for the names of the types. Of several descriptions, the one
+    in the most preferred language is returned, then that of the first predicate for descriptions in
+    the vocabulary.
+    """
     if not iris:
         return {}
-    predicates = values_clause("?p", (*kg.vocabulary.types, *kg.vocabulary.descriptions))
-    rows = kg.select(
-        f"SELECT ?v ?p ?o WHERE {{ {values_clause('?v', iris)} {predicates} ?v ?p ?o }}"
-    ).rows
-    types: dict[Term | None, set[URIRef]] = defaultdict(set)
+    vocabulary = kg.vocabulary
+    vertices = values_clause("?v", iris)
+    predicates = values_clause("?p", (*vocabulary.types, *vocabulary.descriptions))
+    result = kg.select(f"SELECT ?v ?p ?o WHERE {{ {vertices} {predicates} ?v ?p ?o }}")
+    types: dict[Term | None, list[URIRef]] = defaultdict(list)
     texts: dict[Term | None, list[tuple[int, int, str]]] = defaultdict(list)
-    for vertex, predicate, value in rows:
-        if isinstance(value, URIRef) and predicate in kg.vocabulary.types:
-            types[vertex].add(value)
-        elif isinstance(value, Literal) and predicate in kg.vocabulary.descriptions:
-            language = language_rank(value.language or "", kg.vocabulary.languages)
-            order = kg.vocabulary.descriptions.index(URIRef(predicate))
+    for vertex, predicate, value in result.rows:
+        if isinstance(value, URIRef) and predicate in vocabulary.types:
+            types[vertex].append(value)
+        elif isinstance(value, Literal) and predicate in vocabulary.descriptions:
+            language = language_rank(value.language or "", vocabulary.languages)
+            order = vocabulary.descriptions.index(URIRef(predicate))
             texts[vertex].append((language, order, str(value)))
-    names = kg.names(sorted(set().union(*types.values())))
-    kinds = {iri: tuple(dict.fromkeys(names[kind] for kind in sorted(types[iri]))) for iri in iris}
-    return {iri: Description(kinds[iri], min(texts[iri])[-1] if texts[iri] else "") for iri in iris}
+
+    all_types = set(chain.from_iterable(types.values()))
+    names = kg.names(sorted(all_types))
+    descriptions = {}
+    for iri in iris:
+        type_names = dict.fromkeys(map(names.__getitem__, sorted(types[iri])))
+        text = ""
+        if texts[iri]:
+            _, _, text = min(texts[iri])
+        descriptions[iri] = Description(tuple(type_names), text)
+    return descriptions
 
 
 def count_degrees(kg: Graph, iris: Sequence[URIRef], limit: int) -> dict[URIRef, int]:
-    """How many triples touch each vertex, counted up to ``cap``."""
+    """Return how many triples have each vertex as subject or object, counted up to ``limit``.
+
+    A triple with the vertex in both places counts twice. One query is sent for all vertices.
+    """
     if not iris:
         return {}
-    # One bounded subquery a vertex: a vertex of millions of triples must not cost more than the cap.
-    parts = " UNION ".join(
-        f"{{ SELECT ({n3(iri)} AS ?v) (COUNT(*) AS ?n) WHERE {{ SELECT ?p WHERE {{"
-        f" {{ {n3(iri)} ?p ?o }} UNION {{ ?s ?p {n3(iri)} }} }} LIMIT {limit} }} }}"
-        for iri in dict.fromkeys(iris)
-    )
-    rows = kg.select(f"SELECT ?v ?n WHERE {{ {parts} }}").rows
-    counts = {vertex: parse_count(count) for vertex, count in rows}
-    return {iri: counts.get(iri, 0) for iri in iris}
+    # Each vertex has a subquery with a LIMIT, so that one with millions of triples costs no more
+    # than others.
+    subqueries = []
+    for iri in dict.fromkeys(iris):
+        term = n3(iri)
+        subqueries.append(
+            f"SELECT ({term} AS ?v) (COUNT(*) AS ?n) WHERE {{ SELECT ?p WHERE {{"
+            f" {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT {limit} }}"
+        )
+    result = kg.select(f"SELECT ?v ?n WHERE {{ {union_clause(subqueries)} }}")
+    degrees = dict.fromkeys(iris, 0)
+    for vertex, count in result.rows:
+        if isinstance(vertex, URIRef):
+            degrees[vertex] = parse_count(count)
+    return degrees
 
 
 def find_predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Direction], ...]:
-    """The predicates of vertices but for hidden ones, by IRI, each "out" (vertex is subject) before "in"."""
-    these = values_clause("?v", vertices)
+    """Return the predicates of any of the vertices, each with its direction.
+
+    They come by IRI, "out" before "in". Labels, descriptions and noise are left out.
+    """
+    values = values_clause("?v", vertices)
     rows = kg.select(
-        f'SELECT DISTINCT ?p ?d WHERE {{ {{ {these} ?v ?p ?o BIND("out" AS ?d) }}'
-        f' UNION {{ {these} ?s ?p ?v BIND("in" AS ?d) }} }}'
+        f'SELECT DISTINCT ?p ?d WHERE {{ {{ {values} ?v ?p ?o BIND("out" AS ?d) }}'
+        f' UNION {{ {values} ?s ?p ?v BIND("in" AS ?d) }} }}'
     ).rows
-    hidden = kg.vocabulary.excluded_predicates
-    shown = {(p, str(d)) for p, d in rows if isinstance(p, URIRef) and p not in hidden}
-    directions: tuple[Direction, ...] = ("out", "in")
-    return tuple(
-        (p, d) for p in sorted({p for p, _ in shown}) for d in directions if (p, d) in shown
-    )
+    excluded = kg.vocabulary.excluded_predicates
+    predicates: list[tuple[URIRef, Direction]] = []
+    for predicate, direction in rows:
+        if isinstance(predicate, URIRef) and predicate not in excluded:
+            predicates.append((predicate, "out" if str(direction) == "out" else "in"))
+    predicates.sort(key=itemgetter(1), reverse=True)  # "out" before "in"
+    predicates.sort(key=itemgetter(0))
+    return tuple(predicates)
 
 
 def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
-    """The label predicates that the graph has, and the languages of its labels, in two bounded queries.
+    """Return the label predicates that the graph uses and the languages of its labels.
 
-    The languages, "" for none, are all, or the preferred and the commonest of a sample.
+    Both are empty if it uses none. Two queries are sent, both with a limit. The languages ("" for
+    labels without a language) are all that the labels have, the most frequent first. If there are
+    more labels or languages than the limits, they are the preferred languages of the vocabulary and
+    then the most frequent ones of the labels that were read.
     """
-    labels, languages = kg.vocabulary.labels, kg.vocabulary.languages
-    there = kg.select(
-        f"SELECT ?p WHERE {{ {values_clause('?p', labels)} FILTER EXISTS {{ ?v ?p ?label }} }}"
-    ).rows
-    predicates = tuple(predicate for predicate in labels if (predicate,) in there)
+    vocabulary = kg.vocabulary
+    values = values_clause("?p", vocabulary.labels)
+    used = kg.select(f"SELECT ?p WHERE {{ {values} FILTER EXISTS {{ ?v ?p ?label }} }}").rows
+    predicates = tuple(predicate for predicate in vocabulary.labels if (predicate,) in used)
     if not predicates:
         return (), ()
-    subqueries = (
-        f"SELECT ?label WHERE {{ ?v {n3(iri)} ?label }} LIMIT {MAX_SAMPLED_LABELS}"
-        for iri in predicates
-    )
-    parts = " UNION ".join(f"{{ {subquery} }}" for subquery in subqueries)
+    samples = [
+        f"SELECT ?label WHERE {{ ?v {n3(predicate)} ?label }} LIMIT {MAX_SAMPLED_LABELS}"
+        for predicate in predicates
+    ]
     rows = kg.select(
-        f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {parts} BIND(LANG(?label) AS ?tag) }}"
-        f" GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {MAX_LANGUAGES}"
+        f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {union_clause(samples)}"
+        f" BIND(LANG(?label) AS ?tag) }} GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {MAX_LANGUAGES}"
     ).rows
-    tags = [str(tag) for tag, _ in rows if tag is not None]
-    tags = [tag for tag in tags if not tag or LANGUAGE_TAG.fullmatch(tag)]
-    whole = (
-        len(rows) < MAX_LANGUAGES
-        and sum(parse_count(count) for _, count in rows) < MAX_SAMPLED_LABELS
-    )
-    return predicates, tuple(dict.fromkeys(tags if whole else (*languages, *tags)))
+    languages = []
+    label_count = 0
+    for tag, count in rows:
+        label_count += parse_count(count)
+        if tag is not None and (not str(tag) or LANGUAGE_TAG.fullmatch(tag)):
+            languages.append(str(tag))
+    is_complete = len(rows) < MAX_LANGUAGES and label_count < MAX_SAMPLED_LABELS
+    if not is_complete:
+        languages = [*vocabulary.languages, *languages]
+    return predicates, tuple(dict.fromkeys(languages))
 
 
 def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
-    """Those that are only predicates or classes: no fact is about them as it is about other vertices."""
+    """Return those of the IRIs that are only a predicate or a class in the graph.
+
+    Such an IRI is used as a predicate, used as a type, or typed as a class or property, and the
+    graph has no fact about it: no triple with it as subject or object, apart from labels,
+    descriptions, noise, and the predicates of RDF, RDFS, OWL and Wikibase themselves. Of the
+    triples with it as object, MAX_INCOMING_TRIPLES are read.
+    """
     if not iris:
         return frozenset()
-    silent = ", ".join(map(n3, sorted(kg.vocabulary.excluded_predicates)))
-    spaces = "".join(
-        f" && !STRSTARTS(STR(?p), {string_literal(space)})" for space in SCHEMA_NAMESPACES
+    vocabulary = kg.vocabulary
+    excluded = ", ".join(map(n3, sorted(vocabulary.excluded_predicates)))
+    is_fact = f"?p NOT IN ({excluded})"
+    for namespace in SCHEMA_NAMESPACES:
+        is_fact += f" && !STRSTARTS(STR(?p), {string_literal(namespace)})"
+    vertices = values_clause("?v", iris)
+    type_predicates = values_clause("?t", vocabulary.types)
+    schema_classes = values_clause("?c", SCHEMA_CLASSES)
+    result = kg.select(
+        f"SELECT ?v WHERE {{ {vertices} FILTER(EXISTS {{ ?s ?v ?o }}"
+        f" || EXISTS {{ {type_predicates} ?s ?t ?v }}"
+        f" || EXISTS {{ {schema_classes} ?v {n3(RDF.type)} ?c }})"
+        f" FILTER NOT EXISTS {{ ?v ?p ?o FILTER({is_fact}) }} }}"
     )
-    fact = f"FILTER(?p NOT IN ({silent}){spaces})"
-    rows = kg.select(
-        f"SELECT ?v WHERE {{ {values_clause('?v', iris)} FILTER(EXISTS {{ ?s ?v ?o }}"
-        f" || EXISTS {{ {values_clause('?t', kg.vocabulary.types)} ?s ?t ?v }}"
-        f" || EXISTS {{ {values_clause('?c', SCHEMA_CLASSES)} ?v {n3(RDF.type)} ?c }})"
-        f" FILTER NOT EXISTS {{ ?v ?p ?o {fact} }} }}"
-    ).rows
-    suspects = sorted({vertex for (vertex,) in rows if isinstance(vertex, URIRef)})
-    # One bounded subquery each, as in ``degrees``: a class can have millions of instances.
-    parts = " UNION ".join(
-        f"{{ SELECT ({n3(iri)} AS ?v) ?p WHERE {{ ?s ?p {n3(iri)} }} LIMIT {MAX_INCOMING_TRIPLES} }}"
-        for iri in suspects
-    )
-    described = kg.select(f"SELECT DISTINCT ?v WHERE {{ {parts} {fact} }}").rows if suspects else ()
-    return frozenset(suspects) - {vertex for (vertex,) in described}
+    candidates = set()
+    for (vertex,) in result.rows:
+        if isinstance(vertex, URIRef):
+            candidates.add(vertex)
+    if not candidates:
+        return frozenset()
+    # Each candidate has a subquery with a LIMIT, because a class can have millions of instances.
+    incoming = []
+    for iri in sorted(candidates):
+        incoming.append(
+            f"SELECT ({n3(iri)} AS ?v) ?p WHERE {{ ?s ?p {n3(iri)} }} LIMIT {MAX_INCOMING_TRIPLES}"
+        )
+    facts = kg.select(f"SELECT DISTINCT ?v WHERE {{ {union_clause(incoming)} FILTER({is_fact}) }}")
+    return frozenset(candidates).difference(chain.from_iterable(facts.rows))
 
 
 def parse_count(number: Term | None) -> int:
-    """The number that a graph counted. Raises QueryError if it is none."""
+    """Return the number that a graph counted. Raises QueryError if it is not a whole number."""
     try:
         return int(str(number))
     except ValueError as error:
-        raise QueryError(
-            f"the graph counted {number!r}", hint="ask again, or try another graph"
-        ) from error
+        hint = "ask again, or try another graph"
+        raise QueryError(f"the graph counted {number!r}", hint=hint) from error
 
 
 def find_triples(
@@ -189,201 +246,74 @@ def find_triples(
     objects: Sequence[Term],
     max_triples: int,
 ) -> tuple[list[Triple], bool]:
-    """Triples with one of each of these, or with any where there are none; and whether these are all.
+    """Return triples, sorted by their text, and whether they are all.
 
-    In order; without blank nodes and, where no predicate is given, without noise, labels and descriptions.
+    They are not all if the query returned ``max_triples``. A triple has one of the subjects, one of
+    the predicates and one of the objects; an empty sequence allows any term. Triples with blank
+    nodes are left out. If no predicates are given, so are labels, descriptions and noise, but not
+    types.
     """
-    wanted = zip("spo", (subjects, predicates, objects), strict=True)
-    values = "".join(
-        f"VALUES ?{n} {{ {' '.join(map(n3, terms))} }} " for n, terms in wanted if terms
-    )
+    values = ""
+    for name, terms in (("s", subjects), ("p", predicates), ("o", objects)):
+        if terms:
+            written = " ".join(map(n3, terms))
+            values += f"VALUES ?{name} {{ {written} }} "
     rows = kg.select(
         f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {max_triples}"
     ).rows
-    hidden = set() if predicates else {*kg.vocabulary.excluded_predicates} - {*kg.vocabulary.types}
-    triples = [
-        (s, p, o)
-        for s, p, o in rows
-        if isinstance(p, URIRef) and p not in hidden and not isinstance(s, BNode | None)
-        if not isinstance(o, BNode | None)
-    ]
-    return sorted(triples, key=str), len(rows) < max_triples
+    excluded: set[URIRef] = set()
+    if not predicates:
+        excluded = set(kg.vocabulary.excluded_predicates) - set(kg.vocabulary.types)
+    triples: list[Triple] = []
+    for subject, predicate, object_ in rows:
+        if isinstance(subject, BNode | None) or isinstance(object_, BNode | None):
+            continue
+        if isinstance(predicate, URIRef) and predicate not in excluded:
+            triples.append((subject, predicate, object_))
+    triples.sort(key=str)
+    return triples, len(rows) < max_triples
 
 
 @dataclass(frozen=True, slots=True)
 class ValueMatch:
-    """A value of a predicate that holds the words of a name."""
+    """A value of a predicate that contains the words of a name."""
 
     predicate: Iri
     value: Term
     triples: int
+    """How many triples have this predicate and value."""
 
 
 def find_values_containing(
     kg: Graph, predicates: Sequence[URIRef], name: str
 ) -> tuple[ValueMatch, ...]:
-    """The texts, and IRIs by their local names, that hold a name as whole words; the shortest first."""
-    text = normalize(name)
-    if not predicates or len(text) < 2:
+    """Return the values of the predicates that contain a name as whole words, the shortest first.
+
+    A literal is compared by its text and an IRI by its local part, both in normal form.
+    MAX_VALUE_MATCHES values that contain the name in lower case, with spaces for "_" and "-", are
+    read. Empty for a name of one letter.
+    """
+    normal_name = normalize(name)
+    if not predicates or len(normal_name) < 2:
         return ()
-    plain = "LCASE(REPLACE(STR(?o), '[_-]', ' '))"
+    text = "LCASE(REPLACE(STR(?o), '[_-]', ' '))"
     rows = kg.select(
         f"SELECT ?p ?o (COUNT(*) AS ?n) WHERE {{ {values_clause('?p', predicates)} ?s ?p ?o"
-        f" FILTER(!isBlank(?o) && CONTAINS({plain}, {string_literal(name.lower())})) }}"
+        f" FILTER(!isBlank(?o) && CONTAINS({text}, {string_literal(name.lower())})) }}"
         f" GROUP BY ?p ?o ORDER BY STRLEN(STR(?o)) ?p LIMIT {MAX_VALUE_MATCHES}"
     ).rows
-    whole = re.compile(rf"(?<![^\W_]){re.escape(text)}(?![^\W_])")
-    return tuple(
-        ValueMatch(URIRef(p), o, parse_count(n))
-        for p, o, n in rows
-        if p
-        and o is not None
-        and whole.search(normalize(local_part(o) if isinstance(o, URIRef) else o))
-    )
+    whole_words = re.compile(rf"(?<![^\W_]){re.escape(normal_name)}(?![^\W_])")
+    matches = []
+    for predicate, value, count in rows:
+        if predicate is None or value is None:
+            continue
+        shown = local_part(value) if isinstance(value, URIRef) else value
+        if whole_words.search(normalize(shown)):
+            matches.append(ValueMatch(URIRef(predicate), value, parse_count(count)))
+    return tuple(matches)
 
 
-# --- the triples that an answer stands on
-
-
-def where_clause(query: CandidateQuery) -> str:
-    """The query's triple patterns and filters as the inside of a WHERE clause."""
-    return f"{patterns_to_sparql(query.patterns)} {query.filters}".strip()
-
-
-def find_support_by_value(
-    kg: Graph, query: CandidateQuery, target: str, values: Sequence[Term]
-) -> dict[Term, tuple[Triple, ...]]:
-    """For each value of ``target`` ("?x") the triples of the patterns in at least one binding of it.
-
-    Costs no query where the target is the only unknown. Raises a GraphError.
-    """
-    unknowns = variables_of(query.patterns)
-    if unknowns == (target,):
-        return {value: instantiate_patterns(query.patterns, {target: value}) for value in values}
-    triples: dict[Term | None, dict[Triple, None]] = {value: {} for value in values}
-
-    def collect(only: str) -> None:
-        columns = " ".join(unknowns)
-        rows = kg.select(
-            f"SELECT DISTINCT {columns} WHERE {{ {only}{where_clause(query)} }} LIMIT {MAX_SUPPORT_BINDINGS}"
-        )
-        for row in rows.rows:
-            binding = dict(zip(unknowns, row, strict=True))
-            supporting = triples.get(binding[target])
-            if supporting is not None and len(supporting) < MAX_TRIPLES_PER_VALUE:
-                supporting |= dict.fromkeys(instantiate_patterns(query.patterns, binding))
-
-    collect("")
-    missing = [value for value in values if not triples[value] and is_serializable(value)]
-    while missing:
-        collect(f"VALUES {target} {{ {' '.join(map(n3, missing[:VALUES_PER_QUERY]))} }} ")
-        left = [value for value in missing if not triples[value]]
-        missing = left if len(left) < len(missing) else missing[VALUES_PER_QUERY:]
-    return {value: tuple(triples[value]) for value in values}
-
-
-def find_ask_support(kg: Graph, query: CandidateQuery) -> tuple[Triple, ...]:
-    """The triples that make an ASK of the query's patterns true: one binding's. Empty if it is false."""
-    unknowns = variables_of(query.patterns)
-    if not unknowns:
-        return instantiate_patterns(query.patterns, {})
-    rows = kg.select(f"SELECT {' '.join(unknowns)} WHERE {{ {where_clause(query)} }} LIMIT 1").rows
-    return (
-        instantiate_patterns(query.patterns, dict(zip(unknowns, rows[0], strict=True)))
-        if rows
-        else ()
-    )
-
-
-def find_support_by_row(
-    kg: Graph, sparql: str, columns: Sequence[str], rows: Sequence[Row]
-) -> dict[Row, tuple[Triple, ...]]:
-    """For each of the first rows the triples of its solutions; of a group, the first of them.
-
-    Without rows, of an ASK, under () what makes it true. Patterns of NOT EXISTS and paths give no triples,
-    those of OPTIONAL and UNION where they hold. Raises a GraphError if the query cannot be taken apart.
-    """
-    patterns = [
-        pattern for pattern in analyze_query(sparql).patterns if PATH_PLACEHOLDER not in pattern
-    ]
-    parts, columns = split_clauses(sparql), columns if rows else ()
-    free = {end[1:] for pattern in patterns for end in pattern if end.startswith("?")}
-    free_places = [place for place, column in enumerate(columns) if column in free]
-    names = " ".join(f"?{columns[place]}" for place in free_places)
-
-    def cell(term: Term | None) -> str:
-        return n3(term) if term is not None and is_serializable(term) else "UNDEF"
-
-    cells = dict.fromkeys(
-        " ".join(cell(row[place]) for place in free_places) for row in rows[:MAX_SUPPORTED_ROWS]
-    )
-    values = f"VALUES ({names}) {{ {' '.join(f'({line})' for line in cells)} }}" if names else ""
-    binding = re.search(
-        r"\bBIND\b", parts.where, re.IGNORECASE
-    )  # whose variable must not be there before
-    body = f"{{ {parts.where} }}" if binding else parts.where
-    # The columns that each solution gives by itself, as BINDs: no aggregate, and nothing made of one
-    binds, grouped = "", set[str]()
-    for expression, name in parts.aliases:
-        if AGGREGATE_CALL.search(expression) or grouped & {*re.findall(r"[?$](\w+)", expression)}:
-            grouped.add(name)
-        else:
-            binds += f" BIND({expression} AS ?{name})"
-    trailing = re.search(r"\s\bVALUES\b.*|$", parts.modifiers, re.IGNORECASE | re.DOTALL)
-    solutions = kg.select(
-        f"{parts.prologue}SELECT * {parts.dataset}WHERE {{ {values} {body}{binds} }}"
-        f" LIMIT {MAX_SOLUTIONS if rows else 1}{trailing[0] if trailing else ''}"
-    )
-    places = [place for place, column in enumerate(columns) if column in solutions.variables]
-    keys = (
-        {row: tuple(row[place] for place in places) for row in rows[:MAX_SUPPORTED_ROWS]}
-        if rows
-        else {(): ()}
-    )
-    triples: dict[Row, dict[Triple, None]] = defaultdict(dict)
-    for solution in solutions.rows:
-        pairs = zip(solutions.variables, solution, strict=True)
-        bound = {f"?{name}": term for name, term in pairs if term is not None}
-        mine = triples[tuple(bound.get(f"?{columns[place]}") for place in places)]
-        whole = [p for p in patterns if all(end in bound for end in p if end.startswith("?"))]
-        mine.update(
-            dict.fromkeys(instantiate_patterns(whole, bound)[: MAX_TRIPLES_PER_VALUE - len(mine)])
-        )
-    held = existing_triples(kg, {triple for each in triples.values() for triple in each})
-    return {row: tuple(t for t in triples.get(key, ()) if t in held) for row, key in keys.items()}
-
-
-def with_display_names(kg: Graph, answer: AnswerType) -> AnswerType:
-    """The answer with the names of what it shows."""
-    terms = {term for triple in answer.support for term in triple}
-    terms |= {term for value in answer.values for term in value.terms}
-    names = kg.names(sorted(term for term in terms if isinstance(term, URIRef)))
-    return replace(answer, names=tuple(sorted(names.items())))
-
-
-def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
-    """Those that the graph has: a solution of a UNION grounds the patterns of each branch.
-
-    Triples of blank nodes cannot be asked for, and pass.
-    """
-    asked = sorted((t for t in triples if all(map(is_serializable, t))), key=str)
-    held = set(triples) - set(asked)
-    for start in range(0, len(asked), TRIPLES_PER_QUERY):
-        lines = " ".join(
-            f"({' '.join(map(n3, t))})" for t in asked[start : start + TRIPLES_PER_QUERY]
-        )
-        rows = kg.select(
-            f"SELECT ?s ?p ?o WHERE {{ VALUES (?s ?p ?o) {{ {lines} }} ?s ?p ?o }}"
-        ).rows
-        held |= {
-            (s, p, o)
-            for s, p, o in rows
-            if s is not None and isinstance(p, URIRef) and o is not None
-        }
-    return held
-
-
-# --- why a query has no rows
+# Why a query has no rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,37 +321,42 @@ class EmptyResultCause:
     """Why a query has no rows."""
 
     is_empty: bool
-    """Whether it has none at all."""
+    """Whether it has no rows at all."""
     blocking_patterns: tuple[TriplePattern | str, ...] = ()
-    """The patterns, or the filters, each of which alone, once removed, brings rows back."""
+    """The patterns, or the text of all filters, each of which gives rows if it alone is removed."""
     unmatched_patterns: tuple[TriplePattern, ...] = ()
-    """The patterns that nothing in the graph matches, each asked for alone."""
+    """The patterns that no triple of the graph matches, each asked for by itself."""
 
 
 def explain_empty_result(
     kg: Graph, patterns: Sequence[TriplePattern], filters: str = ""
 ) -> EmptyResultCause:
-    """Which triple pattern, or the filters, of a conjunctive query brings rows back once removed.
+    """Return which patterns of a conjunctive query are the reason that it has no rows.
 
-    Asks two questions a pattern at most, each for yes or no. Raises a GraphError.
+    These are the patterns, or all filters together, without which the query has rows, and the
+    patterns without any match. A pattern is tried without only if all others have matches. Sends at
+    most two ASK queries for each pattern, and two more. Raises a GraphError if the graph cannot be
+    queried.
     """
 
-    def holds(patterns: Sequence[TriplePattern], only: str = "") -> bool:
-        return kg.ask(f"ASK {{ {patterns_and_filters_to_sparql(patterns, only)} }}")
+    def has_rows(patterns: Sequence[TriplePattern], filters: str = "") -> bool:
+        return kg.ask(f"ASK {{ {patterns_and_filters_to_sparql(patterns, filters)} }}")
 
-    patterns = tuple(dict.fromkeys(patterns))
-    if holds(patterns, filters):
+    patterns = list(dict.fromkeys(patterns))
+    if has_rows(patterns, filters):
         return EmptyResultCause(is_empty=False)
-    unmatched = tuple(pattern for pattern in patterns if not holds([pattern]))
-    culprits: list[TriplePattern | str] = []
-    for pattern in patterns:
-        rest = [other for other in patterns if other != pattern]
-        if rest and set(unmatched) <= {pattern} and holds(rest, filters):
-            culprits.append(pattern)
-    if filters and not unmatched and holds(patterns):
-        culprits.append(filters.strip())
-    return EmptyResultCause(True, tuple(culprits), unmatched)
+    unmatched = tuple(pattern for pattern in patterns if not has_rows([pattern]))
+    blocking: list[TriplePattern | str] = []
+    for index, pattern in enumerate(patterns):
+        others = patterns[:index] + patterns[index + 1 :]
+        # A pattern is the only reason at most if every other pattern has matches.
+        others_match = unmatched in ((), (pattern,))
+        if others and others_match and has_rows(others, filters):
+            blocking.append(pattern)
+    if filters and not unmatched and has_rows(patterns):
+        blocking.append(filters.strip())
+    return EmptyResultCause(True, tuple(blocking), unmatched)
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for known
+if not TYPE_CHECKING:  # a type checker would accept any name
     __getattr__ = renamed_names(__name__)

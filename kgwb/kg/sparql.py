@@ -1,39 +1,45 @@
-"""The gate every query passes: read-only SPARQL 1.1, known by its parse and never by its first word.
+"""The gate: every query is checked here, and only SPARQL 1.1 that reads a graph reaches it.
 
-What is checked and what is sent are the same text, and it means the same to every engine: comments are
-blanked out (engines disagree on where they end), line ends are ``\\n``, and a codepoint escape stands only
-inside a string or an IRI, for a character that could not end it.
+A query is judged by its parse, not by its first word. The text that is checked is the text that is
+sent, and it means the same to every engine: comments are replaced by spaces (engines disagree on
+where a comment ends), line ends are ``\\n``, and a codepoint escape is accepted only inside a
+string or an IRI, for a character that could not end it. This file also writes terms and clauses as
+SPARQL.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from threading import Lock
-from typing import Any, Literal
+from typing import Literal
 
 import pyoxigraph
-from pyparsing import ParseBaseException
 from rdflib import BNode, URIRef
 from rdflib.plugins.sparql.parser import parseQuery
-from rdflib.plugins.sparql.parserutils import CompValue
 
 from kgwb.errors import GraphError, QueryError, QueryRefusedError
+from kgwb.kg.query_parser import (
+    PARSE_ERRORS,
+    UCHAR,
+    Token,
+    TokenizedQuery,
+    error_at,
+    exclusive_parser,
+    tokenize,
+    too_large_error,
+    walk_nodes,
+)
 from kgwb.terms import Term
 
-MAX_DEPTH = 100
-MAX_SYMBOLS = 10_000
-"""Brackets inside each other, and signs outside strings and IRIs: many more overflow Oxigraph's stack."""
-PARSER_RECURSION_LIMIT = 15_000
-"""Python frames while a query is parsed: rdflib takes 49 for a bracket and 11 for a triple pattern."""
 MAX_EXPLAINED_TOKENS = 120
-"""Tokens of a broken query whose error Oxigraph explains: beyond, planning what it can parse takes long."""
+"""Oxigraph explains the syntax errors of queries up to this size.
+
+It plans what it can parse before it reports an error, and that takes long for a large query.
+"""
 
 QueryForm = Literal["select", "ask", "construct", "describe"]
 
@@ -43,59 +49,37 @@ _NON_MONOTONIC_NODES = {
     "Builtin_EXISTS",
     "Builtin_NOTEXISTS",
 }
-_PN_CHARS_BASE = (
-    "A-Za-zÀ-ÖØ-öø-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff"
-    "\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-_PN_CHARS_U = _PN_CHARS_BASE + "_"
-_PN_CHARS = _PN_CHARS_U + "0-9\u00b7\u0300-\u036f\u203f\u2040\\-"
-_PLX = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?\#@%]"
-_UCHAR = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
-_ECHAR = rf"\\[tbnrf\"'\\]|{_UCHAR}"
-# SPARQL 1.1, section 19.8; the longest match wins. A word is as long as a prefix would be, and digits that
-# are no number stand together: nothing is read again from its next letter on.
-_TOKEN = re.compile(
-    rf"""
-    (?P<space> [ \t\n]+ )
-  | (?P<comment> \#[^\n]* )
-  | (?P<string> \"\"\"(?:"{{0,2}}(?:[^"\\]|{_ECHAR}))*\"\"\" | '''(?:'{{0,2}}(?:[^'\\]|{_ECHAR}))*'''
-      | "(?:[^"\\\n]|{_ECHAR})*"(?!") | '(?:[^'\\\n]|{_ECHAR})*'(?!') )
-  | (?P<iri> <(?:[^<>"{{}}|^`\\\x00-\x20]|{_UCHAR})*> )
-  | (?P<blank> _:[{_PN_CHARS_U}0-9](?:\.*[{_PN_CHARS}])* )
-  | (?P<name> (?P<prefix> (?:[{_PN_CHARS_BASE}](?:\.*[{_PN_CHARS}])*)? ) :
-      (?: (?:[{_PN_CHARS_U}:0-9]|{_PLX}) (?:\.*(?:[{_PN_CHARS}:]|{_PLX}))* )? )
-  | (?P<variable> [?$][{_PN_CHARS_U}0-9]+ )
-  | (?P<tag> @[A-Za-z]+(?:-[A-Za-z0-9]+)* )
-  | (?P<number> (?P<double>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)[eE][+-]?[0-9]++) (?!\.?\w)
-      | (?P<decimal>[0-9]*+\.[0-9]++) (?!\.?\w) | [0-9]++ (?!\.?\w) )
-  | (?P<word> (?:[^\W\d]|[{_PN_CHARS_BASE}])(?:\.*[\w{_PN_CHARS}])* )
-  | (?P<other> [0-9]+ | [^"'\\\#\x00-\x1f\x7f] )
-    """,
-    re.VERBOSE,
-)
-_CODEPOINT_ESCAPE = re.compile(rf"(?<!\\)(?:\\\\)*({_UCHAR})")
+_CODEPOINT_ESCAPE = re.compile(rf"(?<!\\)(?:\\\\)*({UCHAR})")
+"""A codepoint escape, but not one whose backslash is itself escaped."""
 _AMBIGUOUS_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)+(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})")
+"""An escaped backslash before "u".
+
+Engines that expand codepoint escapes before they read tokens take it for one.
+"""
 _READABLE_EXPECTATION = r'"[^"]+"|(?!LATERAL|SERVICE)[A-Z ]+|The SELECT[\w ]+'
+"""The expectations of Oxigraph's parser that help a person.
+
+The names of its grammar rules, and of its extensions, are left out.
+"""
 _ESCAPE_HINT = "write the character itself"
 _STANDARD_SCHEME = re.compile("<(?:https?|urn|tag):", re.IGNORECASE)
-"""Names that do not reach into an engine, as Virtuoso's ``bif:`` and ``sql:`` and Jena's ``java:`` do."""
+"""IRIs of functions that are not code of an engine.
+
+Virtuoso's ``bif:`` and ``sql:`` are such code, and Jena's ``java:``.
+"""
 _READ_ONLY_FUNCTION = re.compile("bif:(?:contains|st_[a-z_]+)", re.IGNORECASE)
-"""Functions of Virtuoso that only read, for search and for places."""
+"""Functions of Virtuoso that only read: full-text search and geometry."""
 _UPDATE_KEYWORD = re.compile(
     r"(?:^|[;}>])\s*(INSERT|DELETE|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD|WITH)\b", re.IGNORECASE
 )
 _ALIAS_EXPRESSION = re.compile(r"\((.*)\bAS\s+[?$](\w+)\s*\)", re.DOTALL | re.IGNORECASE)
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a character of UTF-16, which cannot be encoded as UTF-8."""
 _INVALID_IRI_CHARACTER = re.compile(r'[<>"{}|^`\\\x00-\x20\ud800-\udfff]')
 LANGUAGE_TAG = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 _STRING_ESCAPES = str.maketrans(
     {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 )
-_PLACEHOLDERS = {"space": " ", "comment": " ", "string": '"s"', "iri": "<%>", "number": "1"}
-"""What stands for a token in the shape of a query: an IRI may not be read as less-than there."""
-PARSE_ERRORS = (ParseBaseException, TypeError, ValueError)
-"""What rdflib's parser raises for a text that is no query."""
-_parser_lock = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,324 +88,369 @@ class ValidatedQuery:
 
     form: QueryForm
     accepts_limit: bool
-    """Whether a LIMIT fits at its end: it is no ASK, has none, and no VALUES clause, after which none may
-    follow."""
+    """Whether a LIMIT can be added at its end.
+
+    It cannot to an ASK, after another LIMIT, or after a VALUES clause.
+    """
     is_monotonic: bool
-    """Whether every row found in a part of the graph is a row of the whole: nothing in it counts, ranks and
-    limits, or asks for what is not there."""
+    """Whether every row found in a part of the graph is also a row of the whole graph.
+
+    It is False if the query has an aggregate, OPTIONAL, MINUS or EXISTS, or both ORDER BY and
+    LIMIT.
+    """
     variables: tuple[str, ...]
-    """Names of the columns of a SELECT; none for ``*``, and of other forms."""
+    """Names of the columns of a SELECT, without "?"; empty for ``SELECT *`` and other forms."""
     service_count: int
-    """SERVICE clauses in it."""
+    """Number of SERVICE clauses."""
     text: str = ""
-    """What to send: the query with comments blanked out and line ends as ``\\n``, of the same layout."""
+    """The text to send: the query with spaces in place of comments, and ``\\n`` as line ends."""
     skeleton: str = ""
     """The text with a placeholder for each string, IRI and number."""
     undeclared_prefixes: tuple[str, ...] = ()
-    """Prefixes used without a declaration; some endpoints know them, a file does not."""
+    """Prefixes that are used without a declaration. Some endpoints know them, a file does not."""
 
 
-@lru_cache(maxsize=128)  # an endpoint asks twice for each query; long ones must not pile up
+# An endpoint validates each query twice. The cache is small, because queries can be long.
+@lru_cache(maxsize=128)
 def validate_query(
     query: str, *forms: QueryForm, allow_service: bool = False, allowed_service_iri: str = ""
 ) -> ValidatedQuery:
-    """What the gate learns of a query that only reads, and is of one of the ``forms`` if any are named.
+    """Check that a query only reads, and return its form and other properties.
 
-    ``allowed_service_iri`` is the IRI of the engine's own service, without brackets, that kgwb's own search of
-    labels may use where others need leave; it never comes with a query from elsewhere. Raises QueryRefusedError for an
-    update, and (without leave) for SERVICE and for functions by which an engine runs code of its own, and
-    QueryError where it is of another form or does not parse, with line and column.
+    If ``forms`` are given, the query must have one of them. ``allow_service`` permits SERVICE, and
+    functions by which an engine runs code of its own. ``allowed_service_iri`` permits SERVICE of
+    this one IRI; it is for the label search of kgwb itself, and never for queries from elsewhere.
+
+    Raises QueryRefusedError for an update and for a SERVICE or function without permission, and
+    QueryError if the query has another form or does not parse, with line and column.
     """
     query = query.replace("\r\n", "\n").replace("\r", "\n")
-    if not query.isascii() and (half := LONE_SURROGATE.search(query)):
-        raise _error_at(query, half.start(), "there is half a character", "read the text as UTF-8")
-    # Engines expand codepoint escapes before or after reading tokens: pass those where this is the same
-    if escape := _AMBIGUOUS_ESCAPE.search(query):
-        raise _error_at(
-            query, escape.start(), "it is unclear whether this is an escape", _ESCAPE_HINT
+    _check_characters(query)
+    tokenized = tokenize(query)
+    tokens = tokenized.tokens
+    unsafe_function = _find_unsafe_function(tokens)
+    if unsafe_function and not allow_service:
+        raise _permission_error(
+            f"calls {unsafe_function}, by which an engine may do more than read"
         )
-    for escape in _CODEPOINT_ESCAPE.finditer(query):
-        code = int(escape[1][2:], 16)
-        harmless = (
-            chr(code).isalnum() if code < 0x80 else code >= 0xA0 and not 0xD800 <= code < 0xE000
-        )
-        if not harmless or code > 0x10FFFF:
-            raise _error_at(
-                query, escape.start(1), f"the escape {escape[1]} may end a token", _ESCAPE_HINT
-            )
-    tokens, text, shape = tokenize(query)
-    if not allow_service and (function := _find_unsafe_function(tokens)):
-        raise _permission_error(f"calls {function}, by which an engine may do more than read")
-    # The tokens are searched too, so that no way of reading "a<b" can hide the clause from the parse.
-    words = {token[0].upper() for token in tokens if token.lastgroup == "word"}
-    words = {word for word in words if "SERVICE" in word}
-    after = [(before[0].upper(), token) for before, token in pairwise(tokens)]
-    services = [token[0] for before, token in after if before == "SERVICE"]
-    known = (
-        allowed_service_iri
-        and words == {"SERVICE"}
-        and set(services) == {f"<{allowed_service_iri}>"}
-    )
-    if words and not allow_service and not known:
+
+    # The word is looked for among the tokens, and the clause in the parse. So a text in which "a<b"
+    # can be read in two ways cannot hide the clause.
+    service_words = set()
+    for token in tokens:
+        if token.lastgroup == "word" and "SERVICE" in token[0].upper():
+            service_words.add(token[0].upper())
+    services = [token[0] for token in _tokens_after(tokens, "SERVICE")]
+    has_only_own = service_words == {"SERVICE"} and set(services) == {f"<{allowed_service_iri}>"}
+    own_services = len(services) if allowed_service_iri and has_only_own else 0
+    if service_words and not (own_services or allow_service):
         raise _permission_error("asks another endpoint (SERVICE)")
-    declared = {token["prefix"] for before, token in after if before == "PREFIX"}
-    prefixes = dict.fromkeys(token["prefix"] for token in tokens if token.lastgroup == "name")
-    undeclared = tuple(prefix for prefix in prefixes if prefix not in declared)
+
+    undeclared_prefixes = _find_undeclared_prefixes(tokens)
     try:
-        try:
-            parsed = _parse_skeleton(shape)
-        except (
-            PARSE_ERRORS
-        ):  # a "<" without spaces may be less-than in the text and an IRI in the shape
-            parsed = _parse_skeleton(re.sub(_UCHAR, "u", text))
+        parsed = _parse(tokenized)
     except PARSE_ERRORS:
-        raise _syntax_error(text, shape, undeclared, bool(words)) from None
+        raise _syntax_error(tokenized, undeclared_prefixes, bool(service_words)) from None
     except RecursionError:
-        raise _too_large_error() from None
-    if (
-        parsed.service_count
-        and not allow_service
-        and not (known and parsed.service_count == len(services))
-    ):
+        raise too_large_error() from None
+    if parsed.service_count not in (0, own_services) and not allow_service:
         raise _permission_error("asks another endpoint (SERVICE)")
     if forms and parsed.form not in forms:
         wanted = " or ".join(map(str.upper, forms))
         raise QueryError(f"this is no {wanted} query but {parsed.form.upper()}")
-    return replace(parsed, text=text, skeleton=shape, undeclared_prefixes=undeclared)
-
-
-@dataclass(frozen=True, slots=True)
-class QueryClauses:
-    """The parts of a SELECT or ASK that stand outside of each other."""
-
-    prologue: str
-    dataset: str
-    """FROM clauses."""
-    where: str
-    """What stands in the outermost braces."""
-    modifiers: str
-    """What follows: groups, order, limit, VALUES."""
-    aliases: tuple[tuple[str, str], ...]
-    """Expressions with the names that SELECT or GROUP BY gives them (AS)."""
-
-
-def split_clauses(query: str) -> QueryClauses:
-    """A SELECT or ASK in its parts. Raises what ``checked`` raises."""
-    text = validate_query(query, "select", "ask").text
-    marks: dict[str, int] = {}
-    aliases: list[tuple[str, str]] = []
-    depth = opened = 0
-    for token in tokenize(text)[0]:
-        sign = token[0].upper()
-        depth -= sign in ("}", ")", "]")
-        if depth == 0:
-            marks.setdefault(sign, token.start())
-            opened = token.start() if sign == "(" else opened
-            if sign == ")" and (part := _ALIAS_EXPRESSION.fullmatch(text, opened, token.end())):
-                aliases.append((part[1], part[2]))
-        depth += sign in ("{", "(", "[")
-    begin, brace, end = marks.get("SELECT", marks.get("ASK", 0)), marks["{"], marks["}"]
-    dataset = text[marks.get("FROM", brace) : marks.get("WHERE", brace)] if "FROM" in marks else ""
-    return QueryClauses(
-        text[:begin], dataset, text[brace + 1 : end], text[end + 1 :], tuple(aliases)
+    return replace(
+        parsed,
+        text=tokenized.text,
+        skeleton=tokenized.skeleton,
+        undeclared_prefixes=undeclared_prefixes,
     )
 
 
-def n3(term: Term) -> str:
-    """The term as it is written in a query.
+def _check_characters(query: str) -> None:
+    """Raise QueryError for a lone surrogate, and for an escape that engines could read differently.
 
-    Raises QueryError for an IRI or a language tag that cannot be written, and for a blank node: in a query it
-    would be a variable.
+    Some engines expand codepoint escapes before they read tokens, others afterwards. Only escapes
+    that mean the same in both cases are accepted.
     """
-    if isinstance(term, URIRef):
-        if not is_valid_iri(term):
-            raise QueryError(
-                f"{str(term)!r} is not an IRI", hint="percent-encode what an IRI may not hold"
-            )
-        return f"<{term}>"
-    if isinstance(term, BNode):
-        raise QueryError(
-            f"the blank node _:{term} cannot be asked for", hint="ask by an IRI or a literal"
-        )
-    if term.language:
-        if not LANGUAGE_TAG.fullmatch(term.language):
-            raise QueryError(f"{term.language!r} is not a language tag")
-        return f"{string_literal(term)}@{term.language}"
-    return f"{string_literal(term)}^^{n3(term.datatype)}" if term.datatype else string_literal(term)
+    surrogate = LONE_SURROGATE.search(query)
+    if surrogate:
+        position = surrogate.start()
+        raise error_at(query, position, "there is half a character", "read the text as UTF-8")
+    ambiguous = _AMBIGUOUS_ESCAPE.search(query)
+    if ambiguous:
+        problem = "it is unclear whether this is an escape"
+        raise error_at(query, ambiguous.start(), problem, _ESCAPE_HINT)
+    for escape in _CODEPOINT_ESCAPE.finditer(query):
+        codepoint = int(escape[1][2:], 16)
+        if _may_end_token(codepoint):
+            problem = f"the escape {escape[1]} may end a token"
+            raise error_at(query, escape.start(1), problem, _ESCAPE_HINT)
 
 
-def values_clause(variable: str, terms: Iterable[Term]) -> str:
-    """A VALUES clause that binds the variable to each of the terms."""
-    return f"VALUES {variable} {{ {' '.join(map(n3, dict.fromkeys(terms)))} }}"
+def _may_end_token(codepoint: int) -> bool:
+    """Return whether a character could end a string or an IRI, or does not exist.
 
-
-def walk_nodes(tree: Any, skip: Collection[str] = ()) -> Iterator[CompValue]:
-    """The nodes of rdflib's parse or algebra of a query, in order.
-
-    Those named in ``skipped`` are left out with what is in them; of a MINUS that is its right side.
+    ASCII letters and digits cannot, and nothing from U+00A0 on that is a character.
     """
-    left = [tree]
-    while left:
-        node = left.pop()
-        if isinstance(node, CompValue):
-            if node.name == "Minus" and "Minus" in skip:
-                left.append(node.p1)
-            elif node.name not in skip:
-                yield node
-                left.extend(reversed(list(node.values())))
-        elif not isinstance(node, str) and hasattr(node, "__iter__"):
-            left.extend(reversed(list(node)))
+    if codepoint < 0x80:
+        return not chr(codepoint).isalnum()
+    return codepoint < 0xA0 or 0xD800 <= codepoint < 0xE000 or codepoint > 0x10FFFF
 
 
-def is_valid_iri(iri: str) -> bool:
-    """Whether an IRI can stand in a query: some engines hold IRIs that cannot."""
-    return not _INVALID_IRI_CHARACTER.search(iri)
+def _tokens_after(tokens: Sequence[Token], keyword: str) -> list[Token]:
+    """Return each token that directly follows the keyword, written in upper or lower case."""
+    following = []
+    for before, token in pairwise(tokens):
+        if before[0].upper() == keyword:
+            following.append(token)
+    return following
 
 
-def is_serializable(term: Term) -> bool:
-    """Whether a term can stand in a query: not a blank node, and no IRI that is not writable."""
-    return not isinstance(term, BNode) and (not isinstance(term, URIRef) or is_valid_iri(term))
+def _find_undeclared_prefixes(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Return the prefixes that are used but not declared, in the order of their first use."""
+    declared = {token["prefix"] for token in _tokens_after(tokens, "PREFIX")}
+    undeclared = []
+    for token in tokens:
+        if token.lastgroup == "name" and token["prefix"] not in declared:
+            undeclared.append(token["prefix"])
+    return tuple(dict.fromkeys(undeclared))
 
 
-def string_literal(text: str) -> str:
-    """The text as a string literal of a query; raises QueryError for a lone surrogate."""
-    if LONE_SURROGATE.search(text):
-        raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
-    # A backslash before a "u" is kept apart from an escape by escaping the letter (see _AMBIGUOUS).
-    escaped = re.sub(
-        r"\\\\([uU])",
-        lambda match: rf"\\\u00{ord(match[1]):02X}",
-        str(text).translate(_STRING_ESCAPES),
-    )
-    return f'"{escaped}"'
+def _find_unsafe_function(tokens: Sequence[Token]) -> str:
+    """Return the name of the first called function that may do more than read; "" if none may.
 
-
-def tokenize(query: str) -> tuple[list[re.Match[str]], str, str]:
-    """The tokens but for spaces and comments, the text to send, and its shape."""
-    tokens: list[re.Match[str]] = []
-    text, shape = [], []
-    position = signs = depth = 0
-    while position < len(query):
-        token = _TOKEN.match(query, position)
-        if token is None and query[position : position + 2] in ("\\u", "\\U"):
-            hint = "escapes are read inside strings and IRIs only; write the characters themselves"
-            place = _line_and_column(query, position)
-            raise QueryRefusedError(
-                f"the query hides what it says behind an escape {place}", hint=hint
-            )
-        if token is None:
-            char = query[position]
-            what = "a string that does not end" if char in "\"'" else f"the character {char!r}"
-            raise _error_at(query, position, f"there is {what}")
-        kind, part = token.lastgroup or "", token[0]
-        if kind == "other":
-            signs += 1
-            depth += (part in "([{") - (part in ")]}")
-            if signs > MAX_SYMBOLS or depth > MAX_DEPTH:
-                raise _too_large_error()
-        if kind not in ("space", "comment"):
-            tokens.append(token)
-        text.append(" " * len(part) if kind == "comment" else part)
-        # rdflib cannot parse a negative decimal; the grammar lets a double stand wherever a decimal may
-        fraction = token["double"] or token["decimal"]
-        shape.append("1e0" if fraction else _PLACEHOLDERS.get(kind, part))
-        position = token.end()
-    return tokens, "".join(text), "".join(shape)
-
-
-def _find_unsafe_function(tokens: list[re.Match[str]]) -> str:
-    """The name of a function that may do more than read; empty if none is called."""
-    inside = {"bif", "sql"}
-    for word, name, iri in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if word[0].upper() == "PREFIX" and not _STANDARD_SCHEME.match(iri[0]):
-            inside.add(name["prefix"])
-    for name, bracket in pairwise(tokens):
-        reaching = name["prefix"] in inside or (name["iri"] and not _STANDARD_SCHEME.match(name[0]))
-        if bracket[0] == "(" and reaching and not _READ_ONLY_FUNCTION.fullmatch(name[0]):
-            return name[0]
+    That is a function (a name or an IRI before "(") whose IRI is not in http:, https:, urn: or
+    tag:, except those of Virtuoso that are known to read only.
+    """
+    unsafe_prefixes = {"bif", "sql"}  # Virtuoso knows these without a declaration
+    for keyword, declared, iri in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if keyword[0].upper() == "PREFIX" and not _STANDARD_SCHEME.match(iri[0]):
+            unsafe_prefixes.add(declared["prefix"])
+    for function, bracket in pairwise(tokens):
+        name = function[0]
+        if bracket[0] != "(" or _READ_ONLY_FUNCTION.fullmatch(name):
+            continue
+        if function["prefix"] in unsafe_prefixes:
+            return name
+        if function["iri"] and not _STANDARD_SCHEME.match(name):
+            return name
     return ""
 
 
-@contextmanager
-def exclusive_parser() -> Iterator[None]:
-    """rdflib's parser for one thread at a time, with frames for long and deep queries wherever it is called.
+def _parse(tokenized: TokenizedQuery) -> ValidatedQuery:
+    """Return the properties of a query from the parse of its skeleton, else of its text.
 
-    The parser completes itself at first use: two threads doing so at once spoil it for good.
+    Raises one of PARSE_ERRORS if neither parses.
     """
-    with _parser_lock:
-        before = sys.getrecursionlimit()
-        sys.setrecursionlimit(max(before, PARSER_RECURSION_LIMIT))
-        try:
-            yield
-        finally:
-            sys.setrecursionlimit(before)
+    try:
+        return _parse_skeleton(tokenized.skeleton)
+    except PARSE_ERRORS:
+        # A "<" without spaces around it may be less-than in the text and part of an IRI in the
+        # skeleton.
+        return _parse_skeleton(re.sub(UCHAR, "u", tokenized.text))
 
 
 @lru_cache(maxsize=4096)
-def _parse_skeleton(shape: str) -> ValidatedQuery:
-    """What rdflib's parse says of all queries of a shape."""
+def _parse_skeleton(skeleton: str) -> ValidatedQuery:
+    """Return the form and other properties, which all queries with a skeleton share.
+
+    Raises one of PARSE_ERRORS. The cache matters: agents send many queries of few skeletons, and a
+    parse takes about 2 ms.
+    """
     with exclusive_parser():
-        query = parseQuery(shape)[1]
+        query = parseQuery(skeleton)[1]
     kinds = Counter(node.name for node in walk_nodes(query))
-    ranked = {"OrderClause", "LimitOffsetClauses"} <= kinds.keys()
-    limited = query.limitoffset and query.limitoffset.limit is not None
+    has_limit = query.limitoffset and query.limitoffset.limit is not None
+    is_ranked = {"OrderClause", "LimitOffsetClauses"} <= kinds.keys()
+    has_aggregate = any("Aggregate_" in kind for kind in kinds)
+    has_absence = not _NON_MONOTONIC_NODES.isdisjoint(kinds)
+    columns = query.projection or ()
     return ValidatedQuery(
         form=query.name.removesuffix("Query").lower(),
-        accepts_limit=not (query.name == "AskQuery" or limited or query.valuesClause),
-        is_monotonic=not ranked
-        and not any(kind in _NON_MONOTONIC_NODES or "Aggregate_" in kind for kind in kinds),
-        variables=tuple(str(column.var or column.evar) for column in query.projection or ()),
+        accepts_limit=not (query.name == "AskQuery" or has_limit or query.valuesClause),
+        is_monotonic=not (is_ranked or has_aggregate or has_absence),
+        variables=tuple(str(column.var or column.evar) for column in columns),
         service_count=kinds["ServiceGraphPattern"],
     )
 
 
-def _syntax_error(text: str, shape: str, undeclared: tuple[str, ...], service: bool) -> GraphError:
-    """What to say of a text that is no query; Oxigraph's parser knows best where it breaks."""
-    if update := _UPDATE_KEYWORD.search(shape):
-        hint = "only SELECT, ASK, CONSTRUCT and DESCRIBE are sent"
+def _syntax_error(
+    tokenized: TokenizedQuery, undeclared_prefixes: Sequence[str], has_service: bool
+) -> GraphError:
+    """Return the error for a text that does not parse.
+
+    It is a QueryRefusedError if the text looks like an update, else a QueryError with the place and
+    what was expected there. The place comes from Oxigraph, whose parser reports it best. It is the
+    end of the text if the query is too long to be given to Oxigraph, has a SERVICE (which Oxigraph
+    might call), or is valid there.
+    """
+    update = _UPDATE_KEYWORD.search(tokenized.skeleton)
+    if update:
         return QueryRefusedError(
-            f"the query would change the graph ({update[1].upper()})", hint=hint
+            f"the query would change the graph ({update[1].upper()})",
+            hint="only SELECT, ASK, CONSTRUCT and DESCRIBE are sent",
         )
-    position, expected = len(text), "SELECT, ASK, CONSTRUCT or DESCRIBE" if not text.strip() else ""
-    tokens = sum(token.lastgroup != "space" for token in _TOKEN.finditer(shape))
+    text = tokenized.text
+    position = len(text)
+    expected = "" if text.strip() else "SELECT, ASK, CONSTRUCT or DESCRIBE"
+    if not has_service and len(tokenized.tokens) <= MAX_EXPLAINED_TOKENS:
+        position, expected = _locate_error(text, undeclared_prefixes) or (position, expected)
+    problem = f"expected {expected}" if expected else "what follows cannot stand here"
+    return error_at(text, position, problem)
+
+
+def _locate_error(text: str, undeclared_prefixes: Sequence[str]) -> tuple[int, str] | None:
+    """Return the position of a syntax error, and what Oxigraph expected there.
+
+    None if Oxigraph finds no error. ``undeclared_prefixes`` are declared for it, so that they are
+    not the error.
+    """
+    prefixes = dict.fromkeys(undeclared_prefixes, "x:")
     try:
-        if not service and tokens <= MAX_EXPLAINED_TOKENS:
-            with suppress(
-                RuntimeError, ValueError, OSError
-            ):  # it parses there, and cannot be executed
-                pyoxigraph.Store().query(text, prefixes=dict.fromkeys(undeclared, "x:"))
+        pyoxigraph.Store().query(text, prefixes=prefixes)
+        return None
+    except (RuntimeError, ValueError, OSError):  # it parses in Oxigraph, but cannot be executed
+        return None
     except SyntaxError as error:
-        if match := re.match(
-            r"error at (\d+):(\d+): expected (?:one of )?(.*)", error.msg, re.DOTALL
-        ):
-            lines = text.split("\n")[: int(match[1])]
-            position = sum(len(line) + 1 for line in lines[:-1]) + int(match[2]) - 1
-            expected = ", ".join(
-                item for item in match[3].split(", ") if re.fullmatch(_READABLE_EXPECTATION, item)
-            )
-    return _error_at(
-        text, position, f"expected {expected}" if expected else "what follows cannot stand here"
-    )
-
-
-def _too_large_error() -> QueryError:
-    most = f"about 1,000 patterns, {MAX_SYMBOLS:,} signs and {MAX_DEPTH} brackets inside each other at most"
-    message = "the query is too long or nested too deeply to be checked"
-    return QueryError(message, hint=f"ask in several queries, of {most}")
+        message = error.msg
+    found = re.match(r"error at (\d+):(\d+): expected (?:one of )?(.*)", message, re.DOTALL)
+    if not found:
+        return None
+    line = int(found[1])
+    column = int(found[2])
+    lines_before = text.split("\n")[: line - 1]
+    position = sum(map(len, lines_before)) + len(lines_before) + column - 1
+    expectations = []
+    for expectation in found[3].split(", "):
+        if re.fullmatch(_READABLE_EXPECTATION, expectation):
+            expectations.append(expectation)
+    return position, ", ".join(expectations)
 
 
 def _permission_error(what: str) -> QueryRefusedError:
-    return QueryRefusedError(
-        f"the query {what}", hint="open the graph with allow_service=True to allow it"
+    hint = "open the graph with allow_service=True to allow it"
+    return QueryRefusedError(f"the query {what}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryClauses:
+    """The outermost parts of a SELECT or ASK, as texts."""
+
+    prologue: str
+    """The text before SELECT or ASK: BASE and PREFIX."""
+    dataset: str
+    """FROM clauses."""
+    where: str
+    """The text inside the outermost braces."""
+    modifiers: str
+    """The text after the outermost braces: GROUP BY, HAVING, ORDER BY, LIMIT and VALUES."""
+    aliases: tuple[tuple[str, str], ...]
+    """Each expression to which SELECT or GROUP BY gives a name (AS), with this name without "?"."""
+
+
+def split_clauses(query: str) -> QueryClauses:
+    """Return the outermost parts of a SELECT or ASK, as they are written, without comments.
+
+    Raises the errors of ``validate_query``.
+    """
+    text = validate_query(query, "select", "ask").text
+    first: dict[str, int] = {}
+    aliases = []
+    opening = 0
+    for token in _tokens_outside_brackets(tokenize(text).tokens):
+        sign = token[0].upper()
+        first.setdefault(sign, token.start())
+        if sign == "(":
+            opening = token.start()
+        elif sign == ")":
+            alias = _ALIAS_EXPRESSION.fullmatch(text, opening, token.end())
+            if alias:
+                aliases.append((alias[1], alias[2]))
+
+    begin = first.get("SELECT", first.get("ASK", 0))
+    brace = first["{"]
+    end = first["}"]
+    dataset = ""
+    if "FROM" in first:
+        dataset = text[first["FROM"] : first.get("WHERE", brace)]
+    return QueryClauses(
+        prologue=text[:begin],
+        dataset=dataset,
+        where=text[brace + 1 : end],
+        modifiers=text[end + 1 :],
+        aliases=tuple(aliases),
     )
 
 
-def _line_and_column(text: str, position: int) -> str:
-    line = text.count("\n", 0, position) + 1
-    return f"at line {line}, column {position - text.rfind(chr(10), 0, position)}"
+def _tokens_outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Yield the tokens that are not inside brackets, and the outermost brackets themselves."""
+    depth = 0
+    for token in tokens:
+        if token[0] in ("}", ")", "]"):
+            depth -= 1
+        if depth == 0:
+            yield token
+        if token[0] in ("{", "(", "["):
+            depth += 1
 
 
-def _error_at(text: str, position: int, what: str, hint: str = "") -> QueryError:
-    near = text[position : position + 30].partition("\n")[0]
-    message = f"the query does not parse {_line_and_column(text, position)}: {what}"
-    return QueryError(f"{message} (near {near!r})" if near else message, hint=hint)
+# Terms and clauses as SPARQL
+
+
+def n3(term: Term) -> str:
+    """Return a term as it is written in a query.
+
+    Raises QueryError for an IRI or a language tag with invalid characters, for a text with a lone
+    surrogate, and for a blank node, which would be a variable in a query.
+    """
+    if isinstance(term, URIRef):
+        if not is_valid_iri(term):
+            hint = "percent-encode what an IRI may not hold"
+            raise QueryError(f"{str(term)!r} is not an IRI", hint=hint)
+        return f"<{term}>"
+    if isinstance(term, BNode):
+        hint = "ask by an IRI or a literal"
+        raise QueryError(f"the blank node _:{term} cannot be asked for", hint=hint)
+    suffix = ""
+    if term.language:
+        if not LANGUAGE_TAG.fullmatch(term.language):
+            raise QueryError(f"{term.language!r} is not a language tag")
+        suffix = f"@{term.language}"
+    elif term.datatype:
+        suffix = f"^^{n3(term.datatype)}"
+    return string_literal(term) + suffix
+
+
+def values_clause(variable: str, terms: Iterable[Term]) -> str:
+    """Return a VALUES clause that binds a variable ("?x") to each of the distinct terms."""
+    distinct_terms = dict.fromkeys(terms)
+    values = " ".join(map(n3, distinct_terms))
+    return f"VALUES {variable} {{ {values} }}"
+
+
+def union_clause(groups: Iterable[str]) -> str:
+    """Return group patterns, each put in braces, joined by UNION."""
+    return " UNION ".join(f"{{ {group} }}" for group in groups)
+
+
+def is_valid_iri(iri: str) -> bool:
+    """Return whether an IRI can stand in a query; some engines hold IRIs that cannot."""
+    return not _INVALID_IRI_CHARACTER.search(iri)
+
+
+def is_serializable(term: Term) -> bool:
+    """Return whether a term can stand in a query: not a blank node, nor an invalid IRI."""
+    if isinstance(term, URIRef):
+        return is_valid_iri(term)
+    return not isinstance(term, BNode)
+
+
+def string_literal(text: str) -> str:
+    """Return a text as a string literal of a query. Raises QueryError for a lone surrogate."""
+    if LONE_SURROGATE.search(text):
+        raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
+    escaped = str(text).translate(_STRING_ESCAPES)
+    # A backslash before a "u" looks like a codepoint escape to some engines (see
+    # _AMBIGUOUS_ESCAPE), so the letter is written as an escape.
+    escaped = escaped.replace(r"\\u", r"\\\u0075").replace(r"\\U", r"\\\u0055")
+    return f'"{escaped}"'

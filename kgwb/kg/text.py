@@ -1,10 +1,10 @@
-"""How texts are compared, the same on every graph: normal form, names from IRIs, the score of a label."""
+"""Comparing texts in the same way on every graph: normal forms, words, and scores of labels."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -13,57 +13,83 @@ from rdflib import URIRef
 from kgwb.kg.base import Hit
 
 MAX_SEARCH_CHARS = 2_000
-"""Characters of a searched text that count."""
+"""Characters of a searched text that are read; the rest is ignored."""
 MAX_SEARCH_WORDS = 32
-"""Distinct words of a searched text that count."""
+"""Distinct words of a searched text that are used; the rest is ignored."""
+
+SimilarWords = Mapping[str, Mapping[str, float]]
+"""For each word that is in no label, similar words of labels with a likeness from 0 to 1."""
+NO_SIMILAR_WORDS: SimilarWords = MappingProxyType({})
 
 _LETTER_FOLDING = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"}
 )
+"""Letters that Unicode does not decompose into a basic letter and an accent."""
 
 
 def normalize(text: str) -> str:
-    """The text without letter case and accents, its words (letters and digits) parted by single spaces.
+    """Return the normal form of a text: its words in lower case and without accents.
 
-    A text that has no letter or digit stays as it is, in lower case.
+    A word is a run of letters and digits, and one space stands between words. A text without
+    letters and digits is returned in lower case, without the spaces around it.
     """
     folded = text.casefold()
-    if not folded.isascii():
-        decomposed = unicodedata.normalize("NFKD", folded).translate(_LETTER_FOLDING)
-        # Marks of class 0 are vowels (Indic scripts) and belong to the word; the others are accents.
-        folded = "".join(
-            char if _is_word_character(char) else " "
-            for char in decomposed
-            if not unicodedata.combining(char)
-        )
-        return " ".join(folded.split()) or text.casefold().strip()
-    return " ".join(re.findall(r"[a-z0-9]+", folded)) or folded.strip()
+    if folded.isascii():
+        words = re.findall(r"[a-z0-9]+", folded)
+    else:
+        words = _split_words(folded)
+    return " ".join(words) or folded.strip()
+
+
+def _split_words(text: str) -> list[str]:
+    """Return the words of a text in any script, in order, without accents."""
+    decomposed = unicodedata.normalize("NFKD", text).translate(_LETTER_FOLDING)
+    chars = []
+    for char in decomposed:
+        # Marks of combining class 0 are vowels of Indic scripts and belong to the word. The marks
+        # of all other classes are accents.
+        if not unicodedata.combining(char):
+            chars.append(char if _is_word_character(char) else " ")
+    return "".join(chars).split()
 
 
 def _is_word_character(char: str) -> bool:
+    """Return whether a character is a letter, a digit or a mark."""
     return char.isalnum() or unicodedata.category(char)[0] == "M"
 
 
 def normalized_words(text: str) -> tuple[str, ...]:
-    """The distinct words of a text in normal form, at most MAX_WORDS."""
-    complete = (
-        word
-        for word in normalize(text[:MAX_SEARCH_CHARS]).split()
-        if all(map(_is_word_character, word))
-    )
-    return tuple(dict.fromkeys(complete))[:MAX_SEARCH_WORDS]
+    """Return the distinct words of a text in normal form and in order.
+
+    Reads MAX_SEARCH_CHARS characters and returns MAX_SEARCH_WORDS words at most; none for a text
+    without letters and digits.
+    """
+    parts = normalize(text[:MAX_SEARCH_CHARS]).split()
+    # A text that has no words is its own normal form, so its parts are not words.
+    words = [part for part in parts if all(map(_is_word_character, part))]
+    return _first_distinct(words)
 
 
 def lowercase_words(text: str) -> tuple[str, ...]:
-    """The distinct words of a text in lower case with their accents, for engines that keep them."""
-    return tuple(dict.fromkeys(re.findall(r"[^\W_]+", text[:MAX_SEARCH_CHARS].lower())))[
-        :MAX_SEARCH_WORDS
-    ]
+    """Return the distinct words of a text in lower case and in order, with their accents.
+
+    This is for the indexes of engines, which may keep accents. Reads MAX_SEARCH_CHARS characters
+    and returns MAX_SEARCH_WORDS words at most.
+    """
+    return _first_distinct(re.findall(r"[^\W_]+", text[:MAX_SEARCH_CHARS].lower()))
+
+
+def _first_distinct(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))[:MAX_SEARCH_WORDS]
 
 
 @lru_cache(maxsize=1024)
 def language_rank(language: str, languages: tuple[str, ...]) -> int:
-    """The place of a language tag in the order of preference ("en-GB" is "en"); past its end if none."""
+    """Return the position of a language tag in the preferred languages, 0 for the best.
+
+    "en-GB" counts as "en" if only that is preferred. The rank of any other language is the number
+    of preferred languages. Upper and lower case of ``language`` are the same.
+    """
     language = language.lower()
     for rank, preferred in enumerate(languages):
         if language == preferred or (preferred and language.startswith(preferred + "-")):
@@ -71,46 +97,64 @@ def language_rank(language: str, languages: tuple[str, ...]) -> int:
     return len(languages)
 
 
-SimilarWords = Mapping[str, Mapping[str, float]]
-"""For a word that no label has, those that stand in for it, with how like they are, 0 to 1."""
+def score_label(text: str, label: str, similar_words: SimilarWords = NO_SIMILAR_WORDS) -> float:
+    """Return how well a label fits a searched text, from 0 to 1. Both are in normal form.
 
-
-def score_label(text: str, label: str, similar_words: SimilarWords = MappingProxyType({})) -> float:
-    """How well a label fits a text, both in normal form: 1 if equal, else the share of letters in common.
-
-    A word counts in full where the label has it, by its length where a label's word begins with it, and by
-    likeness where the label has one of its ``spellings``.
+    Equal texts score 1, and 0 if either has no words. Otherwise the score is 0.99 times the share
+    of the letters of both that they have in common (the Dice coefficient), times 0.9 unless the
+    label contains the text as it stands, but from 0.01 to 0.99.
     """
     if text == label:
         return 1.0
-    asked, present = text.split(), label.split()
-    if not asked or not present:
+    label_words = label.split()
+    text_words = dict.fromkeys(text.split())
+    if not text_words or not label_words:
         return 0.0
+
     shared = 0.0
-    for word in dict.fromkeys(asked):
-        if word in present:
-            shared += len(word)
-        elif any(other.startswith(word) for other in present):
-            shared += 0.9 * len(word)
-        else:
-            near = (like for other, like in similar_words.get(word, {}).items() if other in present)
-            shared += len(word) * max(near, default=0.0)
-    share = 2 * shared / (len("".join(dict.fromkeys(asked))) + len("".join(present)))
-    together = 1.0 if text in label else 0.9
-    return round(min(0.99, max(0.01, 0.99 * share * together)), 6)
+    for word in text_words:
+        shared += _shared_letters(word, label_words, similar_words.get(word, {}))
+    letters = sum(map(len, text_words)) + sum(map(len, label_words))
+    score = 0.99 * (2 * shared / letters)
+    if text not in label:
+        score *= 0.9
+    return round(min(0.99, max(0.01, score)), 6)
+
+
+def _shared_letters(
+    word: str, label_words: Sequence[str], similar_words: Mapping[str, float]
+) -> float:
+    """Return how many letters of a word count as found in a label.
+
+    All count if the label has the word, and 90 % if a word of the label begins with it. Otherwise
+    the number of letters is multiplied by the likeness of the most similar word that the label has;
+    0 without one.
+    """
+    if word in label_words:
+        return len(word)
+    if any(label_word.startswith(word) for label_word in label_words):
+        return 0.9 * len(word)
+    likeness = max(similar_words.get(label_word, 0.0) for label_word in label_words)
+    return len(word) * likeness
 
 
 def rank_labels(
     text: str,
-    labels: Sequence[tuple[str, str, str]],
+    labels: Iterable[tuple[str, str, str]],
     limit: int,
-    spellings: SimilarWords = MappingProxyType({}),
+    similar_words: SimilarWords = NO_SIMILAR_WORDS,
 ) -> list[Hit]:
-    """The best ``limit`` of (IRI, label, its normal form), each IRI once by its best label; ties by IRI."""
-    best: dict[str, tuple[float, str]] = {}
-    for iri, label, key in labels:
-        value = score_label(text, key, spellings)
-        if iri not in best or (-value, label) < (-best[iri][0], best[iri][1]):
-            best[iri] = (value, label)
-    order = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:limit]
-    return [Hit(URIRef(iri), label, value) for iri, (value, label) in order]
+    """Return the best ``limit`` hits of a search, by score and then by IRI.
+
+    ``labels`` are (IRI, label, label in normal form), ``text`` is in normal form. Each IRI is
+    returned once, with its best label; of labels with the same score, the first in the alphabet.
+    """
+    best: dict[str, tuple[float, str, str]] = {}
+    for iri, label, normal_form in labels:
+        score = score_label(text, normal_form, similar_words)
+        candidate = (-score, iri, label)
+        best[iri] = min(candidate, best.get(iri, candidate))
+    hits = []
+    for negative_score, iri, label in sorted(best.values())[:limit]:
+        hits.append(Hit(URIRef(iri), label, -negative_score))
+    return hits

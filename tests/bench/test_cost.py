@@ -49,7 +49,7 @@ def prices(folder: Path, text: str = TABLE) -> Prices:
     return load_prices(folder / "prices.toml")
 
 
-def test_tokens_cost_what_the_first_price_that_fits_says(tmp_path: Path) -> None:
+def test_the_first_price_that_matches_a_model_applies(tmp_path: Path) -> None:
     table = prices(tmp_path)
     assert table.find_price("openai:large-2026").source == "made up"
     assert table.compute_money(used(1_000_000, 250_000)) == pytest.approx(2 + 2)
@@ -57,12 +57,12 @@ def test_tokens_cost_what_the_first_price_that_fits_says(tmp_path: Path) -> None
     assert table.compute_money({"seconds": 1.0}) == 0  # a line of an older kgwb has no tokens
 
 
-def test_the_table_that_is_shipped_has_no_price_of_a_hosted_model() -> None:
+def test_the_default_prices_have_none_of_a_hosted_model() -> None:
     shipped = load_prices()
     assert shipped.find_price("rules").input == shipped.find_price("ollama:phi4").output == 0
-    with pytest.raises(InputError, match="no price of 'openai:gpt-4o'") as complaint:
+    with pytest.raises(InputError, match="'openai:gpt-4o'") as complaint:
         shipped.find_price("openai:gpt-4o")
-    assert '[[price]] with model = "openai:gpt-4o"' in complaint.value.hint
+    assert 'model = "openai:gpt-4o"' in complaint.value.hint
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_the_table_that_is_shipped_has_no_price_of_a_hosted_model() -> None:
         *(TABLE.replace("2.0", price) for price in "-1 nan inf true '1' 1e400".split()),
     ],
 )
-def test_a_table_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match=r"cannot read the prices .*prices\.toml"):
+def test_an_unreadable_table_is_named_in_the_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match=r"prices\.toml"):
         prices(tmp_path, text)
 
 
@@ -93,7 +93,7 @@ def test_seconds_by_stage_count_every_step_once() -> None:
     }
 
 
-def test_a_system_that_names_no_stages_for_the_papers_has_those_it_declares() -> None:
+def test_a_system_without_gold_has_the_stages_of_its_agents() -> None:
     assert sum_seconds_by_stage(DOG, []).keys() == {
         "find the start",
         "each hop",
@@ -102,7 +102,7 @@ def test_a_system_that_names_no_stages_for_the_papers_has_those_it_declares() ->
     }
 
 
-def test_every_agent_of_chatty_kg_but_the_supervisor_of_all_stages_has_a_stage() -> None:
+def test_every_agent_of_chatty_kg_has_a_stage_except_its_supervisor() -> None:
     from kgwb.systems.chatty_kg.gold import STAGE_BY_AGENT
 
     assert {spec.name for spec in CHATTY.agents} ^ {*STAGE_BY_AGENT} == {"query_planning"}
@@ -160,7 +160,7 @@ def bench(
         ({"tokens": 10**9}, 6),
     ],
 )
-def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
+def test_a_budget_stops_the_run_and_a_larger_one_continues_it(
     tmp_path: Path, limits: dict[str, float], asked: int
 ) -> None:
     for _ in range(2):  # what was spent before counts
@@ -172,15 +172,15 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on(
     assert rows[0]["models"] == {"openai:large": calls}
 
 
-def test_what_runs_when_the_budget_is_used_up_is_kept(tmp_path: Path) -> None:
+def test_pending_questions_are_finished_when_the_budget_is_used_up(tmp_path: Path) -> None:
     assert 1 <= len(bench(tmp_path, Budget({"tokens": 30}), workers=4)[1]) <= 4
 
 
 @pytest.mark.parametrize(
     ("name", "limit"), [("euros", 1), *(("tokens", n) for n in (float("nan"), -1, 0))]
 )
-def test_a_budget_is_a_known_one_above_nothing(name: str, limit: float) -> None:
-    with pytest.raises(InputError, match=r"'euros' is no budget|is not above 0"):
+def test_an_unknown_or_nonpositive_budget_is_refused(name: str, limit: float) -> None:
+    with pytest.raises(InputError, match=r"euros|above 0"):
         Budget({name: limit})
 
 
@@ -192,7 +192,7 @@ def test_the_terminal_shows_costs_and_stops_at_the_budget(
     command = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
     assert main([*command, "--budget", "model_calls=1"]) == 3
     complaint = capsys.readouterr().err
-    assert "stopped with 1 of 3 questions asked: the budget is used up (model calls" in complaint
+    assert "1 of 3" in complaint
     assert "larger budget" in complaint
     prices(here)
     assert main([*command, "--prices", "prices.toml"]) == 0
@@ -200,9 +200,9 @@ def test_the_terminal_shows_costs_and_stops_at_the_budget(
     prices(here, TABLE.replace('"*"', '"other"'))
     assert main([*command, "--prices", "prices.toml"]) == 0
     out, complaint = capsys.readouterr()
-    assert "no price of 'rules'" in complaint
+    assert "'rules'" in complaint
     assert "model calls" in out
     assert main([*command, "--budget", "model_calls=many"]) == 2
     assert "model_calls cannot be 'many'" in capsys.readouterr().err
     assert main([*command, "--model", "openai:x@http://127.0.0.1:9/v1", "--budget", "money=1"]) == 2
-    assert "no price of 'openai:x" in capsys.readouterr().err
+    assert "'openai:x" in capsys.readouterr().err

@@ -74,24 +74,22 @@ def test_qald(tmp_path: Path) -> None:
         (None, "Who?"),
     ],
 )
-def test_the_language_wanted_its_like_or_english(
-    tmp_path: Path, language: str | None, chosen: str
-) -> None:
+def test_the_nearest_language_is_chosen(tmp_path: Path, language: str | None, chosen: str) -> None:
     [question] = read(tmp_path, qald(), language)
     assert question.question == chosen
     assert (question.language, chosen) in question.translations
 
 
-def test_of_questions_that_have_one_wording_each_those_in_the_language_are_taken(
+def test_questions_with_one_wording_are_selected_by_language(
     tmp_path: Path,
 ) -> None:
     rows = [{"id": language, "question": "Who?", "language": language} for language in ("en", "de")]
     lines = "\n".join(map(json.dumps, rows))
     assert [question.id for question in read(tmp_path, lines, "de")] == ["de"]
     assert len(read(tmp_path, lines)) == 2
-    with pytest.raises(InputError, match="holds no question in fr") as caught:
+    with pytest.raises(InputError, match=r"\bfr\b") as caught:
         read(tmp_path, lines, "fr")
-    assert caught.value.hint == "its questions are in de, en"
+    assert caught.value.hint.endswith(" de, en")
 
 
 @pytest.mark.parametrize(
@@ -193,12 +191,12 @@ def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> Non
     ("content", "complaint"),
     [
         ("", "no question"),
-        ("[]", "no question set that kgwb knows"),
+        ("[]", "not a question set"),
         ({"questions": []}, "no question"),
         ("{", "not JSON.*line 1 column 2"),
         (json.dumps(qald(), indent=1)[:-9], r"not JSON.*line \d\d"),
         ("questions:\n\t- x", "not YAML"),
-        ("Who directed Arrival?", "no question set that kgwb knows"),
+        ("Who directed Arrival?", "not a question set"),
         ({"rows": []}, "line 1: id: Field required"),
         ('{"id": "1", "question": "?"}\n{', "line 2: not JSON"),
         (
@@ -229,7 +227,7 @@ def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> Non
         ("questions:\n- id: 1\n  query: {sparql: x}", "question 1: question: Field required"),
     ],
 )
-def test_a_broken_file_is_named_with_its_entry(
+def test_an_invalid_file_is_named_with_its_entry(
     tmp_path: Path, content: Any, complaint: str
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -240,7 +238,7 @@ def test_a_broken_file_is_named_with_its_entry(
 
 
 @pytest.mark.parametrize(
-    ("ids", "told"),
+    ("ids", "unique_ids"),
     [
         (["7", "7", "7"], ["7", "7#2", "7#3"]),
         (["1", "1", "1#2"], ["1", "1#2", "1#2#2"]),
@@ -248,9 +246,9 @@ def test_a_broken_file_is_named_with_its_entry(
         (["1", 1, "2"], ["1", "1#2", "2"]),
     ],
 )
-def test_ids_are_told_apart(tmp_path: Path, ids: list[Any], told: list[str]) -> None:
+def test_repeated_ids_get_numbers(tmp_path: Path, ids: list[Any], unique_ids: list[str]) -> None:
     content = {"questions": [one for id_ in ids for one in qald(id=id_)["questions"]]}
-    assert [question.id for question in read(tmp_path, content)] == told
+    assert [question.id for question in read(tmp_path, content)] == unique_ids
 
 
 @pytest.mark.parametrize(
@@ -258,7 +256,7 @@ def test_ids_are_told_apart(tmp_path: Path, ids: list[Any], told: list[str]) -> 
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, make: Any) -> None:
     make(tmp_path / "file")
-    with pytest.raises(InputError, match="cannot read the questions"):
+    with pytest.raises(InputError, match="cannot read"):
         load_questions(tmp_path / "file")
 
 
@@ -270,7 +268,7 @@ SAVED = [qald(), qald(answers=[results()]), lcquad(), dialogues(), "who made [Du
 
 @pytest.mark.parametrize("content", [*SAVED, {"id": 1, "question": "\ud800"}])
 @pytest.mark.parametrize("language", [None, "de", "en-GB"])
-def test_what_is_saved_is_read_back_the_same(
+def test_saved_questions_are_read_back_unchanged(
     tmp_path: Path, content: Any, language: str | None
 ) -> None:
     if language == "de" and content not in SAVED[:2]:
@@ -331,7 +329,7 @@ def test_the_answers_and_languages_of_qald_9_are_all_kept() -> None:
 @pytest.mark.parametrize(
     "path", sorted(SAMPLES.glob("*.questions.jsonl")), ids=lambda path: path.name
 )
-def test_the_samples_questions_keep_what_they_say(path: Path) -> None:
+def test_the_questions_of_samples_keep_all_fields(path: Path) -> None:
     raw = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     questions = load_questions(path)
     kept = [json.loads(one.model_dump_json()) for one in questions]

@@ -130,32 +130,32 @@ def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_bef
         for question in lab.choose_questions(["type=count"])
         if not question.turn
     )
-    with pytest.raises(InputError, match=r"no question of .* is 'blamed=qir'"):
+    with pytest.raises(InputError, match="'blamed=qir'"):
         lab.choose_questions(["blamed=qir"])
 
 
-def test_a_budget_stops_it_and_the_same_command_goes_on(
+def test_a_budget_stops_asking_and_the_same_command_continues(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
     model = Counting()
     lab = RetryExperiment(measured, kg=graph, model=model)
     setup, chosen = lab.make_setup(edited()), lab.choose_questions(["type=count"])
     stopped = lab.ask_again(setup, chosen, tmp_path / "again", budget=Budget({"model_calls": 2}))
-    assert "model calls 2 of 2" in stopped
+    assert "2 of 2" in stopped
     assert (
         lab.ask_again(setup, chosen, tmp_path / "again", budget=Budget({"model_calls": 99})) == ""
     )
     assert model.calls[QIR] == len(chosen)
 
 
-def test_what_differs_in_nothing_is_not_asked(measured: Path, graph: Graph) -> None:
+def test_a_setup_without_a_change_is_refused(measured: Path, graph: Graph) -> None:
     with pytest.raises(InputError, match="nothing differs"):
         RetryExperiment(measured, kg=graph).make_setup()
-    with pytest.raises(InputError, match="was measured on another graph"):
+    with pytest.raises(InputError, match="another graph"):
         RetryExperiment(measured, kg="cars")
 
 
-def test_exactly_the_questions_that_vary_by_themselves_are_marked(
+def test_exactly_the_questions_that_vary_without_a_change_are_marked(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
     """Two questions vary under the new prompt; one does under the old one, which is no effect either."""
@@ -193,7 +193,7 @@ def test_exactly_the_questions_that_vary_by_themselves_are_marked(
         LoadedResults.read(measured, "first"), LoadedResults.read(tmp_path / "again", "again")
     )
     assert effect.counts == {"varies by itself": 3, "still right": 2}
-    assert "no answer differs" in "\n".join(effect.summary_lines())
+    assert "+0.000 [+0.000, +0.000]" in "\n".join(effect.summary_lines())
 
 
 def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> None:
@@ -219,9 +219,9 @@ def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> 
     )
     page = capsys.readouterr().out.splitlines()[-1]
     assert Path(page) == Path("r/retries/report.html")
-    assert "Which is best, by agent and by question" in Path(page).read_text()
+    assert "by agent" in Path(page).read_text()
     assert main(["retry", "r", "--only", "nonsense", "--set", "theta=1"]) == 2
-    assert "no question of r is 'nonsense'" in capsys.readouterr().err
+    assert "'nonsense'" in capsys.readouterr().err
 
 
 def test_a_matrix_names_the_best_by_agent_and_by_question(
@@ -239,14 +239,12 @@ def test_a_matrix_names_the_best_by_agent_and_by_question(
     assert "0 fixed, 1 broken" in html
     row = html[html.index(">Who directed Arrival?<") :].partition("</tr>")[0]
     assert row.count("best") == 2 and row.index("right") < row.index("unanswered")
-    lines = list(report.headline())
-    assert (
-        "bad: 0 fixed, 1 broken, 1 still right" in lines
-        and "good: 0 fixed, 0 broken, 2 still right" in lines
-    )
+    bad, good = (comparison.counts for comparison in report.comparisons)
+    assert bad == {"broken": 1, "still right": 1}
+    assert good == {"still right": 2}
     opened = kgwb.debug(report, "films-001", number=1, agent="qir", kg=graph)
     assert (
         opened.key == "qir"
-        and "the right answer is" in opened.view()
+        and "Denis Villeneuve" in opened.view()
         and opened.run.unrecorded_graph is not None
     )

@@ -78,7 +78,7 @@ def setup(model: Any, **settings: Any) -> BenchSetup:
     return BenchSetup.from_workbench(workbench(Scripted(model), **how))
 
 
-def climbed(
+def apply_ladder(
     folder: Path, model: Any, *questions: BenchQuestion, save_runs: Any = False, **settings: Any
 ) -> list[BenchRow]:
     given = setup(model, **settings)
@@ -117,7 +117,7 @@ ODD_RELATION = qir("Arrival | director | ?d", "?d | number of city | ?city", tar
 def test_the_agent_that_lost_the_answer_is_named(
     tmp_path: Path, wrong: dict[str, Any], settings: Any, agent: str, mended_by: str, save_runs: Any
 ) -> None:
-    [line] = climbed(tmp_path, Model(**wrong), ASKED, save_runs=save_runs, **settings)
+    [line] = apply_ladder(tmp_path, Model(**wrong), ASKED, save_runs=save_runs, **settings)
     assert (line["agent"], line["mended_by"], line["rungs"][mended_by]) == (agent, mended_by, 1.0)
     assert (tmp_path / "runs" / "1.jsonl").exists() == bool(save_runs)
 
@@ -142,7 +142,7 @@ def test_a_wrong_vertex_is_the_choice_s_or_the_search_s_fault(
         "1", f"Who directed {mention} then?", "SELECT ?d { :dune :director ?d }", "denis"
     )
     wrong = {"qir": qir(f"{mention} | directed by | ?d"), **wrong}
-    [line] = climbed(tmp_path, Model(**wrong), asked)
+    [line] = apply_ladder(tmp_path, Model(**wrong), asked)
     assert (line["agent"], line["stage"], line["mended_by"]) == (agent, "linking", "vertices")
 
 
@@ -158,7 +158,7 @@ def test_a_dialogue_s_question_that_was_understood_wrongly(tmp_path: Path) -> No
             return qir("Arrival | directed by | ?d")
         return Model(rephraser={"question": "And where?"})(request)
 
-    [line] = climbed(tmp_path, model, *turns)
+    [line] = apply_ladder(tmp_path, model, *turns)
     assert (line["id"], line["agent"], line["stage"]) == ("b", "understanding", "understanding")
     assert line["rungs"] == {"question": 1.0}
 
@@ -172,11 +172,11 @@ def test_a_dialogue_s_question_that_was_understood_wrongly(tmp_path: Path) -> No
         ("ASK { :arrival :director :denis }", ("true",), NOT_FIXED_BY_GOLD),
     ],
 )
-def test_what_even_the_gold_query_does_not_mend_is_named_as_such(
+def test_an_answer_that_no_gold_makes_right_has_a_reason(
     tmp_path: Path, query: str | None, answers: tuple[str, ...], why: str
 ) -> None:
     """The ASK: what opens with "in which" cannot be answered by yes, whatever is put in."""
-    [line] = climbed(tmp_path, Model(), question("1", QUESTION, query, *answers))
+    [line] = apply_ladder(tmp_path, Model(), question("1", QUESTION, query, *answers))
     assert (line["agent"], line["mended_by"]) == (None, None)
     assert line["why"].startswith(why)
 
@@ -207,56 +207,58 @@ def test_what_even_the_gold_query_does_not_mend_is_named_as_such(
         ),
     ],
 )
-def test_every_form_of_gold_query_mends_an_answer(
+def test_every_form_of_gold_query_makes_an_answer_right(
     tmp_path: Path, text: str, query: str, answers: str, agent: str
 ) -> None:
     """Also those that Chatty-KG could never make: then the query generator is to blame."""
     wrong = {"qir": qir("Sicario | basedOn | ?x"), "predicate_selection": predicates([])}
-    [line] = climbed(tmp_path, Model(**wrong), question("1", text, query, *answers.split()))
+    [line] = apply_ladder(tmp_path, Model(**wrong), question("1", text, query, *answers.split()))
     assert line["agent"] == (agent or "query_generator")
 
 
-def test_a_literal_that_chatty_kg_cannot_link_does_not_veto_the_gold_query(tmp_path: Path) -> None:
+def test_a_literal_that_chatty_kg_cannot_link_does_not_refuse_the_gold_query(
+    tmp_path: Path,
+) -> None:
     asked = question("1", "What runs 116 minutes?", "SELECT ?f { ?f :runtime 116 }", "arrival")
-    [line] = climbed(tmp_path, Model(qir=qir("?f | runs | 116 minutes")), asked)
+    [line] = apply_ladder(tmp_path, Model(qir=qir("?f | runs | 116 minutes")), asked)
     assert (line["agent"], line["rungs"]) == ("query_generator", {"query": 1.0})
 
 
 # --- cost, resuming, tables
 
 
-def test_what_the_gold_does_not_change_is_not_asked_again(tmp_path: Path) -> None:
+def test_calls_that_the_gold_does_not_change_are_reused(tmp_path: Path) -> None:
     model = Model(predicate_selection=predicates([], []))
-    [line] = climbed(tmp_path, model, ASKED, save_runs=True)
+    [line] = apply_ladder(tmp_path, model, ASKED, save_runs=True)
     assert (model.asked, line["model_calls"]) == (2, 0)
 
 
-def test_the_ladder_goes_on_where_it_stopped_and_climbs_again_for_another_result(
+def test_the_ladder_continues_where_it_stopped_and_runs_again_for_another_result(
     tmp_path: Path,
 ) -> None:
     lost = [ASKED.model_copy(update={"id": id_}) for id_ in "123"]
     model = Model(predicate_selection=predicates([], []))
-    lines = climbed(tmp_path, model, *lost)
+    lines = apply_ladder(tmp_path, model, *lost)
     whole = (tmp_path / LADDER_FILE).read_bytes()
     (tmp_path / LADDER_FILE).write_bytes(
         whole[: whole.rindex(b"{") + 9]
     )  # killed in the middle of the last line
     model.asked = 0
-    assert climbed(tmp_path, model, *lost) == lines
+    assert apply_ladder(tmp_path, model, *lost) == lines
     assert model.asked == 2
     (tmp_path / LADDER_FILE).write_text(json.dumps({**lines[0], "error": "no route"}) + "\n")
-    assert climbed(tmp_path, model, lost[0]) == lines[:1]
+    assert apply_ladder(tmp_path, model, lost[0]) == lines[:1]
 
 
 def test_an_error_is_lost_and_what_is_right_is_not(tmp_path: Path) -> None:
     failing = iter([ModelUnreachableError("no route")])
     right = Model()
-    lines = climbed(tmp_path, lambda request: next(failing, None) or right(request), ASKED)
+    lines = apply_ladder(tmp_path, lambda request: next(failing, None) or right(request), ASKED)
     assert [line["why"] for line in lines] == ["it came right when it was asked again"]
-    assert climbed(tmp_path / "other", Model(), ASKED) == []
+    assert apply_ladder(tmp_path / "other", Model(), ASKED) == []
 
 
-def test_a_server_that_is_away_is_not_taken_for_an_agent_s_fault(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_not_blamed_on_an_agent(tmp_path: Path) -> None:
     given = setup(Model(qir=qir("Arrival | directed by | ?d")))
     away = setup(lambda request: ModelUnreachableError("no route"))
     results = Results(tmp_path, given.to_config())
@@ -268,7 +270,7 @@ def test_a_server_that_is_away_is_not_taken_for_an_agent_s_fault(tmp_path: Path)
 
 def test_a_system_that_does_not_say_what_gold_is(tmp_path: Path) -> None:
     given: Any = replace(setup(Model()), system=SimpleNamespace(name="other", gold=None))
-    with pytest.raises(InputError, match="other does not say what gold means"):
+    with pytest.raises(InputError, match=r"^other "):
         locate_losses(given, Results(tmp_path, {}), [])
 
 
@@ -303,7 +305,7 @@ def test_a_gold_query_is_taken_apart() -> None:
 @pytest.mark.parametrize(
     "query", ["SELECT ?x { dbo:x dbo:y ?x }", "nonsense", "SELECT ?x { ?x a <http://e/F> }"]
 )
-def test_what_cannot_be_taken_apart_is_none(query: str) -> None:
+def test_an_unreadable_gold_query_is_none(query: str) -> None:
     assert parse_gold_query(query, Vocabulary()) is None
 
 

@@ -216,7 +216,7 @@ def test_a_difference_of_few_questions_may_be_chance() -> None:
         assert compare_results(before, after, resamples=1).p_value == pytest.approx(p, abs=0.02)
 
 
-def test_no_question_is_no_division_by_zero() -> None:
+def test_without_questions_there_is_no_division_by_zero() -> None:
     for rows in ([], [row(1, [], None)]):
         assert (group_questions(rows)[0].mean_scores, group_questions(rows)[0].estimate("f1")) == (
             ZERO_SCORES,
@@ -232,7 +232,7 @@ TABLE_5 = [
 
 
 @pytest.mark.parametrize(("precision", "recall", "f1"), TABLE_5)
-def test_the_papers_own_figures_follow_from_its_convention(
+def test_the_figures_of_the_paper_follow_from_its_convention(
     precision: float, recall: float, f1: float
 ) -> None:
     assert Scores(0, recall, 0, 0, paper_precision=precision).paper_f1 == pytest.approx(
@@ -253,7 +253,7 @@ def test_retention_is_the_f1_that_dialogues_keep() -> None:
     # dialogue: P 3/4 (one withheld), R 2/4, F1 0.6; standalone: P = R = F1 = 3/4
     assert compute_retention(yes_and_no("11-0"), yes_and_no("1110")) == pytest.approx(80)
     assert compute_retention(yes_and_no("00"), yes_and_no("0-")) is None
-    with pytest.raises(InputError, match="1 questions have no counterpart or gold: 2"):
+    with pytest.raises(InputError, match="counterpart"):
         compute_retention(yes_and_no("110"), yes_and_no("11"))
 
 

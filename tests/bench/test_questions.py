@@ -75,7 +75,7 @@ def test_terms_are_written_as_gold_is(term: Term, text: str) -> None:
         ({"answer_labels": ("Arrival",), "answers": ("kept",)}, ("kept",)),
     ],
 )
-def test_gold_is_run_where_it_is_missing(
+def test_missing_gold_answers_are_found_in_the_graph(
     kg: Graph, given: dict[str, object], answers: tuple[str, ...]
 ) -> None:
     [question] = bench.add_gold_answers([BenchQuestion(id="1", question="?", **given)], kg)  # type: ignore[arg-type]
@@ -94,7 +94,7 @@ def test_gold_is_run_where_it_is_missing(
         ({"answer_labels": ("Twin",)}, "2 vertices"),
     ],
 )
-def test_gold_that_cannot_be_had_is_told_and_the_question_kept(
+def test_a_question_whose_gold_cannot_be_found_is_kept_with_the_reason(
     given: dict[str, object], error: str
 ) -> None:
     kg = open_kg(rdflib.Graph().parse(data=GRAPH, format="turtle"), row_limit=3)
@@ -133,5 +133,5 @@ def test_a_topic_entity_that_is_no_iri_has_no_gold_query(kg: Graph, entity: str)
         ("SELECT ?x {} ORDER BY COUNT(?x)", "SELECT ?x {} ORDER BY COUNT(?x)"),
     ],
 )
-def test_virtuosos_counts_are_sent_as_the_standard_has_them(written: str, sent: str) -> None:
+def test_counts_of_virtuoso_are_rewritten_in_standard_sparql(written: str, sent: str) -> None:
     assert to_standard_sparql(written) == sent

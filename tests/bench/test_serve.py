@@ -133,7 +133,7 @@ def test_one_query_takes_the_columns_that_have_the_values(
     assert values(sparql, kg) == {term_to_string(term) for term in terms}
 
 
-def test_values_that_no_query_gives_are_no_answer() -> None:
+def test_values_that_no_query_gives_have_the_empty_query() -> None:
     kg = films(FILMS_TURTLE + PARTED)
     blank = next(row[1] for row in kg.select(PARTS).rows if isinstance(row[1], BNode))
     for queries, term in (([], Literal("by heart")), ([DIRECTORS], iri("amy")), ([PARTS], blank)):
@@ -147,8 +147,8 @@ def asked(kg: Graph, queries: list[str], kind: AnswerKind, terms: Sequence[Term]
         number: SimpleNamespace(kind="select", request={"query": query}, result=kg.select(query))
         for number, query in enumerate(queries)
     }
-    told = Answer(kind, tuple(Value(term, str(term)) for term in terms), tuple(queries))
-    return SimpleNamespace(answer=told, calls=calls)
+    reply_data = Answer(kind, tuple(Value(term, str(term)) for term in terms), tuple(queries))
+    return SimpleNamespace(answer=reply_data, calls=calls)
 
 
 # --- over HTTP
@@ -176,30 +176,30 @@ def get(url: str, target: str = "", method: str = "GET", **fields: str) -> tuple
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     connection.request(method, target or f"/?{urlencode(fields, errors='surrogatepass')}")
     reply = connection.getresponse()
-    told = reply.read()
+    reply_data = reply.read()
     connection.close()
     assert reply.headers["Content-Type"] == "application/json; charset=utf-8"
-    return reply.status, json.loads(told)
+    return reply.status, json.loads(reply_data)
 
 
 def test_a_question_is_answered_with_sparql() -> None:
     with serving(at=FILMS) as service:
-        status, told = get(service.url, dataset=FILMS, question="Who directed Arrival?")
+        status, reply_data = get(service.url, dataset=FILMS, question="Who directed Arrival?")
     assert status == 200
     query = f"SELECT DISTINCT ?person WHERE {{ <{EX}arrival> <{EX}director> ?person . }}"
-    assert told == {"dataset": FILMS, "question": "Who directed Arrival?", "query": query}
+    assert reply_data == {"dataset": FILMS, "question": "Who directed Arrival?", "query": query}
 
 
-def test_no_answer_is_a_query_without_solutions_and_says_why() -> None:
+def test_without_an_answer_the_query_has_no_solutions_and_there_is_a_reason() -> None:
     with serving({"chatty_kg/qir": qir("Xyzzy | directed by | ?person")}) as service:
-        status, told = get(service.url, dataset=FILMS, question="Who directed Xyzzy?")
-    assert (status, told["query"]) == (200, EMPTY_QUERY)
-    assert "no vertex for Xyzzy" in told["reason"]
+        status, reply_data = get(service.url, dataset=FILMS, question="Who directed Xyzzy?")
+    assert (status, reply_data["query"]) == (200, EMPTY_QUERY)
+    assert "Xyzzy" in reply_data["reason"]
     assert values(EMPTY_QUERY, films()) == set()
 
 
 @pytest.mark.parametrize(
-    ("target", "method", "status", "said"),
+    ("target", "method", "status", "message"),
     [
         ("/", "GET", 400, "'dataset' is missing"),
         (f"/?dataset={quote(FILMS)}", "GET", 400, "'question' is missing"),
@@ -216,13 +216,13 @@ def test_no_answer_is_a_query_without_solutions_and_says_why() -> None:
     ],
 )
 def test_a_request_that_cannot_be_answered(
-    target: str, method: str, status: int, said: str
+    target: str, method: str, status: int, message: str
 ) -> None:
     with serving(at=FILMS) as service:
-        seen, told = get(service.url, target, method)
-    assert (seen, set(told)) == (status, {"error", "hint"})
-    assert said in told["error"]
-    assert told["hint"]
+        seen, reply_data = get(service.url, target, method)
+    assert (seen, set(reply_data)) == (status, {"error", "hint"})
+    assert message in reply_data["error"]
+    assert reply_data["hint"]
 
 
 @pytest.mark.parametrize(
@@ -235,24 +235,24 @@ def test_a_request_that_cannot_be_answered(
         (InvalidReplyError("nonsense", (), hint="edit the prompt"), 502),
     ],
 )
-def test_a_failure_is_no_answer(error: KgwbError, status: int) -> None:
+def test_a_failure_has_a_status_and_no_query(error: KgwbError, status: int) -> None:
     def fail(request: ChatRequest) -> Any:
         raise error
 
     with serving(fail) as service:
-        told = get(service.url, dataset=FILMS, question="Who directed Arrival?")
-    assert told == (status, {"error": error.message, "hint": error.hint})
+        reply_data = get(service.url, dataset=FILMS, question="Who directed Arrival?")
+    assert reply_data == (status, {"error": error.message, "hint": error.hint})
 
 
 def test_hostile_questions_come_back_as_they_were() -> None:
     with serving() as service:
         for text in texts(200):
-            status, told = get(service.url, dataset=text or "d", question=f"Who {text}?")
+            status, reply_data = get(service.url, dataset=text or "d", question=f"Who {text}?")
             assert status in (200, 400), text
-            assert status == 400 or told["question"] == f"Who {text}?"
+            assert status == 400 or reply_data["question"] == f"Who {text}?"
 
 
-def test_who_asks_at_once_gets_its_own_answer() -> None:
+def test_parallel_requests_get_their_own_answers() -> None:
     def reply(request: ChatRequest) -> Any:
         if request.task == "chatty_kg/qir":
             title = request.variables["question"].removeprefix("Who directed ").removesuffix("?")
@@ -264,14 +264,14 @@ def test_who_asks_at_once_gets_its_own_answer() -> None:
         asked = [f"Who directed {title}?" for title in titles]
         replies = [*pool.map(lambda text: get(service.url, dataset="d", question=text), asked)]
     queries: dict[str, set[str]] = {}
-    for title, text, (status, told) in zip(titles, asked, replies, strict=True):
-        assert (status, told["question"]) == (200, text)
-        queries.setdefault(title, set()).add(told["query"])
+    for title, text, (status, reply_data) in zip(titles, asked, replies, strict=True):
+        assert (status, reply_data["question"]) == (200, text)
+        queries.setdefault(title, set()).add(reply_data["query"])
     assert {title: len(some) for title, some in queries.items()} == dict.fromkeys(titles, 1)
     assert len({*map(min, queries.values())}) == 4
 
 
-def test_few_run_at_a_time_and_the_others_wait() -> None:
+def test_at_most_workers_runs_are_executed_at_a_time() -> None:
     asking, released = threading.Semaphore(0), threading.Event()
 
     def reply(request: ChatRequest) -> Any:
@@ -289,7 +289,7 @@ def test_few_run_at_a_time_and_the_others_wait() -> None:
     assert not a_third
 
 
-def test_who_goes_away_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
+def test_clients_that_disconnect_do_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
     with serving() as service:
         whole = b"GET /?dataset=d&question=q HTTP/1.0\r\n\r\n"
         for sent in (b"", b"GET", b"GET / HTTP/1.1\r\n", b"\x00\xff\r\n\r\n", whole):
@@ -299,7 +299,7 @@ def test_who_goes_away_does_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_requests_that_never_end_hold_few_threads_and_only_for_a_while(
+def test_unfinished_requests_hold_few_threads_for_a_limited_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(serve, "REQUEST_TIMEOUT_S", 1.0)
@@ -324,7 +324,7 @@ def test_requests_that_never_end_hold_few_threads_and_only_for_a_while(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "there is no graph to answer from"),
         (("--dataset", "films"), "'films' is not IRI=GRAPH"),
@@ -347,11 +347,11 @@ def test_requests_that_never_end_hold_few_threads_and_only_for_a_while(
         (("--kg", "nosuch.ttl"), "there is no file or folder nosuch.ttl"),
     ],
 )
-def test_what_cannot_be_served_is_said(
-    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+def test_wrong_arguments_of_serve_are_refused(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve", *arguments]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 # --- the challenge's own client
@@ -397,8 +397,8 @@ def endpoint(sample: str) -> Iterator[str]:
 
     def answer(seen: Seen) -> Said:
         results: Any = store.query(seen.fields["query"][0])
-        told = results.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
-        return 200, {"Content-Type": "application/sparql-results+json"}, told
+        reply_data = results.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
+        return 200, {"Content-Type": "application/sparql-results+json"}, reply_data
 
     with answering(answer) as server:
         yield server.url
@@ -418,25 +418,25 @@ def test_the_challenges_client_scores_kgwb(tmp_path: Path) -> None:
     file.write_text(
         yaml.safe_dump({"dataset": {"id": FILMS, "prefix": "films"}, "questions": entries})
     )
-    said, right, found, scores = (
-        tmp_path / f"{name}.json" for name in ("said", "right", "found", "scores")
+    message, right, found, scores = (
+        tmp_path / f"{name}.json" for name in ("message", "right", "found", "scores")
     )
     with command(
         "--dataset", f"{FILMS}=films", "--dataset", "http://example.org/cars/=cars"
     ) as url:
         log = ("--answers-db", tmp_path / "db", "--retries", "0", "--retries-log", tmp_path / "log")
-        client("ask", file, url, *log, "-o", said)
+        client("ask", file, url, *log, "-o", message)
     with endpoint("films") as graph:
         client("query", file, "-e", graph, "-o", right)
-        client("query", file, "-e", graph, "-a", said, "-o", found)
+        client("query", file, "-e", graph, "-a", message, "-o", found)
     client("evaluate", "kgwb", right, found, "-o", scores)
 
-    told, kg = json.loads(scores.read_text()), kgwb.open_kg("films")
+    reply_data, kg = json.loads(scores.read_text()), kgwb.open_kg("films")
     setup = BenchSetup.from_workbench(kgwb.Workbench(kg))
     ours = {}
     for number, one in enumerate(asked, 1):
         run = setup.begin(one.question, Dialogue()).go()
         ours[f"films:{number}-en"] = score_answers(sorted(answered(run)), one.answers or ()).f1
-    assert {key: told[key]["set_F"] for key in ours} == pytest.approx(ours)
-    assert told["average"]["set_F"] == pytest.approx(sum(ours.values()) / len(ours))
-    assert told["average"]["set_F"] > 0.7
+    assert {key: reply_data[key]["set_F"] for key in ours} == pytest.approx(ours)
+    assert reply_data["average"]["set_F"] == pytest.approx(sum(ours.values()) / len(ours))
+    assert reply_data["average"]["set_F"] > 0.7

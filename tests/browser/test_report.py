@@ -51,7 +51,7 @@ def test_a_report_opens_alone(chromium: Browser, report: Path, scheme: str, brig
         shown = rows.locator("td:nth-child(4)").all_inner_texts()
         assert shown == sorted(shown, key=str.casefold, reverse=order)
     rows.locator("a", has_text="run").first.click()
-    page.get_by_text("this opens it in the debugger").wait_for()
+    page.get_by_text("in a notebook beside this page").wait_for()
     assert [url for url in asked if not url.startswith("file:")] == []
     assert wrong == []
     context.close()

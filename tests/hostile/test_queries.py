@@ -1,6 +1,6 @@
-"""What reaches an engine: only queries that read, and only in the forms that harmless texts give.
+"""Only queries that read reach an engine, and only in the forms that harmless texts give.
 
-Whoever wrote it, a person, a model, a run file or a label.
+This holds whether a query comes from a person, a model, a run file or a label.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def test_no_label_changes_what_an_engine_is_asked(
             hostile, harmless = shapes(kg, text, sent), shapes(kg, tame or "-", sent)
             assert hostile <= harmless, f"{text!r:.300}: {hostile - harmless}"
             asked += len(hostile)
-        assert asked or name == "wikidata", "which is no SPARQL"
+        assert asked or name == "wikidata", "the search of wikidata is not SPARQL"
         assert not server.seen or name == "wikidata"
 
 
@@ -356,7 +356,7 @@ def test_a_run_file_with_a_forbidden_override_asks_nothing(
         path.write_text("".join([json.dumps(header) + "\n", *calls, *overrides]))
         seen = len(server.seen)
         kgwb.load_run(path)
-        assert len(server.seen) == seen, "loading asks nobody"
+        assert len(server.seen) == seen, "loading a run file sends no query"
         with suppress(KgwbError):
             kgwb.load_run(path, kg=kg, model="rules")
 

@@ -218,7 +218,7 @@ def test_the_engines_own_service_is_ours_alone(magic: str) -> None:
     own = f"SELECT ?v {{ SERVICE <{magic}> {{ ?v ?p ?o }} }}"
     assert validate_query(own, allowed_service_iri=magic).form == "select"
     for query, given_magic in (
-        (own, ""),  # whoever wrote it
+        (own, ""),  # a query from elsewhere
         (own, "http://example.org/other"),
         (
             f"SELECT ?v {{ SERVICE <{magic}> {{ ?v ?p ?o }} SERVICE <http://e/s> {{ ?v ?p ?o }} }}",

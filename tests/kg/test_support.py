@@ -1,4 +1,4 @@
-"""The triples that the rows of any query stand on: of each row its own, whatever the query holds."""
+"""The support of the rows of any query: the triples that each row is derived from."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kgwb import open_kg
 from kgwb.errors import KgwbError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.findings import SchemaFacts, inspect_result
-from kgwb.kg.queries import find_support_by_row
+from kgwb.kg.support import find_support_by_row
 
 START = f"PREFIX : <{EX}> PREFIX rdfs: <{RDFS}> "
 
 
 def supported(query: str, turtle: str = FILMS) -> dict[tuple[str, ...], list[str]]:
-    """The rows of a query with their triples, in short names."""
+    """Return the rows of a query with their triples, in short names."""
     kg, sparql = films(turtle), query if query.startswith("PREFIX") else START + query
     if query.startswith("ASK"):
         assert kg.ask(sparql)
@@ -64,11 +64,11 @@ OWN = {(name,): directed(name) for name in ("arrival", "dune", "sicario")}
         "SELECT ?f WHERE { ?f :director ?d FILTER(?d = :denis) OPTIONAL { ?f :no ?x } } ORDER BY ?f LIMIT 3",
     ],
 )  # fmt: skip
-def test_each_row_has_its_own_triples(query: str) -> None:
+def test_each_row_has_the_triples_of_its_solutions(query: str) -> None:
     assert supported(query) == OWN
 
 
-def test_the_branches_of_a_union_and_optional_parts_stand_where_they_hold() -> None:
+def test_the_patterns_of_union_and_optional_count_where_they_match() -> None:
     union = "SELECT ?x WHERE { { ?x :director :lynch } UNION { ?x :runtime ?m } UNION { ?x :author ?a } }"
     assert supported(union) == {
         ("lynchs_dune",): directed("lynchs_dune", by="lynch"),
@@ -84,7 +84,7 @@ def test_the_branches_of_a_union_and_optional_parts_stand_where_they_hold() -> N
 
 
 @pytest.mark.parametrize(("made", "by"), [("", "?d"), ("BIND(STR(?d) AS ?name)", "?name")])
-def test_a_group_stands_on_what_was_counted(made: str, by: str) -> None:
+def test_a_group_has_the_triples_that_were_counted(made: str, by: str) -> None:
     query = f"SELECT {by} (COUNT(?f) AS ?n) WHERE {{ ?f :director ?d {made} }} GROUP BY {by}"
     counted = {
         "3": directed("arrival", "dune", "sicario"),
@@ -95,20 +95,20 @@ def test_a_group_stands_on_what_was_counted(made: str, by: str) -> None:
     assert supported(whole) == {("3", "6"): directed("arrival", "dune", "sicario")}
 
 
-def test_what_a_subquery_keeps_to_itself_gives_no_triples() -> None:
+def test_patterns_inside_a_subquery_give_no_triples() -> None:
     each = "SELECT ?d (COUNT(?f) AS ?n) WHERE { ?f :director ?d } GROUP BY ?d"
     most = f"SELECT ?d WHERE {{ ?d rdfs:label ?name {{ {each} }} FILTER(?n > 1) }}"
     assert supported(most) == {("denis",): ["denis label Denis Villeneuve"]}
 
 
-def test_a_truth_value_has_what_makes_it_true() -> None:
+def test_an_ask_has_the_triples_of_one_solution() -> None:
     assert supported("ASK { ?f :director :lynch ; rdfs:label ?name }") == {
         (): [*directed("lynchs_dune", by="lynch"), "lynchs_dune label Dune"]
     }
     assert supported("ASK { FILTER NOT EXISTS { :dune :director :lynch } }") == {(): []}
 
 
-def test_blank_nodes_of_the_graph_are_shown_and_those_of_a_query_have_names_of_their_own() -> None:
+def test_blank_nodes_of_the_graph_and_of_the_query_are_supported() -> None:
     priced = "@prefix : <http://example.org/> . :a :price [ :amount 3 ] . :b :price [ :amount 4 ] ."
     kg = films(priced)
     sparql = START + "SELECT ?x ?n WHERE { ?x :price ?p . ?p :amount ?n }"
@@ -123,7 +123,7 @@ def test_blank_nodes_of_the_graph_are_shown_and_those_of_a_query_have_names_of_t
     assert sorted(same) == [("a",), ("b",)]
 
 
-def test_a_dataset_of_its_own_is_asked() -> None:
+def test_the_from_clause_is_kept() -> None:
     sparql = START + "SELECT ?f FROM :nowhere WHERE { ?f :director :denis }"
     dune = (iri("dune"),)
     assert find_support_by_row(films(), sparql, ("f",), [dune]) == {dune: ()}
@@ -161,7 +161,7 @@ ANYTHING = (
 
 
 @pytest.mark.parametrize("query", ANYTHING)
-def test_nothing_but_errors_of_kgwb_come_out_of_any_query(query: str) -> None:
+def test_any_text_gives_a_result_or_an_error_of_kgwb(query: str) -> None:
     kg = open_kg(rdflib.Graph().parse(data=FILMS), row_limit=50)
     sparql = query if query.startswith("BASE") else START + query
     try:

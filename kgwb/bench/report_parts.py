@@ -1,0 +1,317 @@
+"""The figures of a report: what was measured, charts, published figures, and the table of questions."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kgwb import systems
+from kgwb.bench.cost import summarize_costs
+from kgwb.bench.figures import MEASURE_LABELS, AllResults, LoadedResults, distinct_keys
+from kgwb.bench.metrics import score_row
+from kgwb.bench.results import (
+    VERDICT_STATES,
+    BenchRow,
+    flatten_config,
+    get_label,
+    get_verdict,
+    is_lost,
+)
+from kgwb.errors import InputError
+from kgwb.llm.rules import BASELINE_REMARK
+from kgwb.show import html as h
+from kgwb.show.html import ChartBar, Html, tag
+from kgwb.text import and_more, format_seconds, pluralize, shorten, single_line
+
+PUBLISHED_FIGURES_FILE = Path(__file__).with_name("published.toml")
+SETUP_ENTRIES = ("kgwb", "system", "models", "source", "kg", "embeddings", "questions")
+"""Entries of a configuration that are shown first."""
+MAX_SHOWN_VALUES = 5
+"""Values, or rows of a table, that are shown of an answer."""
+LinkToRun = Callable[[LoadedResults, BenchRow, object], Html | None]
+"""Returns a text as a link to the page of a row's run; None if the run was not saved."""
+
+
+def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
+    """Yield a badge for each verdict with the number of questions.
+
+    Errors and questions without gold are left out if there are none.
+    """
+    counts = Counter(map(get_verdict, results.rows.values()))
+    for verdict, state in VERDICT_STATES.items():
+        if counts[verdict] or verdict not in ("error", "without gold"):
+            yield h.state_badge(state, f"{counts[verdict]} {verdict}", pill=True)
+
+
+# --- what was measured
+
+
+def render_setup(all_results: AllResults, details: bool = False) -> Html:
+    """Render the configurations side by side; values that differ between the folders are marked.
+
+    The table has SETUP_ENTRIES, or with ``details`` everything else.
+    """
+    configs = [flatten_config(results.config) for results in all_results]
+    rows = []
+    for name in distinct_keys(configs):
+        is_detail = name.partition(" ")[0] not in SETUP_ENTRIES
+        if is_detail == details:
+            values: list[object] = [str(config.get(name, "–")) for config in configs]
+            if len(set(values)) > 1:
+                values = [tag("mark", value) for value in values]
+            rows.append((name, *values))
+    return h.table(("", *(results.name for results in all_results)), rows)
+
+
+def find_model_remarks(all_results: AllResults) -> list[str]:
+    """Return the remark that the model ``rules`` is only a baseline, if an agent used it."""
+    for results in all_results:
+        if "rules" in results.model_specs.values():
+            return [BASELINE_REMARK]
+    return []
+
+
+def command_for(results: LoadedResults) -> str:
+    """Return the ``kgwb bench`` command that measures the same again.
+
+    Settings are given as far as they differ from the profile. The file of questions and the folder are
+    left to be filled in: the results do not hold them.
+    """
+    config = results.config
+    entries = flatten_config(config)
+    profile = "paper" if entries.get("settings profile") == "paper" else "fast"
+    system = str(config.get("system"))
+    words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", system]
+    for agent, model in results.model_specs.items():
+        words += ["--agent-model", f"{agent}={model}"] if agent else ["--model", model]
+    words += ["--profile", profile]
+    known_system = system if system in systems.list_systems() else ""
+    defaults = systems.profile(profile, system=known_system).to_data()
+    for name, value in entries.items():
+        kind, _, setting = name.partition(" ")
+        if kind == "settings" and value != defaults.get(setting):
+            words += ["--set", f"{setting}={value}"]
+    return f"{shlex.join(map(single_line, words))} --questions FILE --out DIR"
+
+
+# --- charts
+
+
+def render_f1_chart(all_results: AllResults) -> Html:
+    """Render a chart of F1, for all questions and for each kind of question."""
+    bars = []
+    for name in distinct_keys(results.groups for results in all_results):
+        for number, results in enumerate(all_results):
+            group = results.groups.get(name)
+            f1 = group.estimate("f1") if group else None
+            if group and f1:
+                text = f"{f1.value:.3f} ({pluralize(len(group.rows), 'question')})"
+                label = name + results.label_suffix
+                bars.append(ChartBar(label, f1.value, text, f1.low, f1.high, number))
+    return h.bar_chart("Strict F1 by kind of question, with its interval", bars, 1.0)
+
+
+def render_seconds_chart(all_results: AllResults) -> Html:
+    """Render a chart of the seconds of a question, in all and by stage."""
+    bars = []
+    for number, results in enumerate(all_results):
+        for name, cost in summarize_costs(results.rows.values()).items():
+            if name.startswith("seconds"):
+                stage = name.partition(", ")[2] or "in all"
+                label = stage + results.label_suffix
+                p95 = format_seconds(cost.p95)
+                text = f"{format_seconds(cost.median)}, 95 % within {p95}"
+                bars.append(ChartBar(label, cost.median, text, cost.median, cost.p95, number))
+    title = "Seconds a question by stage: the median, and a line to the 95th percentile"
+    return h.bar_chart(title, bars)
+
+
+def has_losses(all_results: AllResults) -> bool:
+    """Return whether the cause of a lost answer is known."""
+    return any(results.losses_by_agent for results in all_results)
+
+
+def render_loss_chart(all_results: AllResults) -> Html:
+    """Render a chart of the answers that each agent lost."""
+    bars = []
+    for number, results in enumerate(all_results):
+        for (agent, _), counts in results.losses_by_agent.items():
+            label = agent + results.label_suffix
+            bars.append(ChartBar(label, counts[""], str(counts[""]), 0, 0, number))
+    return h.bar_chart("Answers lost, by agent", bars)
+
+
+# --- published figures
+
+
+def render_published(all_results: AllResults, name: str) -> Html:
+    """Render the figures that papers print for a question set, beside those measured here.
+
+    ``name`` is a set of published.toml. The person who makes the report names it: the results do not
+    tell which questions were asked. A warning is shown if the number of questions differs. Raises
+    InputError for an unknown set.
+    """
+    data = tomllib.loads(PUBLISHED_FIGURES_FILE.read_text(encoding="utf-8"))
+    known_sets = data["sets"]
+    if name not in known_sets:
+        raise InputError(
+            f"no figures are known for a question set {name!r}",
+            hint=f"name one of {', '.join(known_sets)}, or leave it out",
+        )
+    question_set = known_sets[name]
+    warnings = []
+    rows: dict[tuple[object, ...], None] = {}
+    for results in all_results:
+        count = len(results.rows)
+        published_count = question_set.get("questions", count)
+        if count != published_count:
+            warnings.append(
+                f"{results.name} has {count:,} questions, the published set {published_count:,}: "
+                "these figures are not of the same questions."
+            )
+    for entry in data["published"]:
+        if entry["set"] == name:
+            rows.update(dict.fromkeys(_rows_beside(entry, all_results)))
+    headers = ("questions", "measure", "per cent", "system", "source")
+    return h.render_template(
+        "bench/templates/published.html",
+        question_set=question_set["name"],
+        warnings=warnings,
+        table=h.table(headers, rows),
+    )
+
+
+def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[tuple[object, ...]]:
+    """Yield a table's rows for an entry of published.toml: the measured figures, then the published."""
+    group_name = entry.get("group", "all")
+    measure = entry["measure"]
+    label = MEASURE_LABELS[measure]
+    for results in all_results:
+        group = results.groups.get(group_name)
+        figure = group.estimate(measure) if group else None
+        if figure:
+            value = tag("b", f"{100 * figure.value:.2f}")
+            yield group_name, label, value, tag("b", results.name), "measured here"
+    source = f"published: {entry['source']}"
+    if "note" in entry:
+        source += f"; {entry['note']}"
+    for system, printed in entry["figures"].items():
+        yield group_name, label, f"{printed:.2f}", system, source
+
+
+# --- every question
+
+
+def render_verdict(row: BenchRow) -> Html:
+    """Render the verdict on a row's answer as a state badge."""
+    verdict = get_verdict(row)
+    return h.state_badge(VERDICT_STATES[verdict], verdict)
+
+
+def render_answers(row: BenchRow) -> Html:
+    """Render the verdict, and below it the answers or the error.
+
+    A lost answer that should be a table also has the F1 of each gold column.
+    """
+    if row["error"]:
+        answers = h.note(shorten(row["error"]), level="bad")
+    else:
+        answers = render_values(row, "answers")
+    scores = row.get("by_column", {})
+    column_scores = ""
+    if scores and is_lost(row):
+        texts = [f"{name} {score:.2f}" for name, score in scores.items()]
+        column_scores = h.div("soft", "by column: ", ", ".join(texts))
+    return h.join(h.div("", render_verdict(row)), answers, column_scores)
+
+
+def render_values(row: BenchRow, name: str) -> Html:
+    """Render the "answers" or the "gold" of a row.
+
+    Vertices are shown by their labels, a table with several columns as a table. Of more than
+    MAX_SHOWN_VALUES values or rows, the first are shown.
+    """
+    values = row[name]
+    if values is None:
+        return h.muted_text("not known")
+    if not values:
+        return h.muted_text("none")
+    table = row.get("table" if name == "answers" else "gold_table")
+    if not table:
+        table = [[value] for value in values]
+    rendered_rows = []
+    for cells in table[:MAX_SHOWN_VALUES]:
+        rendered_rows.append([_render_value(row, cell or "") for cell in cells])
+    if len(table[0]) > 1:
+        rendered = h.table((), rendered_rows)
+    else:
+        rendered = h.join(*(h.div("", *cells) for cells in rendered_rows))
+    return h.join(rendered, and_more(len(table) - MAX_SHOWN_VALUES))
+
+
+def _render_value(row: BenchRow, value: str) -> Html | str:
+    """Render an IRI as a link with its label. Return any other value as text, shortened."""
+    if "://" in value:
+        return h.iri_link(value, get_label(row, value))
+    return shorten(value)
+
+
+def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
+    """Render a table with a row for each question of any folder, which templates/filter.html filters."""
+    headers = ["id", "hops", "type", "question", "gold"]
+    for results in all_results:
+        for header in ("answers", "F1", "lost at", "run"):
+            headers.append(header + results.label_suffix)
+    buttons = [tag("th", tag("button", header)) for header in headers]
+    rows: list[Html] = []
+    for id_ in distinct_keys(results.rows for results in all_results):
+        rows.append(_render_question(len(rows) + 1, id_, all_results, link))
+    return tag("table", tag("thead", tag("tr", *buttons)), tag("tbody", *rows), id="questions")
+
+
+def _render_question(number: int, id_: str, all_results: AllResults, link: LinkToRun) -> Html:
+    """Render a question as a table row. Its CSS classes are what the page's filter looks for.
+
+    They are "lost" and "error", if that happened in one of the folders, and "differs", if F1 is not
+    the same in all.
+    """
+    all_rows = [results.rows.get(id_) for results in all_results]
+    rows = [row for row in all_rows if row]
+    first_row = rows[0]
+    cells = [
+        shorten(id_),
+        first_row.get("hops", ""),
+        first_row.get("type", ""),
+        shorten(first_row["question"]),
+        render_values(first_row, "gold"),
+    ]
+    for results, row in zip(all_results, all_rows, strict=True):
+        if row is None:
+            cells += ["not asked", "", "", ""]
+        else:
+            cells += _result_cells(results, row, link)
+    classes = []
+    for row in rows:
+        classes.append(f"{'lost ' if is_lost(row) else ''}{'error' if row['error'] else ''}")
+    if len({row and row.get("f1") for row in all_rows}) > 1:
+        classes.append("differs")
+    table_cells = [tag("td", cell) for cell in cells]
+    return tag("tr", *table_cells, id=f"question-{number}", class_=" ".join(classes))
+
+
+def _result_cells(results: LoadedResults, row: BenchRow, link: LinkToRun) -> Sequence[object]:
+    """Return the cells of one folder: answers, F1, the agent that lost the answer, and the run."""
+    scores = score_row(row)
+    loss = results.losses_by_id.get(row["id"], {})
+    run = link(results, row, "run") or h.muted_text("not saved")
+    seconds = h.muted_text(format_seconds(row["seconds"]))
+    return (
+        render_answers(row),
+        f"{scores.f1:.2f}" if scores else "",
+        loss.get("agent") or loss.get("why") or "",
+        h.join(run, " ", seconds),
+    )

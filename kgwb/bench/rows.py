@@ -1,0 +1,136 @@
+"""The row of one question in a results file: its answer, scores, cost, and linked elements."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import asdict
+from typing import Any
+
+from kgwb.bench.cost import sum_seconds_by_stage, sum_usage
+from kgwb.bench.metrics import ZERO_SCORES, score_answers, score_columns
+from kgwb.bench.questions import (
+    BenchQuestion,
+    answer_to_strings,
+    read_gold_query_of,
+    row_to_strings,
+)
+from kgwb.bench.results import BenchRow
+from kgwb.flow import Answer
+from kgwb.run import Run
+
+
+def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> BenchRow:
+    """Return the row of a question.
+
+    With an error there is no answer and all scores are 0. Without gold there are no scores. ``run``
+    is None if the question could not be asked; then nothing was used.
+    """
+    answer = run.answer if run and error is None else None
+    row = _describe_question(question)
+    if run and run.settings.own_knowledge:
+        is_ungrounded = answer is not None and answer.ungrounded
+        row["source"] = "own knowledge" if is_ungrounded else "the graph"
+    answers = answer_to_strings(answer)
+    row["question"] = question.question
+    row["answers"] = answers
+    row["gold"] = question.gold
+    table = []
+    if answer is not None and answer.columns:
+        table = [list(row_to_strings(value.row)) for value in answer.values]
+        row["table"] = table
+    if question.rows:
+        row["columns"] = question.columns
+        row["gold_table"] = question.rows
+        row["by_column"] = score_columns(question.columns, question.rows, table)
+    labels = _collect_labels(question, answer, answers)
+    if labels:
+        row["labels"] = labels
+    if question.answers is not None:
+        scores = score_answers(answers, question.answers, table) if error is None else ZERO_SCORES
+        row.update(asdict(scores))
+    row.update(_describe_usage(question, run))
+    row["error"] = error
+    return row
+
+
+def _describe_question(question: BenchQuestion) -> BenchRow:
+    """Return what identifies and classifies a question, as far as it is known."""
+    row: BenchRow = {"id": question.id}
+    for name in ("hops", "type", "language", "dialogue"):
+        value = getattr(question, name)
+        if value is not None:
+            row[name] = value
+    if question.turn:
+        row["turn"] = question.turn
+    return row
+
+
+def _collect_labels(
+    question: BenchQuestion, answer: Answer | None, answers: list[str]
+) -> dict[str, str]:
+    """Return the labels of the IRIs among the gold and the answers, as far as they are known.
+
+    The label in an answer's value goes before the answer's display names, and these before the
+    labels of the gold.
+    """
+    gold = question.answers or ()
+    labels: dict[str, str] = {}
+    if len(gold) == len(question.answer_labels):
+        labels.update(zip(gold, question.answer_labels, strict=True))
+    if answer:
+        for iri, name in answer.names:
+            labels[str(iri)] = name
+        for value in answer.values:
+            if not value.row:
+                labels[str(value.term)] = value.label
+    shown_iris = {text for text in (*gold, *answers) if "://" in text}
+    return {iri: label for iri, label in labels.items() if iri in shown_iris}
+
+
+def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
+    """Return what a run used: the fields of ``sum_usage``, with the seconds of each stage.
+
+    "seconds" are those of the whole run. "linking" is added if it is known (``_count_linked``).
+    Without a run, seconds and numbers of calls are 0.
+    """
+    if run is None:
+        return {"seconds": 0.0, "model_calls": 0, "queries": 0}
+    keys: dict[str, None] = {}
+    for step in run.steps:
+        keys.update(dict.fromkeys(step.calls))
+    usage = sum_usage([run.calls[key] for key in keys if key in run.calls])
+    usage["seconds"] = round(run.totals.seconds, 6)
+    usage["stages"] = sum_seconds_by_stage(run.system, run.steps)
+    linking = _count_linked(question, run)
+    if linking:
+        usage["linking"] = linking
+    return usage
+
+
+def _count_linked(question: BenchQuestion, run: Run) -> dict[str, dict[str, int]]:
+    """Count the vertices and predicates of the gold query, and those that the run linked.
+
+    Returns for "vertices" and "predicates" the numbers "gold", "linked", and "candidates": those
+    that the run linked or could have chosen. The dictionary is empty if the system has no gold
+    decisions, or the question no gold query that can be taken apart.
+    """
+    decisions = run.system.gold
+    if decisions is None:
+        return {}
+    gold = read_gold_query_of(question, run.kg)
+    if gold is None:
+        return {}
+    links = decisions.linked(run)
+    return {
+        "vertices": _count_overlap(gold.vertices, links.vertices, links.vertex_candidates),
+        "predicates": _count_overlap(gold.predicates, links.predicates, links.predicate_candidates),
+    }
+
+
+def _count_overlap(gold: Set[str], linked: Set[str], candidates: Set[str]) -> dict[str, int]:
+    """Count the gold IRIs, those that were linked, and those that were linked or candidates."""
+    return {
+        "gold": len(gold),
+        "linked": len(gold & linked),
+        "candidates": len(gold & (linked | candidates)),
+    }

@@ -1,0 +1,503 @@
+"""The commands about question sets: bench, retry, report, serve."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgwb.arguments import (
+    GraphArguments,
+    PositiveInt,
+    QuestionArguments,
+    commands_for_each,
+    option,
+    parse_assignments,
+    parse_system_names,
+    positional,
+)
+from kgwb.errors import InputError
+from kgwb.terminal import (
+    EXIT_BUDGET_SPENT,
+    BudgetSpentError,
+    color,
+    print_error,
+    print_tables,
+    progress_bar,
+    warn_about_rules,
+)
+from kgwb.text import shorten, single_line
+
+if TYPE_CHECKING:
+    from kgwb.bench.cost import Budget, Prices
+    from kgwb.bench.lab import RetryExperiment
+    from kgwb.bench.questions import BenchQuestion
+    from kgwb.bench.results import BenchRow
+    from kgwb.bench.runner import BenchSetup
+    from kgwb.workbench import Workbench
+
+EACH_HELP = (
+    "repeat with each value of a setting, of prompts (folders) or of model, each in its own folder"
+)
+BUDGET_HELP = (
+    "stop at this much money, tokens, model_calls or seconds of work, counting all that DIR holds"
+)
+PRICES_HELP = "TOML table of prices (default: kgwb's)"
+MAX_LISTED_FAILURES = 10
+"""Lost answers that are printed. The report has all."""
+
+
+# --- bench
+
+
+@dataclass(kw_only=True)
+class BenchCommand(QuestionArguments):
+    """ask every question of a file and score the answers"""
+
+    questions: Path = option("FILE", "QALD, LC-QuAD, MetaQA, JSON lines, ...", ...)
+    language: str | None = option("TAG", "language of the questions, if the file has several")
+    out: Path = option("DIR", "folder of the results; continues what is there", ...)
+    limit: PositiveInt | None = option("N", "only the first N questions")
+    workers: PositiveInt = option("N", "questions asked at the same time", 1)
+    systems: str | None = option(
+        "NAME,NAME,... or all", "measure several systems, each in its own folder"
+    )
+    each: str | None = option("NAME=V1,V2,...", EACH_HELP)
+    save_runs: bool = option("", "save every run in DIR/runs", False)
+    retry_errors: bool = option("", "ask questions that ended in an error again", False)
+    budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
+    prices: Path | None = option("FILE", PRICES_HELP)
+    ladder: bool = option(
+        "", "name the agent that lost each answer; asks up to 5 times more", False
+    )
+    retention: bool = option(
+        "", "also ask the questions of dialogues alone, in DIR/standalone", False
+    )
+
+    def run(self) -> None:
+        """Measure each system and each value of ``each``, and print the results.
+
+        With ``each`` a report is written, and with several systems their tables are printed side by
+        side.
+        """
+        from kgwb.bench import load_questions
+
+        questions = load_questions(self.questions, self.language)[: self.limit]
+        if self.retention and all(question.dialogue is None for question in questions):
+            raise InputError(
+                f"no question of {self.questions} is in a dialogue",
+                hint="leave --retention out, or ask more with --limit",
+            )
+        system_commands = [self]
+        if self.systems:
+            names = parse_system_names(self.systems)
+            system_commands = [replace(self, system=name, out=self.out / name) for name in names]
+        commands = []
+        for command in system_commands:
+            commands += command._commands_for_each()
+        for command in commands:
+            if self.each or self.systems:
+                print(command.out.relative_to(self.out))
+            command._run_benchmark(questions)
+        if self.each:
+            folders = [command.out for command in commands]
+            write_report(folders, self.out / "report.html", self.prices)
+        elif self.systems:
+            _print_side_by_side([command.out for command in system_commands])
+
+    def _commands_for_each(self) -> list[BenchCommand]:
+        """Return the command for each value of ``each``, with a folder of its own.
+
+        Raises InputError if two values mean the same.
+        """
+        commands: list[BenchCommand] = []
+        known: list[object] = []
+        for name, command in commands_for_each(self, self.each):
+            choices = (command.settings, command.prompts, command.model)
+            if choices in known:
+                raise InputError(f"--each has {name} twice", hint="give each value once")
+            known.append(choices)
+            commands.append(replace(command, out=self.out / name))
+        return commands
+
+    def _run_benchmark(self, questions: list[BenchQuestion]) -> None:
+        """Find the gold answers, ask all questions, and print the results.
+
+        With ``retention``, the questions of dialogues are asked alone too. The budget, the models'
+        prices, and the system's gold for the ladder are checked before any question is asked.
+        """
+        from kgwb import bench
+        from kgwb.bench.ladder import gold_decisions_of
+
+        limits = parse_assignments(self.budget, "NAME=NUMBER")
+        budget = bench.Budget(limits, bench.load_prices(self.prices))
+        workbench = self.make_workbench()
+        if self.ladder:
+            gold_decisions_of(workbench.system)
+        if "money" in budget.limits:
+            for model in workbench.models.values():
+                budget.prices.find_price(model.name)
+        questions = _find_gold(questions, workbench)
+        setup = bench.BenchSetup.from_workbench(workbench)
+        rows = self._ask_questions(setup, budget, self.out, questions)
+        if self.retention:
+            self._measure_retention(setup, budget, questions, rows)
+        warn_about_rules(workbench)
+
+    def _measure_retention(
+        self,
+        setup: BenchSetup,
+        budget: Budget,
+        questions: Sequence[BenchQuestion],
+        rows: list[BenchRow],
+    ) -> None:
+        """Ask the questions of dialogues outside of them, and print how much of F1 dialogues keep.
+
+        ``rows`` are those of all questions, asked in their dialogues.
+        """
+        from kgwb import bench
+        from kgwb.bench.questions import make_standalone_questions
+
+        print("\nthe questions of dialogues, asked alone:")
+        turns = [question for question in questions if question.dialogue is not None]
+        standalone = make_standalone_questions(turns)
+        standalone_rows = self._ask_questions(setup, budget, self.out / "standalone", standalone)
+        standalone_rows = [row for row in standalone_rows if row["gold"] is not None]
+        ids = {row["id"] for row in standalone_rows}
+        dialogue_rows = [row for row in rows if row["id"] in ids]
+        retention = bench.compute_retention(dialogue_rows, standalone_rows)
+        if retention is None:
+            kept = "F1 of the questions alone is 0"
+        else:
+            kept = f"{retention:.2f} % of F1 (as the paper computes it)"
+        print(f"\nkept in dialogues, over {len(ids)} questions: {kept}")
+
+    def _ask_questions(
+        self, setup: BenchSetup, budget: Budget, folder: Path, questions: list[BenchQuestion]
+    ) -> list[BenchRow]:
+        """Ask the questions, print the results, and return their rows.
+
+        Raises BudgetSpentError after printing, and KeyboardInterrupt with a message and a hint.
+        """
+        from kgwb import bench
+        from kgwb.bench.results import is_lost, lock_folder
+
+        with lock_folder(folder):
+            results = bench.Results(folder, setup.to_config(questions))
+            if self.retry_errors:
+                results.drop_errors()
+            benchmark = bench.Benchmark(setup, results, workers=self.workers, budget=budget)
+            if self.save_runs:
+                benchmark.save_runs = True
+            elif self.ladder:
+                benchmark.save_runs = "lost"
+            try:
+                done = len(results.rows_for(questions))
+                with progress_bar(total=len(questions), initial=done, unit="question") as bar:
+                    benchmark.on_row = lambda row: bar.update()
+                    rows = benchmark.run(questions)
+                if self.ladder and not benchmark.stop_reason:
+                    lost_count = sum(map(is_lost, rows))
+                    with progress_bar(total=lost_count, unit="lost answer") as bar:
+                        bench.locate_losses(
+                            setup,
+                            results,
+                            questions,
+                            workers=self.workers,
+                            on_row=lambda row: bar.update(),
+                        )
+            except KeyboardInterrupt as exc:
+                done = len(results.rows_for(questions))
+                raise KeyboardInterrupt(
+                    f"stopped with {done} of {len(questions)} questions asked",
+                    "give the same command again to continue from there",
+                ) from exc
+            print_metrics(folder, rows, budget.prices)
+        if benchmark.stop_reason:
+            raise BudgetSpentError(
+                f"stopped with {len(rows)} of {len(questions)} questions asked: "
+                f"the budget is used up ({benchmark.stop_reason})",
+                hint="give the same command with a larger budget to continue",
+            )
+        return rows
+
+
+def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:
+    """Return the questions with gold queries and answers from the graph, where they have none.
+
+    If some still have no gold, their number and the first reason are printed.
+    """
+    from kgwb import bench
+
+    with_queries = bench.add_gold_queries(questions, workbench.kg)
+    with progress_bar(iterable=with_queries, unit="gold answer") as bar:
+        answered = bench.add_gold_answers(bar, workbench.kg)
+    missing = [question for question in answered if question.answers is None]
+    if missing:
+        first = missing[0]
+        reason = f"{first.id}: {single_line(first.gold_error or '')}"
+        print_error(f"{len(missing)} of {len(answered)} questions have no gold: {reason}")
+    return answered
+
+
+def _print_side_by_side(folders: Sequence[Path]) -> None:
+    """Print tables of quality, cost and lost answers, with columns or rows for each results folder."""
+    from kgwb.bench import figures
+
+    all_results = []
+    for folder in folders:
+        all_results.append(figures.LoadedResults.read(folder, folder.name, f", {folder.name}"))
+    print("\nside by side:")
+    print_tables(
+        figures.make_quality_table(all_results),
+        figures.make_cost_table(all_results),
+        figures.make_loss_table(all_results),
+    )
+
+
+def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> None:
+    """Print the main figures, the first lost answers, all tables, and the most frequent error.
+
+    ``rows`` are those of the questions that were asked for. The folder may have more.
+    """
+    from kgwb.bench import figures
+    from kgwb.bench.results import is_lost
+
+    loaded = figures.LoadedResults.read(folder)
+    rows_by_id = {row["id"]: row for row in rows}
+    losses = {id_: loss for id_, loss in loaded.losses_by_id.items() if id_ in rows_by_id}
+    all_results = [replace(loaded, rows=rows_by_id, losses_by_id=losses)]
+    print(f"{color(all_results[0].headline, 'key')}\n")
+    lost_rows = [row for row in rows if is_lost(row)]
+    for row in lost_rows[:MAX_LISTED_FAILURES]:
+        _print_lost_answer(row)
+    if len(lost_rows) > MAX_LISTED_FAILURES:
+        print(f"and {len(lost_rows) - MAX_LISTED_FAILURES:,} more: kgwb report {folder}")
+    print()
+    for reason in figures.find_missing_prices(all_results, prices):
+        print_error(reason)
+    print_tables(
+        figures.make_quality_table(all_results),
+        figures.make_cost_table(all_results, prices),
+        figures.make_linking_table(all_results),
+        figures.make_loss_table(all_results),
+    )
+    errors = Counter(row["error"] for row in rows if row["error"] is not None)
+    for error, count in errors.most_common(1):
+        print_error(
+            f"the most frequent error, {count} times: {single_line(error)}",
+            "remove its cause and give the same command with --retry-errors",
+        )
+
+
+def _print_lost_answer(row: BenchRow) -> None:
+    """Print a line with the verdict, the question, the answers or the error, and the gold."""
+    from kgwb.bench.results import get_label, get_verdict
+
+    answers = ", ".join(get_label(row, value) for value in row["answers"])
+    gold = ", ".join(get_label(row, value) for value in row["gold"])
+    outcome = row["error"] or answers or "nothing"
+    text = f"{row['id']}: {row['question']} → {outcome}; right: {gold}"
+    verdict = color(f"{get_verdict(row):<10}", "failure")
+    print(f"{verdict} {shorten(single_line(text))}")
+
+
+# --- retry
+
+
+@dataclass(kw_only=True)
+class RetryCommand(GraphArguments):
+    """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
+
+    folder: Path = positional(
+        "DIR", "folder of kgwb bench --out; with --save-runs there, few calls are made again"
+    )
+    kg: str = option("GRAPH", "default: the one that was measured", "")
+    prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
+    model: str = option("SPEC", "default: the one that was measured", "")
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
+    set: list[str] = option("NAME=VALUE", "change a setting", [])
+    each: str | None = option("NAME=V1,V2,...", EACH_HELP)
+    only: list[str] = option(
+        "WHAT",
+        "lost, wrong, errors, right, all, blamed=AGENT, type=NAME, an id "
+        "(default: lost, and as many right)",
+        [],
+    )
+    repeats: PositiveInt = option(
+        "N", "ask what differs N times, to see which decisions vary without a change", 1
+    )
+    workers: PositiveInt = option("N", "questions asked at the same time", 1)
+    budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
+    prices: Path | None = option("FILE", PRICES_HELP)
+    out: Path | None = option(
+        "FILE", "HTML file to write (default: report.html in DIR/retries/CHANGE)"
+    )
+
+    def run(self) -> int:
+        """Ask again with each value of ``each``, and write the report.
+
+        If a budget is used up, the report has what was asked so far.
+        """
+        from kgwb import bench
+        from kgwb.bench.lab import RetryExperiment
+
+        limits = parse_assignments(self.budget, "NAME=NUMBER")
+        budget = bench.Budget(limits, bench.load_prices(self.prices))
+        graph = self.open_graph(self.kg) if self.kg else None
+        folders = []
+        stop_reason = ""
+        for name, command in commands_for_each(self, self.each):
+            models = command._given_models()
+            experiment = RetryExperiment(self.folder, kg=graph, models=models)
+            graph = experiment.kg  # opened once, for all values of --each
+            folder, stop_reason = command._ask_again(experiment, name, budget)
+            folders.append(folder)
+            if stop_reason:
+                print_error(
+                    f"stopped: the budget is used up ({stop_reason})",
+                    "give the same command with a larger one",
+                )
+                break
+        page_folder = folders[0] if len(folders) == 1 else folders[0].parent
+        page = self.out or page_folder / "report.html"
+        write_report([self.folder, *folders], page, self.prices)
+        return EXIT_BUDGET_SPENT if stop_reason else 0
+
+    def _given_models(self) -> dict[str, str]:
+        """Return the given models by agent; "" is the default for all agents."""
+        models = {"": self.model} if self.model else {}
+        return models | parse_assignments(self.agent_model, "AGENT=SPEC")
+
+    def _ask_again(
+        self, experiment: RetryExperiment, name: str, budget: Budget
+    ) -> tuple[Path, str]:
+        """Print an estimate of the cost, and ask the questions again.
+
+        ``name`` is for the folder of the results; "" names it by the changes. Returns this folder,
+        and the limits of the budget that stopped it.
+        """
+        from kgwb.run.prompts import Prompts
+
+        prompts = Prompts.of(self.prompts)
+        setup = experiment.make_setup(prompts, parse_assignments(self.set, "NAME=VALUE"))
+        changes = [*self._given_models().values(), *self.set]
+        if self.prompts:
+            changes.insert(0, self.prompts.resolve().name)
+        folder = experiment.get_results_folder(setup, name or ", ".join(changes) or "prompts")
+        questions = experiment.choose_questions(self.only)
+        with progress_bar(iterable=questions, unit="question looked at") as bar:
+            estimate = experiment.estimate_cost(
+                setup, bar, prices=budget.prices, repeats=self.repeats
+            )
+        print(f"{folder.name}: {estimate}", flush=True)
+        with progress_bar(total=len(questions), unit="question") as bar:
+            stop_reason = experiment.ask_again(
+                setup,
+                questions,
+                folder,
+                repeats=self.repeats,
+                workers=self.workers,
+                budget=budget,
+                on_row=lambda row: bar.update(),
+            )
+        return folder, stop_reason
+
+
+# --- report
+
+
+@dataclass(kw_only=True)
+class ReportCommand:
+    """make one HTML file of one or several results folders"""
+
+    folders: list[Path] = positional("DIR", "folder of kgwb bench --out")
+    out: Path | None = option("FILE", "HTML file to write (default: report.html in the first DIR)")
+    published: str | None = option(
+        "SET", "also show the figures that papers print for this question set"
+    )
+    prices: Path | None = option("FILE", PRICES_HELP)
+
+    def run(self) -> None:
+        """Write the report."""
+        page = self.out or self.folders[0] / "report.html"
+        write_report(self.folders, page, self.prices, self.published)
+
+
+def write_report(
+    folders: Sequence[Path], page: Path, prices: Path | None = None, published: str | None = None
+) -> None:
+    """Write the report of results folders, and print its main figures and its path."""
+    from kgwb.bench import Report, load_prices
+
+    with progress_bar(unit="run") as bar:
+        report = Report(
+            *folders, published=published, prices=load_prices(prices), finished=bar.update
+        )
+        headline = list(report.headline())
+        path = report.save(page)
+    print(*headline, path, sep="\n")
+
+
+# --- serve
+
+
+@dataclass(kw_only=True)
+class ServeCommand(QuestionArguments):
+    """answer questions with SPARQL over HTTP, in the form of TEXT2SPARQL"""
+
+    kg: str = option("GRAPH", "RDF file or folder, endpoint URL, or the name of a sample", "")
+    dataset: list[str] = option(
+        "IRI=GRAPH",
+        "answer questions on this dataset from this graph; --kg answers for all other datasets",
+        [],
+    )
+    host: str = option("", "address to listen on (default: this machine)", "127.0.0.1")
+    port: int = option("", "default: 8000; 0 takes a free one", 8000)
+    workers: PositiveInt = option("N", "questions answered at the same time (default: 4)", 4)
+
+    def run(self) -> None:
+        """Answer requests until an interrupt."""
+        from kgwb.bench import BenchSetup
+        from kgwb.bench.serve import Text2SparqlServer
+        from kgwb.kg import is_endpoint_url
+
+        graphs = self._graphs_by_dataset()
+        # With a dialect, the graph that it is for is opened first: an endpoint, if there is one.
+        self.kg = max(graphs.values(), key=is_endpoint_url)
+        workbench = self.make_workbench()
+        opened = {self.kg: workbench.kg}
+        for source in graphs.values():
+            if source not in opened:
+                opened[source] = self.open_graph(source)
+        setup = BenchSetup.from_workbench(workbench)
+        setups = {iri: replace(setup, kg=opened[source]) for iri, source in graphs.items()}
+        address = (self.host, self.port)
+        with Text2SparqlServer(address, setups, workers=self.workers) as server:
+            warn_about_rules(workbench)
+            for iri, setup in setups.items():
+                dataset = iri or "every other dataset"
+                text = single_line(f"answers for {dataset} from {setup.kg.source}")
+                print(f"{server.url} {text}", flush=True)
+            print("Ctrl+C stops it.", flush=True)
+            server.serve_forever()
+
+    def _graphs_by_dataset(self) -> dict[str, str]:
+        """Return the graph of each dataset; that of ``kg`` for all others.
+
+        Raises InputError if there is none, or a dataset is named twice.
+        """
+        from kgwb.bench.serve import ANY_DATASET
+
+        graphs = parse_assignments(self.dataset, "IRI=GRAPH")
+        if len(graphs) < len(self.dataset):
+            raise InputError("a dataset is named twice", hint="give each --dataset IRI=GRAPH once")
+        if self.kg:
+            graphs[ANY_DATASET] = self.kg
+        if not graphs:
+            raise InputError(
+                "there is no graph to answer from", hint="give --kg GRAPH, or --dataset IRI=GRAPH"
+            )
+        return graphs

@@ -1,0 +1,297 @@
+"""Support: the triples of a graph that an answer, a value or a row of a result is derived from."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TypeVar
+
+from rdflib import URIRef
+
+from kgwb.flow import Answer, CandidateQuery
+from kgwb.kg.algebra import (
+    PATH_PLACEHOLDER,
+    TriplePattern,
+    analyze_query,
+    instantiate_patterns,
+    patterns_to_sparql,
+    variables_of,
+)
+from kgwb.kg.base import Graph
+from kgwb.kg.sparql import is_serializable, n3, split_clauses, values_clause
+from kgwb.terms import Term, Triple, Triples
+
+MAX_SUPPORT_BINDINGS = 500
+"""Bindings that one query for the support of values reads at most."""
+VALUES_PER_QUERY = 50
+"""Values that one query names, for the values that had no binding among those read first."""
+MAX_TRIPLES_PER_VALUE = 60
+"""Supporting triples that are kept for one row, and about so many for one value.
+
+A value can have thousands of bindings, for example at the end of a chain of patterns.
+"""
+MAX_SUPPORTED_ROWS = 60
+"""Rows of a result whose support is looked for."""
+MAX_SOLUTIONS = 2_000
+"""Solutions that are read to find the support of the rows."""
+TRIPLES_PER_QUERY = 500
+"""Triples that one query checks for existence."""
+AGGREGATE_CALL = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
+
+AnswerType = TypeVar("AnswerType", bound=Answer)
+Row = tuple[Term | None, ...]
+"""A row of a result; None where a variable is unbound."""
+TripleSet = dict[Triple, None]
+"""Triples in the order in which they were added, each once."""
+Binding = dict[str, Term | None]
+"""The terms of variables ("?x") in a row or a solution."""
+
+
+# Support of a query that is known by its triple patterns
+
+
+def where_clause(query: CandidateQuery) -> str:
+    """Return the triple patterns and filters of a query as the inside of a WHERE clause."""
+    return f"{patterns_to_sparql(query.patterns)} {query.filters}".strip()
+
+
+def find_support_by_value(
+    kg: Graph, query: CandidateQuery, target: str, values: Sequence[Term]
+) -> dict[Term, Triples]:
+    """Return the support of each value of the variable ``target`` ("?x").
+
+    These are the triples that the patterns become in each binding that has the value; none if there
+    is no such binding. When a value has MAX_TRIPLES_PER_VALUE triples, further bindings of it are
+    ignored. If the target is the only variable, the triples are made without asking the graph.
+    Raises a GraphError if the graph cannot be queried.
+    """
+    if variables_of(query.patterns) == (target,):
+        return {value: instantiate_patterns(query.patterns, {target: value}) for value in values}
+    support: dict[Term | None, TripleSet] = {value: {} for value in values}
+    _add_support(kg, query, target, support)
+
+    # The limit may have cut off all bindings of some values, so further queries name these values.
+    # The limit may do the same there. So a batch is tried again as long as a query finds any value
+    # of it, and dropped after a query that finds none.
+    missing = [value for value in values if not support[value] and is_serializable(value)]
+    while missing:
+        batch = missing[:VALUES_PER_QUERY]
+        restriction = values_clause(target, batch)
+        _add_support(kg, query, target, support, f"{restriction} ")
+        still_missing = [value for value in missing if not support[value]]
+        if len(still_missing) == len(missing):
+            still_missing = missing[VALUES_PER_QUERY:]
+        missing = still_missing
+    return {value: tuple(support[value]) for value in values}
+
+
+def _add_support(
+    kg: Graph,
+    query: CandidateQuery,
+    target: str,
+    support: dict[Term | None, TripleSet],
+    values: str = "",
+) -> None:
+    """Add the triples of the first bindings to the support of the values.
+
+    At most MAX_SUPPORT_BINDINGS bindings are read. The triples of each are added to ``support``
+    under its value of ``target``, if that is a key and has fewer than MAX_TRIPLES_PER_VALUE
+    triples. ``values`` is a VALUES clause that restricts the bindings.
+    """
+    variables = variables_of(query.patterns)
+    columns = " ".join(variables)
+    where = values + where_clause(query)
+    result = kg.select(
+        f"SELECT DISTINCT {columns} WHERE {{ {where} }} LIMIT {MAX_SUPPORT_BINDINGS}"
+    )
+    for row in result.rows:
+        binding = dict(zip(variables, row, strict=True))
+        triples = support.get(binding[target])
+        if triples is not None and len(triples) < MAX_TRIPLES_PER_VALUE:
+            triples |= dict.fromkeys(instantiate_patterns(query.patterns, binding))
+
+
+def find_ask_support(kg: Graph, query: CandidateQuery) -> Triples:
+    """Return the triples of one binding that makes an ASK of the query true.
+
+    Empty if it is false. If the patterns have no variables, they are returned as triples without
+    asking the graph.
+    """
+    variables = variables_of(query.patterns)
+    if not variables:
+        return instantiate_patterns(query.patterns, {})
+    columns = " ".join(variables)
+    rows = kg.select(f"SELECT {columns} WHERE {{ {where_clause(query)} }} LIMIT 1").rows
+    if not rows:
+        return ()
+    binding = dict(zip(variables, rows[0], strict=True))
+    return instantiate_patterns(query.patterns, binding)
+
+
+# Support of any query
+
+
+def find_support_by_row(
+    kg: Graph, sparql: str, columns: Sequence[str], rows: Sequence[Row]
+) -> dict[Row, Triples]:
+    """Return the support of the first MAX_SUPPORTED_ROWS rows of a SELECT or ASK.
+
+    ``columns`` are the names of the variables in a row. The support of a row is the triples of the
+    graph that its solutions match; of a row that groups many solutions, those of the first. At most
+    MAX_TRIPLES_PER_VALUE triples are kept for a row. Without rows, as for an ASK, the support of
+    one solution is returned under the key ().
+
+    Patterns in OPTIONAL and UNION give triples where they match. Property paths and the patterns in
+    NOT EXISTS and MINUS give none. Raises a GraphError if the query cannot be analyzed or executed.
+    """
+    patterns = []
+    for pattern in analyze_query(sparql).patterns:
+        if PATH_PLACEHOLDER not in pattern:
+            patterns.append(pattern)
+    limit = MAX_SOLUTIONS
+    if not rows:  # one solution is enough, for a row without columns
+        limit = 1
+        columns = ()
+        rows = [()]
+    bindings = {row: _bind(columns, row) for row in rows[:MAX_SUPPORTED_ROWS]}
+    query = _solutions_query(sparql, patterns, list(bindings.values()), limit)
+    solutions = kg.select(query)
+
+    # A solution belongs to the rows that have the same terms in the columns that it has variables
+    # for.
+    shared = [f"?{column}" for column in columns if column in solutions.variables]
+    support: dict[Row, TripleSet] = defaultdict(dict)
+    for solution in solutions.rows:
+        binding = _bind(solutions.variables, solution)
+        matched = [pattern for pattern in patterns if _is_bound(pattern, binding)]
+        found = instantiate_patterns(matched, binding)
+        triples = support[_project(binding, shared)]
+        room = MAX_TRIPLES_PER_VALUE - len(triples)
+        triples |= dict.fromkeys(found[:room])
+
+    all_triples = set(chain.from_iterable(support.values()))
+    existing = existing_triples(kg, all_triples)
+    support_by_row = {}
+    for row, binding in bindings.items():
+        triples = support.get(_project(binding, shared), {})
+        support_by_row[row] = tuple(triple for triple in triples if triple in existing)
+    return support_by_row
+
+
+def _bind(names: Iterable[str], row: Row) -> Binding:
+    """Return the terms of a row by its variables. ``names`` are the variables without "?"."""
+    return dict(zip(map("?{}".format, names), row, strict=True))
+
+
+def _is_bound(pattern: TriplePattern, binding: Binding) -> bool:
+    """Return whether all variables of a pattern have a term."""
+    return None not in _project(binding, variables_of([pattern]))
+
+
+def _project(binding: Binding, variables: Iterable[str]) -> Row:
+    return tuple(map(binding.get, variables))
+
+
+def _solutions_query(
+    sparql: str, patterns: Iterable[TriplePattern], rows: Sequence[Binding], limit: int
+) -> str:
+    """Return a SELECT of all variables of the solutions that the rows of a query were made of.
+
+    It has the WHERE clause of the query with a VALUES clause of the rows, in the columns that are
+    variables of the patterns. It has no groups and no order. Named expressions are added as BIND
+    where a single solution gives them a value.
+    """
+    clauses = split_clauses(sparql)
+    pattern_variables = variables_of(patterns)
+    columns = [variable for variable in rows[0] if variable in pattern_variables]
+    values = ""
+    if columns:
+        values = _values_table(columns, [_project(row, columns) for row in rows])
+    body = clauses.where
+    if re.search(r"\bBIND\b", body, re.IGNORECASE):
+        # The variable of a BIND must not be bound before it in its group, but may be by the VALUES
+        # of the rows.
+        body = f"{{ {body} }}"
+    binds = _binds_of_aliases(clauses.aliases)
+    query = f"{clauses.prologue}SELECT * {clauses.dataset}WHERE {{ {values} {body}{binds} }}"
+    query += f" LIMIT {limit}"
+    trailing_values = re.search(r"\s\bVALUES\b.*", clauses.modifiers, re.IGNORECASE | re.DOTALL)
+    if trailing_values:
+        query += trailing_values[0]
+    return query
+
+
+def _values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
+    """Return a VALUES clause of several variables ("?x") and the distinct rows.
+
+    Terms that cannot stand in a query, such as blank nodes, become UNDEF.
+    """
+    lines = []
+    for row in rows:
+        cells = " ".join(map(_cell_to_sparql, row))
+        lines.append(f"({cells})")
+    head = " ".join(variables)
+    body = " ".join(dict.fromkeys(lines))
+    return f"VALUES ({head}) {{ {body} }}"
+
+
+def _cell_to_sparql(term: Term | None) -> str:
+    if term is None or not is_serializable(term):
+        return "UNDEF"
+    return n3(term)
+
+
+def _binds_of_aliases(aliases: Iterable[tuple[str, str]]) -> str:
+    """Return a BIND for each "expression AS ?name" that has a value for a single solution.
+
+    Aggregates are left out, and expressions that use the name of an aggregate.
+    """
+    binds = ""
+    aggregates: set[str] = set()
+    for expression, name in aliases:
+        used = re.findall(r"[?$](\w+)", expression)
+        if AGGREGATE_CALL.search(expression) or not aggregates.isdisjoint(used):
+            aggregates.add(name)
+        else:
+            binds += f" BIND({expression} AS ?{name})"
+    return binds
+
+
+def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
+    """Return those of the triples that the graph has.
+
+    Triples with a blank node, or an invalid IRI, cannot be looked up and count as existing. Support
+    must be checked in this way: a solution of one branch of a UNION can bind all variables of the
+    other branch, without matching it.
+    """
+    known = []
+    existing = set()
+    for triple in triples:
+        if all(map(is_serializable, triple)):
+            known.append(triple)
+        else:
+            existing.add(triple)
+    known.sort(key=str)
+    for start in range(0, len(known), TRIPLES_PER_QUERY):
+        batch = known[start : start + TRIPLES_PER_QUERY]
+        values = _values_table(("?s", "?p", "?o"), batch)
+        result = kg.select(f"SELECT ?s ?p ?o WHERE {{ {values} ?s ?p ?o }}")
+        existing |= set(batch).intersection(result.rows)
+    return existing
+
+
+# Names
+
+
+def with_display_names(kg: Graph, answer: AnswerType) -> AnswerType:
+    """Return an answer with a display name for each IRI of its values and its support."""
+    terms = set(chain.from_iterable(answer.support))
+    for value in answer.values:
+        terms.update(value.terms)
+    iris = [term for term in terms if isinstance(term, URIRef)]
+    iris.sort()
+    names = sorted(kg.names(iris).items())
+    return replace(answer, names=tuple(names))

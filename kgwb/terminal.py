@@ -1,0 +1,61 @@
+"""What the commands print: errors, colours, progress bars, and tables."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from kgwb.errors import KgwbError
+
+if TYPE_CHECKING:
+    from kgwb.bench.figures import ReportTable
+    from kgwb.workbench import Workbench
+
+EXIT_FAILED = 2
+EXIT_BUDGET_SPENT = 3
+EXIT_INTERRUPTED = 130
+
+
+class BudgetSpentError(KgwbError):
+    """A budget is used up."""
+
+
+def print_error(problem: object, hint: str = "") -> None:
+    """Print a problem, and what to do about it, on the error output."""
+    text = f"kgwb: {problem}"
+    if hint:
+        text += f"\n  What to do: {hint}"
+    print(text, file=sys.stderr)
+
+
+def use_color() -> bool:
+    """Return whether the output is a terminal, and NO_COLOR is not set."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def color(text: str, style: str) -> str:
+    """Return the text in a style of ``kgwb.run.steps``, if colours are used."""
+    from kgwb.run.steps import add_color
+
+    return add_color(text, style, use_color())
+
+
+def progress_bar(**options: Any) -> Any:
+    """Return a progress bar of tqdm, which is shown if the work takes more than a second."""
+    from tqdm import tqdm
+
+    return tqdm(mininterval=0.5, delay=1.0, **options)
+
+
+def print_tables(*tables: ReportTable) -> None:
+    """Print the tables that have rows, with a blank line between them."""
+    print("\n\n".join(str(table) for table in tables if table.rows))
+
+
+def warn_about_rules(workbench: Workbench) -> None:
+    """Print, if an agent used the model ``rules``, that it is a baseline only."""
+    from kgwb.llm.rules import BASELINE_REMARK
+
+    if any(model.name == "rules" for model in workbench.models.values()):
+        print_error(BASELINE_REMARK)
