@@ -200,7 +200,7 @@ def plain_agents() -> dict[str, Any]:
 
 def bare(bench: Workbench, plain: Mapping[str, Any]) -> Ask:
     """The agents in a row."""
-    run, answer = Bare(bench), plain["pipeline"].answer
+    run, answer = Bare(bench), plain["pipeline"].answer_question
     return lambda question: answer(Question(question), Dialogue(), run)  # type: ignore[no-any-return]
 
 
@@ -254,12 +254,13 @@ def lang_graph(bench: Workbench, plain: Mapping[str, Any], *, saver: bool = Fals
 def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
     """The agents in flow order, each a function of the state; entities and relations within theirs."""
     chat, matching, queries = plain["chat"], plain["matching"], plain["queries"]
+    relations, execution = plain["relations"], plain["execution"]
 
     def linked(state: State) -> State:
-        relations: tuple[LinkedRelation, ...] = matching.link_relations(
+        linked_relations: tuple[LinkedRelation, ...] = relations.link_relations(
             state["qir"], state["links"], run
         )
-        return {"linked": LinkingResult(state["links"], relations)}
+        return {"linked": LinkingResult(state["links"], linked_relations)}
 
     def rephrased(state: State) -> State:
         return {
@@ -303,7 +304,7 @@ def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
             "selection": queries.select_queries(s["generated"], s["standalone"], s["linked"], run)
         },
         "execution": lambda s: {
-            "answer": queries.execute_queries(s["selection"], s["qir"], s["linked"], run)
+            "answer": execution.execute_queries(s["selection"], s["qir"], s["linked"], run)
         },
         "what_else": lambda s: {"answer": chat.leave_out_mentioned(s["answer"], s["context"], run)},
         "answer_writer": lambda s: {

@@ -123,7 +123,7 @@ ATLAS = Candidate(iri("a"), "Atlas", 0.4)
     [
         (Link("Atlantis", None, (ATLAS,)), "no vertex for “Atlantis”: nearest are Atlas (0.40)"),
         (Link("Atlantis", None), "no vertex for “Atlantis”: the graph has no label like it"),
-        (LinkedRelation(FACT, ()), "no predicate for “by”: nothing that was linked touches one"),
+        (LinkedRelation(FACT, ()), "no predicate for “by”: no linked vertex leads to it"),
         (directed(0.31, FACT), "no predicate is like “by”: nearest are director (0.31)"),
     ],
 )

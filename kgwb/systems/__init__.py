@@ -1,4 +1,4 @@
-"""The systems: one folder each, none importing another. The modules beside the folders are shared."""
+"""The systems: one folder each. No system imports another; the modules beside the folders are shared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
 from kgwb.settings import Settings
 
 SYSTEM_NAMES = ("chatty_kg", "dog", "ragonite", "robodata", "surveyor", "triad")
-"""The systems. Each is the value SYSTEM of the module ``pipeline`` in the folder of its name."""
+"""The names of the systems.
+
+A system is the value SYSTEM of the module ``pipeline`` in the folder of its name.
+"""
 
 
 def list_systems() -> tuple[str, ...]:
@@ -26,7 +29,7 @@ def list_systems() -> tuple[str, ...]:
 
 
 def load_system(name: str) -> System:
-    """Return a system by its name. Raises SettingError if there is none of that name."""
+    """Import a system and return it. Raises SettingError if there is no system of that name."""
     if name not in SYSTEM_NAMES:
         raise SettingError(
             f"no system named {name!r}", hint=f"choose one of {', '.join(SYSTEM_NAMES)}"
@@ -39,25 +42,23 @@ def load_system(name: str) -> System:
 def profile(
     name: str, /, *, system: str = "", are_strings: bool = False, **changes: Any
 ) -> Settings:
-    """Return the settings of profile ``paper`` or ``fast``, with changes.
+    """Return the settings of a profile, ``paper`` or ``fast``, with changes.
 
-    They are settings of the system, or without one of the first system that has all settings that
-    are changed. With ``texts`` the changes are texts that a person typed.
+    They are settings of the named system. Without one they are settings of the first system that
+    has all settings to be changed. With ``are_strings`` the new values are texts that a person
+    typed, and they are parsed.
 
-    Raises SettingError for an unknown profile or setting, and for an impossible value.
+    Raises SettingError for an unknown system, profile or setting, and for an impossible value.
     """
-    settings_classes = [
-        (removed)(known).settings for known in ([system] if system else SYSTEM_NAMES)
-    ]
+    system_names = [system] if system else SYSTEM_NAMES
+    settings_classes = [load_system(known_name).settings for known_name in system_names]
     for settings_class in settings_classes:
         if set(changes) <= set(settings_class.setting_names()):
-            return settings_class.of_profile(name, parse_strings=are_strings, **changes)
-    return settings_classes[0].of_profile(
-        name, parse_strings=are_strings, **changes
-    )  # which names the unknown
-
-
-(removed) = load_system  # in a function that has a parameter ``system``
+            break
+    else:
+        # This one raises an error that names the unknown setting.
+        settings_class = settings_classes[0]
+    return settings_class.of_profile(name, parse_strings=are_strings, **changes)
 
 
 def load_run(
@@ -67,15 +68,16 @@ def load_run(
     model: ChatModel | str | Mapping[str, ChatModel] | None = None,
     resume: bool = False,
 ) -> Run:
-    """Return a saved run, executed as far as its file goes.
+    """Load a saved run, execute it as far as its file goes, and return it.
 
-    Without ``kg`` and ``model`` every call is answered from the file, and nothing else is asked.
-    With ``resume`` new calls are written to the file. A run that was saved paused is paused again.
-    One that had failed, was cancelled or was not finished comes back as far as it went; its
-    ``error`` says what stopped it.
+    Without ``kg`` and ``model`` every call is answered from the file. With ``resume`` new calls
+    are added to the file. A run that was saved while it was paused is paused again at the same
+    step. A run that had failed, was cancelled or was interrupted is returned as far as it went, and
+    its ``error`` says what stopped it.
 
-    Raises RunFileError for a file that is no run file or is damaged, and NotRecordedError for a
-    finished run whose file lacks a call. With ``kg`` or ``model``, raises what stops the run now.
+    Raises RunFileError if the file is damaged or is not a run file, and NotRecordedError if the run
+    was finished and its file lacks a call. With ``kg`` or ``model``, raises the error that stops
+    the run now.
     """
     header = next(RunFile(Path(path)).entries())
     models = open_model(model) if isinstance(model, str) else model

@@ -1,9 +1,10 @@
-"""Entities linked to vertices: candidates by label search, then a validated choice (Chatty-KG, 5.1)."""
+"""Entity linking (Chatty-KG, section 5.1): candidates by label search, then a validated choice."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import field_validator
@@ -19,10 +20,15 @@ from kgwb.systems import rules as _rules  # noqa: F401  # the model rules select
 from kgwb.terms import local_part
 
 LISTED_CHECK_NAME = "in the candidate list"
+MIN_CONTENT_WORD_CHARS = 4
+"""Letters of the shortest word that can distinguish two candidates."""
 
 
 class VertexReply(Reply):
-    """The number of the candidate meant, with its label as a cross-check; 0 and "" if none is meant."""
+    """The number of the candidate that is meant; 0 if none is.
+
+    The label is a cross-check: it must be that of the candidate, or empty for 0.
+    """
 
     model_config = schema_config(
         "VertexReply",
@@ -35,15 +41,18 @@ class VertexReply(Reply):
 
     @field_validator("number", mode="before")
     @classmethod
-    def _no_flag(cls, number: object) -> object:
-        """Python takes true for 1; a text such as "1" is read."""
+    def _refuse_boolean(cls, number: object) -> object:
+        """Raise ValueError for true and false, which pydantic would read as 1 and 0.
+
+        Any other value is returned as it is: a text such as "1" is read as a number.
+        """
         if isinstance(number, bool):
             raise ValueError("this is no number")
         return number
 
 
 class LabelReply(Reply):
-    """The label of the candidate meant, as published."""
+    """The label of the candidate that is meant (``paper``)."""
 
     model_config = schema_config("LabelReply", "The label of the candidate meant, as published.")
 
@@ -51,7 +60,7 @@ class LabelReply(Reply):
 
 
 class NameReply(Reply):
-    """The local name of the vertex meant, among those that share a label (reference code)."""
+    """The local part of the IRI that is meant, among vertices of one label (reference code)."""
 
     model_config = schema_config(
         "NameReply",
@@ -64,66 +73,117 @@ class NameReply(Reply):
 @agent("entity_linking", subject="entity")
 def link_entity(entity: str, question: str, context: Context, run: Run) -> Link:
     """Retrieve the candidates of one entity and choose one."""
-    return select_vertex(retrieve_candidates(entity, run), question, context, run)
+    retrieved = retrieve_candidates(entity, run)
+    return select_vertex(retrieved, question, context, run)
 
 
 @agent("entity_retriever", subject="entity", kind="search")
 def retrieve_candidates(entity: str, run: Run) -> RetrievedCandidates:
-    """At most v_limit candidates, best first; ``fast`` keeps those worth showing and describes them."""
+    """Search the labels of the graph for an entity; see ``search_candidates``."""
     return search_candidates(entity, run)
 
 
-def search_candidates(entity: str, run: Run) -> RetrievedCandidates:
-    """What ``retrieve`` gives, for a system whose retriever does more.
+# Candidates
 
-    ``fast`` keeps all exact matches where there are any, else the best ``shown_candidates``.
+
+def search_candidates(entity: str, run: Run) -> RetrievedCandidates:
+    """Search the labels of the graph for an entity, and return candidates, best first.
+
+    At most ``v_limit`` vertices are found (Chatty-KG, Algorithm 2, line 3). ``paper`` returns all
+    of them with their labels only. ``fast`` returns the best ones with their descriptions, see
+    ``_describe_best``, and notes if the limit was reached. No candidates are returned if no label
+    is like the entity.
     """
     settings = run.settings
     result = run.kg.search(entity, settings.v_limit)
-    exact = tuple(hit for hit in result.hits if hit.score >= 1)
-    shown = (exact or result.hits)[: settings.shown_candidates] if settings.is_fast else result.hits
-    if settings.is_fast and len(result.hits) >= settings.v_limit:
-        run.note(f"v_limit cut the search for {entity!r} at {settings.v_limit} vertices")
-    candidates = tuple(Candidate(hit.iri, hit.label, hit.score) for hit in shown)
-    if settings.is_fast and not (exact and len(shown) == 1):  # else there is nothing to distinguish
-        iris = [hit.iri for hit in shown]
-        known = describe_vertices(run.kg, iris)
-        relations = find_relation_names(iris, run) if exact else {}
-        candidates = tuple(
-            Candidate(hit.iri, hit.label, hit.score, *known[hit.iri], relations.get(hit.iri, ()))
-            for hit in shown
-        )
-    return RetrievedCandidates(entity, candidates, result.how, result.query, len(result.hits))
+    candidates = [Candidate(hit.iri, hit.label, hit.score) for hit in result.hits]
+    if settings.is_fast:
+        if len(candidates) >= settings.v_limit:
+            run.note(f"v_limit cut the search for {entity!r} at {settings.v_limit} vertices")
+        candidates = _describe_best(candidates, run)
+    return RetrievedCandidates(
+        entity, tuple(candidates), result.how, result.query, len(result.hits)
+    )
+
+
+def _describe_best(candidates: Sequence[Candidate], run: Run) -> list[Candidate]:
+    """Return the best candidates with what distinguishes them.
+
+    If any matches the entity exactly, only exact matches are returned. At most
+    ``shown_candidates`` are returned. They get their types and descriptions, and exact matches the
+    names of their predicates too. A single exact match gets nothing, as there is nothing to
+    distinguish it from.
+    """
+    exact = [candidate for candidate in candidates if is_exact_match(candidate)]
+    best = list(exact or candidates)[: run.settings.shown_candidates]
+    if exact and len(best) == 1:
+        return best
+    iris = [candidate.iri for candidate in best]
+    descriptions = describe_vertices(run.kg, iris)
+    relations = find_relation_names(iris, run) if exact else {}
+    described = []
+    for candidate in best:
+        types, description = descriptions[candidate.iri]
+        names = relations.get(candidate.iri, ())
+        described.append(replace(candidate, types=types, description=description, relations=names))
+    return described
+
+
+def is_exact_match(candidate: Candidate) -> bool:
+    """Return whether the label of a candidate is the entity, but for letter case."""
+    return candidate.score >= 1
+
+
+def find_candidate(iri: URIRef | None, candidates: Iterable[Candidate]) -> Candidate | None:
+    """Return the first candidate with an IRI; None if there is none."""
+    for candidate in candidates:
+        if candidate.iri == iri:
+            return candidate
+    return None
 
 
 def find_relation_names(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
-    """Names of the predicates at each vertex; those of others to it are marked."""
-    by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
-    for triple, shown in (("?v ?p ?o", "{}"), ("?o ?p ?v", "{} (incoming)")):
+    """Return the names of the predicates of each vertex, in two queries.
+
+    Predicates of which the vertex is the subject come first, each group in alphabetical order.
+    The others have "(incoming)" behind their names. Predicates that the graph's vocabulary excludes
+    are left out.
+    """
+    names_by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
+    for pattern, ending in (("?v ?p ?o", ""), ("?o ?p ?v", " (incoming)")):
         rows = run.kg.select(
-            f"SELECT DISTINCT ?v ?p WHERE {{ {values_clause('?v', iris)} {triple} }}"
-        )
-        hidden = run.kg.vocabulary.excluded_predicates
-        iris_only = [
-            (v, p) for v, p in rows.rows if isinstance(v, URIRef) and isinstance(p, URIRef)
-        ]
-        pairs = [(v, p) for v, p in iris_only if v in by_vertex and p not in hidden]
-        names = run.kg.names([p for _, p in pairs])
-        for vertex, name in sorted((v, names[p]) for v, p in pairs):
-            by_vertex[vertex][shown.format(name)] = None
-    return {iri: tuple(names) for iri, names in by_vertex.items()}
+            f"SELECT DISTINCT ?v ?p WHERE {{ {values_clause('?v', iris)} {pattern} }}"
+        ).rows
+        excluded = run.kg.vocabulary.excluded_predicates
+        pairs = []
+        for vertex, predicate in rows:
+            if not isinstance(vertex, URIRef) or not isinstance(predicate, URIRef):
+                continue
+            if vertex in names_by_vertex and predicate not in excluded:
+                pairs.append((vertex, predicate))
+        names = run.kg.names([predicate for _, predicate in pairs])
+        for vertex, name in sorted((vertex, names[predicate]) for vertex, predicate in pairs):
+            names_by_vertex[vertex][f"{name}{ending}"] = None
+    return {iri: tuple(names) for iri, names in names_by_vertex.items()}
 
 
 def compute_similarities(text: str, names: Iterable[str], run: Run) -> dict[str, float]:
-    """How like a text each of the names is."""
-    distinct = sorted({*names})
-    return dict(zip(distinct, run.similarity(text, distinct), strict=True))
+    """Return the similarity of a text with each name, by name; see ``Run.similarity``."""
+    distinct_names = sorted(set(names))
+    similarities = run.similarity(text, distinct_names)
+    return dict(zip(distinct_names, similarities, strict=True))
+
+
+# The choice
 
 
 def find_link_problems(
     link: Link, retrieved: RetrievedCandidates, question: str, context: Context
 ) -> Iterator[str]:
-    """What the vertex validator has against a link put in by hand: it must stay with the entity it links."""
+    """Yield a problem if a link that a person put in is for another entity than the step's.
+
+    Its vertex may be any, also one that the search did not find.
+    """
     if link.entity != retrieved.entity:
         yield f"the link is for {link.entity!r}, the step for {retrieved.entity!r}"
 
@@ -132,126 +192,185 @@ def find_link_problems(
 def select_vertex(
     retrieved: RetrievedCandidates, question: str, context: Context, run: Run
 ) -> Link:
-    """The vertex meant.
+    """Choose the vertex that an entity means among its candidates.
 
-    ``fast`` asks no model for an exact label match that is the only one, or that this dialogue has linked
-    before. As published, candidates are labels only, and several vertices under one label cost a second call.
+    The link has no vertex if there are no candidates or a model chooses none of them. ``fast``
+    does not ask a model if the only candidate matches exactly, or if an earlier turn of the
+    dialogue linked the entity (``find_earlier_link``). ``paper`` chooses by labels alone
+    (``_select_as_published``). Source: Chatty-KG, Algorithm 2, lines 4 to 10.
     """
+    entity = retrieved.entity
     candidates = retrieved.candidates
     if not candidates:
-        return Link(retrieved.entity, None, (), "no label in the graph holds these words")
+        return Link(entity, None, (), "no label in the graph holds these words")
     if not run.settings.is_fast:
         return _select_as_published(retrieved, run)
-    if len(candidates) == 1 and candidates[0].score >= 1:
-        return Link(
-            retrieved.entity, candidates[0], candidates, "the only vertex with exactly this label"
-        )
-    if before := find_earlier_link(retrieved, question, context):
-        return Link(retrieved.entity, before, candidates, "linked so before in this dialogue")
+    if len(candidates) == 1 and is_exact_match(candidates[0]):
+        return Link(entity, candidates[0], candidates, "the only vertex with exactly this label")
+    linked_earlier = find_earlier_link(retrieved, question, context)
+    if linked_earlier:
+        return Link(entity, linked_earlier, candidates, "linked earlier in this dialogue")
 
-    def among(reply: VertexReply) -> str:
-        """The choice must be one of the candidates, by number and label alike (section 5.1.2)."""
+    reply = _ask_for_number(retrieved, question, run)
+    if reply.number == 0:
+        return Link(entity, None, candidates, reply.reason or "none of the candidates is meant")
+    return Link(entity, candidates[reply.number - 1], candidates, reply.reason)
+
+
+def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> VertexReply:
+    """Ask a model for the number and label of the candidate that an entity means.
+
+    The label must be that of the candidate, but for letter case (Chatty-KG, section 5.1.2). Number
+    0, for none of them, needs an empty label.
+    """
+    candidates = retrieved.candidates
+
+    def find_problem(reply: VertexReply) -> str:
+        """Return a problem unless number and label are those of one candidate, or 0 and blank."""
         if reply.number == 0:
-            return "" if not reply.label.strip() else "number 0 means none, but a label is given"
+            return "number 0 means none, but a label is given" if reply.label.strip() else ""
         if not 1 <= reply.number <= len(candidates):
             return f"there is no candidate {reply.number}; they go from 1 to {len(candidates)}"
         label = candidates[reply.number - 1].label
-        same = label.casefold().strip() == reply.label.casefold().strip()
-        return "" if same else f"candidate {reply.number} is {label!r}, not {reply.label!r}"
+        if label.casefold().strip() == reply.label.casefold().strip():
+            return ""
+        return f"candidate {reply.number} is {label!r}, not {reply.label!r}"
 
     variables = {
         "question": question,
         "entity": retrieved.entity,
         "candidates": number_candidates(candidates),
     }
-    check = Check[VertexReply](LISTED_CHECK_NAME, among)
-    reply = ask("linking/vertex_selection", variables, VertexReply, run, checks=(check,))
-    if reply.number == 0:
-        return Link(
-            retrieved.entity, None, candidates, reply.reason or "none of the candidates is meant"
-        )
-    return Link(retrieved.entity, candidates[reply.number - 1], candidates, reply.reason)
+    checks = [Check(LISTED_CHECK_NAME, find_problem)]
+    return ask("linking/vertex_selection", variables, VertexReply, run, checks=checks)
 
 
 def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
-    """Candidates as a model sees them."""
-    return [
-        {
+    """Return candidates as a model sees them: number from 1, label, type, description, relations.
+
+    The key "relations" is left out for a candidate without names of predicates.
+    """
+    numbered = []
+    for number, candidate in enumerate(candidates, 1):
+        shown: dict[str, object] = {
             "number": number,
-            "label": c.label,
-            "type": ", ".join(c.types),
-            "description": c.description,
+            "label": candidate.label,
+            "type": ", ".join(candidate.types),
+            "description": candidate.description,
         }
-        | ({"relations": list(c.relations)} if c.relations else {})
-        for number, c in enumerate(candidates, 1)
-    ]
+        if candidate.relations:
+            shown["relations"] = list(candidate.relations)
+        numbered.append(shown)
+    return numbered
 
 
 def find_earlier_link(
     retrieved: RetrievedCandidates, question: str, context: Context
 ) -> Candidate | None:
-    """The candidate that the latest turn which named the entity was about.
+    """Return the candidate to which the latest turn that has the entity linked it.
 
-    None if there is none, or if the question says of another candidate what it does not say of that one:
-    after the novel somebody may ask about "the 1972 film" of that name.
+    Returns None if no turn has the entity, or if its vertex is not among the candidates. Also
+    returns None if a word of the question is in the types, description or relations of another
+    candidate, and not in those of the earlier one: after the novel, a person may ask about "the
+    1972 film" of the same name.
     """
-    name = retrieved.entity.casefold()
-    turns = (reversed([*zip(turn.entities, turn.linked, strict=False)]) for turn in context.turns)
-    known = {entity.casefold(): iri for turn in turns for entity, iri in turn}.get(name)
-    before = next((candidate for candidate in retrieved.candidates if candidate.iri == known), None)
-    asked = _find_content_words(question) - _find_content_words(name)
-    if before is None or any(
-        asked & _find_candidate_words(c) - _find_candidate_words(before)
-        for c in retrieved.candidates
-    ):
+    earlier_iri = _find_latest_vertex(retrieved.entity, context)
+    earlier = find_candidate(earlier_iri, retrieved.candidates)
+    if earlier is None:
         return None
-    return before
+    question_words = _content_words(question) - _content_words(retrieved.entity)
+    earlier_words = _candidate_words(earlier)
+    for candidate in retrieved.candidates:
+        if question_words & (_candidate_words(candidate) - earlier_words):
+            return None
+    return earlier
 
 
-def _find_candidate_words(candidate: Candidate) -> set[str]:
-    near = (relation.partition(": ")[2] for relation in candidate.relations)
-    return _find_content_words(" ".join((*candidate.types, candidate.description, *near)))
+def _find_latest_vertex(entity: str, context: Context) -> URIRef | None:
+    """Return the vertex that an entity was linked to in the latest turn that linked it, or None.
+
+    Letter case does not count.
+    """
+    for turn in reversed(context.turns):
+        for mention, iri in zip(turn.entities, turn.linked, strict=False):
+            if mention.casefold() == entity.casefold():
+                return iri
+    return None
 
 
-def _find_content_words(text: str) -> set[str]:
-    """The words of a text that can distinguish things: those of four letters and more."""
-    return {word for word in re.findall(r"\w+", text.casefold()) if len(word) > 3}
+def _candidate_words(candidate: Candidate) -> set[str]:
+    """Return the content words of a candidate's types and description, and of its neighbours.
+
+    Relations are written "member of: Marketing"; the words before the colon do not count.
+    """
+    texts = [*candidate.types, candidate.description]
+    for relation in candidate.relations:
+        _, _, neighbours = relation.partition(": ")
+        texts.append(neighbours)
+    return _content_words(" ".join(texts))
+
+
+def _content_words(text: str) -> set[str]:
+    """Return the words of a text, in lower case, that have MIN_CONTENT_WORD_CHARS letters or more."""
+    words = re.findall(r"\w+", text.casefold())
+    return {word for word in words if len(word) >= MIN_CONTENT_WORD_CHARS}
+
+
+# The choice as published
 
 
 def _select_as_published(retrieved: RetrievedCandidates, run: Run) -> Link:
-    """Labels only; a single hit skips the model; homonyms cost a second call over local names."""
+    """Choose a vertex by its label; among several of one label, by the local part of its IRI.
+
+    A single candidate is taken without asking a model, even if its label is not the entity. Each
+    of the two choices is one model call. Source: Chatty-KG, section 5.1.1, and the reference code.
+    """
+    entity = retrieved.entity
     candidates = retrieved.candidates
     if len(candidates) == 1:
-        return Link(retrieved.entity, candidates[0], candidates, "the only vertex found")
+        return Link(entity, candidates[0], candidates, "the only vertex found")
     by_label: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_label.setdefault(candidate.label.casefold(), []).append(candidate)
-    variables = {
-        "entity": retrieved.entity,
-        "labels": [same[0].label for same in by_label.values()],
-    }
-    label_known = Check[LabelReply](
-        LISTED_CHECK_NAME, lambda r: _check_listed(r.label, r.label.casefold() in by_label)
-    )
-    chosen = ask(
-        "linking/vertex_selection_labels", variables, LabelReply, run, checks=(label_known,)
-    ).label
-    same = by_label[chosen.casefold()]
-    if len(same) == 1:
-        return Link(retrieved.entity, same[0], candidates, f"chosen by its label, {chosen!r}")
-    names = {local_part(candidate.iri): candidate for candidate in same}
-    variables = {"entity": retrieved.entity, "names": list(names)}
-    name_known = Check[NameReply](
-        LISTED_CHECK_NAME, lambda r: _check_listed(r.name, r.name in names)
-    )
-    name = ask(
-        "linking/vertex_selection_names", variables, NameReply, run, checks=(name_known,)
-    ).name
-    return Link(retrieved.entity, names[name], candidates, "chosen by its local name")
+    label = _ask_for_label(entity, by_label, run)
+    homonyms = by_label[label.casefold()]
+    if len(homonyms) == 1:
+        return Link(entity, homonyms[0], candidates, f"chosen by its label, {label!r}")
+    by_name = {local_part(candidate.iri): candidate for candidate in homonyms}
+    name = _ask_for_name(entity, list(by_name), run)
+    return Link(entity, by_name[name], candidates, "chosen by the local part of its IRI")
 
 
-def _check_listed(text: str, is_listed: bool) -> str:
-    return "" if is_listed else f"{text!r} is not in the list"
+def _ask_for_label(entity: str, by_label: Mapping[str, Sequence[Candidate]], run: Run) -> str:
+    """Ask a model which label an entity means, and return the label of its reply.
+
+    ``by_label`` has the candidates by their labels in lower case. The reply must be one of these
+    labels, in any letter case.
+    """
+
+    def find_problem(reply: LabelReply) -> str:
+        if reply.label.casefold() in by_label:
+            return ""
+        return f"{reply.label!r} is not in the list"
+
+    labels = [homonyms[0].label for homonyms in by_label.values()]
+    variables = {"entity": entity, "labels": labels}
+    checks = [Check(LISTED_CHECK_NAME, find_problem)]
+    return ask("linking/vertex_selection_labels", variables, LabelReply, run, checks=checks).label
+
+
+def _ask_for_name(entity: str, names: list[str], run: Run) -> str:
+    """Ask a model which of some local parts of IRIs is that of the vertex an entity means.
+
+    The reply must be one of them, in the same letter case.
+    """
+
+    def find_problem(reply: NameReply) -> str:
+        return "" if reply.name in names else f"{reply.name!r} is not in the list"
+
+    variables = {"entity": entity, "names": names}
+    checks = [Check(LISTED_CHECK_NAME, find_problem)]
+    return ask("linking/vertex_selection_names", variables, NameReply, run, checks=checks).name
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

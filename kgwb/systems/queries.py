@@ -1,4 +1,4 @@
-"""Queries that systems write themselves: how they are run, what their rows stand on, and what is in them."""
+"""What systems share about queries: executing a query, and naming and supporting what it returns."""
 
 from __future__ import annotations
 
@@ -18,38 +18,58 @@ from kgwb.terms import Term, Triples
 
 
 def execute_sparql(kg: Graph, sparql: str) -> ResultSet | bool:
-    """The rows of a SELECT, or the truth of an ASK. Raises a GraphError, also for a query of another form."""
-    if (form := validate_query(sparql).form) not in ("select", "ask"):
-        raise QueryError(f"it is a {form.upper()}; write a SELECT or an ASK")
-    return kg.ask(sparql) if form == "ask" else kg.select(sparql)
+    """Execute a query, and return the rows of a SELECT or the truth of an ASK.
+
+    Raises QueryError for any other form, QueryError or QueryRefusedError for a query that does not
+    pass the gate, and the GraphErrors of its execution.
+    """
+    form = validate_query(sparql).form
+    if form == "ask":
+        return kg.ask(sparql)
+    if form == "select":
+        return kg.select(sparql)
+    raise QueryError(f"it is a {form.upper()}; write a SELECT or an ASK")
 
 
 def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
-    """What each term is called: an IRI by its name, anything else as it is written."""
-    distinct = dict.fromkeys(terms)
-    names = run.kg.names([term for term in distinct if isinstance(term, URIRef)])
-    return {term: names[term] if isinstance(term, URIRef) else str(term) for term in distinct}
+    """Return the label of each term: the display name of an IRI, the text of any other term.
+
+    The terms keep their order.
+    """
+    labels = {term: str(term) for term in terms}
+    iris = [term for term in labels if isinstance(term, URIRef)]
+    for iri, name in run.kg.names(iris).items():
+        labels[iri] = name
+    return labels
 
 
 def is_number(term: Term) -> bool:
-    """Whether a term is a literal whose value is a number."""
-    value = term.value if isinstance(term, Literal) else None
-    return isinstance(value, Number) and not isinstance(value, bool)
+    """Return whether a term is a literal whose value is a number. Truth values are not numbers."""
+    if not isinstance(term, Literal):
+        return False
+    return isinstance(term.value, Number) and not isinstance(term.value, bool)
 
 
 def get_names_in_rows(rows: Iterable[Row], run: Run) -> Mapping[URIRef, str]:
-    """What the IRIs in some rows are called."""
-    return run.kg.names(sorted({cell for row in rows for cell in row if isinstance(cell, URIRef)}))
+    """Return the display names of the IRIs in some rows, by IRI."""
+    iris: set[URIRef] = set()
+    for row in rows:
+        iris.update(cell for cell in row if isinstance(cell, URIRef))
+    return run.kg.names(sorted(iris))
 
 
 def find_row_support(
     sparql: str, columns: Sequence[str], rows: Sequence[Row], run: Run
 ) -> Mapping[Row, Triples]:
-    """Triples by row, see ``support_of``; where the graph does not say, none, and the step notes why."""
+    """Return the triples that support each row of a result set, see ``find_support_by_row``.
+
+    ``columns`` are the names of the columns of the rows. If the graph fails to answer, the support
+    is empty and the step has a note with the reason.
+    """
     try:
         return find_support_by_row(run.kg, sparql, columns, rows)
     except GraphError as error:
-        run.note(f"what the answer stands on was not found: {error.message}")
+        run.note(f"the support of the answer was not found: {error.message}")
         return {}
 
 

@@ -37,36 +37,29 @@ def selected(
 
 
 @pytest.mark.parametrize(
-    ("candidates", "settings", "reason"),
+    ("candidates", "settings"),
     [
-        (DUNES[:1], Settings(), "the only vertex with exactly this label"),
-        (NEAR, PAPER, "the only vertex found"),  # however far
-        ((), Settings(), "no label in the graph holds these words"),
-        ((), PAPER, "no label in the graph holds these words"),
+        (DUNES[:1], Settings()),
+        (NEAR, PAPER),  # also if the label is not the entity
+        ((), Settings()),
+        ((), PAPER),
     ],
 )
 def test_without_a_choice_no_model_is_asked(
-    candidates: tuple[Candidate, ...], settings: Settings, reason: str
+    candidates: tuple[Candidate, ...], settings: Settings
 ) -> None:
     link, _, model = selected(candidates, settings=settings)
-    assert (link.vertex, link.reason, model.call_count()) == (
-        next(iter(candidates), None),
-        reason,
-        0,
-    )
+    assert (link.vertex, model.call_count()) == (next(iter(candidates), None), 0)
+    assert link.reason
 
 
 @pytest.mark.parametrize("candidates", [DUNES, NEAR])
 def test_homonyms_and_near_labels_are_the_models_choice(candidates: tuple[Candidate, ...]) -> None:
-    reply = vertex(len(candidates), candidates[-1].label.upper() + " ", "by the year")
+    reply = vertex(len(candidates), candidates[-1].label.upper() + " ", "the year")
     link, _, model = selected(candidates, reply)
-    assert (link.vertex, link.reason, model.call_count()) == (candidates[-1], "by the year", 1)
-    link, _, _ = selected(candidates, vertex(0, "", "it asks for a sand dune"))
-    assert (link.vertex, link.reason, link.candidates) == (
-        None,
-        "it asks for a sand dune",
-        candidates,
-    )
+    assert (link.vertex, link.reason, model.call_count()) == (candidates[-1], "the year", 1)
+    link, _, _ = selected(candidates, vertex(0, "", "none is"))
+    assert (link.vertex, link.reason, link.candidates) == (None, "none is", candidates)
 
 
 def test_the_model_sees_what_tells_homonyms_apart() -> None:
@@ -96,7 +89,7 @@ def test_the_model_sees_what_tells_homonyms_apart() -> None:
         ),
     ],
 )
-def test_the_vertex_validator_turns_away_what_is_not_in_the_list(reply: Any, problem: str) -> None:
+def test_a_choice_outside_the_list_is_invalid(reply: Any, problem: str) -> None:
     link, run, _ = selected(DUNES, reply, vertex(2, "Dune"))
     assert link.vertex == DUNES[1]
     assert problem in run["vertex_selection"].attempts[0].checks[-1].problem
@@ -113,12 +106,11 @@ def test_as_published_labels_are_chosen_and_checked() -> None:
         (*DUNES, *NEAR), *replies, name="vertex_selection_labels", settings=PAPER
     )
     assert link.vertex == NEAR[0]
-    assert model.requests[0].variables == {
-        "entity": "Dune",
-        "labels": ["Dune", "Story of Your Life"],
-    }
-    assert model.requests[0].messages == model.requests[1].messages  # asked afresh
-    assert run["vertex_selection"].attempts[0].checks[-1].problem == "'Dunes' is not in the list"
+    labels = ["Dune", NEAR[0].label]
+    assert model.requests[0].variables == {"entity": "Dune", "labels": labels}
+    assert model.requests[0].messages == model.requests[1].messages  # without the problem
+    [problem] = run["vertex_selection"].attempts[0].problems
+    assert "'Dunes'" in problem.problem
 
 
 def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
@@ -138,7 +130,7 @@ def test_as_published_homonyms_cost_a_second_call_over_local_names() -> None:
 
 def test_a_link_by_hand_may_be_any_vertex_but_for_its_entity() -> None:
     run = chatty("Who directed Arrival?", Scripted(DIRECTED), films(FILMS)).go()
-    with pytest.raises(OverrideError, match="the link is for 'Dune', the step for 'Arrival'"):
+    with pytest.raises(OverrideError, match="'Dune'"):
         run.override("vertex_selection", Link("Dune", DUNES[0]))
     run.override("vertex_selection", Link("Arrival", Candidate(iri("lynchs_dune"), "Dune"))).go()
     assert str(run.answer) == "David Lynch"
@@ -151,7 +143,7 @@ EARLIER = (Turn("Is Dune long?", entities=("dune",), linked=(iri("dune"),)),)
     ("question", "earlier", "chosen", "calls"),
     [
         ("Who directed Dune?", EARLIER, DUNES[0], 0),
-        ("Who directed the Dune of 1984?", EARLIER, DUNES[1], 1),  # it says this of the other alone
+        ("Who directed the Dune of 1984?", EARLIER, DUNES[1], 1),  # only the other one is of 1984
         (
             "Who directed Dune?",
             (Turn("Emma?", entities=("Emma",), linked=(iri("emma"),)),),

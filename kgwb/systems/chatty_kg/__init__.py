@@ -1,1 +1,1 @@
-"""Chatty-KG (Omar et al., arXiv 2511.20940): conversational question answering by LLM agents over SPARQL."""
+"""Chatty-KG (Omar et al., arXiv 2511.20940): LLM agents that answer questions of a dialogue by SPARQL."""

@@ -1,4 +1,4 @@
-"""Chat agent, classifier and rephraser: what is asked in a dialogue, and how it is answered (4.1, 4.2)."""
+"""Chat agent, classifier and rephraser (Chatty-KG, sections 4.1 and 4.2): the dialogue around a question."""
 
 from __future__ import annotations
 
@@ -16,16 +16,22 @@ MAX_REWORDED_VALUES = 5
 """Values of an answer that may be reworded; longer lists read better as lists."""
 
 EXCLUDING_WORDS = frozenset(("else", "besides", "other", "others"))
+"""Words of a follow-up question that asks for values which earlier answers do not have."""
 ENGLISH_WORDS = frozenset(
     "the of is was were are did does do has have who what when where which how whose whom in and by for with "
     "that he she it his her its they to on from an name list give show tell".split()
 )
+"""Common words by which an English question is recognized."""
 FOREIGN_WORDS = frozenset(
     "der das den dem ein eine ist war wer wie wo welche welcher welches wurde hat haben und von im zum "
     "el la los las es fue quien quién que qué cual cuál cuando cuándo donde dónde en del por una "
     "le les un une est qui quel quelle quand où du des dans par il lo gli chi che quale dove di "
     "o os as quem quando onde em da het een wie wat wanneer waar welke van zijn".split()
 )
+"""Common words of German, Spanish, French, Italian, Portuguese and Dutch."""
+PRONOUN_WORD = re.compile(r"\b(he|she|him|his|hers?|it|its|they|them|theirs?)\b(?!')")
+NAME_START = re.compile(r"(?<=[\s(])[\"'“«]?[^\W\d_a-z]|\d")
+"""A capital letter after the first word, or a digit: the start of a name or a number."""
 
 
 class TranslationReply(Reply):
@@ -44,11 +50,6 @@ class RephraserReply(Reply):
     question: str
 
 
-NOT_EMPTY_CHECKS: tuple[Check[Any], ...] = (
-    Check("not empty", lambda reply: "" if reply.question.strip() else "the question is empty"),
-)
-
-
 class RewordedReply(Reply):
     """The answer as a sentence."""
 
@@ -57,80 +58,8 @@ class RewordedReply(Reply):
     sentence: str
 
 
-@agent("context")
-def build_context(dialogue: Dialogue, run: Run) -> Context:
-    """Every earlier turn with its answers, cut to L answers each (C_q in section 4.1)."""
-    most = ChattySettings.of_run(run).answers_in_context
-    turns = tuple(replace(turn, answers=turn.answers[:most]) for turn in dialogue.turns)
-    cut = sum(len(turn.answers) for turn in dialogue.turns) - sum(
-        len(turn.answers) for turn in turns
-    )
-    if cut:
-        run.note(f"{cut} earlier answers left out of the context: at most {most} a turn")
-    return Context(turns, cut)
-
-
-@agent("translator", kind="model")
-def translate_question(question: Question, run: Run) -> Question:
-    """The question in English; one that looks English already costs no model call."""
-    words = re.findall(r"[^\W\d_]+", question.text.casefold())
-    english, foreign = (
-        sum(word in known for word in words) for known in (ENGLISH_WORDS, FOREIGN_WORDS)
-    )
-    looks_english = english >= foreign if english or foreign else question.text.isascii()
-    if looks_english or not ChattySettings.of_run(run).translate:
-        return question
-    variables = {"question": question.text}
-    reply = ask("chatty_kg/translator", variables, TranslationReply, run, checks=NOT_EMPTY_CHECKS)
-    return Question(reply.question.strip(), original=question.text)
-
-
-@agent("answer_writer", kind="model")
-def reword_answer(answer: Answer, question: str, run: Run) -> Answer:
-    """A short answer as a sentence, zero-shot (equation 1); every value must still be in it."""
-
-    def complete(reply: RewordedReply) -> str:
-        lost = [
-            label for label in answer.labels if label.casefold() not in reply.sentence.casefold()
-        ]
-        return f"the sentence does not hold {', '.join(lost)}" if lost else ""
-
-    variables = {"question": question, "answer": list(answer.labels)}
-    checks = (Check("holds every value", complete),)
-    reply = ask("chatty_kg/answer_writer", variables, RewordedReply, run, checks=checks)
-    return replace(answer, text=reply.sentence.strip())
-
-
-def can_be_reworded(answer: Answer, run: Run) -> bool:
-    """Whether the answer shall be reworded: asked for, and short."""
-    return (
-        ChattySettings.of_run(run).reword_answer and 0 < len(answer.values) <= MAX_REWORDED_VALUES
-    )
-
-
-def asks_for_others(question: str, context: Context, run: Run) -> bool:
-    """Whether a follow-up asks for what is new, as the dialogue of the paper's Figure 1 does."""
-    words = re.findall(r"\w+", question.casefold())
-    return run.settings.is_fast and bool(context.turns) and not EXCLUDING_WORDS.isdisjoint(words)
-
-
-@agent("what_else")
-def leave_out_mentioned(answer: Answer, context: Context, run: Run) -> Answer:
-    """The answer without the vertices that earlier answers already stood on."""
-    mentioned = {vertex for turn in context.turns for vertex in turn.vertices}
-    left = tuple(value for value in answer.values if value.term not in mentioned)
-    if len(left) < len(answer.values):
-        dropped = (value.label for value in answer.values if value.term in mentioned)
-        run.note(f"left out as already talked about: {', '.join(dropped)}")
-    if not left and answer.values:
-        return replace(
-            answer, values=(), reason=f"{NOT_IN_GRAPH}: nothing else than what was said already"
-        )
-    return replace(answer, values=left)
-
-
 class ClassifierReply(Reply):
-    """The label with what in the question decided it."""
+    """The label of a question, and the words that decided it."""
 
     model_config = schema_config(
         "ClassifierReply", "The label with what in the question decided it."
@@ -140,40 +69,173 @@ class ClassifierReply(Reply):
     label: Literal["self-contained", "dependent"]
 
 
-PRONOUN_WORD = re.compile(r"\b(he|she|him|his|hers?|it|its|they|them|theirs?)\b(?!')")
-NAME_START = re.compile(r"(?<=[\s(])[\"'“«]?[^\W\d_a-z]|\d")
-"""A capital after the first word, or a digit."""
+def _find_empty_question(reply: TranslationReply | RephraserReply) -> str:
+    """Return a problem if the question of a reply is blank."""
+    return "" if reply.question.strip() else "the question is empty"
+
+
+NOT_EMPTY_CHECKS: tuple[Check[Any], ...] = (Check("not empty", _find_empty_question),)
+"""The checks of a translation or a rephrased question."""
+
+
+# Before the answer
+
+
+@agent("context")
+def build_context(dialogue: Dialogue, run: Run) -> Context:
+    """Keep the first L answers of each earlier turn (Chatty-KG, section 4.1, C_q).
+
+    L is the setting ``answers_in_context``. The step notes how many answers were left out.
+    """
+    limit = ChattySettings.of_run(run).answers_in_context
+    turns = []
+    cut = 0
+    for turn in dialogue.turns:
+        turns.append(replace(turn, answers=turn.answers[:limit]))
+        cut += len(turn.answers[limit:])
+    if cut:
+        run.note(f"{cut} earlier answers left out of the context: at most {limit} a turn")
+    return Context(tuple(turns), cut)
+
+
+@agent("translator", kind="model")
+def translate_question(question: Question, run: Run) -> Question:
+    """Translate the question to English (Chatty-KG, section 4.1).
+
+    A question that looks English is returned as it is, and any question if ``translate`` is off.
+    """
+    if looks_english(question.text) or not ChattySettings.of_run(run).translate:
+        return question
+    variables = {"question": question.text}
+    reply = ask("chatty_kg/translator", variables, TranslationReply, run, checks=NOT_EMPTY_CHECKS)
+    return Question(reply.question.strip(), original=question.text)
+
+
+def looks_english(text: str) -> bool:
+    """Return whether a text has at least as many of ENGLISH_WORDS as of FOREIGN_WORDS.
+
+    A text that has neither looks English if all its characters are ASCII.
+    """
+    words = re.findall(r"[^\W\d_]+", text.casefold())
+    english = sum(word in ENGLISH_WORDS for word in words)
+    foreign = sum(word in FOREIGN_WORDS for word in words)
+    if english == foreign == 0:
+        return text.isascii()
+    return english >= foreign
 
 
 @agent("classifier", kind="model")
 def classify_question(question: str, context: Context, run: Run) -> Classification:
-    """Self-contained or dependent, from the question alone.
+    """Classify a question as self-contained or dependent, from its words alone.
 
-    ``fast`` does not ask a model where there is no doubt: nothing was said before, or a pronoun stands
-    before any name.
+    Source: Chatty-KG, section 4.2.1, equation 2. ``fast`` asks no model in two cases: a question
+    without earlier turns is self-contained, and one with a pronoun before any name is dependent.
     """
-    if run.settings.is_fast and not context.turns:
-        return Classification("self-contained", "nothing was said before")
-    pronoun, name = PRONOUN_WORD.search(question), NAME_START.search(question)
-    if run.settings.is_fast and pronoun and not (name and name.start() < pronoun.start()):
-        return Classification(
-            "dependent", f"nothing before {pronoun.group()!r} says what it stands for"
-        )
+    if run.settings.is_fast:
+        if not context.turns:
+            return Classification("self-contained", "nothing was said before")
+        pronoun = find_leading_pronoun(question)
+        if pronoun:
+            reason = f"no name stands before the pronoun {pronoun!r}"
+            return Classification("dependent", reason)
     reply = ask("chatty_kg/classifier", {"question": question}, ClassifierReply, run)
     return Classification(reply.label, reply.reason)
 
 
+def find_leading_pronoun(question: str) -> str:
+    """Return the first pronoun of a question; "" if there is none or a name stands before it.
+
+    Only pronouns in lower case count, and not a contraction ("it's"). A digit counts as a name, and
+    so does a capital letter that does not begin the question.
+    """
+    pronoun = PRONOUN_WORD.search(question)
+    if not pronoun or NAME_START.search(question[: pronoun.start()]):
+        return ""
+    return pronoun.group()
+
+
 @agent("rephraser", kind="model")
 def rephrase_question(question: str, context: Context, run: Run) -> RephrasedQuestion:
-    """The question with pronouns and omissions resolved from the dialogue, and nothing added."""
-    dialogue = [
-        {
-            "question": t.standalone or t.question,
-            "answers": list(t.answers),
-            "about": list(t.entities),
+    """Rephrase a question so that it can be understood without the dialogue.
+
+    The model is shown each earlier turn: its standalone question, its answers, and the entities
+    that it mentioned. Source: Chatty-KG, section 4.2.2, equation 3.
+    """
+    dialogue = []
+    for turn in context.turns:
+        shown = {
+            "question": turn.standalone or turn.question,
+            "answers": list(turn.answers),
+            "about": list(turn.entities),
         }
-        for t in context.turns
-    ]
+        dialogue.append(shown)
     variables = {"question": question, "dialogue": dialogue}
     reply = ask("chatty_kg/rephraser", variables, RephraserReply, run, checks=NOT_EMPTY_CHECKS)
     return RephrasedQuestion(" ".join(reply.question.split()), question)
+
+
+# After the answer
+
+
+def asks_for_others(question: str, context: Context, run: Run) -> bool:
+    """Return whether a follow-up question asks for values that earlier answers do not have.
+
+    It does if it has one of EXCLUDING_WORDS, as "What else has he starred in?" in Figure 1 of the
+    paper. A question without earlier turns does not, nor does any question in ``paper``.
+    """
+    if not run.settings.is_fast or not context.turns:
+        return False
+    words = re.findall(r"\w+", question.casefold())
+    return not EXCLUDING_WORDS.isdisjoint(words)
+
+
+@agent("what_else")
+def leave_out_mentioned(answer: Answer, context: Context, run: Run) -> Answer:
+    """Leave out values that were in earlier answers or in the support of these.
+
+    The step notes the values that were left out. If no value remains, the answer has a reason that
+    says so.
+    """
+    mentioned: set[object] = set()
+    for turn in context.turns:
+        mentioned.update(turn.vertices)
+    new_values = []
+    left_out = []
+    for value in answer.values:
+        if value.term in mentioned:
+            left_out.append(value.label)
+        else:
+            new_values.append(value)
+    if left_out:
+        run.note(f"left out, as earlier answers mentioned them: {', '.join(left_out)}")
+        if not new_values:
+            reason = f"{NOT_IN_GRAPH}: no value besides those of earlier answers"
+            return replace(answer, values=(), reason=reason)
+    return replace(answer, values=tuple(new_values))
+
+
+def can_be_reworded(answer: Answer, run: Run) -> bool:
+    """Return whether an answer is reworded as a sentence.
+
+    It is if ``reword_answer`` is on and the answer has 1 to MAX_REWORDED_VALUES values.
+    """
+    is_short = 0 < len(answer.values) <= MAX_REWORDED_VALUES
+    return is_short and ChattySettings.of_run(run).reword_answer
+
+
+@agent("answer_writer", kind="model")
+def reword_answer(answer: Answer, question: str, run: Run) -> Answer:
+    """Write the answer as a sentence that has the label of every value, but for letter case.
+
+    Source: Chatty-KG, section 4.1, equation 1 (zero-shot). The values stay as they are.
+    """
+
+    def find_missing_labels(reply: RewordedReply) -> str:
+        sentence = reply.sentence.casefold()
+        missing = [label for label in answer.labels if label.casefold() not in sentence]
+        return f"the sentence does not hold {', '.join(missing)}" if missing else ""
+
+    variables = {"question": question, "answer": list(answer.labels)}
+    checks = [Check("holds every value", find_missing_labels)]
+    reply = ask("chatty_kg/answer_writer", variables, RewordedReply, run, checks=checks)
+    return replace(answer, text=reply.sentence.strip())

@@ -1,17 +1,18 @@
-"""What gold means to Chatty-KG's agents: their stages, the rungs of the oracle ladder, what was linked."""
+"""What a gold query means to Chatty-KG's agents: stages, the rungs of the oracle ladder, links."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import permutations, product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rdflib import URIRef
 
-from kgwb.flow import Candidate as Vertex
-from kgwb.flow import CandidateQuery, Direction, Link
+from kgwb.flow import Candidate, CandidateQuery, Direction, Link
 from kgwb.kg.algebra import TriplePattern
 from kgwb.run import Run
 from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
@@ -23,7 +24,10 @@ from kgwb.systems.chatty_kg.records import (
     LinkingResult,
     QuerySelection,
     RankedPredicate,
+    is_unknown,
+    pattern_predicates,
 )
+from kgwb.systems.linking import find_candidate
 
 AGENTS_BY_STAGE = {
     "understanding": "translator context understanding classifier rephraser qir",
@@ -35,138 +39,179 @@ STAGE_BY_AGENT = MappingProxyType(
 )
 """The stages whose seconds the paper reports (section 7.4, Figure 4)."""
 MAX_ALIGNED_FACTS = 4
-"""Facts of a QIR that are laid beside a gold query in every order."""
+"""Facts of a QIR that are compared with a gold query in every order."""
+PatternByFact = Mapping[Fact, tuple[TriplePattern, Direction]]
+"""For each fact of a QIR a pattern of a gold query, and the direction from the fact's subject."""
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:
-    """Vertices of the links, predicates of the selected queries, and what both were chosen from."""
+    """Return what a run linked, and what it chose from, as far as it was executed.
 
-    def outputs(agent: str) -> list[Any]:
-        return [step.output for step in run.steps if step.agent == agent and step.done]
-
-    queries = [query for output in outputs("predicate_selection") for query in output.queries]
+    These are the vertices of the links, the predicates of the selected queries, the candidates of
+    all entities, and the ranked predicates of all relations.
+    """
+    vertices: set[str] = set()
+    predicates: set[str] = set()
+    vertex_candidates: set[str] = set()
+    predicate_candidates: set[str] = set()
+    for step in run.steps:
+        output: Any = step.output
+        if not step.done:
+            continue
+        if step.agent == "vertex_selection" and output.vertex:
+            vertices.add(str(output.vertex.iri))
+        elif step.agent == "predicate_selection":
+            for query in output.queries:
+                predicates.update(term[1:-1] for term in pattern_predicates(query))
+        elif step.agent == "entity_retriever":
+            vertex_candidates.update(str(candidate.iri) for candidate in output.candidates)
+        elif step.agent == "relation_linking":
+            predicate_candidates.update(str(predicate.iri) for predicate in output.predicates)
     return LinkedIris(
-        frozenset(
-            str(output.vertex.iri) for output in outputs("vertex_selection") if output.vertex
-        ),
-        frozenset(predicate[1:-1] for query in queries for _, predicate, _ in query.patterns),
-        frozenset(str(c.iri) for output in outputs("entity_retriever") for c in output.candidates),
-        frozenset(str(p.iri) for output in outputs("relation_linking") for p in output.predicates),
+        frozenset(vertices),
+        frozenset(predicates),
+        frozenset(vertex_candidates),
+        frozenset(predicate_candidates),
     )
 
 
-# --- the rungs
+def _get_output(run: Run, key: str) -> Any:
+    """Return the output of a step; None if there is no such step or it is not done."""
+    step = run.steps_by_key.get(key)
+    return step.output if step and step.done else None
+
+
+# The rungs
 
 
 def make_question_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """What the question means outside its dialogue."""
+    """Return the gold standalone question; None if there is none or the run has the same."""
     if not gold.standalone or gold.standalone == _get_output(run, "understanding"):
         return None
     return Rung("understanding", {"understanding": gold.standalone})
 
 
 def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """The facts of the gold query, in the words of the run where its own QIR has as many and so connected.
+    """Return the QIR that the gold query stands for; None if it is that of the run.
 
-    How labels and relations are found under a question's words is for the linkers to know, so these stay.
+    If the QIR of the run can be aligned with the gold query, its words are kept where the question
+    has them (``_reword_facts``): it is the linkers' task to find labels and relations under these
+    words. Otherwise the display names of the graph are used, and triples with literals are left
+    out, as a QIR has no literals. None is returned if no triple is left.
     """
-    own = _get_output(run, "qir")
-    fit = _align_qir(own, gold)
-    asked = _get_output(run, "understanding") or run.question
-    question = asked.casefold()
-
-    def name(words: str, term: str) -> str:
-        label = gold.names.get(term, words)
-        if words.startswith("?") or words.casefold() == label.casefold():
-            return words
-        return (
-            words if _contains_word(words, question) and label.casefold() not in question else label
-        )
-
-    if fit:
-        # With the graph's names for what it words in none of the question's words, and with the label of a
-        # gold vertex that the question holds and the QIR cuts or stretches
-        worded = []
-        for fact, (pattern, _) in fit.facts.items():
-            subject, object_ = (name(end, fit.ends[end]) for end in fact.ends)
-            known = _contains_word(fact.relation, question)
-            relation = fact.relation if known else gold.names.get(pattern[1], fact.relation)
-            worded.append(Fact(subject, relation, object_))
-        corrected = QIR(tuple(worded), own.target, own.kind)
-    else:  # in the graph's own words; a QIR cannot hold literals
-        simple = [pattern for pattern in gold.patterns if all(end[0] in "<?" for end in pattern)]
-        facts = (Fact(*(gold.names.get(term, term) for term in pattern)) for pattern in simple)
+    qir = _get_output(run, "qir")
+    alignment = _align_qir(qir, gold)
+    if alignment:
+        question = _get_output(run, "understanding") or run.question
+        facts = _reword_facts(alignment, question.casefold(), gold.names)
+        corrected = QIR(tuple(facts), qir.target, qir.kind)
+    else:
+        facts = []
+        for pattern in gold.patterns:
+            if not _has_literal(pattern):
+                facts.append(Fact(*(gold.names.get(term, term) for term in pattern)))
         corrected = QIR(tuple(facts), gold.target, gold.kind)
-    return None if corrected == own or not corrected.facts else Rung("qir", {"qir": corrected})
+    if corrected == qir or not facts:
+        return None
+    return Rung("qir", {"qir": corrected})
 
 
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """The gold vertex of each entity that is linked otherwise, or not at all."""
-    fit = _align_qir(_get_output(run, "qir"), gold)
-    values, blamed = {}, "vertex_selection"
-    for entity, term in fit.ends.items() if fit else ():
+    """Return the gold vertex of each entity that has another vertex or none; None if all have it.
+
+    The entity retriever is to blame if a gold vertex is not among the candidates, else the vertex
+    selection.
+    """
+    alignment = _align_qir(_get_output(run, "qir"), gold)
+    ends = alignment.ends if alignment else {}
+    links = {}
+    blamed = "vertex_selection"
+    for entity, term in ends.items():
+        iri = URIRef(term[1:-1])
         link = _get_output(run, f"entity_linking[{entity}]")
-        if not term.startswith("<") or (
-            link and link.vertex and link.vertex.iri == URIRef(term[1:-1])
-        ):
+        if is_unknown(term) or (link and link.vertex and link.vertex.iri == iri):
             continue
-        candidates = getattr(_get_output(run, f"entity_retriever[{entity}]"), "candidates", ())
-        offered = next(
-            (candidate for candidate in candidates if candidate.iri == URIRef(term[1:-1])), None
-        )
-        blamed = blamed if offered else "entity_retriever"
-        vertex = offered or Vertex(URIRef(term[1:-1]), gold.names.get(term, term))
-        values[f"entity_linking[{entity}]"] = Link(entity, vertex, candidates, "gold")
-    return Rung(blamed, values) if values else None
+        retrieved = _get_output(run, f"entity_retriever[{entity}]")
+        candidates = retrieved.candidates if retrieved else ()
+        vertex = find_candidate(iri, candidates)
+        if not vertex:
+            blamed = "entity_retriever"
+            vertex = Candidate(iri, gold.names.get(term, term))
+        links[f"entity_linking[{entity}]"] = Link(entity, vertex, candidates, "gold")
+    return Rung(blamed, links) if links else None
 
 
 def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """The gold predicate of each relation whose ranked predicates lack it."""
-    fit = _align_qir(_get_output(run, "qir"), gold)
-    values = {}
-    for fact, (pattern, way) in fit.facts.items() if fit else ():
-        step, iri = f"relation_linking[{fact}]", URIRef(pattern[1][1:-1])
-        ranked = _get_output(run, step)
-        if not ranked or (iri, way) not in [(p.iri, p.direction) for p in ranked.predicates]:
+    """Return the gold predicate of each relation whose ranked predicates lack it.
+
+    Returns None if no relation lacks it.
+    """
+    alignment = _align_qir(_get_output(run, "qir"), gold)
+    facts = alignment.facts if alignment else {}
+    relations = {}
+    for fact, (pattern, direction) in facts.items():
+        key = f"relation_linking[{fact}]"
+        iri = URIRef(pattern[1][1:-1])
+        linked = _get_output(run, key)
+        ranked = linked.predicates if linked else ()
+        if (iri, direction) not in [(found.iri, found.direction) for found in ranked]:
             name = gold.names.get(pattern[1], str(iri))
-            values[step] = LinkedRelation(fact, (RankedPredicate(iri, name, way, 1.0),))
-    return Rung("relation_linking", values) if values else None
+            predicate = RankedPredicate(iri, name, direction)
+            relations[key] = LinkedRelation(fact, (predicate,))
+    return Rung("relation_linking", relations) if relations else None
 
 
 def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """The one generated query that has the patterns of the gold query, if there is one."""
-    patterns = {*_rename_gold_unknowns(run, gold)}
-    candidates = getattr(_get_output(run, "query_generator"), "queries", ())
-    right = next((candidate for candidate in candidates if {*candidate.patterns} == patterns), None)
-    chosen = QuerySelection((right,), right.predicates) if right else None
-    if chosen is None or chosen.queries == getattr(
-        _get_output(run, "predicate_selection"), "queries", ()
-    ):
-        return None
-    return Rung("predicate_selection", {"predicate_selection": chosen})
+    """Return the generated query that has the patterns of the gold query, as the only selected one.
+
+    Returns None if there is no such query, or if the run selected just that.
+    """
+    patterns = set(_rename_unknowns(run, gold))
+    generated = _get_output(run, "query_generator")
+    selection = _get_output(run, "predicate_selection")
+    for query in generated.queries if generated else ():
+        if set(query.patterns) == patterns:
+            if selection and selection.queries == (query,):
+                return None
+            chosen = QuerySelection((query,), query.predicates)
+            return Rung("predicate_selection", {"predicate_selection": chosen})
+    return None
 
 
 def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """The gold query itself, and nothing that execution could miss."""
-    patterns = _rename_gold_unknowns(run, gold)
+    """Return the gold query as the only candidate query and the only selected one.
+
+    The matching step gets no links, so that execution finds none missing.
+    """
+    patterns = _rename_unknowns(run, gold)
     names = tuple(gold.names.get(predicate, predicate) for _, predicate, _ in patterns)
-    candidate = CandidateQuery(gold.sparql, patterns, names, 1.0)
+    query = CandidateQuery(gold.sparql, patterns, names, 1.0)
     values = {
         "matching": LinkingResult((), ()),
-        "query_generator": GeneratedQueries((candidate,), 1),
-        "predicate_selection": QuerySelection((candidate,), names),
+        "query_generator": GeneratedQueries((query,), 1),
+        "predicate_selection": QuerySelection((query,), names),
     }
     return Rung("query_generator", values)
 
 
-def _rename_gold_unknowns(run: Run, gold: GoldQuery) -> tuple[TriplePattern, ...]:
-    """The gold query's patterns with the unknowns of the QIR; where it has others, with what it asks for."""
-    own = _get_output(run, "qir")
-    fit = _align_qir(own, gold)
-    names = {term: end for end, term in fit.ends.items() if term.startswith("?")} if fit else {}
-    if own and not fit:
-        names = {gold.target: own.target}
-    return tuple((names.get(s, s), p, names.get(o, o)) for s, p, o in gold.patterns)
+def _rename_unknowns(run: Run, gold: GoldQuery) -> tuple[TriplePattern, ...]:
+    """Return the patterns of the gold query with the names that the run's QIR has for its unknowns.
+
+    If the QIR cannot be aligned with the gold query, only the target gets the name of its target.
+    """
+    qir = _get_output(run, "qir")
+    alignment = _align_qir(qir, gold)
+    new_names = {}
+    if alignment:
+        new_names = {term: end for end, term in alignment.ends.items() if is_unknown(term)}
+    elif qir:
+        new_names = {gold.target: qir.target}
+    patterns = []
+    for subject, predicate, object_ in gold.patterns:
+        new_subject = new_names.get(subject, subject)
+        new_object = new_names.get(object_, object_)
+        patterns.append((new_subject, predicate, new_object))
+    return tuple(patterns)
 
 
 LADDER = MappingProxyType(
@@ -181,67 +226,133 @@ LADDER = MappingProxyType(
 )
 
 
-# --- a QIR beside a gold query
+# Aligning a QIR with a gold query
 
 
 class _Alignment(NamedTuple):
-    """How a QIR's facts are a gold query's patterns."""
+    """A way in which the facts of a QIR are the patterns of a gold query."""
 
-    ends: dict[str, str]
-    """The gold term of each end."""
-    facts: dict[Fact, tuple[TriplePattern, Direction]]
-    similarity: float
+    ends: Mapping[str, str]
+    """The gold term of each end of the facts."""
+    facts: PatternByFact
 
 
-def _align_qir(own: QIR | None, gold: GoldQuery) -> _Alignment | None:
-    """The likeliest way in which a QIR has the facts of a gold query; None if it has others."""
-    literal = any(end[0] not in "<?" for pattern in gold.patterns for end in pattern)
-    if own is None or own.kind != gold.kind or literal or len(gold.patterns) > MAX_ALIGNED_FACTS:
+def _align_qir(qir: QIR | None, gold: GoldQuery) -> _Alignment | None:
+    """Return the alignment of a QIR with a gold query that has the most similar names.
+
+    Every order of the patterns and every direction is tried. None is returned if none fits, and
+    for a gold query of another kind, of another number of patterns, of more than MAX_ALIGNED_FACTS
+    patterns, or with a literal.
+    """
+    if qir is None or qir.kind != gold.kind:
         return None
-    if len(own.facts) != len(gold.patterns):
+    number = len(gold.patterns)
+    if number != len(qir.facts) or number > MAX_ALIGNED_FACTS:
         return None
-    ways: tuple[Direction, Direction] = ("out", "in")
-    likeliest: _Alignment | None = None
-    for patterns, directions in product(
-        permutations(gold.patterns), product(ways, repeat=len(own.facts))
-    ):
-        facts = dict(zip(own.facts, zip(patterns, directions, strict=True), strict=True))
-        if ends := _align_ends(facts, own, gold):
-            pairs = [(fact.relation, pattern[1]) for fact, (pattern, _) in facts.items()]
-            pairs += [(end, term) for end, term in ends.items() if term[0] == "<"]
-            likeness = sum(
-                SequenceMatcher(
-                    None, words.casefold(), gold.names.get(term, term).casefold()
-                ).ratio()
-                for words, term in pairs
-            )
-            if likeliest is None or likeness > likeliest.similarity:
-                likeliest = _Alignment(ends, facts, likeness)
-    return likeliest
+    if any(map(_has_literal, gold.patterns)):
+        return None
+    alignments = _find_alignments(qir, gold)
+    similarity = partial(_name_similarity, names=gold.names)
+    return max(alignments, key=similarity, default=None)
 
 
-def _align_ends(
-    facts: dict[Fact, tuple[TriplePattern, Direction]], own: QIR, gold: GoldQuery
-) -> dict[str, str]:
-    """The gold term of each end, entities vertices and unknowns unknowns, one to one; empty if none fits."""
-    ends: dict[str, str] = {own.target: gold.target} if own.target else {}
-    for fact, (pattern, way) in facts.items():
-        terms = pattern[::2] if way == "out" else pattern[::-2]
+def _find_alignments(qir: QIR, gold: GoldQuery) -> Iterator[_Alignment]:
+    """Yield each way in which the facts of a QIR can be the patterns of a gold query.
+
+    Each order of the patterns is tried with each direction of every fact, see ``_align_ends``.
+    """
+    both: tuple[Direction, Direction] = ("out", "in")
+    for patterns in permutations(gold.patterns):
+        for directions in product(both, repeat=len(patterns)):
+            pairs = zip(patterns, directions, strict=True)
+            facts = dict(zip(qir.facts, pairs, strict=True))
+            ends = _align_ends(facts, qir, gold)
+            if ends:
+                yield _Alignment(ends, facts)
+
+
+def _align_ends(facts: PatternByFact, qir: QIR, gold: GoldQuery) -> Mapping[str, str]:
+    """Return the gold term of each end of the facts; nothing if the patterns do not fit them.
+
+    They fit if entities are vertices, unknowns are unknowns, the target is the target, and no two
+    ends have the same term.
+    """
+    ends = {}
+    if qir.target:
+        ends[qir.target] = gold.target
+    for fact, (pattern, direction) in facts.items():
+        subject, _, object_ = pattern
+        terms = (subject, object_) if direction == "out" else (object_, subject)
         for end, term in zip(fact.ends, terms, strict=True):
-            if ends.setdefault(end, term) != term or end.startswith("?") != term.startswith("?"):
+            if is_unknown(end) != is_unknown(term) or ends.setdefault(end, term) != term:
                 return {}
-    return ends if len({*ends.values()}) == len(ends) else {}
+    is_one_to_one = len(set(ends.values())) == len(ends)
+    return ends if is_one_to_one else {}
+
+
+def _name_similarity(alignment: _Alignment, names: Mapping[str, str]) -> float:
+    """Return how similar relations and entities are to the names of their gold terms, as a sum.
+
+    Each similarity is the ratio of matching characters, 0 to 1.
+    """
+    pairs = []
+    for fact, (pattern, _) in alignment.facts.items():
+        pairs.append((fact.relation, pattern[1]))
+    for end, term in alignment.ends.items():
+        if not is_unknown(end):
+            pairs.append((end, term))
+    similarity = 0.0
+    for words, term in pairs:
+        name = names.get(term, term)
+        similarity += SequenceMatcher(None, words.casefold(), name.casefold()).ratio()
+    return similarity
+
+
+def _has_literal(pattern: TriplePattern) -> bool:
+    """Return whether a term of a pattern is neither an IRI nor an unknown."""
+    return any(term[0] not in "<?" for term in pattern)
+
+
+def _reword_facts(alignment: _Alignment, question: str, names: Mapping[str, str]) -> Sequence[Fact]:
+    """Return the facts of an alignment in words of the question, which is in lower case.
+
+    A relation keeps its words if the question has any of them, else it is the name of the gold
+    predicate. For an end see ``_choose_words``.
+    """
+    facts = []
+    for fact, (pattern, _) in alignment.facts.items():
+        ends = []
+        for end in fact.ends:
+            label = names.get(alignment.ends[end], end)
+            ends.append(_choose_words(end, label, question))
+        relation = fact.relation
+        if not _contains_word(relation, question):
+            relation = names.get(pattern[1], relation)
+        facts.append(Fact(ends[0], relation, ends[1]))
+    return facts
+
+
+def _choose_words(words: str, label: str, question: str) -> str:
+    """Return the words of an end, or the label of its gold vertex.
+
+    The label is returned if the question has none of the words, or has the whole label: the QIR
+    then has too much or too little of it. An unknown is returned as it is.
+    """
+    if is_unknown(words) or words.casefold() == label.casefold():
+        return words
+    if label.casefold() in question or not _contains_word(words, question):
+        return label
+    return words
 
 
 def _contains_word(words: str, question: str) -> bool:
-    """Whether a question has a word, or the beginning of one, of these."""
-    return any(word[:4] in question for word in re.findall(r"\w{3,}", words.casefold()))
+    """Return whether a question has one of the words, or a word that begins like it.
 
-
-def _get_output(run: Run, key: str) -> Any:
-    """What a step yielded; None if it did not."""
-    step = run.steps_by_key.get(key)
-    return step.output if step and step.done else None
+    Words of less than three letters do not count, and four letters of a longer one are enough: the
+    question may have another ending of the word.
+    """
+    long_words = re.findall(r"\w{3,}", words.casefold())
+    return any(word[:4] in question for word in long_words)
 
 
 GOLD = GoldDecisions(STAGE_BY_AGENT, LADDER, collect_linked_iris)

@@ -1,4 +1,4 @@
-"""Chatty-KG as a table of contents: its agents in flow order (Figure 2; Algorithms 1, 2 and 3)."""
+"""The pipeline of Chatty-KG: its agents in flow order (Figure 2; Algorithms 1, 2 and 3)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from kgwb.flow import CANNOT_EXPRESS, Answer, Context, Dialogue, Question, Turn
 from kgwb.run import Run, System, agent, remember_turn
 from kgwb.systems.chatty_kg import chat
 from kgwb.systems.chatty_kg.chat import classify_question, rephrase_question
+from kgwb.systems.chatty_kg.execution import execute_queries
 from kgwb.systems.chatty_kg.gold import GOLD
-from kgwb.systems.chatty_kg.matching import (
-    link_entity,
-    link_relation,
-    match_qir,
-    retrieve_candidates,
-)
+from kgwb.systems.chatty_kg.matching import link_entity, match_qir, retrieve_candidates
 from kgwb.systems.chatty_kg.qir import extract_qir
-from kgwb.systems.chatty_kg.queries import execute_queries, generate_queries, select_queries
+from kgwb.systems.chatty_kg.queries import generate_queries, select_queries
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
+from kgwb.systems.chatty_kg.relations import link_relation
 from kgwb.systems.chatty_kg.rules import RULES
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.chatty_kg.views import VIEWS
@@ -23,41 +20,55 @@ from kgwb.systems.linking import select_vertex
 from kgwb.systems.rules import RULES as LINKING_RULES
 
 MAX_REPHRASINGS = 3
-"""As published, a rewritten question is classified again, at most this often (reference code)."""
+"""How often ``paper`` rephrases a question that is classified as dependent again (reference code)."""
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-    """Answer one turn of a dialogue; the dialogue itself is kept by whoever asks."""
+    """Answer one turn of a dialogue: translate, make standalone, extract the QIR, answer it.
+
+    The caller keeps the dialogue.
+    """
     english = chat.translate_question(question, run)
     context = chat.build_context(dialogue, run)
     standalone = make_standalone(english.text, context, run)
     qir = extract_qir(standalone, run)
-    result = answer_qir(qir, standalone, context, run)
+    answer = answer_qir(qir, standalone, context, run)
     if chat.asks_for_others(english.text, context, run):
-        result = chat.leave_out_mentioned(result, context, run)
-    return (
-        chat.reword_answer(result, standalone, run) if chat.can_be_reworded(result, run) else result
-    )
+        answer = chat.leave_out_mentioned(answer, context, run)
+    if chat.can_be_reworded(answer, run):
+        answer = chat.reword_answer(answer, standalone, run)
+    return answer
 
 
 @agent("understanding")
 def make_standalone(question: str, context: Context, run: Run) -> str:
-    """The question made self-contained where it is not (Algorithm 1, lines 1 to 6)."""
+    """Rephrase a question that depends on the dialogue (Chatty-KG, Algorithm 1, lines 1 to 6).
+
+    ``fast`` rephrases it once. ``paper`` classifies the new question too, and rephrases up to
+    MAX_REPHRASINGS times, as the reference code does. Without earlier turns, or with
+    ``multi_turn`` off, the question is returned as it is.
+    """
     if not ChattySettings.of_run(run).multi_turn:
         return question
-    classified = classify_question(question, context, run)
-    for _ in range(1 if run.settings.is_fast else MAX_REPHRASINGS):
-        if classified.label == "self-contained" or not context.turns:
+    classification = classify_question(question, context, run)
+    if not context.turns:
+        return question
+    for _ in range(MAX_REPHRASINGS):
+        if classification.label == "self-contained":
             break
         question = rephrase_question(question, context, run).question
-        if not run.settings.is_fast:
-            classified = classify_question(question, context, run)
+        if run.settings.is_fast:
+            break
+        classification = classify_question(question, context, run)
     return question
 
 
 @agent("query_planning")
 def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
-    """Link, generate, select and execute (Algorithm 3); what the triples cannot say is not answered."""
+    """Link, generate, select and execute (Chatty-KG, Algorithm 3).
+
+    A question that triples cannot express is not answered; the reason says which parts of it.
+    """
     if qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}")
     linked = match_qir(qir, question, context, run)
@@ -67,13 +78,18 @@ def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
 
 
 def make_turn(run: Run) -> Turn:
-    """What the dialogue remembers: question and answers, what was linked, what the answers stood on."""
+    """Return what the dialogue remembers of a finished run.
+
+    These are the question, the standalone question if it differs, the answers with the vertices of
+    their support, and the links; no links if the run did not get so far.
+    """
     outputs = {step.key: step.output for step in run.steps if step.done}
     matched: LinkingResult | None = outputs.get("matching")
+    links = matched.links if matched else ()
     standalone = outputs.get("understanding", "")
-    return remember_turn(
-        run, matched.links if matched else (), standalone if standalone != run.question else ""
-    )
+    if standalone == run.question:
+        standalone = ""
+    return remember_turn(run, links, standalone)
 
 
 SYSTEM = System(

@@ -1,9 +1,11 @@
-"""QIR agent: a standalone question as triples over entities and unknowns (section 4.2.3, equation 4)."""
+"""QIR agent (Chatty-KG, section 4.2.3): a standalone question as triples over entities and unknowns."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from kgwb.flow import AnswerKind
@@ -16,7 +18,7 @@ BOOLEAN_OPENERS = frozenset(
     "is are was were am do does did has have had can could will would should isn't aren't wasn't weren't "
     "don't doesn't didn't hasn't".split()
 )
-"""A question that opens with one of these is answered by yes or no: decided here and nowhere else."""
+"""A question that begins with one of these words is answered by yes or no, see ``determine_kind``."""
 COUNT_QUESTION = re.compile(
     r"^(in |on |for |at )?how (many|much)\b|^(what|give|tell).{0,12}\b(number|count) of\b",
     re.IGNORECASE,
@@ -24,10 +26,10 @@ COUNT_QUESTION = re.compile(
 FOLLOW_UP_QUESTION = re.compile(
     r"(\?\s+|, and (if so,? )?)(\w+ )?(how|what|when|where|which|who|whose)\b", re.IGNORECASE
 )
-"""What follows on a yes-or-no question that is no more than an opening: "..., and what are they?"."""
+"""The second part of a question that only begins like a yes-or-no question: ", and what are they"."""
 
 EMPTY_ENTRIES = frozenset(("", "none", "nothing"))
-"""What small models write into a list that shall be empty."""
+"""Entries that small models write into a list that should be empty."""
 
 
 class TripleReply(Reply):
@@ -56,7 +58,7 @@ class PublishedReply(Reply):
 
 
 class QirReply(PublishedReply):
-    """The same, with what of the question the triples cannot say (``fast``)."""
+    """The same, and the parts of the question that triples cannot express (``fast``)."""
 
     model_config = schema_config(
         "QirReply", "The same, with what of the question the triples cannot say (``fast``)."
@@ -66,10 +68,15 @@ class QirReply(PublishedReply):
 
 
 def find_qir_problems(qir: QIR, question: str) -> Iterator[str]:
-    """What the triples validator has against a QIR put in by hand, which it judges in the form of a reply."""
-    triples = [
-        TripleReply(subject=f.subject, predicate=f.relation, object=f.object) for f in qir.facts
-    ]
+    """Yield what is wrong with a QIR that a person put in.
+
+    It must pass the checks of a reply, each unknown must be a SPARQL variable, and a QIR with
+    unknowns needs a target unless it is boolean.
+    """
+    triples = []
+    for fact in qir.facts:
+        triple = TripleReply(subject=fact.subject, predicate=fact.relation, object=fact.object)
+        triples.append(triple)
     reply = QirReply(
         entities=list(qir.entities),
         unknowns=list(qir.unknowns),
@@ -78,132 +85,211 @@ def find_qir_problems(qir: QIR, question: str) -> Iterator[str]:
         question_type=qir.kind,
         beyond=list(qir.beyond),
     )
-    yield from find_problems(reply, make_triple_checks(determine_kind(question, qir.kind)))
-    odd = (name for name in (*qir.unknowns, qir.target) if name and _make_variable(name) != name)
-    yield from (
-        f"{name!r} is no variable, write {_make_variable(name)}" for name in dict.fromkeys(odd)
-    )
+    kind = determine_kind(question, qir.kind)
+    yield from find_problems(reply, make_triple_checks(kind))
+    for name in dict.fromkeys((*qir.unknowns, qir.target)):
+        if name and _make_variable(name) != name:
+            yield f"{name!r} is not a variable; write {_make_variable(name)}"
     if qir.kind != "boolean" and qir.unknowns and not qir.target:
         yield f"the target is empty: say which of {', '.join(qir.unknowns)} is asked for"
 
 
 @agent("qir", check=find_qir_problems, kind="model")
 def extract_qir(question: str, run: Run) -> QIR:
-    """The question intermediate representation, after at most theta attempts.
+    """Extract the QIR of a standalone question (Chatty-KG, Algorithm 1, lines 7 to 14).
 
-    If none passes, a reply that at least has a whole triple is used as it is (as the reference code does).
+    The reply must pass ``make_triple_checks`` within theta attempts. If none does, the last
+    well-formed reply is used if it has triples and all their parts, as in the reference code.
+    Raises InvalidReplyError if that fails too.
     """
-    stated = determine_kind(question, None)
-    checks, fast = make_triple_checks(stated), run.settings.is_fast
-    last = lambda reply: bool(reply.triples) and not checks[0].test(reply)  # noqa: E731
-    name, form = (
-        ("chatty_kg/qir", QirReply) if fast else ("chatty_kg/qir_published", PublishedReply)
+    if run.settings.is_fast:
+        prompt = "chatty_kg/qir"
+        reply_class: type[PublishedReply] = QirReply
+    else:
+        prompt = "chatty_kg/qir_published"
+        reply_class = PublishedReply
+    reply = ask(
+        prompt,
+        {"question": question},
+        reply_class,
+        run,
+        checks=make_triple_checks(determine_kind(question, None)),
+        last_resort=_has_complete_triples,
     )
-    reply = ask(name, {"question": question}, form, run, checks=checks, last_resort=last)
-    return build_qir(reply, question, as_published=not fast)
+    return build_qir(reply, question, as_published=not run.settings.is_fast)
+
+
+# The triples validator
 
 
 def make_triple_checks(kind: AnswerKind | None) -> tuple[Check[PublishedReply], ...]:
-    """The checks of section 4.2.3; (1), well-formed JSON, is the door's own.
+    """Return the checks (2) to (4) of Chatty-KG, section 4.2.3, and one of the target.
 
-    A question that the triples cannot say is refused whatever they are, so they need only be whole.
+    Check (1), well-formed JSON, is made by ``ask``. ``kind`` is what the words of the question ask
+    for; None leaves that to the reply. If the triples cannot express the question, it will not be
+    answered, so only check (2) is made.
     """
-
-    def whole(reply: PublishedReply) -> str:
-        parts = [(t.subject.strip(), t.predicate.strip(), t.object.strip()) for t in reply.triples]
-        broken = [number for number, triple in enumerate(parts, 1) if not all(triple)]
-        return f"triple {', '.join(map(str, broken))} lacks a part" if broken else ""
-
-    def entity(reply: PublishedReply) -> str:
-        named = any(not is_unknown(end) and end.strip() for end in _list_ends(reply))
-        return "" if named or _list_inexpressible(reply) else "no triple names an entity"
-
-    def unknown(reply: PublishedReply) -> str:
-        if (
-            _list_inexpressible(reply)
-            or kind == "boolean"
-            or (kind is None and reply.question_type == "boolean")
-        ):
-            return ""
-        return (
-            ""
-            if any(is_unknown(end) for end in _list_ends(reply))
-            else "no triple has an unknown such as ?x"
-        )
-
-    def target(reply: PublishedReply) -> str:
-        known = {_make_variable(end) for end in _list_ends(reply) if is_unknown(end)}
-        if _list_inexpressible(reply) or not known or not is_unknown(reply.target):
-            return ""
-        return (
-            ""
-            if _make_variable(reply.target) in known
-            else f"the target {reply.target} is in no triple"
-        )
-
     return (
-        Check("subject, predicate, object", whole),
-        Check("at least one entity", entity),
-        Check("at least one unknown unless boolean", unknown),
-        Check("the target is one of the unknowns", target),
+        Check("subject, predicate, object", _find_incomplete_triples),
+        Check("at least one entity", _find_missing_entity),
+        Check("at least one unknown unless boolean", partial(_find_missing_unknown, kind=kind)),
+        Check("the target is one of the unknowns", _find_strange_target),
     )
 
 
-def build_qir(reply: PublishedReply, question: str, *, as_published: bool = False) -> QIR:
-    """The QIR of a valid reply: names tidied, near-duplicates dropped, target and kind settled.
+def _find_incomplete_triples(reply: PublishedReply) -> str:
+    """Return a problem with the numbers of the triples that lack a part."""
+    incomplete = []
+    for number, triple in enumerate(reply.triples, 1):
+        parts = (triple.subject, triple.predicate, triple.object)
+        if not all(map(str.strip, parts)):
+            incomplete.append(str(number))
+    return f"triple {', '.join(incomplete)} lacks a part" if incomplete else ""
 
-    ``published`` takes the alphabetically first unknown as target, as the reference code does.
+
+def _has_complete_triples(reply: PublishedReply) -> bool:
+    """Return whether a reply has triples, and each has its three parts."""
+    return bool(reply.triples) and not _find_incomplete_triples(reply)
+
+
+def _find_missing_entity(reply: PublishedReply) -> str:
+    """Return a problem if all ends of the triples are unknowns or blank.
+
+    There is none if triples cannot express the question.
+    """
+    if _list_inexpressible(reply):
+        return ""
+    for end in _list_ends(reply):
+        if end and not is_unknown(end):
+            return ""
+    return "no triple names an entity"
+
+
+def _find_missing_unknown(reply: PublishedReply, kind: AnswerKind | None) -> str:
+    """Return a problem if no end is an unknown.
+
+    There is none if the question is boolean or triples cannot express it.
+    """
+    is_boolean = (kind or reply.question_type) == "boolean"
+    if is_boolean or _list_inexpressible(reply) or _list_unknowns(reply):
+        return ""
+    return "no triple has an unknown such as ?x"
+
+
+def _find_strange_target(reply: PublishedReply) -> str:
+    """Return a problem if the target is an unknown, but not one of those in the triples.
+
+    There is none if the triples have no unknown, if the target is no unknown (``build_qir`` then
+    chooses one), or if triples cannot express the question.
+    """
+    unknowns = _list_unknowns(reply)
+    if not unknowns or not is_unknown(reply.target) or _list_inexpressible(reply):
+        return ""
+    if _make_variable(reply.target) in unknowns:
+        return ""
+    return f"the target {reply.target} is in no triple"
+
+
+def _list_inexpressible(reply: PublishedReply) -> tuple[str, ...]:
+    """Return the parts of the question that triples cannot express, in the words of the reply.
+
+    EMPTY_ENTRIES and repeated parts are left out. A PublishedReply has no such parts.
+    """
+    parts: list[str] = []
+    for entry in getattr(reply, "beyond", ()):
+        part = " ".join(entry.split())
+        if part.casefold().strip(".") not in EMPTY_ENTRIES:
+            parts.append(part)
+    return tuple(dict.fromkeys(parts))
+
+
+def _list_ends(reply: PublishedReply) -> list[str]:
+    """Return the subject and object of each triple, without blanks around them."""
+    ends = []
+    for triple in reply.triples:
+        ends += [triple.subject.strip(), triple.object.strip()]
+    return ends
+
+
+def _list_unknowns(reply: PublishedReply) -> list[str]:
+    """Return the unknowns at the ends of the triples, as variables."""
+    return [_make_variable(end) for end in _list_ends(reply) if is_unknown(end)]
+
+
+# From a reply to a QIR
+
+
+def build_qir(reply: PublishedReply, question: str, *, as_published: bool = False) -> QIR:
+    """Return the QIR of a valid reply.
+
+    Of facts that differ in letter case and spaces only, the first is kept. A question without
+    unknowns is boolean, unless triples cannot express it, and a boolean one has no target. Any
+    other target is that of the reply if it is one of the unknowns, else the first unknown.
+    ``as_published`` takes the first unknown in alphabetical order, as the reference code does.
     """
     facts: dict[tuple[str, ...], Fact] = {}
     for triple in reply.triples:
-        fact = Fact(
-            _clean_name(triple.subject),
-            " ".join(triple.predicate.split()),
-            _clean_name(triple.object),
-        )
-        facts.setdefault(tuple(map(str.casefold, fact.as_tuple)), fact)
+        subject = _clean_end(triple.subject)
+        relation = " ".join(triple.predicate.split())
+        fact = Fact(subject, relation, _clean_end(triple.object))
+        folded = tuple(map(str.casefold, fact.as_tuple))
+        facts.setdefault(folded, fact)
+    qir = QIR(tuple(facts.values()), beyond=_list_inexpressible(reply))
     kind = determine_kind(question, reply.question_type) or "list"
-    unknowns = QIR(tuple(facts.values())).unknowns
-    target = _make_variable(reply.target) if is_unknown(reply.target) else ""
+    unknowns = qir.unknowns
+    if not unknowns and not qir.beyond:
+        kind = "boolean"
     if kind == "boolean" or not unknowns:
-        target = ""
-    elif as_published:
+        return replace(qir, kind=kind)
+    target = unknowns[0]
+    if as_published:
         target = min(unknowns)
-    elif target not in unknowns:
-        target = unknowns[0]
-    beyond = _list_inexpressible(reply)
-    return QIR(tuple(facts.values()), target, kind if unknowns or beyond else "boolean", beyond)
+    elif is_unknown(reply.target) and _make_variable(reply.target) in unknowns:
+        target = _make_variable(reply.target)
+    return replace(qir, target=target, kind=kind)
 
 
 def determine_kind(question: str, kind_from_model: AnswerKind | None) -> AnswerKind | None:
-    """Whether a list, a count or yes or no is asked for: by the opening words, else as the model stated."""
-    opening = [word.casefold().strip(",") for word in question.split()[:2]]
-    # could you name ..., does anyone know ..., would love to know ...
-    asks_on = {*opening[1:]} & POLITE_SUBJECTS or FOLLOW_UP_QUESTION.search(question)
-    if opening and opening[0] in BOOLEAN_OPENERS and not asks_on:
+    """Return whether a question asks for a list, a count, or yes or no.
+
+    The opening words of the question decide. If they do not, the model's word is taken: its
+    "count" as it is, its "boolean" as "list", and None as None.
+    """
+    if _opens_as_boolean(question):
         return "boolean"
     if COUNT_QUESTION.search(question):
         return "count"
     return "list" if kind_from_model == "boolean" else kind_from_model
 
 
-def _list_inexpressible(reply: PublishedReply) -> tuple[str, ...]:
-    """What the triples cannot say, as the reply words it."""
-    beyond = reply.beyond if isinstance(reply, QirReply) else ()
-    parts = dict.fromkeys(" ".join(part.split()) for part in beyond)
-    return tuple(part for part in parts if part.casefold().strip(".") not in EMPTY_ENTRIES)
+def _opens_as_boolean(question: str) -> bool:
+    """Return whether a question begins with one of BOOLEAN_OPENERS and asks for yes or no.
+
+    "Could you name ..." and "Does anyone know ..." ask for something else. So does a question that
+    goes on with another one, see FOLLOW_UP_QUESTION.
+    """
+    opening = [word.casefold().strip(",") for word in question.split()[:2]]
+    if not opening or opening[0] not in BOOLEAN_OPENERS:
+        return False
+    is_polite = not POLITE_SUBJECTS.isdisjoint(opening[1:])
+    return not is_polite and not FOLLOW_UP_QUESTION.search(question)
 
 
-def _list_ends(reply: PublishedReply) -> Iterable[str]:
-    return (end.strip() for triple in reply.triples for end in (triple.subject, triple.object))
-
-
-def _clean_name(end: str) -> str:
-    end = " ".join(end.split())
-    return _make_variable(end) if is_unknown(end) else end
+def _clean_end(end: str) -> str:
+    """Return an end of a triple with single spaces; an unknown as a variable."""
+    words = " ".join(end.split())
+    return _make_variable(words) if is_unknown(words) else words
 
 
 def _make_variable(name: str) -> str:
-    """A SPARQL variable of an unknown's name; a bare "?" becomes ?unknown."""
-    plain = "".join(c if c.isascii() else f"u{ord(c):x}" for c in name.strip().lstrip("?"))
-    return "?" + (re.sub(r"\W+", "_", plain).strip("_") or "unknown")
+    """Return the SPARQL variable of an unknown's name: "?the_person" for "?the person".
+
+    Characters other than letters, digits and "_" become "_", and none is left at the ends. A letter
+    that is not ASCII becomes "u" and its code: "?gruf6udfe" for "?größe". A name that is empty then
+    becomes "?unknown".
+    """
+    ascii_name = ""
+    for character in name.strip().lstrip("?"):
+        ascii_name += character if character.isascii() else f"u{ord(character):x}"
+    word = re.sub(r"\W+", "_", ascii_name).strip("_")
+    return f"?{word or 'unknown'}"

@@ -1,76 +1,72 @@
-"""Candidate queries: generated, selected by their predicates, executed into an answer (section 5.2)."""
+"""Candidate queries: generated, and selected by their predicates (Chatty-KG, 5.2.1 to 5.2.3)."""
 
 from __future__ import annotations
 
 import heapq
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice, product
-from operator import contains
 
-from rdflib import Literal
 from rdflib.namespace import XSD
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, CandidateQuery, Value
-from kgwb.kg.algebra import variables_of
-from kgwb.kg.queries import (
-    find_ask_support,
-    find_support_by_value,
-    parse_count,
-    where_clause,
-    with_display_names,
-)
+from kgwb.flow import CandidateQuery
+from kgwb.kg.algebra import TriplePattern, patterns_to_sparql, variables_of
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
-from kgwb.systems.chatty_kg.matching import TermByEnd, assign_terms, make_pattern
 from kgwb.systems.chatty_kg.records import (
     QIR,
-    Fact,
     GeneratedQueries,
     LinkedRelation,
     LinkingResult,
     QuerySelection,
     RankedPredicate,
+    predicate_names,
 )
+from kgwb.systems.chatty_kg.relations import TermByEnd, assign_terms, make_pattern
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.queries import is_number, label_terms
-from kgwb.terms import Term, Triple
 
+Combination = tuple[RankedPredicate, ...]
+"""One predicate for each fact, in the order of the facts."""
 MAX_COMBINATIONS = 20_000
-"""Combinations looked at before truncation; a QIR of many facts multiplies."""
+"""Combinations that are considered before truncation: each fact of a QIR multiplies them."""
+MIN_FACTOR = 1e-3
+"""The least similarity in the score of a combination; a similarity may be negative."""
+MIN_SIMILARITY = 0.7
+"""A predicate is certain without a model only if it is at least so similar to its relation."""
+MIN_LEAD = 0.25
+"""It must be more similar than all others by so much."""
+MAX_REPEATED_NAMES = 5
+"""Invalid names of a reply that its problem repeats."""
+PREDICATES_CHECK_NAME = "predicates from the list"
+
+
+# Generation
 
 
 @agent("query_generator")
 def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQueries:
-    """Every combination of one predicate a fact, joined on shared ends, truncated to query_num.
+    """Build a query for each combination of one predicate a fact, and keep ``query_num`` of them.
 
-    ``fast`` orders by score first; as published, the order is that of the combinations, and a fact without
-    any predicate is left out.
+    ``fast`` keeps those with the highest scores. It builds no query if an entity has no vertex or a
+    fact has no predicate, as a query for a part of the question would answer another question.
+    ``paper`` keeps the first combinations, and leaves out facts without predicates. Equal queries
+    are kept once, and the step notes how many combinations were dropped.
     """
     settings = ChattySettings.of_run(run)
-    terms = assign_terms(qir, linked.links)
-    relations = [
-        linked_relation for linked_relation in linked.relations if linked_relation.predicates
-    ]
-    lost = len(relations) < len(linked.relations) or any(
-        link.vertex is None for link in linked.links
-    )
-    if not relations or (
-        settings.is_fast and lost
-    ):  # a query for part of the question answers another one
+    relations = [relation for relation in linked.relations if relation.predicates]
+    is_incomplete = bool(linked.unlinked_entities or linked.unlinked_facts)
+    if not relations or (settings.is_fast and is_incomplete):
         return GeneratedQueries((), 0)
-    facts = [relation.fact for relation in relations]
+
     choices = [relation.predicates for relation in relations]
-    total = math.prod(len(choice) for choice in choices)
-    combinations: Iterable[tuple[RankedPredicate, ...]] = islice(
-        product(*choices), MAX_COMBINATIONS
-    )
+    total = math.prod(map(len, choices))
+    combinations: Iterable[Combination] = islice(product(*choices), MAX_COMBINATIONS)
     if settings.is_fast:
         combinations = heapq.nsmallest(settings.query_num, combinations, key=_sort_key)
+    terms = assign_terms(qir, linked.links)
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
-        query = _build_query(qir, facts, combination, terms, run)
+        query = _build_query(qir, relations, combination, terms, run)
         kept.setdefault(query.sparql, query)
         if len(kept) == settings.query_num:
             break
@@ -79,58 +75,83 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
     return GeneratedQueries(tuple(kept.values()), total)
 
 
-def _sort_key(combination: Sequence[RankedPredicate]) -> tuple[float, list[str], list[bool]]:
+def _sort_key(combination: Combination) -> tuple[float, list[str], list[bool]]:
+    """Return a key that sorts combinations by score, the highest first, then by IRIs.
+
+    Of combinations that differ in directions only, "out" comes first.
+    """
+    score = score_combination(combination)
     iris = [str(predicate.iri) for predicate in combination]
-    return (
-        -score_combination(combination),
-        iris,
-        [predicate.direction == "in" for predicate in combination],
-    )
+    incoming = [predicate.direction == "in" for predicate in combination]
+    return -score, iris, incoming
 
 
 def score_combination(combination: Sequence[RankedPredicate]) -> float:
-    """Geometric mean of the similarities, negative ones taken as nearly none."""
-    return math.prod(max(predicate.similarity, 1e-3) for predicate in combination) ** (
-        1 / len(combination)
-    )
+    """Return the geometric mean of the similarities, each taken as at least MIN_FACTOR."""
+    factors = [max(predicate.similarity, MIN_FACTOR) for predicate in combination]
+    return math.prod(factors) ** (1 / len(factors))
 
 
 def _build_query(
     qir: QIR,
-    facts: Sequence[Fact],
-    combination: Sequence[RankedPredicate],
+    relations: Sequence[LinkedRelation],
+    combination: Combination,
     terms: TermByEnd,
     run: Run,
 ) -> CandidateQuery:
-    pairs = [make_pattern(*pair, terms) for pair in zip(facts, combination, strict=True)]
-    patterns = tuple(dict.fromkeys(pattern for pattern, _ in pairs))
-    filters = "".join(dict.fromkeys(among for _, among in pairs))
-    names = tuple(predicate.name for predicate in combination)
-    head = "ASK" if qir.kind == "boolean" else f"SELECT DISTINCT {qir.target} WHERE"
-    if run.settings.is_fast and qir.kind == "boolean":
-        # a stored false is no yes: "is it a hybrid" of a car whose ``hybrid`` is false
-        false = f'str({{0}}) NOT IN ("false", "0") || datatype({{0}}) != <{XSD.boolean}>'
-        filters += "".join(
-            f"FILTER(!isLiteral({x}) || {false.format(x)}) " for x in variables_of(patterns)
-        )
-    elif run.settings.is_fast and len(qir.facts) > 1:
-        # what was asked about is no answer of a chain that leads back to it: who shares a director with X
-        named = dict.fromkeys(
-            terms[entity] for entity in qir.entities if entity not in qir.type_mentions
-        )
-        filters += "".join(
-            f"FILTER({qir.target} != {term}) " for term in named if term.startswith("<")
-        )
-    query = CandidateQuery("", patterns, names, round(score_combination(combination), 4), filters)
-    return replace(query, sparql=f"{head} {{ {where_clause(query)} }}")
+    """Return the query of a combination: an ASK for a boolean question, else a SELECT of the target.
+
+    A pattern or filter that several facts have is written once. ``fast`` adds ``_make_filters``.
+    """
+    patterns: dict[TriplePattern, None] = {}
+    filters: dict[str, None] = {}
+    for relation, predicate in zip(relations, combination, strict=True):
+        pattern, class_filter = make_pattern(relation.fact, predicate, terms)
+        patterns[pattern] = None
+        filters[class_filter] = None
+    filter_text = "".join(filters)
+    if run.settings.is_fast:
+        filter_text += _make_filters(qir, tuple(patterns), terms)
+    head = f"SELECT DISTINCT {qir.target} WHERE"
+    if qir.kind == "boolean":
+        head = "ASK"
+    body = f"{patterns_to_sparql(patterns)} {filter_text}".strip()
+    return CandidateQuery(
+        sparql=f"{head} {{ {body} }}",
+        patterns=tuple(patterns),
+        predicates=tuple(predicate.name for predicate in combination),
+        score=round(score_combination(combination), 4),
+        filters=filter_text,
+    )
 
 
-MIN_SIMILARITY, MIN_LEAD = 0.7, 0.25
-"""A predicate this like the relation, and the others less like it by this much, needs no model."""
+def _make_filters(qir: QIR, patterns: Sequence[TriplePattern], terms: TermByEnd) -> str:
+    """Return the FILTERs that a query needs for its kind of question (``fast``).
+
+    In a boolean question no variable may be a stored false: "is it a hybrid" of a car whose
+    ``hybrid`` is false. In any other question of several facts the answer may not be a vertex that
+    the question names: who shares a director with X is not X.
+    """
+    filters = ""
+    if qir.kind == "boolean":
+        for variable in variables_of(patterns):
+            filters += (
+                f'FILTER(!isLiteral({variable}) || str({variable}) NOT IN ("false", "0")'
+                f" || datatype({variable}) != <{XSD.boolean}>) "
+            )
+    elif len(qir.facts) > 1:
+        named = [terms[entity] for entity in qir.entities if entity not in qir.type_mentions]
+        for term in dict.fromkeys(named):
+            if term.startswith("<"):
+                filters += f"FILTER({qir.target} != {term}) "
+    return filters
+
+
+# Selection
 
 
 class SelectionReply(Reply):
-    """The relevant predicates of each triple after a word of reasoning (zero-shot chain of thought)."""
+    """The relevant predicates of each triple, after some reasoning (zero-shot chain of thought)."""
 
     model_config = schema_config(
         "SelectionReply",
@@ -142,7 +163,7 @@ class SelectionReply(Reply):
 
 
 class PooledReply(Reply):
-    """The relevant predicates of one pool after a word of reasoning, as published."""
+    """The relevant predicates among all predicates, after some reasoning (``paper``)."""
 
     model_config = schema_config(
         "PooledReply",
@@ -156,181 +177,124 @@ class PooledReply(Reply):
 def find_selection_problems(
     selection: QuerySelection, generated: GeneratedQueries, question: str, linked: LinkingResult
 ) -> Iterator[str]:
-    """What the query validator has against a selection put in by hand: it may hold candidate queries only."""
-    known = {query.sparql for query in generated.queries}
-    strange = (query.sparql for query in selection.queries if query.sparql not in known)
-    yield from (f"not a candidate query: {sparql}" for sparql in strange)
+    """Yield a problem for each query of a person's selection that is not a candidate query."""
+    candidates = {query.sparql for query in generated.queries}
+    for query in selection.queries:
+        if query.sparql not in candidates:
+            yield f"not a candidate query: {query.sparql}"
 
 
 @agent("predicate_selection", check=find_selection_problems, kind="model")
 def select_queries(
     generated: GeneratedQueries, question: str, linked: LinkingResult, run: Run
 ) -> QuerySelection:
-    """The queries whose predicates the model judges relevant (Algorithm 3, lines 3 to 17).
+    """Keep the queries whose predicates are relevant to the question (Algorithm 3, lines 3 to 17).
 
-    As published, one pool of names is shown and one relevant predicate is enough for a query. ``fast`` shows
-    each triple with its own predicates, and a query must be right in every triple; no model is asked where
-    for every relation one predicate has its very name, or is by far the nearest.
+    ``fast`` shows a model each triple with its own predicates, and the predicate of a query must
+    be relevant in every triple. No model is asked if ``_find_certain_predicate`` decides for every
+    relation; the step notes that. For ``paper`` see ``_select_as_published``.
     """
-    if not generated.queries:
+    queries = generated.queries
+    if not queries:
         return QuerySelection((), ())
     if not run.settings.is_fast:
         return _select_as_published(generated, question, run)
-    queries, relations = generated.queries, linked.relations
-    offered = [
-        list(dict.fromkeys(query.predicates[n] for query in queries)) for n in range(len(relations))
-    ]
 
-    def listed(reply: SelectionReply) -> str:
-        """One list a triple, of which names that were not offered are dropped.
-
-        A list that is empty from the start says that the graph does not have the relation. One that only
-        holds names from outside is invalid (section 5.2.3).
-        """
-        if len(reply.predicates) != len(offered):
-            return f"{len(reply.predicates)} lists for {len(offered)} triples"
-        for number, (names, known) in enumerate(zip(reply.predicates, offered, strict=True), 1):
-            if names and not {*names} & {*known}:
-                shown = ", ".join(map(repr, names[:5]))
-                return f"none of triple {number}'s predicates is in its list: {shown}"
-        return ""
-
-    relevant = [_find_certain_predicate(relation) for relation in relations]
+    columns = zip(*(query.predicates for query in queries), strict=True)
+    offered = [list(dict.fromkeys(names)) for names in columns]
+    relevant = list(map(_find_certain_predicate, linked.relations))
     if all(relevant):
-        run.note("for every relation one predicate is beyond doubt: no model was asked")
+        run.note("one predicate is certain for each relation, so no model was asked")
     else:
-        pairs = zip(relations, offered, strict=True)
-        shown = [
-            {"triple": [*relation.fact.as_tuple], "predicates": names} for relation, names in pairs
-        ]
-        variables = {"question": question, "relations": shown}
-        checks = (Check("predicates from the list", listed),)
-        reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
-        relevant = reply.predicates
-    kept = tuple(query for query in queries if all(map(contains, relevant, query.predicates)))
-    lists = zip(relevant, offered, strict=True)
-    names = dict.fromkeys(name for chosen, known in lists for name in chosen if name in known)
-    return QuerySelection(kept, tuple(names))
+        relevant = _ask_for_predicates(question, linked.relations, offered, run)
+    kept = []
+    for query in queries:
+        pairs = zip(query.predicates, relevant, strict=True)
+        if all(name in names for name, names in pairs):
+            kept.append(query)
+    relevant_names = []
+    for names, listed in zip(relevant, offered, strict=True):
+        relevant_names += [name for name in names if name in listed]
+    return QuerySelection(tuple(kept), tuple(dict.fromkeys(relevant_names)))
 
 
 def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
-    """The one predicate with the relation's very name, or by far the most like it; empty if in doubt."""
-    same = {
-        p.name
-        for p in relation.predicates
-        if p.name.casefold() == relation.fact.relation.casefold()
-    }
-    if same:
-        return [*same] if len(same) == 1 else []
-    close: dict[str, float] = {}
+    """Return the one predicate that a relation certainly means; an empty list if there is none.
+
+    It is the only one that has the name of the relation, but for letter case. If none has, it is
+    the first one if its similarity is at least MIN_SIMILARITY and leads by MIN_LEAD.
+    """
+    relation_name = relation.fact.relation.casefold()
+    similarities: dict[str, float] = {}
     for predicate in relation.predicates:
-        close.setdefault(predicate.name, predicate.similarity)
-    (best, nearest), *rest = close.items()
-    return (
-        [best]
-        if nearest >= MIN_SIMILARITY
-        and all(nearest - similarity >= MIN_LEAD for _, similarity in rest)
-        else []
-    )
+        similarities.setdefault(predicate.name, predicate.similarity)
+    same_name = [name for name in similarities if name.casefold() == relation_name]
+    if same_name:
+        return same_name if len(same_name) == 1 else []
+    best, *others = similarities
+    similarity = similarities[best]
+    is_ahead = all(similarity - similarities[name] >= MIN_LEAD for name in others)
+    return [best] if similarity >= MIN_SIMILARITY and is_ahead else []
+
+
+def _ask_for_predicates(
+    question: str, relations: Sequence[LinkedRelation], offered: Sequence[list[str]], run: Run
+) -> list[list[str]]:
+    """Ask a model which of the predicates offered for each triple are relevant.
+
+    The reply must have a list for each triple (Chatty-KG, section 5.2.3). Names that were not
+    offered are dropped later, but a list must not have such names only. An empty list is valid: it
+    means that the graph does not have the relation.
+    """
+
+    def find_unlisted(reply: SelectionReply) -> str:
+        """Return a problem if the number of lists is wrong or a list has unlisted names only."""
+        if len(reply.predicates) != len(offered):
+            return f"{len(reply.predicates)} lists for {len(offered)} triples"
+        pairs = zip(reply.predicates, offered, strict=True)
+        for number, (names, listed) in enumerate(pairs, 1):
+            if names and set(names).isdisjoint(listed):
+                return f"none of triple {number}'s predicates is in its list: {_quote(names)}"
+        return ""
+
+    shown = []
+    for relation, names in zip(relations, offered, strict=True):
+        shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
+    variables = {"question": question, "relations": shown}
+    checks = [Check(PREDICATES_CHECK_NAME, find_unlisted)]
+    reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
+    return reply.predicates
 
 
 def _select_as_published(generated: GeneratedQueries, question: str, run: Run) -> QuerySelection:
-    """As published: names outside the list are dropped; if that leaves nothing it is invalid (5.2.3)."""
-    names = list(dict.fromkeys(name for query in generated.queries for name in query.predicates))
+    """Keep the queries that have at least one relevant predicate (Algorithm 3, line 17).
 
-    def listed(reply: PooledReply) -> str:
-        if {*names} & {*reply.predicates}:
-            return ""
-        return "none of the predicates is in the list: " + ", ".join(
-            map(repr, reply.predicates[:5])
-        )
-
-    variables = {"question": question, "predicates": names}
-    checks = (Check("predicates from the list", listed),)
-    # After theta attempts Algorithm 3 goes on with what it has: no predicate, so no query and no answer.
-    prompt, last = "chatty_kg/predicate_selection_published", lambda _: True
-    reply = ask(prompt, variables, PooledReply, run, checks=checks, last_resort=last)
-    relevant = tuple(name for name in names if name in reply.predicates)
-    sharing = (query for query in generated.queries if {*query.predicates} & {*relevant})
-    return QuerySelection(tuple(sharing), relevant)
-
-
-MIN_SETTLING_SCORE = 0.6
-"""Score from which a query's wording decides the direction; "relatives" is both father and child."""
-SupportByTerm = dict[Term, tuple[Triple, ...]]
-
-
-@agent("execution", kind="sparql")
-def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, run: Run) -> Answer:
-    """The answer with the triples each value stands on; empty and with its reason if the graph has none.
-
-    The union of all selected queries. ``fast`` counts where a count is asked and no stored number answers,
-    and of queries that differ only in direction takes the first with rows, or the first at all if yes or no
-    is asked.
+    A model is shown the predicates of all queries in one list. Names that are not in it are
+    dropped, and a reply without any name of the list is invalid (section 5.2.3). After theta
+    invalid replies no query is kept, as Algorithm 3 then goes on without predicates.
     """
-    missing = "" if selection.queries else "no predicate fits the question"
-    if run.settings.is_fast:
-        lost = [link.entity for link in linked.links if link.vertex is None]
-        bare = [str(relation.fact) for relation in linked.relations if not relation.predicates]
-        missing = f"no predicate for {', '.join(bare)}" if bare else missing
-        missing = f"no vertex for {', '.join(lost)}" if lost else missing
-    if missing:
-        return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}")
-    if (
-        qir.kind == "boolean"
-    ):  # true if any selected query holds, with the triples that make it true
-        value, asked = Value(Literal(False), "false"), dict[object, str]()
-        for query in selection.queries:
-            undirected = tuple(predicate for _, predicate, _ in query.patterns)
-            if run.settings.is_fast and undirected in asked:
-                continue
-            asked[undirected if run.settings.is_fast else len(asked)] = query.sparql
-            if run.kg.ask(query.sparql):
-                value = Value(Literal(True), "true", find_ask_support(run.kg, query))
-                break
-        return with_display_names(run.kg, Answer("boolean", (value,), tuple(asked.values())))
-    supports, queries, cut = _collect_values(selection.queries, qir.target, run)
-    texts = tuple(query.sparql for query in queries)
-    if not supports:
-        return Answer(qir.kind, queries=texts, reason=f"{NOT_IN_GRAPH}: no selected query has rows")
-    if qir.kind == "count" and run.settings.is_fast and not all(map(is_number, supports)):
-        number, triples = (
-            len(supports),
-            dict.fromkeys(t for some in supports.values() for t in some),
-        )
-        if cut:  # the graph itself counts
-            patterns = " UNION ".join(f"{{ {where_clause(query)} }}" for query in queries)
-            counting = f"SELECT (COUNT(DISTINCT {qir.target}) AS ?_n) WHERE {{ {patterns} }}"
-            number = parse_count(next((row[0] for row in run.kg.select(counting).rows), None))
-            texts = (*texts, counting)
-        return with_display_names(
-            run.kg, Answer("count", (Value(Literal(number), str(number), tuple(triples)),), texts)
-        )
-    values = [
-        Value(term, label, supports[term]) for term, label in label_terms(supports, run).items()
-    ]
-    values.sort(key=lambda value: (value.label, str(value.term)))
-    return with_display_names(run.kg, Answer(qir.kind, tuple(values), texts))
+    listed = predicate_names(generated.queries)
+
+    def find_unlisted(reply: PooledReply) -> str:
+        if set(listed).isdisjoint(reply.predicates):
+            return f"none of the predicates is in the list: {_quote(reply.predicates)}"
+        return ""
+
+    reply = ask(
+        "chatty_kg/predicate_selection_published",
+        {"question": question, "predicates": list(listed)},
+        PooledReply,
+        run,
+        checks=[Check(PREDICATES_CHECK_NAME, find_unlisted)],
+        last_resort=lambda reply: True,
+    )
+    relevant = tuple(name for name in listed if name in reply.predicates)
+    kept = []
+    for query in generated.queries:
+        if not set(relevant).isdisjoint(query.predicates):
+            kept.append(query)
+    return QuerySelection(tuple(kept), relevant)
 
 
-def _collect_values(
-    queries: Sequence[CandidateQuery], target: str, run: Run
-) -> tuple[SupportByTerm, list[CandidateQuery], bool]:
-    """Values with support, the queries that were executed, and whether a result was cut."""
-    supports: SupportByTerm = {}
-    cut = False
-    executed: list[CandidateQuery] = []
-    settled: set[tuple[str, ...]] = set()
-    for query in queries:
-        undirected = tuple(predicate for _, predicate, _ in query.patterns)
-        if undirected in settled or not any(target in pattern for pattern in query.patterns):
-            continue
-        rows = run.kg.select(query.sparql)
-        executed.append(query)
-        values = [row[0] for row in rows.rows if row[0] is not None]
-        if values and run.settings.is_fast and query.score >= MIN_SETTLING_SCORE:
-            settled.add(undirected)
-        cut = cut or rows.cut
-        for value, triples in find_support_by_value(run.kg, query, target, values).items():
-            supports[value] = tuple(dict.fromkeys((*supports.get(value, ()), *triples)))
-    return supports, executed, cut
+def _quote(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:MAX_REPEATED_NAMES]))

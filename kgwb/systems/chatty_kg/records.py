@@ -1,4 +1,4 @@
-"""The records of Chatty-KG, in flow order."""
+"""The records of Chatty-KG, in the order of a question's flow."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ from kgwb.records import (
 from kgwb.terms import DisplayNames, Iri
 from kgwb.text import pluralize
 
+MIN_EXPECTED_SIMILARITY = 0.6
+"""If a question has no answer, best predicates that are less similar to their relation are named."""
+MAX_NEAREST_PREDICATES = 3
+"""How many predicates are named if none is similar enough."""
+OCCUPATION_RELATIONS = frozenset(("occupation", "profession"))
+"""Relations whose object is a class in some graphs, and a vertex in others."""
+TYPE_RELATIONS = OCCUPATION_RELATIONS | {"type", "instance of", "is a", "kind", "class"}
+"""Relations whose object may be a class."""
+
 
 @dataclass(frozen=True, slots=True)
 class Classification(Record):
@@ -38,9 +47,14 @@ class RephrasedQuestion(Record):
     original: str
 
 
+def is_unknown(name: str) -> bool:
+    """Return whether a name in a QIR is an unknown ("?x") and not an entity."""
+    return name.startswith("?")
+
+
 @dataclass(frozen=True, slots=True)
 class Fact(Record):
-    """One relational fact of a QIR; a name that begins with "?" is an unknown, any other an entity."""
+    """One relational fact of a QIR: a relation between two ends, each an entity or an unknown."""
 
     subject: str
     relation: str
@@ -48,31 +62,24 @@ class Fact(Record):
 
     @property
     def ends(self) -> tuple[str, str]:
+        """The subject and the object."""
         return self.subject, self.object
 
     @property
     def states_type(self) -> bool:
-        """Whether it says of what kind its subject is, so that its object may be a class of the graph."""
+        """Whether the fact says what kind of thing its subject is.
+
+        Its object is then an entity that may be a class of the graph.
+        """
         return self.relation.casefold() in TYPE_RELATIONS and not is_unknown(self.object)
 
     @property
     def as_tuple(self) -> tuple[str, str, str]:
+        """Subject, relation and object."""
         return self.subject, self.relation, self.object
 
     def __str__(self) -> str:
         return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
-
-
-MIN_EXPECTED_SIMILARITY = 0.6
-"""Where there is no answer, a best predicate less similar than this is worth a word."""
-OCCUPATION_RELATIONS = frozenset(("occupation", "profession"))
-TYPE_RELATIONS = OCCUPATION_RELATIONS | {"type", "instance of", "is a", "kind", "class"}
-"""Relations that a class may be the object of; what people do is a class in some graphs only."""
-
-
-def is_unknown(name: str) -> bool:
-    """Whether a name of a QIR is an unknown ("?x") and not an entity."""
-    return name.startswith("?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +91,37 @@ class QIR(Record):
     """The unknown that is asked for; empty for a boolean question."""
     kind: AnswerKind = "list"
     beyond: tuple[str, ...] = ()
-    """What of the question the facts cannot say (an order, a comparison): it is then not answered."""
+    """The parts of the question that triples cannot express, such as an order or a comparison.
+
+    A question with such a part is not answered.
+    """
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The entities and unknowns, each once, in order of appearance."""
+        ends: list[str] = []
+        for fact in self.facts:
+            ends += fact.ends
+        return tuple(dict.fromkeys(ends))
 
     @property
     def entities(self) -> tuple[str, ...]:
-        return tuple(
-            dict.fromkeys(end for fact in self.facts for end in fact.ends if not is_unknown(end))
-        )
+        """The entities, each once, in order of appearance."""
+        return tuple(end for end in self.ends if not is_unknown(end))
 
     @property
     def unknowns(self) -> tuple[str, ...]:
-        return tuple(
-            dict.fromkeys(end for fact in self.facts for end in fact.ends if is_unknown(end))
-        )
+        """The unknowns, each once, in order of appearance."""
+        return tuple(filter(is_unknown, self.ends))
+
+    @property
+    def type_mentions(self) -> tuple[str, ...]:
+        """The entities that name a kind of thing: "tanker" in ⟨?ship, type, tanker⟩."""
+        mentions = [fact.object for fact in self.facts if fact.states_type]
+        return tuple(dict.fromkeys(mentions))
 
     def __str__(self) -> str:
+        """Return the number of triples and the target, or what they cannot express."""
         if self.beyond:
             return f"{CANNOT_EXPRESS}: {'; '.join(self.beyond)}"
         return f"{pluralize(len(self.facts), 'triple')}, asks for {self.target or 'yes or no'}"
@@ -106,35 +129,37 @@ class QIR(Record):
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the facts, what is asked for, and what they cannot say, in one line."""
-        facts = " ".join(str(fact) for fact in self.facts)
-        wanted = {
+        """Return the facts, what is asked for, and what triples cannot express, in one line.
+
+        All facts are in it: ``names`` and ``limit`` have no effect.
+        """
+        asked_for = {
             "list": self.target,
             "count": f"how many {self.target}",
-            "boolean": "whether it is so",
+            "boolean": "yes or no",
         }
-        line = f"{facts} asks for {wanted[self.kind]}"
-        return one_line(f"{line}, {self}" if self.beyond else line)
-
-    @property
-    def type_mentions(self) -> tuple[str, ...]:
-        """The entities that say of what kind something is: "tanker" in ⟨?ship, type, tanker⟩."""
-        return tuple(dict.fromkeys(fact.object for fact in self.facts if fact.states_type))
+        facts = " ".join(map(str, self.facts))
+        line = f"{facts} asks for {asked_for[self.kind]}"
+        if self.beyond:
+            line += f", {self}"
+        return one_line(line)
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPredicate(Record):
-    """A predicate that a relation may mean, seen from the fact's subject: "out" is subject to object."""
+    """A predicate that the relation of a fact may mean."""
 
     iri: Iri
     name: str
     direction: Direction
+    """"out" if the fact's subject is the subject of the triple, "in" if it is the object."""
     similarity: Score = 1.0
     classes: tuple[Iri, ...] = ()
-    """Of a type predicate: the class meant, or those of it and its subclasses that have instances."""
+    """For a type predicate: the class that is meant and its subclasses, if they have instances."""
 
     def __str__(self) -> str:
-        return f"{'→' if self.direction == 'out' else '←'} {self.name} <{self.iri}>"
+        arrow = "→" if self.direction == "out" else "←"
+        return f"{arrow} {self.name} <{self.iri}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,79 +170,114 @@ class LinkedRelation(Record):
     predicates: tuple[RankedPredicate, ...]
 
     def __str__(self) -> str:
+        """Return the best predicate and the number of predicates, or that there is none."""
         if not self.predicates:
             return f"no predicate for {self.fact}"
-        return (
-            f"→ {self.predicates[0].name}, best of {pluralize(len(self.predicates), 'predicate')}"
-        )
+        number = pluralize(len(self.predicates), "predicate")
+        return f"→ {self.predicates[0].name}, best of {number}"
 
     def query_parts(self) -> Iterable[QueryPart]:
+        """Return the predicates."""
         return [QueryPart("predicate", f"<{predicate.iri}>") for predicate in self.predicates]
 
     def missing_from_graph(self) -> str:
+        """Return that the relation has no predicate, or no similar one, and the nearest ones.
+
+        Returns "" if the similarity of the best predicate is MIN_EXPECTED_SIMILARITY or more.
+        """
         relation = self.fact.relation
         if not self.predicates:
-            return f"no predicate for “{relation}”: nothing that was linked touches one"
+            return f"no predicate for “{relation}”: no linked vertex leads to it"
         if self.predicates[0].similarity >= MIN_EXPECTED_SIMILARITY:
             return ""
-        nearest = [
-            f"{predicate.name} ({predicate.similarity:.2f})" for predicate in self.predicates[:3]
-        ]
+        nearest = []
+        for predicate in self.predicates[:MAX_NEAREST_PREDICATES]:
+            nearest.append(f"{predicate.name} ({predicate.similarity:.2f})")
         return f"no predicate is like “{relation}”: nearest are {', '.join(nearest)}"
 
 
 @dataclass(frozen=True, slots=True)
 class LinkingResult(Record):
-    """What the matching agent hands on: EntToVertex and RelToPred (Chatty-KG, Algorithm 2)."""
+    """The output of the matching agent: EntToVertex and RelToPred (Chatty-KG, Algorithm 2)."""
 
     links: tuple[Link, ...]
     relations: tuple[LinkedRelation, ...]
 
+    @property
+    def unlinked_entities(self) -> tuple[str, ...]:
+        """The entities without a vertex."""
+        return tuple(link.entity for link in self.links if link.vertex is None)
+
+    @property
+    def unlinked_facts(self) -> tuple[Fact, ...]:
+        """The facts without a predicate."""
+        return tuple(linked.fact for linked in self.relations if not linked.predicates)
+
     def __str__(self) -> str:
-        vertices = sum(link.vertex is not None for link in self.links)
-        relations = sum(bool(relation.predicates) for relation in self.relations)
-        entities, facts = (
-            pluralize(len(self.links), "entity"),
-            pluralize(len(self.relations), "relation"),
-        )
-        return f"{vertices} of {entities} and {relations} of {facts} linked"
+        """Return how many entities have a vertex, and how many relations have a predicate."""
+        vertices = len(self.links) - len(self.unlinked_entities)
+        entities = pluralize(len(self.links), "entity")
+        linked_relations = len(self.relation_phrases())
+        relations = pluralize(len(self.relations), "relation")
+        return f"{vertices} of {entities} and {linked_relations} of {relations} linked"
 
     def relation_phrases(self) -> tuple[str, ...]:
+        """Return the relations that have a predicate: a query has a pattern for each of them."""
         return tuple(linked.fact.relation for linked in self.relations if linked.predicates)
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedQueries(Record):
-    """The candidate queries after truncation, and how many there were before."""
+    """The candidate queries after truncation."""
 
     queries: tuple[CandidateQuery, ...]
     before_truncation: Hidden[int]
+    """How many combinations of predicates there were."""
 
     def __str__(self) -> str:
-        cut = (
-            f" of {self.before_truncation:,}" if self.before_truncation > len(self.queries) else ""
-        )
-        return f"{pluralize(len(self.queries), 'candidate query')}{cut}"
+        text = pluralize(len(self.queries), "candidate query")
+        if self.before_truncation > len(self.queries):
+            text += f" of {self.before_truncation:,}"
+        return text
 
     def query_parts(self) -> Iterable[QueryPart]:
+        """Return the filters of each query; the patterns were decided by other steps."""
         return [QueryPart("filters", query.filters.strip()) for query in self.queries]
+
+
+def predicate_names(queries: Iterable[CandidateQuery]) -> tuple[str, ...]:
+    """Return the names of the predicates of some queries, each once, in order of appearance."""
+    names: list[str] = []
+    for query in queries:
+        names += query.predicates
+    return tuple(dict.fromkeys(names))
+
+
+def pattern_predicates(query: CandidateQuery) -> tuple[str, ...]:
+    """Return the predicates in the patterns of a query, in N-Triples form.
+
+    They are equal for queries that differ in directions only.
+    """
+    return tuple(predicate for _, predicate, _ in query.patterns)
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySelection(Record):
-    """The queries kept for execution, and the predicate names judged relevant (Chatty-KG, Algorithm 3)."""
+    """The queries that are executed (Chatty-KG, Algorithm 3)."""
 
     queries: tuple[CandidateQuery, ...]
     predicates: Hidden[tuple[str, ...]]
+    """The names of the predicates that were judged relevant."""
 
     def __str__(self) -> str:
-        relevant = f", relevant: {', '.join(self.predicates)}" if self.predicates else ""
-        return f"{pluralize(len(self.queries), 'query')} kept{relevant}"
+        text = f"{pluralize(len(self.queries), 'query')} kept"
+        if self.predicates:
+            text += f", relevant: {', '.join(self.predicates)}"
+        return text
 
     def with_derived_fields(self) -> QuerySelection:
-        """With what follows from the queries, after these were chosen by hand."""
-        names = dict.fromkeys(name for query in self.queries for name in query.predicates)
-        return replace(self, predicates=tuple(names))
+        """Return the selection with the predicates of its queries, which a person has chosen."""
+        return replace(self, predicates=predicate_names(self.queries))
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

@@ -1,14 +1,30 @@
-"""The pictures of Chatty-KG's records: the QIR as chains, ranked predicates, kept queries, changed words."""
+"""The HTML of Chatty-KG's records: a QIR as chains, ranked predicates, kept queries, changed words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 
-from kgwb import flow
+from kgwb.flow import CANNOT_EXPRESS, CandidateQuery, Context
 from kgwb.run.agents import View
-from kgwb.show import html as h
 from kgwb.show.explain import query_part_text
+from kgwb.show.html import (
+    Html,
+    bar,
+    button,
+    collapsible,
+    div,
+    highlight_words,
+    join,
+    muted_text,
+    note,
+    omitted_count,
+    render_word_diff,
+    span,
+    state_badge,
+    table,
+    tag,
+)
 from kgwb.show.records import (
     render,
     render_explanation,
@@ -17,202 +33,271 @@ from kgwb.show.records import (
     render_table,
 )
 from kgwb.show.terms import RenderContext, render_curie
-from kgwb.systems.chatty_kg import records
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    Classification,
+    GeneratedQueries,
+    LinkedRelation,
+    QuerySelection,
+    RankedPredicate,
+    RephrasedQuestion,
+    is_unknown,
+    pattern_predicates,
+)
 from kgwb.text import pluralize, shorten
 
-MAX_RANKED, MAX_KEPT, MAX_OTHERS = 8, 3, 40
-"""Predicates and kept queries shown at once, and other queries that unfold."""
+MAX_RANKED = 8
+"""Predicates of a relation that are shown; more are folded."""
+MAX_KEPT = 3
+"""Queries that are shown with their SPARQL."""
+MAX_OTHERS = 40
+"""Other candidate queries in the folded table."""
+QUOTED_WORDS = re.compile(r"['\"‘“]([^'\"‘’“”]+)['\"’”]")
+KIND_TEXTS = {"list": "", "count": "asks how many", "boolean": "asks for yes or no"}
 
 
-def render_fact_end(name: str, target: str = "") -> h.Html:
-    """An end of a fact: an entity is solid, an unknown dashed, what is asked for double."""
-    if not records.is_unknown(name):
-        return h.span("ent", shorten(name), title="entity")
-    look, title = ("unk asked", "asked for") if name == target else ("unk", "unknown")
-    return h.span(look, name, title=title)
+def render_fact_end(name: str, target: str = "") -> Html:
+    """Render an end of a fact: an entity in a solid frame, an unknown dashed, the target double."""
+    if not is_unknown(name):
+        return span("ent", shorten(name), title="entity")
+    if name == target:
+        return span("unk asked", name, title="asked for")
+    return span("unk", name, title="unknown")
 
 
-def render_facts(qir: records.QIR) -> h.Html:
-    """The facts from left to right; one that goes on from where another ended stands on its line."""
-    lines: list[list[h.Html]] = []
-    last = ""
+def _render_relation(relation: str) -> Html:
+    return span("rel", tag("em", shorten(relation)))
+
+
+def render_facts(qir: QIR) -> Html:
+    """Render facts from left to right, each on its own line, with the target marked.
+
+    A fact whose subject is the object of the fact before it continues the line.
+    """
+    lines: list[list[Html]] = []
+    last_end = ""
     for fact in qir.facts:
-        piece = [
-            h.span("rel", h.tag("em", shorten(fact.relation))),
-            render_fact_end(fact.object, qir.target),
-        ]
-        if lines and fact.subject == last:
-            lines[-1] += piece
-        else:
-            lines.append([render_fact_end(fact.subject, qir.target), *piece])
-        last = fact.object
-    return h.div("stack", *(h.div("chain", *line) for line in lines))
+        if not lines or fact.subject != last_end:
+            lines.append([render_fact_end(fact.subject, qir.target)])
+        lines[-1].append(_render_relation(fact.relation))
+        lines[-1].append(render_fact_end(fact.object, qir.target))
+        last_end = fact.object
+    return div("stack", *(div("chain", *line) for line in lines))
 
 
-def render_qir(value: records.QIR, context: RenderContext) -> h.Html:
-    asks = {"list": "", "count": "asks how many", "boolean": "asks whether it is so"}[value.kind]
-    parts = [render_facts(value), h.muted_text(asks) if asks else ""]
-    if value.beyond:
-        parts.append(h.note(f"{flow.CANNOT_EXPRESS}: {'; '.join(map(shorten, value.beyond))}"))
-    if value.facts:
-        parts.append(
-            h.collapsible(
-                h.muted_text("as a table"), render_table(value.facts, context), key="qir-table"
-            )
-        )
-    return h.div("body stack", *parts)
+def render_qir(qir: QIR, context: RenderContext) -> Html:
+    """Render the facts as chains, and folded as a table.
+
+    Between them stands that a count or yes or no is asked for, and what triples cannot express.
+    """
+    parts = [render_facts(qir)]
+    if KIND_TEXTS[qir.kind]:
+        parts.append(muted_text(KIND_TEXTS[qir.kind]))
+    if qir.beyond:
+        parts.append(note(f"{CANNOT_EXPRESS}: {'; '.join(map(shorten, qir.beyond))}"))
+    if qir.facts:
+        table = render_table(qir.facts, context)
+        parts.append(collapsible(muted_text("as a table"), table, key="qir-table"))
+    return div("body stack", *parts)
 
 
-def render_classification(value: records.Classification, context: RenderContext) -> h.Html:
-    quoted = re.findall(r"['\"‘“]([^'\"‘’“”]+)['\"’”]", value.reason)
+def render_classification(value: Classification, context: RenderContext) -> Html:
+    """Render the label, the question, and the reason.
+
+    Words that the reason has in quotation marks are highlighted in the question.
+    """
+    label = span("type b", value.label)
     question = context.input_of(str)
-    asked = h.div("", h.highlight_words(question, quoted)) if question else ""
-    return h.div(
-        "body stack", h.span("type b", value.label), asked, render_explanation(value.reason)
-    )
+    marked: object = ""
+    if question:
+        quoted = QUOTED_WORDS.findall(value.reason)
+        marked = div("", highlight_words(question, quoted))
+    return div("body stack", label, marked, render_explanation(value.reason))
 
 
-def render_rephrased_question(value: records.RephrasedQuestion, context: RenderContext) -> h.Html:
-    earlier = context.input_of(flow.Context)
-    shown = h.join(h.div("b", value.question), h.muted_text("nothing was changed"))
-    if value.question != value.original:
-        shown = h.render_word_diff(value.original, value.question)
-    dialogue: object = ""
+def render_rephrased_question(value: RephrasedQuestion, context: RenderContext) -> Html:
+    """Render the question with its changed words marked, or a remark that nothing was changed.
+
+    If there are earlier turns, they are folded below it.
+    """
+    if value.question == value.original:
+        question = join(div("b", value.question), muted_text("nothing was changed"))
+    else:
+        question = render_word_diff(value.original, value.question)
+    parts = [question]
+    earlier = context.input_of(Context)
     if earlier and earlier.turns:
-        title = h.muted_text("the dialogue as it came in")
-        dialogue = h.collapsible(title, render(earlier, context), key="dialogue")
-    return h.div("body stack", shown, dialogue)
+        title = muted_text("earlier turns")
+        parts.append(collapsible(title, render(earlier, context), key="dialogue"))
+    return div("body stack", *parts)
 
 
-def render_linked_relation(value: records.LinkedRelation, context: RenderContext) -> h.Html:
-    kept = [
-        step.output
-        for step in context.steps
-        if step.done and isinstance(step.output, records.QuerySelection)
-    ]
-    best = kept[-1].queries[:1] if kept else ()
-    used = {predicate.strip("<>") for query in best for _, predicate, _ in query.patterns}
-    relation = h.span("rel", h.tag("em", shorten(value.fact.relation)))
-    ends = render_fact_end(value.fact.subject), relation, render_fact_end(value.fact.object)
+def render_linked_relation(value: LinkedRelation, context: RenderContext) -> Html:
+    """Render a fact and its ranked predicates, or a remark that there are none.
+
+    Predicates of the first selected query are marked as used. Those after MAX_RANKED are folded.
+    """
+    fact = value.fact
+    heading = div(
+        "chain lead",
+        render_fact_end(fact.subject),
+        _render_relation(fact.relation),
+        render_fact_end(fact.object),
+        muted_text("may be one of these predicates"),
+    )
+    used = _predicates_of_best_query(context)
     rows = []
-    for place, predicate in enumerate(value.predicates):
-        is_used, out = str(predicate.iri) in used, predicate.direction == "out"
-        way = "from subject to object" if out else "from object to subject"
-        mark = h.join(" ", h.state_badge("ok", "used")) if is_used else ""
-        arrow = h.span("soft", "→" if out else "←", title=way)
-        name = h.span(
-            "cut", h.tag("b" if is_used else "span", shorten(predicate.name)), " ", arrow, mark
-        )
-        score = h.bar(predicate.similarity), h.span("num", f"{predicate.similarity:.2f}")
-        ask = (
-            h.button("examples", "examples", class_="ghost", arg=place)
-            if context.is_interactive
-            else ""
-        )
-        cells = (
-            h.span("num", place + 1),
-            name,
-            *score,
-            h.span("cut", render_curie(predicate.iri, context)),
-            ask,
-        )
-        more = f"examples {place}"
-        examples = (
-            h.div("body", render_graph_result(more, context))
-            if more in context.graph_results
-            else ""
-        )
-        rows.append(h.join(h.div(f"rank{' used' if is_used else ''}", *cells), examples))
-    if rows[MAX_RANKED:]:
-        left = h.collapsible(
-            h.muted_text(f"{len(rows) - MAX_RANKED} more"), *rows[MAX_RANKED:], key="ranked"
-        )
-        rows[MAX_RANKED:] = [h.div("band", left)]
-    elif not rows:
-        rows = [h.div("body", "no predicate: nothing linked touches it")]
-    return h.div(
-        "ranks", h.div("chain lead", *ends, h.muted_text("may be said in the graph by")), *rows
+    for position, predicate in enumerate(value.predicates):
+        is_used = str(predicate.iri) in used
+        rows.append(_render_ranked(position, predicate, is_used, context))
+    if not rows:
+        rows = [div("body", "no predicate: no linked vertex leads to it")]
+    shown = rows[:MAX_RANKED]
+    folded = rows[MAX_RANKED:]
+    if folded:
+        more = muted_text(f"{len(folded)} more")
+        shown.append(div("band", collapsible(more, *folded, key="ranked")))
+    return div("ranks", heading, *shown)
+
+
+def _predicates_of_best_query(context: RenderContext) -> set[str]:
+    """Return the IRIs of the predicates of the first selected query; empty if there is none.
+
+    If several steps of the run selected queries, the last one counts.
+    """
+    queries: Sequence[CandidateQuery] = ()
+    for step in context.steps:
+        if step.done and isinstance(step.output, QuerySelection):
+            queries = step.output.queries
+    if not queries:
+        return set()
+    return {predicate.strip("<>") for predicate in pattern_predicates(queries[0])}
+
+
+def _render_ranked(
+    position: int, predicate: RankedPredicate, is_used: bool, context: RenderContext
+) -> Html:
+    """Render a row with rank, name, direction, similarity and IRI of a predicate.
+
+    A used predicate is marked. Where the person can ask the graph, a button asks for examples of
+    its triples, and these are shown below the row.
+    """
+    arrow = span("soft", "→", title="from subject to object")
+    if predicate.direction == "in":
+        arrow = span("soft", "←", title="from object to subject")
+    name = [tag("b" if is_used else "span", shorten(predicate.name)), " ", arrow]
+    if is_used:
+        name += [" ", state_badge("ok", "used")]
+    examples_button: object = ""
+    if context.is_interactive:
+        examples_button = button("examples", "examples", class_="ghost", arg=position)
+    row = div(
+        "rank used" if is_used else "rank",
+        span("num", position + 1),
+        span("cut", *name),
+        bar(predicate.similarity),
+        span("num", f"{predicate.similarity:.2f}"),
+        span("cut", render_curie(predicate.iri, context)),
+        examples_button,
     )
+    examples = render_graph_result(f"examples {position}", context)
+    return join(row, div("body", examples) if examples else "")
 
 
-def render_generated_queries(value: records.GeneratedQueries, context: RenderContext) -> h.Html:
+def render_generated_queries(value: GeneratedQueries, context: RenderContext) -> Html:
+    """Render how many combinations there were, and the queries that were kept.
+
+    The first MAX_KEPT queries are shown with their SPARQL and can be taken as the only query. The
+    others are in a folded table.
+    """
     kept = len(value.queries)
-    cut = f"{kept:,} kept (query_num)" if kept < value.before_truncation else "all kept"
-    head = (
-        f"{pluralize(value.before_truncation, 'combination')}, {cut}" if kept else "no combination"
-    )
-    others = (
-        _render_other_queries(value.queries, MAX_KEPT, context, can_be_chosen=False)
-        if kept > MAX_KEPT
-        else ""
-    )
-    return h.div("body stack", h.muted_text(head), *_render_kept_queries(value, context), others)
-
-
-def render_query_selection(value: records.QuerySelection, context: RenderContext) -> h.Html:
-    """The queries kept, and those that came in: a click takes one of them instead."""
-    generated = context.input_of(records.GeneratedQueries)
-    nothing = "" if value.queries else h.note("no query was kept")
-    offered = generated.queries if generated else ()
-    others = (
-        _render_other_queries(offered, 0, context, can_be_chosen=context.is_interactive)
-        if offered
-        else ""
-    )
-    return h.div("body stack", *_render_kept_queries(value, context), nothing, others)
-
-
-def _render_kept_queries(
-    value: records.GeneratedQueries | records.QuerySelection, context: RenderContext
-) -> list[h.Html]:
-    blocks, usable = [], isinstance(value, records.GeneratedQueries)
-    for place, query in enumerate(value.queries[:MAX_KEPT]):
-        first = h.span("num", place + 1) if usable else h.state_badge("ok", "kept")
-        score = (
-            h.muted_text("score"),
-            h.span("minibar", h.bar(query.score)),
-            h.span("num", f"{query.score:.2f}"),
+    text = "no combination"
+    if kept:
+        is_cut = kept < value.before_truncation
+        kept_text = f"{kept:,} kept (query_num)" if is_cut else "all kept"
+        text = f"{pluralize(value.before_truncation, 'combination')}, {kept_text}"
+    parts = [muted_text(text)]
+    for position, query in enumerate(value.queries[:MAX_KEPT]):
+        rank = span("num", position + 1)
+        head = _render_query_head(rank, query)
+        parts.append(
+            render_query_block(position, query.sparql, context, head=head, can_replace=True)
         )
-        head = h.div(
-            "row", first, *score, h.span("soft cut", " · ".join(map(shorten, query.predicates)))
+    if kept > MAX_KEPT:
+        parts.append(_render_other_queries(value.queries, MAX_KEPT, context, can_be_chosen=False))
+    return div("body stack", *parts)
+
+
+def render_query_selection(value: QuerySelection, context: RenderContext) -> Html:
+    """Render the first MAX_KEPT selected queries with their SPARQL, or a remark that there are none.
+
+    All candidate queries are in a folded table. Where the person can choose, each has a button
+    that selects it instead.
+    """
+    parts = []
+    for position, query in enumerate(value.queries[:MAX_KEPT]):
+        head = _render_query_head(state_badge("ok", "kept"), query)
+        parts.append(render_query_block(position, query.sparql, context, head=head))
+    if not value.queries:
+        parts.append(note("no query was kept"))
+    generated = context.input_of(GeneratedQueries)
+    if generated and generated.queries:
+        is_interactive = context.is_interactive
+        parts.append(
+            _render_other_queries(generated.queries, 0, context, can_be_chosen=is_interactive)
         )
-        blocks.append(
-            render_query_block(place, query.sparql, context, head=head, can_replace=usable)
-        )
-    return blocks
+    return div("body stack", *parts)
+
+
+def _render_query_head(mark: Html, query: CandidateQuery) -> Html:
+    """Render a mark, the score of a query, and the names of its predicates."""
+    names = " · ".join(map(shorten, query.predicates))
+    return div(
+        "row",
+        mark,
+        muted_text("score"),
+        span("minibar", bar(query.score)),
+        span("num", f"{query.score:.2f}"),
+        span("soft cut", names),
+    )
 
 
 def _render_other_queries(
-    offered: Sequence[flow.CandidateQuery],
+    queries: Sequence[CandidateQuery],
     skipped: int,
     context: RenderContext,
     *,
     can_be_chosen: bool,
-) -> h.Html:
-    """Other candidate queries, of which a click may take one; ``shown`` are shown already."""
+) -> Html:
+    """Render queries as a folded table, without the first ``skipped`` of them.
+
+    A row has score, predicates and patterns, and with ``can_be_chosen`` a button that selects the
+    query. At most MAX_OTHERS rows are shown, with the number of the others below.
+    """
     rows = []
-    for place, query in [*enumerate(offered)][skipped : skipped + MAX_OTHERS]:
-        reads = h.join(
-            *(
-                h.div("", shorten(query_part_text(pattern, context.names)))
-                for pattern in query.patterns
-            )
-        )
-        take = h.button("take this one", "take", class_="ghost", arg=place) if can_be_chosen else ""
-        rows.append((f"{query.score:.2f}", shorten(" · ".join(query.predicates)), reads, take))
-    others = len(offered) - skipped
-    more = h.muted_text(f"and {others - len(rows):,} more") if others > len(rows) else ""
-    head = h.muted_text(pluralize(others, "other candidate query"))
-    return h.collapsible(
-        head, h.table(("score", "predicates", "reads as", ""), rows), more, key="other-queries"
-    )
+    for position, query in enumerate(queries[: skipped + MAX_OTHERS]):
+        if position < skipped:
+            continue
+        patterns = []
+        for pattern in query.patterns:
+            patterns.append(div("", shorten(query_part_text(pattern, context.names))))
+        take_button: object = ""
+        if can_be_chosen:
+            take_button = button("take this one", "take", class_="ghost", arg=position)
+        names = shorten(" · ".join(query.predicates))
+        rows.append((f"{query.score:.2f}", names, join(*patterns), take_button))
+    number = len(queries) - skipped
+    summary = muted_text(pluralize(number, "other candidate query"))
+    query_table = table(("score", "predicates", "reads as", ""), rows)
+    omitted = omitted_count(number - len(rows))
+    return collapsible(summary, query_table, omitted, key="other-queries")
 
 
 VIEWS: Mapping[type, View] = {
-    records.Classification: render_classification,
-    records.GeneratedQueries: render_generated_queries,
-    records.LinkedRelation: render_linked_relation,
-    records.QIR: render_qir,
-    records.RephrasedQuestion: render_rephrased_question,
-    records.QuerySelection: render_query_selection,
+    Classification: render_classification,
+    GeneratedQueries: render_generated_queries,
+    LinkedRelation: render_linked_relation,
+    QIR: render_qir,
+    RephrasedQuestion: render_rephrased_question,
+    QuerySelection: render_query_selection,
 }

@@ -1,4 +1,4 @@
-"""Matching: kinds of things, homonyms beside what they are near, relations also behind a join."""
+"""Matching: entities side by side, classes for kinds of things, and the values of homonyms."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ from small import (
     workbench,
 )
 
-from kgwb import open_kg, profile
+from kgwb import open_kg
 from kgwb.bench.serve import make_answer_query
-from kgwb.flow import CANNOT_EXPRESS, Candidate, Context, Link
+from kgwb.flow import CANNOT_EXPRESS, Answer, Context
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
-from kgwb.settings import Settings
 from kgwb.show.notebook import to_html
-from kgwb.systems.chatty_kg.matching import link_relations, match_qir
-from kgwb.systems.chatty_kg.records import QIR, Fact, RankedPredicate
+from kgwb.systems.chatty_kg.matching import match_qir
+from kgwb.systems.chatty_kg.records import QIR, Fact
 from kgwb.systems.linking import retrieve_candidates
 
 FACTS = (Fact("?film", "director", "Denis Villeneuve"), Fact("?film", "starring", "Amy Adams"))
@@ -84,110 +83,6 @@ def test_entities_are_linked_side_by_side_on_a_remote_model_in_their_order() -> 
     order = ["Denis Villeneuve", "Amy Adams"]
     assert [step.subject for step in run.steps if step.agent == "vertex_selection"] == order
     assert [link.entity for link in run.output("matching").links] == order
-
-
-# --- relation linking
-
-
-VERTICES = {"Denis": "denis", "Amy": "amy", "Arrival": "arrival"}
-
-
-def linked(
-    *facts: str, settings: Settings | None = None, turtle: str = FILMS
-) -> list[tuple[RankedPredicate, ...]]:
-    """The predicates of facts written "Arrival | director | ?x"."""
-    qir = QIR(tuple(Fact(*fact.split(" | ")) for fact in facts), "?x")
-    links = tuple(
-        Link(name, Candidate(iri(VERTICES[name]), name) if name in VERTICES else None)
-        for name in qir.entities
-    )
-    relations, _, _ = alone(
-        lambda run: link_relations(qir, links, run), kg=films(turtle), settings=settings
-    )
-    return [relation.predicates for relation in relations]
-
-
-def shown(ranked: tuple[RankedPredicate, ...]) -> list[tuple[str, str]]:
-    return [(predicate.name, predicate.direction) for predicate in ranked]
-
-
-ALL = profile("fast", predicates_per_relation=50)
-
-
-@pytest.mark.parametrize("settings", [ALL, PAPER])
-def test_predicates_are_found_in_both_directions_as_the_subject_sees_them(
-    settings: Settings,
-) -> None:
-    [from_subject] = linked("Denis | directed | ?x", settings=settings)
-    assert {*shown(from_subject)} == {
-        ("birth place", "out"),
-        ("number of children", "out"),
-        ("director", "in"),
-    }
-    [from_object] = linked("?x | directed by | Denis", settings=settings)
-    assert {*shown(from_object)} == {
-        ("birth place", "in"),
-        ("number of children", "in"),
-        ("director", "out"),
-    }
-
-
-def test_noise_is_left_out() -> None:
-    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> . :arrival owl:sameAs :dune ; rdfs:comment 'x' ."
-    [relation] = linked("Arrival | what | ?x", settings=ALL, turtle=FILMS + owl)
-    assert {*shown(relation)} == {
-        (name, "out") for name in ("director", "runtime", "starring", "based on")
-    }
-
-
-def test_the_most_similar_comes_first_then_goes_by_iri_and_the_rest_is_cut() -> None:
-    other = FILMS + "@prefix o: <http://other.org/> . :arrival o:director :lynch ."
-    settings = profile("fast", predicates_per_relation=3)
-    [ranked] = linked("Arrival | directed by | ?x", settings=settings, turtle=other)
-    assert [str(each.iri) for each in ranked[:2]] == [
-        str(iri("director")),
-        "http://other.org/director",
-    ]
-    similarities = [each.similarity for each in ranked]
-    assert (len(ranked), similarities) == (3, sorted(similarities, reverse=True))
-
-
-CHAIN = ["Arrival | director | ?p", "?p | birth place | ?x"]
-
-
-@pytest.mark.parametrize(
-    ("facts", "settings", "best"),
-    [
-        (CHAIN, Settings(), [("director", "out"), ("birth place", "out")]),
-        (CHAIN[::-1], Settings(), [("birth place", "out"), ("director", "out")]),
-        (CHAIN, PAPER, [("director", "out"), None]),  # between two unknowns nothing, as published
-        (CHAIN[:1] * 2, Settings(), [("director", "out")] * 2),
-        (["Arrival | director | Denis"], Settings(), [("director", "out")]),
-        (
-            ["Amy | starring | ?f", "?f | director | ?p", "?p | birth place | ?x"],
-            Settings(),
-            [("starring", "in"), ("director", "out"), ("birth place", "out")],
-        ),
-        (["Nowhere | director | ?x"], Settings(), [None]),  # no vertex
-        (["Nowhere | director | ?x"], PAPER, [None]),
-    ],
-)
-def test_relations_are_linked_along_the_joins_in_any_order(
-    facts: list[str], settings: Settings, best: list[Any]
-) -> None:
-    assert [next(iter(shown(ranked)), None) for ranked in linked(*facts, settings=settings)] == best
-
-
-def test_the_join_sample_bounds_what_is_looked_at() -> None:
-    turtle = FILMS + "".join(f":f{n} :director :denis ; :p{n} :x{n} ." for n in range(5))
-    few, many = (
-        linked("?f | director | Denis", "?f | p | ?x", settings=settings, turtle=turtle)[1]
-        for settings in (ALL.with_changes(join_sample=1), ALL)
-    )
-    assert len(few) < len(many)
-
-
-# --- entity linking
 
 
 BOATS = """
@@ -264,7 +159,8 @@ def test_a_class_is_chosen_by_the_model_where_none_is_called_so() -> None:
     assert answer_of(run).labels == ("3",)
     candidates = model.requests[1].variables["candidates"]
     boat = next(candidate for candidate in candidates if candidate["label"] == "Boat")
-    assert (boat["type"], boat["description"]) == ("class", "Anything that floats.")
+    assert boat["type"] == "class"
+    assert "floats" in boat["description"]
     assert {c["label"] for c in candidates} >= {"Ferry", "Tug", "River tug", "Pilot"}
 
 
@@ -285,7 +181,7 @@ def test_a_class_is_chosen_by_the_model_where_none_is_called_so() -> None:
         ),
     ],
 )
-def test_what_something_is_or_does_is_a_class_in_some_graphs_and_a_vertex_in_others(
+def test_a_type_or_an_occupation_may_be_a_class_or_a_vertex(
     question: str, reply: Any, answers: tuple[str, ...]
 ) -> None:
     run, model = asked(question, reply)
@@ -301,7 +197,7 @@ def test_as_published_no_class_is_looked_for() -> None:
     assert run["vertex_selection"].output.vertex is None
 
 
-# --- words that tell which bearer of a name is meant
+# --- words that tell which of several homonyms is meant
 
 PHONE = qir("Sam | phone | ?number")
 
@@ -310,8 +206,10 @@ def test_homonyms_are_shown_with_what_the_question_may_name_near_them() -> None:
     question = "What is the phone number of Sam from Marketing?"
     run, model = asked(question, PHONE, linking__vertex_selection=vertex(2, "Sam"))
     assert answer_of(run).labels == ("2",)
-    shown = [candidate["relations"] for candidate in model.requests[1].variables["candidates"]]
-    assert shown == [["member of: Sales", "phone: 1"], ["member of: Marketing", "phone: 2"]]
+    for candidate, place, number in zip(
+        model.requests[1].variables["candidates"], ("Sales", "Marketing"), "12", strict=True
+    ):
+        assert candidate["relations"] == [f"member of: {place}", f"phone: {number}"]
 
 
 @pytest.mark.parametrize("place", ["Marketing", "HR"])
@@ -323,7 +221,7 @@ def test_what_the_question_names_comes_before_other_values(place: str) -> None:
     assert model.requests[1].variables["candidates"][1]["relations"][0] == f"member of: {place}"
 
 
-def test_a_name_is_linked_anew_when_its_bearer_is_another() -> None:
+def test_a_name_is_linked_anew_if_another_vertex_is_meant() -> None:
     script = {
         "chatty_kg/qir": PHONE,
         "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
@@ -331,7 +229,8 @@ def test_a_name_is_linked_anew_when_its_bearer_is_another() -> None:
     }
     bench = workbench(Scripted(script), films(BOATS))
     for words, number in ((" from Marketing", "2"), ("", "2"), (" from Sales", "1")):
-        assert str(bench.ask(f"What is the phone number of Sam{words}?").answer) == number
+        run = bench.ask(f"What is the phone number of Sam{words}?")
+        assert answer_of(run).labels == (number,)
 
 
 def test_another_system_sees_candidates_as_before() -> None:
@@ -339,7 +238,7 @@ def test_another_system_sees_candidates_as_before() -> None:
     assert {candidate.relations for candidate in retrieved.candidates} == {("member of", "phone")}
 
 
-# --- what triples cannot say
+# --- what triples cannot express
 
 OLDEST = qir(
     "?boat | type | boat",
@@ -350,15 +249,14 @@ OLDEST = qir(
 
 
 @pytest.mark.parametrize("reply", [OLDEST, {**OLDEST, "triples": [], "entities": [], "target": ""}])
-def test_what_triples_cannot_say_is_named_and_not_answered(reply: Any) -> None:
+def test_a_question_that_triples_cannot_express_is_not_answered(reply: Any) -> None:
     run, model = asked("Which boat is the largest?", reply)
-    assert str(answer_of(run)) == f"{CANNOT_EXPRESS}: the largest: an order by ?n"
-    assert (answer_of(run).values, answer_of(run).queries) == ((), ())
+    [beyond] = OLDEST["beyond"]
+    reason = f"{CANNOT_EXPRESS}: {beyond}"
+    assert answer_of(run) == Answer("list", reason=reason)
     assert (model.call_count(), run.totals.queries) == (1, 0)
-    assert "cannot express: the largest" in str(run["qir"].output)
-    shown = to_html(run)
-    assert "cannot express: the largest" in shown
-    assert "The graph holds no answer" not in shown
+    assert str(run["qir"].output) == reason
+    assert reason in to_html(run)
     assert not films(BOATS).select(make_answer_query(run)).rows
 
 

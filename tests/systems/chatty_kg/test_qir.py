@@ -1,4 +1,4 @@
-"""QIR agent: the triples validator's checks, the last resort, and how a reply becomes a QIR."""
+"""QIR agent: the checks of the triples validator, the last resort, and the QIR of a reply."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def extracted(
         ({**GOOD, "sure": True}, "the reply's form", "sure: Extra inputs"),
     ],
 )
-def test_a_reply_is_turned_away_with_its_reason_and_asked_again(
+def test_an_invalid_reply_is_shown_its_problem_and_asked_again(
     reply: Any, check: str, problem: str
 ) -> None:
     record, run, model = extracted(reply, GOOD)
@@ -65,16 +65,18 @@ def test_the_last_resort_uses_a_whole_triple_that_fails_another_check() -> None:
     record, run, model = extracted(*[qir("?film | director | ?person")] * 3)
     assert record.facts == (Fact("?film", "director", "?person"),)
     assert model.call_count() == 3
-    assert run["qir"].notes == [
-        "no reply passed every check in 3 attempts; the last one is used as it is"
-    ]
+    assert len(run["qir"].notes) == 1
 
 
 @pytest.mark.parametrize("reply", [qir("Dune | | ?person"), {**GOOD, "triples": []}, "nothing"])
-def test_what_has_no_whole_triple_is_no_last_resort(reply: Any) -> None:
-    with pytest.raises(InvalidReplyError, match="chatty_kg/qir: no valid reply in 3 attempts"):
+def test_a_reply_without_a_whole_triple_is_not_used_as_the_last_resort(reply: Any) -> None:
+    with pytest.raises(InvalidReplyError) as caught:
         extracted(reply, reply, reply)
-    boolean = qir("Dune | director | David Lynch", kind="boolean")  # needs no unknown
+    assert len(caught.value.attempts) == 3
+
+
+def test_a_boolean_question_needs_no_unknown() -> None:
+    boolean = qir("Dune | director | David Lynch", kind="boolean")
     record, run, _ = extracted(boolean, question="Did David Lynch direct Dune?")
     assert (record.kind, record.target, len(run["qir"].attempts)) == ("boolean", "", 1)
 
@@ -97,7 +99,7 @@ def test_what_has_no_whole_triple_is_no_last_resort(reply: Any) -> None:
         ),
     ],
 )
-def test_names_are_tidied_and_near_duplicates_dropped(
+def test_names_are_cleaned_and_near_duplicates_dropped(
     triples: list[str], facts: list[tuple[str, str, str]]
 ) -> None:
     record, _, _ = extracted({**qir(*triples), "target": ""})
@@ -161,13 +163,9 @@ def test_the_kind_goes_by_the_opening_words(
         ((Fact("Dune", "", "?b"),), "?b", "triple 1 lacks a part"),
         ((Fact("Dune", "director", "Lynch"),), "", "no triple has an unknown"),
         ((Fact("Dune", "director", "?b"),), "?c", "the target ?c is in no triple"),
-        (
-            (Fact("Dune", "director", "?b"),),
-            "",
-            "the target is empty: say which of ?b is asked for",
-        ),
-        ((Fact("Dune", "director", "?a b"),), "?a b", "'?a b' is no variable, write ?a_b"),
-        ((Fact("Dune", "director", "?"),), "?", "'?' is no variable, write ?unknown"),
+        ((Fact("Dune", "director", "?b"),), "", "the target is empty"),
+        ((Fact("Dune", "director", "?a b"),), "?a b", "write ?a_b"),
+        ((Fact("Dune", "director", "?"),), "?", "write ?unknown"),
     ],
 )
 def test_a_qir_by_hand_goes_through_the_same_checks(

@@ -1,4 +1,4 @@
-"""Chatty-KG with a real model that is far too small for it: it answers badly, and nothing breaks."""
+"""Chatty-KG with a real model that is too small for it: answers are bad, but each run is sound."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from kgwb.settings import Settings
 
 QUESTIONS = Path(__file__).parents[3] / "sample_kgs" / "films.questions.jsonl"
 EVERY = 6
-"""One question in so many; 1 asks all, in half an hour on two cores."""
+"""Every so many questions one is asked; 1 asks all, in half an hour on two cores."""
 SETTINGS = Settings(max_output_tokens=160, shown_candidates=8, workers=1, model_timeout_s=600.0)
 """Short replies and short lists: a token costs this model as much as a call costs others."""
 
@@ -53,7 +53,7 @@ def test_the_whole_pipeline(
         _invents_no_vertex(run, known)
         _keeps_every_attempt(run)
         _replays_alike(run, tmp_path / f"{number}.jsonl")
-        judged.update(_judged(run))
+        judged.update(_results_of_checks(run))
     assert sum(outcomes.values()) == len(lines)
     assert sum(judged.values()) >= len(lines)
     with capsys.disabled():
@@ -63,7 +63,7 @@ def test_the_whole_pipeline(
 
 
 def _asked(question: str, kg: Graph, model: ChatModel) -> Run:
-    """The run, to its end or its error; any error that is not kgwb's own fails the test."""
+    """Execute a run to its end or its error. An error that is not a KgwbError fails the test."""
     run = Run(small.CHATTY, question, kg=kg, models=model, settings=SETTINGS)
     try:
         run.go()
@@ -76,7 +76,7 @@ def _asked(question: str, kg: Graph, model: ChatModel) -> Run:
 
 
 def _invents_no_vertex(run: Run, known: set[Any]) -> None:
-    """Every IRI in what a step gave, queries too, is one of the graph's; a link is one of the candidates."""
+    """Check that each IRI in an output or a query is in the graph, and each link is a candidate."""
     seen = [run.answer, *(step.output for step in run.steps if step.done)]
     assert {iri for value in seen for iri in _iris(value)} <= known
     for step in run.steps:
@@ -85,7 +85,7 @@ def _invents_no_vertex(run: Run, known: set[Any]) -> None:
 
 
 def _keeps_every_attempt(run: Run) -> None:
-    """Each model call of a step is an attempt with its reply, judged by at least one check."""
+    """Check that each model call of a step is an attempt with its reply and at least one check."""
     for step in run.steps:
         calls = [run.calls[key] for key in step.calls if run.calls[key].kind == "model"]
         assert [call.key for call in calls] == [attempt.call for attempt in step.attempts]
@@ -98,7 +98,7 @@ def _keeps_every_attempt(run: Run) -> None:
 
 
 def _replays_alike(run: Run, path: Path) -> None:
-    """The file holds every step, and going through it asks no model and no graph."""
+    """Check that the saved run has every step, and that loading it asks no model and no graph."""
     again = kgwb.load_run(run.save(path))
     assert again.unrecorded_graph is None
     assert [_facts(step) for step in again.steps] == [_facts(step) for step in run.steps]
@@ -111,8 +111,8 @@ def _facts(step: Step) -> tuple[Any, ...]:
     return step.key, step.done, step.output, step.calls, step.attempts, step.notes, step.error
 
 
-def _judged(run: Run) -> Iterator[tuple[str, str]]:
-    """For each reply its agent, and the check that turned it away."""
+def _results_of_checks(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield for each reply its agent, and the check that it failed or "accepted"."""
     for step in run.steps:
         for attempt in step.attempts:
             failed = next((check.name for check in attempt.checks if check.problem), "accepted")

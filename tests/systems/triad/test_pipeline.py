@@ -165,7 +165,8 @@ def test_an_answer_whose_triples_are_not_found_is_one_all_the_same(
     monkeypatch.setattr(kg, "select", TOO_SLOW)
     run.go()
     assert (answer_of(run).labels, answer_of(run).support) == (("Missoula",), ())
-    assert run["answer"].notes == ["what the answer stands on was not found: too slow"]
+    [note] = run["answer"].notes
+    assert "too slow" in note
 
 
 # --- the model's own knowledge, only by a setting

@@ -1,0 +1,171 @@
+"""Query execution (Chatty-KG, section 5.2.4; Algorithm 3, line 18): one answer of all selected queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rdflib import Literal
+
+from kgwb.flow import NOT_IN_GRAPH, Answer, CandidateQuery, Value
+from kgwb.kg.algebra import variables_of
+from kgwb.kg.queries import (
+    find_ask_support,
+    find_support_by_value,
+    parse_count,
+    where_clause,
+    with_display_names,
+)
+from kgwb.run import Run, agent
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    LinkingResult,
+    QuerySelection,
+    pattern_predicates,
+)
+from kgwb.systems.queries import is_number, label_terms
+from kgwb.terms import Term, Triple
+
+MIN_SETTLING_SCORE = 0.6
+"""The least score of a query whose direction is taken as that of the question.
+
+"relatives" is both father and child, so a query of low score leaves the direction open.
+"""
+
+
+@agent("execution", kind="sparql")
+def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, run: Run) -> Answer:
+    """Execute the selected queries and unite their results, each value with supporting triples.
+
+    A boolean question is true if any query holds. An answer without values has the reason.
+    ``fast`` counts the values if a count is asked for and they are not all numbers that the graph
+    stores. Of queries that differ in directions only, ``fast`` takes the first with rows, or for a
+    boolean question the first.
+    """
+    missing = _find_missing(selection, linked, run)
+    if missing:
+        return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}")
+    if qir.kind == "boolean":
+        answer = _answer_boolean(selection.queries, run)
+    else:
+        answer = _answer_values(selection.queries, qir, run)
+    return with_display_names(run.kg, answer)
+
+
+def _find_missing(selection: QuerySelection, linked: LinkingResult, run: Run) -> str:
+    """Return what is missing for an answer; "" if nothing is.
+
+    ``fast`` names the entities without a vertex, or else the facts without a predicate. In both
+    profiles a predicate is missing if no query was selected.
+    """
+    if run.settings.is_fast:
+        if linked.unlinked_entities:
+            return f"no vertex for {', '.join(linked.unlinked_entities)}"
+        if linked.unlinked_facts:
+            return f"no predicate for {', '.join(map(str, linked.unlinked_facts))}"
+    return "" if selection.queries else "no predicate fits the question"
+
+
+def _answer_boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
+    """Return true with its support if any query holds, else false.
+
+    No query is asked after the one that holds. ``fast`` also leaves out a query that differs from
+    an earlier one in directions only.
+    """
+    value = Value(Literal(False), "false")
+    executed = []
+    asked = set()
+    for query in queries:
+        predicates = pattern_predicates(query)
+        if run.settings.is_fast and predicates in asked:
+            continue
+        asked.add(predicates)
+        executed.append(query.sparql)
+        if run.kg.ask(query.sparql):
+            value = Value(Literal(True), "true", find_ask_support(run.kg, query))
+            break
+    return Answer("boolean", (value,), tuple(executed))
+
+
+@dataclass
+class _Results:
+    """The results of several queries."""
+
+    supports: dict[Term, tuple[Triple, ...]] = field(default_factory=dict)
+    """The supporting triples of each value."""
+    queries: list[CandidateQuery] = field(default_factory=list)
+    """The queries that were executed."""
+    is_cut: bool = False
+    """Whether a result set had more rows than the graph's limit."""
+
+    @property
+    def sparql(self) -> tuple[str, ...]:
+        """The queries that were executed, as text."""
+        return tuple(query.sparql for query in self.queries)
+
+
+def _answer_values(queries: Sequence[CandidateQuery], qir: QIR, run: Run) -> Answer:
+    """Return the values of all queries, sorted by label.
+
+    ``fast`` returns their number instead if a count is asked for and they are not all numbers. If
+    no query has rows, the answer has that as its reason.
+    """
+    results = _collect_values(queries, qir.target, run)
+    supports = results.supports
+    if not supports:
+        reason = f"{NOT_IN_GRAPH}: no selected query has rows"
+        return Answer(qir.kind, queries=results.sparql, reason=reason)
+    has_other_values = not all(map(is_number, supports))
+    if qir.kind == "count" and run.settings.is_fast and has_other_values:
+        return _count_values(results, qir.target, run)
+    values = []
+    for term, label in label_terms(supports, run).items():
+        values.append(Value(term, label, supports[term]))
+    values.sort(key=lambda value: (value.label, str(value.term)))
+    return Answer(qir.kind, tuple(values), results.sparql)
+
+
+def _collect_values(queries: Sequence[CandidateQuery], target: str, run: Run) -> _Results:
+    """Execute queries and return the values of the target, each with the triples of all queries.
+
+    Queries without the target are left out. ``fast`` also leaves out a query if an earlier one,
+    with a score of at least MIN_SETTLING_SCORE and with rows, differs from it in directions only.
+    """
+    results = _Results()
+    settled = set()
+    for query in queries:
+        predicates = pattern_predicates(query)
+        if predicates in settled or target not in variables_of(query.patterns):
+            continue
+        rows = run.kg.select(query.sparql)
+        results.queries.append(query)
+        results.is_cut |= rows.cut
+        values = [row[0] for row in rows.rows if row[0] is not None]
+        if values and run.settings.is_fast and query.score >= MIN_SETTLING_SCORE:
+            settled.add(predicates)
+        supports = find_support_by_value(run.kg, query, target, values)
+        for value, triples in supports.items():
+            earlier = results.supports.get(value, ())
+            results.supports[value] = tuple(dict.fromkeys(earlier + triples))
+    return results
+
+
+def _count_values(results: _Results, target: str, run: Run) -> Answer:
+    """Return the number of values, supported by the triples of all of them.
+
+    If a result set was cut, the graph counts the values of all executed queries together.
+    """
+    sparql = results.sparql
+    number = len(results.supports)
+    if results.is_cut:
+        clauses = map(where_clause, results.queries)
+        union = " UNION ".join(f"{{ {clause} }}" for clause in clauses)
+        counting = f"SELECT (COUNT(DISTINCT {target}) AS ?_n) WHERE {{ {union} }}"
+        rows = run.kg.select(counting).rows
+        number = parse_count(rows[0][0] if rows else None)
+        sparql += (counting,)
+    triples: dict[Triple, None] = {}
+    for support in results.supports.values():
+        triples.update(dict.fromkeys(support))
+    value = Value(Literal(number), str(number), tuple(triples))
+    return Answer("count", (value,), sparql)

@@ -1,0 +1,287 @@
+"""Relation linking (Chatty-KG, section 5.1.3; Algorithm 2, lines 12 to 15): ranked predicates of facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from rdflib import URIRef
+from rdflib.namespace import RDFS
+
+from kgwb.flow import Direction, Link
+from kgwb.kg.algebra import TriplePattern, patterns_to_sparql
+from kgwb.kg.sparql import n3, values_clause
+from kgwb.run import Run, agent
+from kgwb.systems.chatty_kg.records import (
+    OCCUPATION_RELATIONS,
+    QIR,
+    Fact,
+    LinkedRelation,
+    RankedPredicate,
+    is_unknown,
+)
+from kgwb.systems.chatty_kg.settings import ChattySettings
+from kgwb.systems.linking import compute_similarities
+
+TermByEnd = dict[str, str]
+"""The SPARQL term of each end of the facts: an IRI in angle brackets, or a variable."""
+PathsByEnd = dict[str, tuple[tuple[str, str], ...]]
+"""By end of a fact, each path that leads to it, in SPARQL, with the SPARQL term of the end.
+
+The path to a linked vertex is empty.
+"""
+DOER_WORD = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
+"""The last word of a relation that leads to a doer: "director", "directed by"."""
+NOT_DOER_WORD = re.compile(
+    r"(\w*(mother|father|brother)|sister|daughter|number|member|character|partner|paper|power)s?"
+)
+"""Words that end like the name of a doer but are none."""
+WRONG_DIRECTION_FACTOR = 0.98
+"""Factor on the similarity of a predicate in the direction that its wording speaks against."""
+BEAM_WIDTH = 4
+"""Paths to an unknown that are followed."""
+MIN_STEP_SIMILARITY = 0.01
+"""The least similarity by which a predicate multiplies the score of a path."""
+
+
+class Path(NamedTuple):
+    """A way from a linked vertex to an end of a fact."""
+
+    where: str
+    """Its triple patterns and filters; empty at the vertex itself."""
+    score: float
+    """The product of the similarities of its predicates."""
+
+
+def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRelation, ...]:
+    """Return the ranked predicates of each fact, in the order of the QIR.
+
+    Facts are linked from the linked vertices outwards. The predicates of a fact between two
+    unknowns are looked for at what the best paths lead to. A fact that no path leads to has no
+    predicates, and in ``paper`` neither has a fact between two unknowns. ``fast`` links facts that
+    state a type first, so that other facts are linked at the instances of the class.
+    """
+    terms = assign_terms(qir, links)
+    paths = {end: [Path("", 1.0)] for end, term in terms.items() if not is_unknown(term)}
+    linked_ends = set(paths)
+    waiting = list(qir.facts)
+    if run.settings.is_fast:
+        waiting.sort(key=lambda fact: not fact.states_type)
+    linked: dict[Fact, LinkedRelation] = {}
+    while waiting:
+        fact = _choose_next_fact(waiting, paths)
+        waiting.remove(fact)
+        paths_to_ends: PathsByEnd = {}
+        if run.settings.is_fast or not linked_ends.isdisjoint(fact.ends):
+            for end in fact.ends:
+                if end in paths:
+                    paths_to_ends[end] = tuple((path.where, terms[end]) for path in paths[end])
+        linked[fact] = link_relation(fact, paths_to_ends, run)
+        _extend_paths(paths, linked[fact], terms)
+    return tuple(linked[fact] for fact in qir.facts)
+
+
+def assign_terms(qir: QIR, links: Sequence[Link]) -> TermByEnd:
+    """Return the SPARQL term of each entity and unknown of a QIR.
+
+    It is the IRI of a linked vertex in angle brackets. An unknown is a variable itself, and an
+    entity without a vertex gets the variable "?unlinked" with a number.
+    """
+    terms = {}
+    for position, end in enumerate((*qir.entities, *qir.unknowns)):
+        terms[end] = end if is_unknown(end) else f"?unlinked{position}"
+    for link in links:
+        if link.vertex and link.entity in terms:
+            terms[link.entity] = n3(link.vertex.iri)
+    return terms
+
+
+def _choose_next_fact(waiting: Sequence[Fact], paths: Iterable[str]) -> Fact:
+    """Return the first waiting fact that a path leads to, or the first one if none is reached.
+
+    ``paths`` are the ends that paths lead to.
+    """
+    reached_ends = set(paths)
+    for fact in waiting:
+        if not reached_ends.isdisjoint(fact.ends):
+            return fact
+    return waiting[0]
+
+
+def _extend_paths(paths: dict[str, list[Path]], relation: LinkedRelation, terms: TermByEnd) -> None:
+    """Add the paths that lead over a linked fact to the one end that has no paths yet.
+
+    Each path to its other end is continued by each predicate of the fact. The BEAM_WIDTH paths with
+    the highest scores are kept. Nothing is added if none or both of its ends are without paths, or
+    if it has no predicate.
+    """
+    fact = relation.fact
+    new_ends = {end for end in fact.ends if end not in paths}
+    if len(new_ends) != 1:
+        return
+    (new_end,) = new_ends
+    start = fact.object if new_end == fact.subject else fact.subject
+    extended = []
+    for path in paths.get(start, [Path("", 1.0)]):  # a fact such as ⟨?x, knows, ?x⟩ has no start
+        for predicate in relation.predicates:
+            pattern, class_filter = make_pattern(fact, predicate, terms)
+            where = f"{path.where} {patterns_to_sparql([pattern])} {class_filter}".strip()
+            score = path.score * max(predicate.similarity, MIN_STEP_SIMILARITY)
+            extended.append(Path(where, score))
+    if extended:
+        extended.sort(key=lambda path: -path.score)
+        paths[new_end] = extended[:BEAM_WIDTH]
+
+
+def make_pattern(
+    fact: Fact, predicate: RankedPredicate, terms: TermByEnd
+) -> tuple[TriplePattern, str]:
+    """Return the triple pattern of a fact with one of its predicates, and its FILTER or "".
+
+    If the predicate has one class, that class is the object. If it has several, the object is a
+    variable that the FILTER restricts to them.
+    """
+    object_ = terms[fact.object]
+    class_filter = ""
+    if len(predicate.classes) == 1:
+        object_ = n3(predicate.classes[0])
+    elif predicate.classes:
+        # no unknown of a QIR begins with "_"
+        object_ = f"?_class{list(terms).index(fact.object)}"
+        classes = ", ".join(map(n3, predicate.classes))
+        class_filter = f"FILTER({object_} IN ({classes})) "
+    subject = terms[fact.subject]
+    if predicate.direction == "in":
+        subject, object_ = object_, subject
+    return (subject, n3(predicate.iri), object_), class_filter
+
+
+@agent("relation_linking", subject="fact", kind="sparql")
+def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
+    """Find the predicates at the ends of a fact, and rank them by the similarity of their names.
+
+    The similarity is that with the relation of the fact. The best ``predicates_per_relation`` are
+    kept, each in the directions in which it was found; the step notes how many were dropped.
+    Equals are ordered by IRI. ``fast`` prefers the direction of the wording, and looks for type
+    predicates (``_find_type_predicates``). If there are any, no others are looked for, unless the
+    relation is an occupation.
+    """
+    type_predicates = _find_type_predicates(fact, paths, run)
+    if type_predicates and fact.relation.casefold() not in OCCUPATION_RELATIONS:
+        # All other triples at a class belong to the ontology: they are not facts about instances.
+        return LinkedRelation(fact, tuple(type_predicates))
+
+    pairs = _find_predicates_at_ends(fact, paths, run)
+    for predicate in type_predicates:
+        pairs.pop((predicate.iri, "out"), None)
+        pairs.pop((predicate.iri, "in"), None)
+    names = run.kg.names([iri for iri, _ in pairs])
+    similarities = compute_similarities(fact.relation, names.values(), run)
+    ranked = []
+    for iri, direction in pairs:
+        name = names[iri]
+        ranked.append(RankedPredicate(iri, name, direction, similarities[name]))
+    if run.settings.is_fast:
+        ranked = _prefer_worded_direction(ranked, fact.relation)
+    ranked += type_predicates
+    ranked.sort(key=lambda found: (-found.similarity, found.iri, found.direction == "in"))
+
+    iris = list(dict.fromkeys(predicate.iri for predicate in ranked))
+    best_iris = iris[: ChattySettings.of_run(run).predicates_per_relation]
+    best = [predicate for predicate in ranked if predicate.iri in best_iris]
+    if len(best) < len(ranked):
+        run.note(f"{len(ranked)} predicates found, {len(best)} kept")
+    return LinkedRelation(fact, tuple(best))
+
+
+def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
+    """Return the type predicates by which the object of a fact, a class, has instances.
+
+    Each has the class and its subclasses that have instances by it. Nothing is found in ``paper``,
+    or if the fact does not state a type, or if its object is not linked or is no such class.
+    """
+    if not run.settings.is_fast or not fact.states_type or fact.object not in paths:
+        return []
+    _, term = paths[fact.object][0]
+    if is_unknown(term):
+        return []
+    rows = run.kg.select(
+        f"SELECT DISTINCT ?_p ?_c WHERE {{ ?_c {n3(RDFS.subClassOf)}* {term}"
+        f" {values_clause('?_p', run.kg.vocabulary.types)}"
+        f" FILTER EXISTS {{ ?_v ?_p ?_c }} }}"
+    ).rows
+    classes: dict[URIRef, list[URIRef]] = {}
+    for predicate, class_iri in rows:
+        if isinstance(predicate, URIRef) and isinstance(class_iri, URIRef):
+            classes.setdefault(predicate, []).append(class_iri)
+    iris = sorted(classes)
+    names = run.kg.names(iris)
+    predicates = []
+    for iri in iris:
+        with_instances = tuple(sorted(classes[iri]))
+        predicates.append(RankedPredicate(iri, names[iri], "out", 1.0, with_instances))
+    return predicates
+
+
+def _find_predicates_at_ends(
+    fact: Fact, paths: PathsByEnd, run: Run
+) -> dict[tuple[URIRef, Direction], None]:
+    """Return the predicates found at the ends of a fact, with their directions, each pair once.
+
+    The direction is seen from the subject of the fact. At an end that a path leads to, a sample of
+    ``join_sample`` vertices is looked at. Predicates that the vocabulary of the graph excludes are
+    left out. Two queries are made for each path.
+    """
+    found: dict[tuple[URIRef, Direction], None] = {}
+    limit = ChattySettings.of_run(run).join_sample
+    excluded = run.kg.vocabulary.excluded_predicates
+    for end, paths_to_end in paths.items():
+        directions: tuple[Direction, Direction] = ("out", "in")
+        if end != fact.subject:
+            directions = ("in", "out")
+        for where, term in paths_to_end:
+            sample = ""
+            if where:
+                sample = f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} "
+            # no unknown of a QIR begins with "_"
+            triples = (f"{term} ?_p ?_o", f"?_o ?_p {term}")
+            for triple, direction in zip(triples, directions, strict=True):
+                rows = run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {sample}{triple} }}").rows
+                for (iri,) in rows:
+                    if isinstance(iri, URIRef) and iri not in excluded:
+                        found[iri, direction] = None
+    return found
+
+
+def _prefer_worded_direction(
+    ranked: Iterable[RankedPredicate], relation: str
+) -> list[RankedPredicate]:
+    """Lower the similarity of predicates in the direction that their wording speaks against.
+
+    This is done only if the predicate was found in both directions. "X influenced Y" means
+    "influenced by" from Y to X, as only one of the two wordings leads to a doer. "X cites Y" means
+    "cites" from X to Y.
+    """
+    found = {(predicate.iri, predicate.direction) for predicate in ranked}
+    adjusted = []
+    for predicate in ranked:
+        worded: Direction = "in"
+        if _leads_to_doer(relation) == _leads_to_doer(predicate.name):
+            worded = "out"
+        if predicate.direction != worded and (predicate.iri, worded) in found:
+            similarity = round(predicate.similarity * WRONG_DIRECTION_FACTOR, 4)
+            adjusted.append(replace(predicate, similarity=similarity))
+        else:
+            adjusted.append(predicate)
+    return adjusted
+
+
+def _leads_to_doer(name: str) -> bool:
+    """Return whether a relation leads from a thing to its doer: "directed by", "director".
+
+    The last word decides, see DOER_WORD and NOT_DOER_WORD.
+    """
+    last_word = name.casefold().rpartition(" ")[2]
+    return bool(DOER_WORD.fullmatch(last_word)) and not NOT_DOER_WORD.fullmatch(last_word)

@@ -1,0 +1,110 @@
+"""Relation linking: ranked predicates in both directions, and relations along the joins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from small import (
+    FILMS,
+    PAPER,
+    alone,
+    films,
+    iri,
+)
+
+from kgwb import profile
+from kgwb.flow import Candidate, Link
+from kgwb.settings import Settings
+from kgwb.systems.chatty_kg.records import QIR, Fact, RankedPredicate
+from kgwb.systems.chatty_kg.relations import link_relations
+
+VERTICES = {"Denis": "denis", "Amy": "amy", "Arrival": "arrival"}
+
+
+def linked(
+    *facts: str, settings: Settings | None = None, turtle: str = FILMS
+) -> list[tuple[RankedPredicate, ...]]:
+    """The predicates of facts written "Arrival | director | ?x"."""
+    qir = QIR(tuple(Fact(*fact.split(" | ")) for fact in facts), "?x")
+    links = tuple(
+        Link(name, Candidate(iri(VERTICES[name]), name) if name in VERTICES else None)
+        for name in qir.entities
+    )
+    relations, _, _ = alone(
+        lambda run: link_relations(qir, links, run), kg=films(turtle), settings=settings
+    )
+    return [relation.predicates for relation in relations]
+
+
+def shown(ranked: tuple[RankedPredicate, ...]) -> list[tuple[str, str]]:
+    return [(predicate.name, predicate.direction) for predicate in ranked]
+
+
+ALL = profile("fast", predicates_per_relation=50)
+
+
+@pytest.mark.parametrize("settings", [ALL, PAPER])
+def test_predicates_are_found_in_both_directions_as_the_subject_sees_them(
+    settings: Settings,
+) -> None:
+    outgoing = ("birth place", "number of children")
+    [from_subject] = linked("Denis | directed | ?x", settings=settings)
+    assert {*shown(from_subject)} == {("director", "in"), *((name, "out") for name in outgoing)}
+    [from_object] = linked("?x | directed by | Denis", settings=settings)
+    assert {*shown(from_object)} == {("director", "out"), *((name, "in") for name in outgoing)}
+
+
+def test_excluded_predicates_are_left_out() -> None:
+    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> . :arrival owl:sameAs :dune ; rdfs:comment 'x' ."
+    [relation] = linked("Arrival | what | ?x", settings=ALL, turtle=FILMS + owl)
+    assert {*shown(relation)} == {
+        (name, "out") for name in ("director", "runtime", "starring", "based on")
+    }
+
+
+def test_the_most_similar_comes_first_then_goes_by_iri_and_the_rest_is_cut() -> None:
+    other = FILMS + "@prefix o: <http://other.org/> . :arrival o:director :lynch ."
+    settings = profile("fast", predicates_per_relation=3)
+    [ranked] = linked("Arrival | directed by | ?x", settings=settings, turtle=other)
+    assert [str(each.iri) for each in ranked[:2]] == [
+        str(iri("director")),
+        "http://other.org/director",
+    ]
+    similarities = [each.similarity for each in ranked]
+    assert (len(ranked), similarities) == (3, sorted(similarities, reverse=True))
+
+
+CHAIN = ["Arrival | director | ?p", "?p | birth place | ?x"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "settings", "best"),
+    [
+        (CHAIN, Settings(), [("director", "out"), ("birth place", "out")]),
+        (CHAIN[::-1], Settings(), [("birth place", "out"), ("director", "out")]),
+        (CHAIN, PAPER, [("director", "out"), None]),  # between two unknowns nothing, as published
+        (CHAIN[:1] * 2, Settings(), [("director", "out")] * 2),
+        (["Arrival | director | Denis"], Settings(), [("director", "out")]),
+        (
+            ["Amy | starring | ?f", "?f | director | ?p", "?p | birth place | ?x"],
+            Settings(),
+            [("starring", "in"), ("director", "out"), ("birth place", "out")],
+        ),
+        (["Nowhere | director | ?x"], Settings(), [None]),  # no vertex
+        (["Nowhere | director | ?x"], PAPER, [None]),
+    ],
+)
+def test_relations_are_linked_along_the_joins_in_any_order(
+    facts: list[str], settings: Settings, best: list[Any]
+) -> None:
+    assert [next(iter(shown(ranked)), None) for ranked in linked(*facts, settings=settings)] == best
+
+
+def test_the_join_sample_bounds_what_is_looked_at() -> None:
+    turtle = FILMS + "".join(f":f{n} :director :denis ; :p{n} :x{n} ." for n in range(5))
+    few, many = (
+        linked("?f | director | Denis", "?f | p | ?x", settings=settings, turtle=turtle)[1]
+        for settings in (ALL.with_changes(join_sample=1), ALL)
+    )
+    assert len(few) < len(many)
