@@ -1,10 +1,11 @@
-"""The question: its topic entities in brackets, and how three roles debate it one hop shorter (DoG)."""
+"""The question of DoG: finding its topic entities, and the debate that makes it one hop shorter."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
@@ -23,138 +24,201 @@ from kgwb.systems.dog.records import (
 from kgwb.systems.dog.settings import DogSettings
 from kgwb.systems.linking import link_entity
 
+MAX_LABEL_WORDS = 8
+"""Words of the longest label of the graph that is looked for in a question."""
+MAX_NAME_CHARS = 200
+"""Characters of a name that are compared with labels."""
+
+# Topic entities
+
 
 class TopicReply(Reply):
-    """The names in the question, as written there."""
+    """The topic entities that a model finds in a question."""
 
     model_config = schema_config("TopicReply", "The names in the question, as written there.")
 
     entities: list[str]
+    """Names as the question has them."""
 
 
 def find_topic_problems(topics: TopicEntities, question: str) -> Iterator[str]:
-    """What is wrong with topic entities put in by hand: each must be marked in the question, and no other."""
+    """Yield what is wrong with topic entities that a person put in.
+
+    There must be at least one, and they must be the names in brackets in the question.
+    """
     marked = BRACKETED_NAME.findall(topics.question)
     if not topics.entities:
-        yield "no topic entity: a walk over the graph has to begin somewhere"
-    yield from (
-        f"[{name}] is not in the question" for name in topics.entities if name not in marked
-    )
-    yield from (
-        f"[{name}] is marked and no topic entity" for name in marked if name not in topics.entities
-    )
+        yield "there is no topic entity: the walk over the graph begins at one"
+    for name in topics.entities:
+        if name not in marked:
+            yield f"[{name}] is not in the question"
+    for name in marked:
+        if name not in topics.entities:
+            yield f"[{name}] is in brackets, but it is not a topic entity"
 
 
 @agent("topic_entity", check=find_topic_problems, kind="model")
 def find_topic_entities(question: str, run: Run) -> TopicEntities:
-    """All topic entities, not only the first; a question that marks its own costs no model call."""
+    """Find all topic entities of a question, and put them into brackets.
+
+    A model is asked, unless the question has names in brackets already. If its last attempt names
+    something that the question does not have, labels of the graph that the question has are taken
+    instead; see ``_resolve_names``. Raises InvalidReplyError if there are none.
+    """
     if run.dialogue.turns:
-        run.note("DoG has no dialogue: the question is read alone")
-    if marked := BRACKETED_NAME.findall(question):
+        run.note("DoG does not use the dialogue: it reads each question alone")
+    marked = BRACKETED_NAME.findall(question)
+    if marked:
         return TopicEntities(question, tuple(dict.fromkeys(marked)))
-    checks, last = (
-        make_topic_checks(question),
-        lambda reply: bool(_resolve_names(question, reply, run)),
-    )
+
+    def can_be_resolved(reply: TopicReply) -> bool:
+        return bool(_resolve_names(question, reply, run))
+
     reply = ask(
-        "dog/topic_entity", {"question": question}, TopicReply, run, checks=checks, last_resort=last
+        "dog/topic_entity",
+        {"question": question},
+        TopicReply,
+        run,
+        checks=make_topic_checks(question),
+        last_resort=can_be_resolved,
     )
     names = _resolve_names(question, reply, run)
     if names != _clean_names(reply):
-        run.note(f"taken instead, from the graph's names in the question: {', '.join(names)}")
+        run.note(f"these names in the question replace those of the model: {', '.join(names)}")
     return bracket_names(question, names)
 
 
 def _clean_names(reply: TopicReply) -> list[str]:
+    """Return the names of a reply, each once and with single spaces."""
     return list(dict.fromkeys(" ".join(name.split()) for name in reply.entities))
 
 
 def _resolve_names(question: str, reply: TopicReply, run: Run) -> list[str]:
-    """The names that stand in the question; for one that does not, the nearest of the graph's that does."""
-    names = (
-        name if name and _find_name(question, name) else _find_nearest_label(name, question, run)
-        for name in _clean_names(reply)
-    )
-    written = dict.fromkeys(filter(None, names))
-    return [
-        name for name in written if not any(name != longer and name in longer for longer in written)
-    ]
+    """Return the names of a reply that are in the question, but none that is part of another one.
+
+    A name that is not in the question is replaced by the label of the graph in the question that
+    is nearest to it, or left out if no label is near.
+    """
+    found = []
+    for name in _clean_names(reply):
+        if name and _find_name(question, name):
+            found.append(name)
+        else:
+            found.append(_find_nearest_label(name, question, run))
+    names = dict.fromkeys(filter(None, found))
+    return [name for name in names if not _is_part_of_another(name, names)]
+
+
+def _is_part_of_another(name: str, names: Iterable[str]) -> bool:
+    return any(name != other and name in other for other in names)
 
 
 def _find_nearest_label(name: str, question: str, run: Run) -> str:
-    """The name of the graph in the question that is spelled most like this one; empty if none is like it."""
-    words = [match.span() for match in re.finditer(r"\w+", question)]
-    spans = [
-        question[a:b] for n, (a, _) in enumerate(words) for _, b in words[n : n + MAX_LABEL_WORDS]
-    ]
-    there = {normalize_name(label): label for label in run.kg.exact(spans)}
-    sought = normalize_name(name)[:MAX_NAME_CHARS]
-    inside = [label for label in there if {*label.split()} <= {*re.findall(r"\w+", sought)}]
-    near = get_close_matches(sought, there, 1) or sorted(inside, key=len)[-1:]
-    return there[near[0]] if near else ""
+    """Return the label of the graph that a question has and that is spelled most like a name.
+
+    If none is spelled nearly alike, the longest is returned whose words are all in the name; if
+    there is none, "".
+    """
+    labels = {normalize_name(label): label for label in run.kg.exact(_list_phrases(question))}
+    wanted = normalize_name(name)[:MAX_NAME_CHARS]
+    nearest = get_close_matches(wanted, labels, 1)
+    if not nearest:
+        words = set(re.findall(r"\w+", wanted))
+        contained = [label for label in labels if words.issuperset(label.split())]
+        nearest = sorted(contained, key=len)[-1:]
+    return labels[nearest[0]] if nearest else ""
 
 
-MAX_LABEL_WORDS, MAX_NAME_CHARS = 8, 200
-"""Words of a name of the graph that is looked for in a question, and letters of the name it shall be like."""
+def _list_phrases(question: str) -> list[str]:
+    """Return all sequences of at most MAX_LABEL_WORDS words of a question, as they are written."""
+    words = list(re.finditer(r"\w+", question))
+    phrases = []
+    for position, first in enumerate(words):
+        for last in words[position : position + MAX_LABEL_WORDS]:
+            phrases.append(question[first.start() : last.end()])
+    return phrases
 
 
 def make_topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
-    """At least one name, as a walk has to begin somewhere; each in the question, and none inside another."""
-    problem = f"no entity is named: name what {question!r} is about"
+    """Return the checks of a reply with topic entities.
 
-    def written(reply: TopicReply) -> str:
+    It names at least one. Each name is in the question, and none is part of another name.
+    """
+
+    def find_lack(reply: TopicReply) -> str:
+        if reply.entities:
+            return ""
+        return f"no entity is named: name what {question!r} is about"
+
+    def find_wrong_names(reply: TopicReply) -> str:
         names = _clean_names(reply)
-        lost = [name for name in names if not name or not _find_name(question, name)]
-        if lost:
-            return f"{', '.join(map(repr, lost))} is not in the question: copy the names from {question!r}"
-        inside = [name for name in names for longer in names if name != longer and name in longer]
-        return f"{inside[0]!r} is part of another name" if inside else ""
+        absent = [repr(name) for name in names if not name or not _find_name(question, name)]
+        if absent:
+            return f"{', '.join(absent)} is not in the question: copy the names from {question!r}"
+        for name in names:
+            if _is_part_of_another(name, names):
+                return f"{name!r} is part of another name"
+        return ""
 
-    at_least_one = Check[TopicReply](
-        "at least one entity", lambda reply: "" if reply.entities else problem
+    return (
+        Check("at least one entity", find_lack),
+        Check("copied from the question", find_wrong_names),
     )
-    return at_least_one, Check("copied from the question", written)
 
 
 def bracket_names(question: str, names: Sequence[str]) -> TopicEntities:
-    """The question with the first mention of each name in brackets, spelled as the question spells it."""
+    """Put the first mention of each name in a question into brackets, and return the names.
+
+    The names are spelled as in the question. Longer names come before names that are part of them.
+    A name that is not in the question is left out.
+    """
     spelled = []
     for name in sorted(names, key=len, reverse=True):
-        if match := _find_name(question, name):
+        match = _find_name(question, name)
+        if match:
             spelled.append(match[0])
             question = f"{question[: match.start()]}[{match[0]}]{question[match.end() :]}"
-    return TopicEntities(question, tuple(sorted(dict.fromkeys(spelled), key=question.index)))
+    entities = sorted(dict.fromkeys(spelled), key=question.index)
+    return TopicEntities(question, tuple(entities))
 
 
 def _find_name(question: str, name: str) -> re.Match[str] | None:
-    """Where a name first stands as whole words, else anywhere; letter case aside."""
-    written = re.escape(name)
-    whole = re.search(rf"(?<!\w){written}(?!\w)", question, re.IGNORECASE)
-    return whole or re.search(written, question, re.IGNORECASE)
+    """Return the first place of a name in a question: as whole words, else anywhere.
+
+    Letter case is ignored. Returns None if the name is not in the question.
+    """
+    escaped = re.escape(name)
+    as_words = re.search(rf"(?<!\w){escaped}(?!\w)", question, re.IGNORECASE)
+    return as_words or re.search(escaped, question, re.IGNORECASE)
 
 
-def begin(topics: TopicEntities, run: Run) -> tuple[HopInput, tuple[Link, ...]]:
-    """Where the walk begins: the vertex of each topic entity, and the links of all."""
-    links = run.map(
-        link_entity, topics.entities, BRACKETED_NAME.sub(r"\1", topics.question), Context()
-    )
-    heads = (
-        Head(link.entity, (Value(link.vertex.iri, link.vertex.label),), (link.vertex.iri,))
-        for link in links
-        if link.vertex
-    )
+def link_topic_entities(topics: TopicEntities, run: Run) -> tuple[HopInput, tuple[Link, ...]]:
+    """Link each topic entity to a vertex, and return the input of the first hop with all links.
+
+    The input has a head for each entity that has a vertex, so it may have none.
+    """
+    plain_question = BRACKETED_NAME.sub(r"\1", topics.question)
+    links = run.map(link_entity, topics.entities, plain_question, Context())
+    heads = []
+    for link in links:
+        if link.vertex:
+            value = Value(link.vertex.iri, link.vertex.label)
+            heads.append(Head(link.entity, (value,), (link.vertex.iri,)))
     return HopInput(topics.question, tuple(heads)), links
 
 
-# --- question simplifying
+# Question simplifying
 
 SolvedHops = tuple[SolvedHop, ...]
 HopResults = tuple[FilledTriples, ...]
 Debate = tuple[Remark, ...]
+RoleAgent = Callable[[str, str, SolvedHops, Debate, HopResults, Run], Remark]
+MAX_EXAMPLE_TRIPLES = 3
+"""Triples of a hop that the roles see, with the number of all tails found."""
 
 
 class RemarkReply(Reply):
-    """What a role says to the others, and the question it proposes."""
+    """What a role contributes to the debate."""
 
     model_config = schema_config(
         "RemarkReply", "What a role says to the others, and the question it proposes."
@@ -162,10 +226,14 @@ class RemarkReply(Reply):
 
     remark: str
     question: str
+    """The shorter question that it proposes."""
 
 
 def find_question_problems(override: SimplifiedQuestion | Remark, *inputs: object) -> Iterator[str]:
-    """What is wrong with a simplified question, or a role's words, put in by hand."""
+    """Yield what is wrong with a simplified question or a remark that a person put in.
+
+    Its question must not be empty.
+    """
     if not override.question.strip():
         yield "the question is empty"
 
@@ -174,43 +242,49 @@ def find_question_problems(override: SimplifiedQuestion | Remark, *inputs: objec
 def simplify_question(
     question: str, solved: SolvedHops, filled: HopResults, run: Run
 ) -> SimplifiedQuestion:
-    """The question without the hop that was solved: the roles speak in turn, each hearing all before.
+    """Let the roles debate how the question reads without the solved hops (DoG, "Question Simplifying").
 
-    By a setting, who would speak after a question that passes the checks is not asked.
+    The roles speak one after another, in ``debate_rounds`` rounds. Each sees all earlier remarks.
+    The question of the last remark is the result. With the ablation "unneeded_roles" the debate ends with the
+    first question that passes the checks.
     """
+    settings = DogSettings.of_run(run)
+    checks = make_question_checks(question, solved)
     debate: Debate = ()
-    settings, checks = DogSettings.of_run(run), make_question_checks(question, solved)
     for number in range(1, settings.debate_rounds + 1):
         for speak in ROLE_AGENTS_BY_ABLATION[settings.ablation]:
-            debate = (*debate, speak(f"round {number}", question, solved, debate, filled, run))
-            proposed = RemarkReply(remark="", question=debate[-1].question)
-            if settings.ablation == "unneeded_roles" and not [*find_problems(proposed, checks)]:
-                return SimplifiedQuestion(debate[-1].question, question, debate)
+            remark = speak(f"round {number}", question, solved, debate, filled, run)
+            debate = (*debate, remark)
+            proposal = RemarkReply(remark="", question=remark.question)
+            is_valid = not any(find_problems(proposal, checks))
+            if is_valid and settings.ablation == "unneeded_roles":
+                return SimplifiedQuestion(remark.question, question, debate)
     return SimplifiedQuestion(debate[-1].question, question, debate)
 
 
-def _make_role_agent(prompt: str, purpose: str) -> RoleAgent:
-    """The agent of one role, named as its prompt is.
+def _make_role_agent(role: str, purpose: str) -> RoleAgent:
+    """Return the agent of one role of the debate. It has the name of the role, as its prompt does.
 
-    A question that fails the checks to the last is used as it is, and the step's notes say so.
+    The agent asks the model for a remark and a shorter question. If no attempt passes the checks,
+    the question of the last one is used as it is, and the step has a note.
     """
-    role = prompt.removeprefix("dog/")
 
     def speak(
         place: str, question: str, solved: SolvedHops, debate: Debate, filled: HopResults, run: Run
     ) -> Remark:
-        seen = []
-        for hop, result in zip(solved, filled, strict=False):
-            examples = [list(triple) for triple in result.triples[:MAX_EXAMPLE_TRIPLES]]
-            about = {"entity": hop.entity, "relation": hop.relation, "found": hop.found}
-            seen.append({**about, "count": result.found, "examples": examples})
-        earlier = [{"role": r.role, "remark": r.words, "question": r.question} for r in debate]
-        variables = {"question": question, "solved": seen, "debate": earlier}
-        checks, last = (
-            make_question_checks(question, solved),
-            lambda reply: bool(reply.question.strip()),
+        earlier = []
+        for remark in debate:
+            earlier.append(
+                {"role": remark.role, "remark": remark.words, "question": remark.question}
+            )
+        reply = ask(
+            f"dog/{role}",
+            {"question": question, "solved": _describe_hops(solved, filled), "debate": earlier},
+            RemarkReply,
+            run,
+            checks=make_question_checks(question, solved),
+            last_resort=_has_question,
         )
-        reply = ask(prompt, variables, RemarkReply, run, checks=checks, last_resort=last)
         words = " ".join(reply.remark.split())
         return Remark(role.replace("_", " "), words, " ".join(reply.question.split()))
 
@@ -218,57 +292,88 @@ def _make_role_agent(prompt: str, purpose: str) -> RoleAgent:
     return agent(role, subject="place", check=find_question_problems, kind="model")(speak)
 
 
-RoleAgent = Callable[[str, str, SolvedHops, Debate, HopResults, Run], Remark]
-PURPOSE_BY_PROMPT = {
-    "dog/simplifying_expert": "The expert answers the first hop and puts what was found in its place (R1).",
-    "dog/critic": "The critic compares the new question with the old, and says what is wrong"
-    " and how to fix it (R2).",
-    "dog/linguist": "The linguist takes out what is solved, and has the last word of the round (R3).",
-    "dog/fused_agent": "One agent with the tasks of all three roles (QS' of Table 2).",
-}
-simplify_as_expert, simplify_as_critic, simplify_as_linguist, simplify_as_fused_agent = (
-    _make_role_agent(*each) for each in PURPOSE_BY_PROMPT.items()
+def _has_question(reply: RemarkReply) -> bool:
+    return bool(reply.question.strip())
+
+
+def _describe_hops(solved: SolvedHops, filled: HopResults) -> list[dict[str, Any]]:
+    """Return what the prompts of the roles have of each solved hop.
+
+    These are the names of its head, relation and tails, the number of tails that were found, and
+    the first MAX_EXAMPLE_TRIPLES triples.
+    """
+    described = []
+    for hop, result in zip(solved, filled, strict=False):
+        hop_data = {
+            "entity": hop.entity,
+            "relation": hop.relation,
+            "found": hop.found,
+            "count": result.found,
+            "examples": list(map(list, result.triples[:MAX_EXAMPLE_TRIPLES])),
+        }
+        described.append(hop_data)
+    return described
+
+
+simplify_as_expert = _make_role_agent(
+    "simplifying_expert", "Answer the first hop, and put the name of its result in its place (R1)."
 )
+simplify_as_critic = _make_role_agent(
+    "critic", "Compare the new question with the old one, name errors, and repair them (R2)."
+)
+simplify_as_linguist = _make_role_agent(
+    "linguist", "Remove from the question what is solved, and end the round (R3)."
+)
+simplify_as_fused_agent = _make_role_agent(
+    "fused_agent", "Do the tasks of all three roles in one step (QS' of Table 2)."
+)
+THREE_ROLES = (simplify_as_expert, simplify_as_critic, simplify_as_linguist)
 ROLE_AGENTS_BY_ABLATION: dict[str, tuple[RoleAgent, ...]] = {
-    "none": (simplify_as_expert, simplify_as_critic, simplify_as_linguist),
-    "unneeded_roles": (simplify_as_expert, simplify_as_critic, simplify_as_linguist),
+    "none": THREE_ROLES,
+    "unneeded_roles": THREE_ROLES,
     "no_linguist": (simplify_as_expert, simplify_as_critic),
     "expert_only": (simplify_as_expert,),
     "fused_agent": (simplify_as_fused_agent,),
 }
-"""Who speaks in a round, by ablation (Table 2); without focusing there is no debate."""
-MAX_EXAMPLE_TRIPLES = 3
-"""Triples of a hop that the roles see, beside the number found."""
+"""The roles of a round in their order, by the setting ``ablation`` (DoG, Table 2).
+
+There is no debate with "no_focusing".
+"""
 
 
 def make_question_checks(
     question: str, solved: Sequence[SolvedHop]
 ) -> tuple[Check[RemarkReply], ...]:
-    """The question goes on from what was found, in brackets, and no longer from what was solved.
+    """Return the checks of a question that is to be shorter by the solved hops.
 
-    What else the question names in brackets is still to be gone on from.
+    First, it has in brackets what the hops found, and each name that the old question has in
+    brackets and that no hop started from. Second, it no longer has in brackets the names that the
+    hops started from.
     """
-    entities = {normalize_name(hop.entity) for hop in solved}
-    kept = [
-        name for name in BRACKETED_NAME.findall(question) if normalize_name(name) not in entities
-    ]
+    required = [hop.found for hop in solved]
+    heads = {normalize_name(hop.entity) for hop in solved}
+    for name in BRACKETED_NAME.findall(question):
+        if normalize_name(name) not in heads:
+            required.append(name)
+    forbidden = sorted({hop.entity for hop in solved}.difference(hop.found for hop in solved))
 
-    def goes_on(reply: RemarkReply) -> str:
-        names = [*(hop.found for hop in solved), *kept]
-        lost = [
-            f"[{name}]"
-            for name in names
-            if f"[{normalize_name(name)}]" not in normalize_name(reply.question)
-        ]
-        return f"the question does not go on from {', '.join(lost)}" if lost else ""
+    def find_missing(reply: RemarkReply) -> str:
+        missing = [f"[{name}]" for name in required if not _has_in_brackets(reply, name)]
+        if missing:
+            return f"the question does not go on from {', '.join(missing)}"
+        return ""
 
-    def gone(reply: RemarkReply) -> str:
-        names = {hop.entity for hop in solved} - {hop.found for hop in solved}
-        kept = [
-            f"[{name}]"
-            for name in sorted(names)
-            if f"[{normalize_name(name)}]" in normalize_name(reply.question)
-        ]
-        return f"the question still names {', '.join(kept)}, which is solved" if kept else ""
+    def find_remaining(reply: RemarkReply) -> str:
+        remaining = [f"[{name}]" for name in forbidden if _has_in_brackets(reply, name)]
+        if remaining:
+            return f"the question still names {', '.join(remaining)}, which is solved"
+        return ""
 
-    return Check("goes on from what was found", goes_on), Check("the solved entity is gone", gone)
+    return (
+        Check("goes on from what was found", find_missing),
+        Check("the solved entity is gone", find_remaining),
+    )
+
+
+def _has_in_brackets(reply: RemarkReply, name: str) -> bool:
+    return f"[{normalize_name(name)}]" in normalize_name(reply.question)
