@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, Dialogue, Question, Value
+from kgwb.flow import NOT_IN_GRAPH, Answer, Dialogue, Question
 from kgwb.kg.queries import with_display_names
 from kgwb.run import Run, System, agent
 from kgwb.systems.dog.hop import (
@@ -104,17 +104,18 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
         queries |= dict.fromkeys(result.queries)
     answer = Answer("list", queries=tuple(queries))
     last = hops[-1]
-    values: tuple[Value, ...] = ()
     if last.tried:
-        values = find_answer_values(last.tried, last.filled, heads)
-    if not values:
+        answer = replace(answer, values=find_answer_values(last.tried, last.filled, heads))
+    if not answer:
         return replace(answer, reason=f"{NOT_IN_GRAPH}: {_explain_no_answer(hops, run)}")
 
-    answer = with_display_names(run.kg, replace(answer, values=values))
+    answer = with_display_names(run.kg, answer)
     # In the walk, vertices of one name have different labels. In the answer they have their names.
     names = dict[Term, str](answer.names)
-    named = [replace(value, label=names.get(value.term, value.label)) for value in values]
-    return replace(answer, values=tuple(named))
+    values = []
+    for value in answer.values:
+        values.append(replace(value, label=names.get(value.term, value.label)))
+    return replace(answer, values=tuple(values))
 
 
 def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
