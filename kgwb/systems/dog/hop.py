@@ -1,4 +1,4 @@
-"""The decisions of a hop: the relation that it follows, and whether its triples are the answer (DoG)."""
+"""The decisions of a hop: which relation it follows, and whether it answers the question (DoG)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from kgwb.systems.dog.records import (
     Relation,
     Relations,
     TriedAnswer,
+    collapse_spaces,
     collect_values,
     normalize_name,
 )
@@ -36,14 +37,14 @@ def get_relations(head: Head, run: Run) -> Relations:
     """Return the relations of all vertices of a head (DoG, "Knowledge Graph Invoking").
 
     No model is asked. Predicates that have one name and one direction are one relation. Relations
-    come by name, "out" before "in". Labels, descriptions and noise are left out. Blank nodes have
-    no relations here, since a query cannot name them.
+    come by name, "out" before "in". Labels, descriptions and noise are left out. A blank node has
+    no relations here, since a query cannot name it.
     """
     terms = [value.term for value in head.values if isinstance(value.term, URIRef | Literal)]
     if not terms:
         return Relations(head.name, ())
     predicates = find_predicates(run.kg, *terms)
-    names = run.kg.names(sorted({iri for iri, _ in predicates}))
+    names = run.kg.names([iri for iri, _ in predicates])
     groups: dict[tuple[str, Direction], list[Iri]] = defaultdict(list)
     for iri, direction in predicates:
         groups[names[iri], direction].append(iri)
@@ -88,10 +89,11 @@ def find_relation_problems(
 
 @agent("relation_filtering", subject="relations", check=find_relation_problems, kind="model")
 def filter_relation(relations: Relations, question: str, run: Run) -> FilteredRelation:
-    """Choose the relation that the first hop of the question follows from a head (DoG, "Relation Filtering").
+    """Choose the relation of a head that the first hop of the question follows.
 
-    The model names the first hop, then one relation of the list or none. It is not asked if there is
-    no relation, or if there is only one and choosing none would have no meaning.
+    The model names the first hop as a question, and then one relation of the list or none (DoG,
+    "Relation Filtering"). It is not asked if there is no relation, or if there is only one and
+    choosing none would have no meaning; see ``_can_choose_none``.
     """
     if not relations.found:
         return FilteredRelation(relations.head, "", None, "the graph tells nothing about it")
@@ -99,6 +101,7 @@ def filter_relation(relations: Relations, question: str, run: Run) -> FilteredRe
         return FilteredRelation(relations.head, "", relations.found[0], "the only relation")
 
     def find_unlisted(reply: FilteringReply) -> str:
+        """Return "" if a reply names a relation of the list or none, else what is wrong."""
         if not reply.relation.strip() or relations.find_relation(reply.relation):
             return ""
         return f"{reply.relation!r} is not in the list"
@@ -110,15 +113,15 @@ def filter_relation(relations: Relations, question: str, run: Run) -> FilteredRe
     relation = None
     if reply.relation.strip():
         relation = relations.find_relation(reply.relation)
-    subquestion = " ".join(reply.subquestion.split())
+    subquestion = collapse_spaces(reply.subquestion)
     return FilteredRelation(relations.head, subquestion, relation, reply.reason)
 
 
 def _can_choose_none(question: str, run: Run) -> bool:
     """Return whether choosing no relation for a head has a meaning.
 
-    With several heads it means that another one comes first. With the ablation "no_focusing" it ends the walk,
-    which nothing else does before the iteration limit.
+    If the question has several names in brackets, it means that another head comes first. With the
+    ablation "no_focusing" it ends the walk, which otherwise goes on to the iteration limit.
     """
     if DogSettings.of_run(run).ablation == "no_focusing":
         return True
@@ -145,7 +148,10 @@ class TryingReply(Reply):
 def find_answer_problems(
     tried: TriedAnswer, question: str, filled: Sequence[FilledTriples]
 ) -> Iterator[str]:
-    """Yield what is wrong with a decision that a person put in, by the checks for a model's reply."""
+    """Yield what is wrong with a decision that a person put in.
+
+    The checks are those of a model's reply; see ``make_answer_checks``.
+    """
     reply = TryingReply(
         sufficient=tried.sufficient, reason=tried.reason, answers=list(tried.answers)
     )
@@ -154,25 +160,32 @@ def find_answer_problems(
 
 @agent("answer_trying", check=find_answer_problems, kind="model")
 def try_answer(question: str, filled: tuple[FilledTriples, ...], run: Run) -> TriedAnswer:
-    """Ask the model whether the triples answer the question, and with which names (DoG, "Answer Trying").
+    """Ask the model whether the triples answer the question, and with which names.
 
-    Every answer is a name in the triples. An answer that is given twice is returned once.
+    The model sees the triples of each head in words, and whether these are all (DoG, "Answer
+    Trying"). Every answer is a name in the triples, and is returned once.
     """
     found = []
     for result in filled:
         notes = filter(None, (result.note, result.reason))
-        triples = list(map(list, result.triples))
-        found.append({"entity": result.head, "triples": triples, "note": "; ".join(notes)})
+        result_data = {
+            "entity": result.head,
+            "triples": list(map(list, result.triples)),
+            "note": "; ".join(notes),
+        }
+        found.append(result_data)
     variables = {"question": question, "found": found}
-    reply = ask("dog/answer_trying", variables, TryingReply, run, checks=make_answer_checks(filled))
-    return TriedAnswer(reply.sufficient, reply.reason, tuple(dict.fromkeys(reply.answers)))
+    checks = make_answer_checks(filled)
+    reply = ask("dog/answer_trying", variables, TryingReply, run, checks=checks)
+    answers = tuple(dict.fromkeys(reply.answers))
+    return TriedAnswer(reply.sufficient, reply.reason, answers)
 
 
 def make_answer_checks(filled: Sequence[FilledTriples]) -> tuple[Check[TryingReply], ...]:
     """Return the checks of a decision about triples.
 
-    "yes" has at least one answer and "no" has none. Each answer is the name of a head or a tail in
-    the triples; letter case and white space are ignored.
+    The first is that "yes" has at least one answer and "no" has none. The second is that each
+    answer is the name of a head or a tail in the triples; letter case and white space are ignored.
     """
     known: set[str] = set()
     for result in filled:
@@ -180,6 +193,7 @@ def make_answer_checks(filled: Sequence[FilledTriples]) -> tuple[Check[TryingRep
             known.update(map(normalize_name, triple[::2]))  # without the relations between
 
     def find_contradiction(reply: TryingReply) -> str:
+        """Return what is wrong with "yes" without answers, or "no" with some; else ""."""
         if reply.sufficient == "yes" and not reply.answers:
             return "the reply is yes, but gives no answer"
         if reply.sufficient == "no" and reply.answers:
@@ -187,6 +201,7 @@ def make_answer_checks(filled: Sequence[FilledTriples]) -> tuple[Check[TryingRep
         return ""
 
     def find_unknown_names(reply: TryingReply) -> str:
+        """Return a problem with the first five answers that are not in the triples, or ""."""
         unknown = [repr(name) for name in reply.answers if normalize_name(name) not in known]
         if unknown:
             return f"{', '.join(unknown[:5])} is not in the triples"
@@ -201,19 +216,21 @@ def make_answer_checks(filled: Sequence[FilledTriples]) -> tuple[Check[TryingRep
 def find_answer_values(
     tried: TriedAnswer, filled: Sequence[FilledTriples], heads: Sequence[Head]
 ) -> tuple[Value, ...]:
-    """Return the vertices and literals that the answers name, each with its triples, by label.
+    """Return the terms that the answers name, each with the triples that support it, by label.
 
     ``filled`` are the results of the last hop, and ``heads`` the heads of all hops. An answer names
-    a tail of the results or a value of the heads. Of several terms of one name, only those are
-    returned that most results have as a tail: with several topic entities, the ones that most of
-    them lead to.
+    a tail of the results or a value of the heads. Of several terms of one name, those are returned
+    that are a tail of the most results: the terms that the most topic entities lead to. The support
+    is the triples that lead to the term, and for a value of a head also the triples of the last hop
+    that have it as subject or object. Returns nothing if the model found no answer.
     """
     tails = collect_values(filled)
     last_triples = _merge_support(tails)
     candidates = list(tails)
     for value in collect_values(heads):
         triples = [triple for triple in last_triples if value.term in triple[::2]]
-        candidates.append(replace(value, support=(*value.support, *triples)))
+        support = (*value.support, *triples)
+        candidates.append(replace(value, support=support))
 
     groups: dict[tuple[str, Term], list[Value]] = defaultdict(list)
     for value in candidates:
@@ -227,7 +244,8 @@ def find_answer_values(
     values = []
     for (name, term), same in groups.items():
         if name in answers and tail_counts[term] == highest_counts[name]:
-            values.append(Value(term, same[0].label, _merge_support(same)))
+            support = _merge_support(same)
+            values.append(Value(term, same[0].label, support))
     values.sort(key=lambda value: (value.label, str(value.term)))
     return tuple(values)
 
@@ -254,11 +272,12 @@ class KnowledgeReply(Reply):
 
 @agent("own_knowledge", kind="model")
 def answer_from_own_knowledge(question: str, reason: str, run: Run) -> Answer:
-    """Ask the model to answer without the graph, and return its answers marked as not grounded.
+    """Ask the model to answer without the graph, and mark its answers as not grounded.
 
-    ``reason`` says why the graph gave no answer; it stays the reason of the answer. The published code asks
-    when the answer of the graph differs from the gold answer. Here a model is asked when the walk
-    has ended without an answer (DoG, "Answer Trying"), and only with the setting ``own_knowledge``.
+    ``reason`` says why the graph gave no answer. It is kept in the answer, which has no values if
+    the model does not know any. The model is asked when a walk has ended without an answer (DoG,
+    "Answer Trying"). The reference code asks it when the answer of the graph differs from the gold
+    answer.
     """
     reply = ask("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
     values = []

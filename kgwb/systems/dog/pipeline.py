@@ -29,6 +29,7 @@ from kgwb.systems.dog.records import (
     SolvedHop,
     TopicEntities,
     combine_names,
+    relabel_values,
 )
 from kgwb.systems.dog.rules import RULES
 from kgwb.systems.dog.settings import DogSettings
@@ -56,8 +57,9 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 def walk_graph(topics: TopicEntities, run: Run) -> Answer:
     """Hop from the topic entities until an answer is found, at most ``iteration_limit`` times.
 
-    The walk also ends when no triple is found. With the ablation "no_focusing" the hops only
-    collect triples, and the model is asked once at the end. Without an answer, the result has a reason.
+    The walk also ends when a hop finds no triple. With the ablation "no_focusing" the hops only
+    collect triples, and the model tries to answer once, at the end. An answer without values has a
+    reason, which is also given if no topic entity has a vertex.
     """
     hop_input, links = link_topic_entities(topics, run)
     unlinked = [link.entity for link in links if link.vertex is None]
@@ -83,7 +85,10 @@ def walk_graph(topics: TopicEntities, run: Run) -> Answer:
 
 
 def _try_all_triples(question: str, hops: Sequence[Hop], run: Run) -> Hop:
-    """Try to answer the question with the triples of all hops at once (DoG, Table 2, row 1)."""
+    """Ask the model to answer with the triples of all hops at once (DoG, Table 2, row 1).
+
+    It is not asked if there are no triples.
+    """
     results = [result for result in _results_of(hops) if result.values]
     tried = try_answer(question, tuple(results), run) if results else None
     return Hop(question, tuple(results), tried)
@@ -98,36 +103,42 @@ def _results_of(hops: Sequence[Hop]) -> list[FilledTriples]:
 
 
 def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
-    """Return what the last hop answers, with the queries of all hops, or why there is no answer."""
+    """Return the answer that the last hop found, with the queries of all hops.
+
+    If it found none, the answer has no values and a reason.
+    """
     queries: dict[str, None] = {}
     for result in _results_of(hops):
         queries |= dict.fromkeys(result.queries)
     answer = Answer("list", queries=tuple(queries))
     last = hops[-1]
     if last.tried:
-        answer = replace(answer, values=find_answer_values(last.tried, last.filled, heads))
+        values = find_answer_values(last.tried, last.filled, heads)
+        answer = replace(answer, values=values)
     if not answer:
-        return replace(answer, reason=f"{NOT_IN_GRAPH}: {_explain_no_answer(hops, run)}")
+        explanation = _explain_no_answer(hops, run)
+        return replace(answer, reason=f"{NOT_IN_GRAPH}: {explanation}")
 
     answer = with_display_names(run.kg, answer)
     # In the walk, vertices of one name have different labels. In the answer they have their names.
     names = dict[Term, str](answer.names)
-    values = []
-    for value in answer.values:
-        values.append(replace(value, label=names.get(value.term, value.label)))
-    return replace(answer, values=tuple(values))
+    return replace(answer, values=relabel_values(answer.values, names))
 
 
 def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
     """Return why a walk ended without an answer.
 
-    Either a hop found no triple, or the model did not find all triples sufficient, or the iteration
-    limit was reached.
+    If the last hop found no triple, it is the reason of each head. If it tried to answer, the
+    reason is the iteration limit, with the question that was left; with the ablation "no_focusing"
+    it is what the model said.
     """
     last = hops[-1]
     if last.tried is None:
-        empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
-        return "; ".join(empty) or "the walk found no triple"
+        reasons = []
+        for result in last.filled:
+            if not result.values:
+                reasons.append(f"[{result.head}]: {result.reason}")
+        return "; ".join(reasons) or "the walk found no triple"
     if DogSettings.of_run(run).ablation == "no_focusing":
         return last.tried.reason
     question = last.left.question if last.left else last.question
@@ -136,10 +147,11 @@ def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
 
 @agent("iteration", subject="place")
 def take_hop(place: str, focus: HopInput, run: Run) -> Hop:
-    """Follow one relation from each head, then try to answer, or shorten the question (Figure 2).
+    """Follow one relation from each head, then answer the question or make it shorter (Figure 2).
 
-    ``place`` numbers the hop. The result has no input for a next hop if nothing was found, or if
-    the triples answer the question. With the ablation "no_focusing" nothing is tried or shortened.
+    ``place`` has the number of the hop, and ``focus`` is its input. The result has no input for a
+    next hop if no triple was found, or if the triples answer the question. With the ablation
+    "no_focusing" the model does not try to answer, and the question stays as it is.
     """
     relations = run.map(get_relations, focus.heads)
     filtered = run.map(filter_relation, relations, focus.question)
@@ -153,7 +165,8 @@ def take_hop(place: str, focus: HopInput, run: Run) -> Hop:
 
     heads = _make_next_heads(focus.heads, filled)
     if DogSettings.of_run(run).ablation == "no_focusing":
-        return Hop(focus.question, filled, left=HopInput(focus.question, heads))
+        left = HopInput(focus.question, heads)
+        return Hop(focus.question, filled, left=left)
     tried = try_answer(focus.question, filled, run)
     if tried.sufficient == "yes":
         return Hop(focus.question, filled, tried, before=focus.before)
@@ -161,21 +174,25 @@ def take_hop(place: str, focus: HopInput, run: Run) -> Hop:
     solved = []
     for result, head in zip(filled, heads, strict=True):
         if result.values:
-            solved.append(SolvedHop(result.head, str(result.relation), head.name))
+            hop = SolvedHop(result.head, str(result.relation), head.name)
+            solved.append(hop)
     shorter = simplify_question(focus.question, tuple(solved), reached, run)
-    left = HopInput(shorter.question, heads, (*focus.before, focus.question))
+    questions = (*focus.before, focus.question)
+    left = HopInput(shorter.question, heads, questions)
     return Hop(focus.question, filled, tried, left, focus.before)
 
 
 def _make_next_heads(heads: Sequence[Head], filled: Sequence[FilledTriples]) -> tuple[Head, ...]:
     """Return the heads of the next hop: the tails of each head, or the same head if it has none.
 
-    A head without tails is one whose relation comes later in the question.
+    A head has no tails if no relation was chosen for it, because another head comes first, or if
+    its relation led to nothing.
     """
     next_heads = []
     for head, result in zip(heads, filled, strict=True):
         if result.values:
-            next_heads.append(Head(combine_names(result.values), result.values, head.start))
+            name = combine_names(result.values)
+            next_heads.append(Head(name, result.values, head.start))
         else:
             next_heads.append(head)
     return tuple(next_heads)

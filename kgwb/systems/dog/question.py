@@ -19,6 +19,7 @@ from kgwb.systems.dog.records import (
     SimplifiedQuestion,
     SolvedHop,
     TopicEntities,
+    collapse_spaces,
     normalize_name,
 )
 from kgwb.systems.dog.settings import DogSettings
@@ -59,11 +60,11 @@ def find_topic_problems(topics: TopicEntities, question: str) -> Iterator[str]:
 
 @agent("topic_entity", check=find_topic_problems, kind="model")
 def find_topic_entities(question: str, run: Run) -> TopicEntities:
-    """Find all topic entities of a question, and put them into brackets.
+    """Find all topic entities of a question, and put their names into brackets.
 
-    A model is asked, unless the question has names in brackets already. If its last attempt names
-    something that the question does not have, labels of the graph that the question has are taken
-    instead; see ``_resolve_names``. Raises InvalidReplyError if there are none.
+    The model is not asked if the question has names in brackets already. If none of its replies
+    passes the checks, the names of the last one are replaced as in ``_resolve_names``. Raises
+    InvalidReplyError if this leaves no name.
     """
     if run.dialogue.turns:
         run.note("DoG does not use the dialogue: it reads each question alone")
@@ -90,14 +91,15 @@ def find_topic_entities(question: str, run: Run) -> TopicEntities:
 
 def _clean_names(reply: TopicReply) -> list[str]:
     """Return the names of a reply, each once and with single spaces."""
-    return list(dict.fromkeys(" ".join(name.split()) for name in reply.entities))
+    return list(dict.fromkeys(map(collapse_spaces, reply.entities)))
 
 
 def _resolve_names(question: str, reply: TopicReply, run: Run) -> list[str]:
-    """Return the names of a reply that are in the question, but none that is part of another one.
+    """Return the names of a reply that the question has, without those that are part of another.
 
-    A name that is not in the question is replaced by the label of the graph in the question that
-    is nearest to it, or left out if no label is near.
+    A name that the question does not have is replaced by the label of the graph that the question
+    has and that is nearest to it; see ``_find_nearest_label``. If there is none, the name is left
+    out.
     """
     found = []
     for name in _clean_names(reply):
@@ -114,10 +116,10 @@ def _is_part_of_another(name: str, names: Iterable[str]) -> bool:
 
 
 def _find_nearest_label(name: str, question: str, run: Run) -> str:
-    """Return the label of the graph that a question has and that is spelled most like a name.
+    """Return the label of the graph that the question has and that is most similar to a name.
 
-    If none is spelled nearly alike, the longest is returned whose words are all in the name; if
-    there is none, "".
+    It is the one with the most similar spelling. If none is similar, it is the longest one whose
+    words are all words of the name. Returns "" if there is none either.
     """
     labels = {normalize_name(label): label for label in run.kg.exact(_list_phrases(question))}
     wanted = normalize_name(name)[:MAX_NAME_CHARS]
@@ -130,7 +132,7 @@ def _find_nearest_label(name: str, question: str, run: Run) -> str:
 
 
 def _list_phrases(question: str) -> list[str]:
-    """Return all sequences of at most MAX_LABEL_WORDS words of a question, as they are written."""
+    """Return every sequence of at most MAX_LABEL_WORDS words of a question, as written."""
     words = list(re.finditer(r"\w+", question))
     phrases = []
     for position, first in enumerate(words):
@@ -140,17 +142,20 @@ def _list_phrases(question: str) -> list[str]:
 
 
 def make_topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
-    """Return the checks of a reply with topic entities.
+    """Return the checks of a model's topic entities.
 
-    It names at least one. Each name is in the question, and none is part of another name.
+    The first is that there is at least one. The second is that each name is in the question, and
+    none is part of another.
     """
 
     def find_lack(reply: TopicReply) -> str:
+        """Return what is wrong if a reply has no name, else ""."""
         if reply.entities:
             return ""
         return f"no entity is named: name what {question!r} is about"
 
     def find_wrong_names(reply: TopicReply) -> str:
+        """Return which names are not in the question, or which one is part of another."""
         names = _clean_names(reply)
         absent = [repr(name) for name in names if not name or not _find_name(question, name)]
         if absent:
@@ -167,25 +172,27 @@ def make_topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
 
 
 def bracket_names(question: str, names: Sequence[str]) -> TopicEntities:
-    """Put the first mention of each name in a question into brackets, and return the names.
+    """Put the first mention of each name in a question into brackets.
 
-    The names are spelled as in the question. Longer names come before names that are part of them.
-    A name that is not in the question is left out.
+    The longest names come first, so that a name inside another is looked for afterwards. Brackets
+    are put around whole words if possible, and letter case is ignored. Returns the question with
+    the names as it spells them; a name that it does not have is left out.
     """
     spelled = []
     for name in sorted(names, key=len, reverse=True):
         match = _find_name(question, name)
         if match:
             spelled.append(match[0])
-            question = f"{question[: match.start()]}[{match[0]}]{question[match.end() :]}"
+            start, end = match.span()
+            question = f"{question[:start]}[{match[0]}]{question[end:]}"
     entities = sorted(dict.fromkeys(spelled), key=question.index)
     return TopicEntities(question, tuple(entities))
 
 
 def _find_name(question: str, name: str) -> re.Match[str] | None:
-    """Return the first place of a name in a question: as whole words, else anywhere.
+    """Return the first match of a name in a question: as whole words, else anywhere.
 
-    Letter case is ignored. Returns None if the name is not in the question.
+    Letter case is ignored. Returns None if the question does not have the name.
     """
     escaped = re.escape(name)
     as_words = re.search(rf"(?<!\w){escaped}(?!\w)", question, re.IGNORECASE)
@@ -193,17 +200,18 @@ def _find_name(question: str, name: str) -> re.Match[str] | None:
 
 
 def link_topic_entities(topics: TopicEntities, run: Run) -> tuple[HopInput, tuple[Link, ...]]:
-    """Link each topic entity to a vertex, and return the input of the first hop with all links.
+    """Link each topic entity to a vertex, and return the input of the first hop and all links.
 
-    The input has a head for each entity that has a vertex, so it may have none.
+    The input has a head for each entity with a vertex; it may have none.
     """
     plain_question = BRACKETED_NAME.sub(r"\1", topics.question)
     links = run.map(link_entity, topics.entities, plain_question, Context())
     heads = []
     for link in links:
         if link.vertex:
-            value = Value(link.vertex.iri, link.vertex.label)
-            heads.append(Head(link.entity, (value,), (link.vertex.iri,)))
+            iri = link.vertex.iri
+            value = Value(iri, link.vertex.label)
+            heads.append(Head(link.entity, (value,), (iri,)))
     return HopInput(topics.question, tuple(heads)), links
 
 
@@ -242,11 +250,12 @@ def find_question_problems(override: SimplifiedQuestion | Remark, *inputs: objec
 def simplify_question(
     question: str, solved: SolvedHops, filled: HopResults, run: Run
 ) -> SimplifiedQuestion:
-    """Let the roles debate how the question reads without the solved hops (DoG, "Question Simplifying").
+    """Let roles debate how the question reads without the hops that are solved.
 
-    The roles speak one after another, in ``debate_rounds`` rounds. Each sees all earlier remarks.
-    The question of the last remark is the result. With the ablation "unneeded_roles" the debate ends with the
-    first question that passes the checks.
+    The roles of the setting ``ablation`` speak one after another, in ``debate_rounds`` rounds, and
+    each sees all earlier remarks (DoG, "Question Simplifying"). The question of the last remark is
+    the result. With "unneeded_roles" the debate ends at the first question that passes the checks.
+    ``filled`` has the result of each hop in ``solved``.
     """
     settings = DogSettings.of_run(run)
     checks = make_question_checks(question, solved)
@@ -265,18 +274,23 @@ def simplify_question(
 def _make_role_agent(role: str, purpose: str) -> RoleAgent:
     """Return the agent of one role of the debate. It has the name of the role, as its prompt does.
 
-    The agent asks the model for a remark and a shorter question. If no attempt passes the checks,
-    the question of the last one is used as it is, and the step has a note.
+    ``purpose`` becomes the docstring of the agent. If no reply passes the checks of
+    ``make_question_checks``, the question of the last one is used as it is, unless it is empty, and
+    the step has a note.
     """
 
     def speak(
         place: str, question: str, solved: SolvedHops, debate: Debate, filled: HopResults, run: Run
     ) -> Remark:
+        """Ask the model for a remark and a shorter question, with all earlier remarks."""
         earlier = []
         for remark in debate:
-            earlier.append(
-                {"role": remark.role, "remark": remark.words, "question": remark.question}
-            )
+            remark_data = {
+                "role": remark.role,
+                "remark": remark.words,
+                "question": remark.question,
+            }
+            earlier.append(remark_data)
         reply = ask(
             f"dog/{role}",
             {"question": question, "solved": _describe_hops(solved, filled), "debate": earlier},
@@ -285,8 +299,9 @@ def _make_role_agent(role: str, purpose: str) -> RoleAgent:
             checks=make_question_checks(question, solved),
             last_resort=_has_question,
         )
-        words = " ".join(reply.remark.split())
-        return Remark(role.replace("_", " "), words, " ".join(reply.question.split()))
+        words = collapse_spaces(reply.remark)
+        shorter_question = collapse_spaces(reply.question)
+        return Remark(role.replace("_", " "), words, shorter_question)
 
     speak.__doc__ = purpose
     return agent(role, subject="place", check=find_question_problems, kind="model")(speak)
@@ -297,10 +312,10 @@ def _has_question(reply: RemarkReply) -> bool:
 
 
 def _describe_hops(solved: SolvedHops, filled: HopResults) -> list[dict[str, Any]]:
-    """Return what the prompts of the roles have of each solved hop.
+    """Return the data of the solved hops for the prompts of the roles.
 
-    These are the names of its head, relation and tails, the number of tails that were found, and
-    the first MAX_EXAMPLE_TRIPLES triples.
+    They are the names of head, relation and tails, the number of tails that were found, and the
+    first MAX_EXAMPLE_TRIPLES triples.
     """
     described = []
     for hop, result in zip(solved, filled, strict=False):
@@ -346,24 +361,28 @@ def make_question_checks(
 ) -> tuple[Check[RemarkReply], ...]:
     """Return the checks of a question that is to be shorter by the solved hops.
 
-    First, it has in brackets what the hops found, and each name that the old question has in
-    brackets and that no hop started from. Second, it no longer has in brackets the names that the
-    hops started from.
+    The first is that it has in brackets what each hop found, and each name that the old question
+    has in brackets and from which no hop started. The second is that it has in brackets none of the
+    names from which the hops started. Letter case and white space are ignored.
     """
-    required = [hop.found for hop in solved]
-    heads = {normalize_name(hop.entity) for hop in solved}
+    heads = [hop.entity for hop in solved]
+    found = [hop.found for hop in solved]
+    forbidden = sorted(set(heads).difference(found))
+    required = list(found)
+    normalized_heads = set(map(normalize_name, heads))
     for name in BRACKETED_NAME.findall(question):
-        if normalize_name(name) not in heads:
+        if normalize_name(name) not in normalized_heads:
             required.append(name)
-    forbidden = sorted({hop.entity for hop in solved}.difference(hop.found for hop in solved))
 
     def find_missing(reply: RemarkReply) -> str:
+        """Return which names in brackets a question lacks, or ""."""
         missing = [f"[{name}]" for name in required if not _has_in_brackets(reply, name)]
         if missing:
             return f"the question does not go on from {', '.join(missing)}"
         return ""
 
     def find_remaining(reply: RemarkReply) -> str:
+        """Return which solved names a question still has in brackets, or ""."""
         remaining = [f"[{name}]" for name in forbidden if _has_in_brackets(reply, name)]
         if remaining:
             return f"the question still names {', '.join(remaining)}, which is solved"

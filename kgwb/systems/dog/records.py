@@ -1,10 +1,10 @@
-"""The records of DoG, in the order of a question's flow: the walk over the graph and the debate in it."""
+"""The records of DoG in the order of a question's flow: the walk over the graph, and the debate."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kgwb.deprecated import renamed_names
@@ -92,12 +92,13 @@ class Relations(Record):
         return self.head
 
     def __str__(self) -> str:
-        return f"[{self.head}]: {pluralize(len(self.found), 'relation')}"
+        count = pluralize(len(self.found), "relation")
+        return f"[{self.head}]: {count}"
 
 
 @dataclass(frozen=True, slots=True)
 class FilteredRelation(Record):
-    """The relation that the question's next hop follows from a head."""
+    """The relation of a head that the next hop follows."""
 
     head: str
     subquestion: Explanation
@@ -138,11 +139,13 @@ class FilledTriples(Answer):
     """How many tails were found. There are fewer values if ``fan_out`` cut them."""
 
     def __str__(self) -> str:
-        return f"[{self.head}] {self.relation or ''} → {list_first(self.labels, 3) or self.reason}"
+        found = list_first(self.labels, 3) or self.reason
+        return f"[{self.head}] {self.relation or ''} → {found}"
 
     def roles(self) -> Iterable[tuple[Term | Triple, Role]]:
         """Return every tail with its role: reached by the relation."""
-        return [(tail.term, Role("reached", str(self.relation))) for tail in self.values]
+        role = Role("reached", str(self.relation))
+        return [(tail.term, role) for tail in self.values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,7 @@ class Remark(Record):
 
 @dataclass(frozen=True, slots=True)
 class SimplifiedQuestion(Record):
-    """The question without the hop that was solved, and the debate that led to it."""
+    """The question without the hops that are solved, and the debate that led to it."""
 
     question: str
     original: str
@@ -200,7 +203,7 @@ class SimplifiedQuestion(Record):
 
 @dataclass(frozen=True, slots=True)
 class Hop(Record):
-    """The result of one hop: its triples, whether they answer the question, and what is left of it."""
+    """The result of one hop: its triples, whether they answer the question, and what is left."""
 
     question: str
     filled: tuple[FilledTriples, ...]
@@ -217,9 +220,14 @@ class Hop(Record):
         return str(self.left or "nothing further")
 
 
+def collapse_spaces(text: str) -> str:
+    """Return a text with single spaces, and none at its ends."""
+    return " ".join(text.split())
+
+
 def normalize_name(text: str) -> str:
     """Return a name as it is compared: in lower case, with single spaces."""
-    return " ".join(text.split()).casefold()
+    return collapse_spaces(text).casefold()
 
 
 BRACKET_REPLACEMENTS = str.maketrans("[]|", "()/")
@@ -234,11 +242,20 @@ def combine_names(values: Sequence[Value]) -> str:
     """
     labels = []
     for value in values:
-        label = " ".join(value.label.split())
+        label = collapse_spaces(value.label)
         labels.append(label.translate(BRACKET_REPLACEMENTS))
     if len(labels) > 2:
         return f"{labels[0]} | {len(labels) - 1} others"
     return " | ".join(labels)
+
+
+def relabel_values(values: Iterable[Value], labels: Mapping[Term, str]) -> tuple[Value, ...]:
+    """Return values with the label that ``labels`` has for the term; others keep their label."""
+    relabelled = []
+    for value in values:
+        label = labels.get(value.term, value.label)
+        relabelled.append(replace(value, label=label))
+    return tuple(relabelled)
 
 
 def collect_values(holders: Iterable[Head | FilledTriples]) -> list[Value]:

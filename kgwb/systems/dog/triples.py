@@ -1,4 +1,4 @@
-"""The triples of a hop: the tails that a relation leads to, and names that tell them apart (DoG)."""
+"""The triples of a hop: the tails that a relation leads to, and distinct names for them (DoG)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from kgwb.systems.dog.records import (
     Relation,
     collect_values,
     normalize_name,
+    relabel_values,
 )
 from kgwb.systems.dog.settings import DogSettings
 from kgwb.systems.queries import label_terms
 from kgwb.terms import Term, Triple, local_part
 
 TRIPLE_PATTERNS: Mapping[Direction, str] = {"out": "?head ?p ?tail", "in": "?tail ?p ?head"}
-HEAD_TYPES: Mapping[Direction, tuple[type, ...]] = {"out": (URIRef,), "in": (URIRef, Literal)}
+HEAD_TYPES = {"out": (URIRef,), "in": (URIRef, Literal)}
 """The types of a term with triples in a direction. A query cannot name a blank node."""
 MAX_LABEL_LOOKUPS = 100
 """Tails whose labels are looked up to decide whether tails have names."""
@@ -42,7 +43,7 @@ MAX_NAMED_VERTICES = 10
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """One way from a vertex of a head to a tail: a triple, or two with an unnamed node between."""
+    """A way from a vertex of a head to a tail: one triple, or two with an unnamed node between."""
 
     head: Term
     tail: Term
@@ -59,10 +60,10 @@ _WrittenTriple = tuple[tuple[str, ...], tuple[Term, Term]]
 def fill_triples(filtered: FilteredRelation, head: Head, run: Run) -> FilledTriples:
     """Return the tails of a head along the chosen relation (DoG, "Knowledge Graph Invoking").
 
-    No model is asked. The vertices that the walk began at are no tails. A path that leads to a node
-    without a name goes one hop further, and the ends of that hop are the tails. At most ``fan_out``
-    tails are kept, the first by name. The result has no values but a reason if no relation was
-    chosen or nothing was found.
+    No model is asked. Vertices that the walk began at are not returned as tails. A path that leads
+    to a node without a name is followed one hop further, and the ends of that hop are the tails. At
+    most ``fan_out`` tails are kept, the first by name. If no relation was chosen or nothing was
+    found, the result has no values but a reason.
     """
     relation = filtered.relation
     if relation is None:
@@ -71,43 +72,64 @@ def fill_triples(filtered: FilteredRelation, head: Head, run: Run) -> FilledTrip
     head_types = HEAD_TYPES[relation.direction]
     terms = [value.term for value in head.values if isinstance(value.term, head_types)]
     if not terms:
-        return _make_filled_triples(head, relation, [], [], _labels_without_triples(head, []), run)
+        return _make_filled_triples(head, relation, [], [], _list_unconnected(head, []), run)
 
-    pattern = TRIPLE_PATTERNS[relation.direction]
-    values = f"{values_clause('?head', terms)} {values_clause('?p', relation.iris)}"
-    queries = [f"SELECT DISTINCT ?head ?p ?tail WHERE {{ {values} {pattern} }}"]
-    result = run.kg.select(queries[0])
+    query, longer_query = _write_queries(terms, relation)
+    queries = [query]
+    result = run.kg.select(query)
     paths = _read_paths(result.rows, relation.direction)
-    labels_without_triples: list[str] | None = _labels_without_triples(head, paths)
+    unconnected: list[str] | None = _list_unconnected(head, paths)
     if result.cut:
-        labels_without_triples = None
+        unconnected = None
         run.note(f"the result was cut at {len(result.rows):,} rows: raise the graph's row_limit")
 
     paths = [path for path in paths if path.tail not in head.start]
     unnamed_nodes = _find_unnamed_nodes([path.tail for path in paths], head, run)
     if unnamed_nodes:
-        node_pattern = pattern.replace("?tail", "?node")
-        queries.append(
-            f"SELECT DISTINCT ?head ?p ?node ?q ?tail ?back WHERE {{ {values} {node_pattern} ."
-            ' { ?node ?q ?tail BIND("" AS ?back) } UNION { ?tail ?q ?node BIND("back" AS ?back) }'
-            " FILTER(!sameTerm(?tail, ?head)) }"
+        queries.append(longer_query)
+        longer_paths = _read_longer_paths(
+            longer_query, relation.direction, head, unnamed_nodes, run
         )
-        longer_paths = _read_longer_paths(queries[1], relation.direction, head, unnamed_nodes, run)
         paths = _replace_paths(paths, longer_paths)
         if longer_paths:
             run.note("where a node has no name, the path was followed one hop further")
-    return _make_filled_triples(head, relation, paths, queries, labels_without_triples, run)
+    return _make_filled_triples(head, relation, paths, queries, unconnected, run)
+
+
+def _write_queries(heads: Sequence[Term], relation: Relation) -> tuple[str, str]:
+    """Return the query for the tails of a relation, and the one for a further hop from the tails.
+
+    The rows of the first have head, predicate and tail. Those of the second have head, predicate,
+    node, second predicate, tail, and "back" if the tail is the subject of the second triple.
+    """
+    values = f"{values_clause('?head', heads)} {values_clause('?p', relation.iris)}"
+    pattern = TRIPLE_PATTERNS[relation.direction]
+    first_hop = pattern.replace("?tail", "?node")
+    second_hop = (
+        '{ ?node ?q ?tail BIND("" AS ?back) } UNION { ?tail ?q ?node BIND("back" AS ?back) }'
+    )
+    return (
+        f"SELECT DISTINCT ?head ?p ?tail WHERE {{ {values} {pattern} }}",
+        f"SELECT DISTINCT ?head ?p ?node ?q ?tail ?back WHERE {{ {values} {first_hop} ."
+        f" {second_hop} FILTER(!sameTerm(?tail, ?head)) }}",
+    )
 
 
 def _make_triple(head: Term, predicate: URIRef, tail: Term, direction: Direction) -> Triple:
-    """Return the triple that leads from head to tail: if the direction is "in", tail is the subject."""
+    """Return the triple of two terms and a predicate, where ``direction`` is as seen from the head.
+
+    With "in" the tail is the subject.
+    """
     if direction == "in":
         return tail, predicate, head
     return head, predicate, tail
 
 
 def _read_paths(rows: Sequence[Row], direction: Direction) -> list[_Path]:
-    """Return the path of each row of head, predicate and tail."""
+    """Return the path of each row of head, predicate and tail.
+
+    Rows in which a term is missing, or in which the predicate is not an IRI, are skipped.
+    """
     paths = []
     for head, predicate, tail in rows:
         if head is not None and isinstance(predicate, URIRef) and tail is not None:
@@ -116,8 +138,11 @@ def _read_paths(rows: Sequence[Row], direction: Direction) -> list[_Path]:
     return paths
 
 
-def _labels_without_triples(head: Head, paths: Sequence[_Path]) -> list[str]:
-    """Return the labels of those vertices of a head from which no path leads; blank nodes are left out."""
+def _list_unconnected(head: Head, paths: Sequence[_Path]) -> list[str]:
+    """Return the labels of the vertices of a head from which no path leads.
+
+    Blank nodes are left out.
+    """
     heads = {path.head for path in paths}
     labels = []
     for value in head.values:
@@ -127,11 +152,12 @@ def _labels_without_triples(head: Head, paths: Sequence[_Path]) -> list[str]:
 
 
 def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term]:
-    """Return the tails that have no name: all blank nodes, and in one case all IRIs.
+    """Return the tails that have no name, which are nodes that only connect others.
 
-    IRIs are unnamed if the vertices that the walk began at have labels, but no tail has one: neither
-    a literal, nor one of the first MAX_LABEL_LOOKUPS IRIs. In a graph that labels nothing, every
-    IRI is named by its own text.
+    A blank node has no name. IRIs have none if all these hold: no tail is a literal, none of the
+    first MAX_LABEL_LOOKUPS of the IRIs has a label, and a vertex that the walk began at has one.
+    Without the last, the graph labels nothing, and the name of an IRI is its local part. One query
+    is sent if there are IRIs and no literals.
     """
     blank_nodes: set[Term] = {tail for tail in tails if isinstance(tail, BNode)}
     iris = {tail for tail in tails if isinstance(tail, URIRef)}
@@ -151,10 +177,11 @@ def _find_unnamed_nodes(tails: Sequence[Term], head: Head, run: Run) -> set[Term
 def _read_longer_paths(
     query: str, direction: Direction, head: Head, unnamed_nodes: set[Term], run: Run
 ) -> list[_Path]:
-    """Run the query for a second hop, and return the paths over unnamed nodes.
+    """Run the query for a further hop, and return the paths through unnamed nodes.
 
     ``direction`` is that of the first hop. The second hop follows every predicate of the unnamed
-    node in both directions, but for noise. Paths to blank nodes, and to where the walk began, are left out.
+    node in both directions, but for labels, descriptions and noise. Paths are left out that end at
+    a blank node or at a vertex that the walk began at.
     """
     has_blank_nodes = any(isinstance(node, BNode) for node in unnamed_nodes)
     ignored_predicates = run.kg.vocabulary.excluded_predicates
@@ -176,7 +203,10 @@ def _read_longer_paths(
 
 
 def _replace_paths(paths: Sequence[_Path], longer_paths: Sequence[_Path]) -> list[_Path]:
-    """Return all paths but those that a longer one continues and those to blank nodes."""
+    """Return paths with longer ones in place of those that they continue.
+
+    Paths to blank nodes are left out.
+    """
     continued = {path.triples[0] for path in longer_paths}
     kept = []
     for path in paths:
@@ -190,13 +220,14 @@ def _make_filled_triples(
     relation: Relation,
     paths: Sequence[_Path],
     queries: Sequence[str],
-    labels_without_triples: Sequence[str] | None,
+    unconnected: Sequence[str] | None,
     run: Run,
 ) -> FilledTriples:
-    """Return the tails of the paths by name, and the triples in words, at most ``fan_out`` of each.
+    """Return the tails of paths by name, and the triples in words, at most ``fan_out`` of each.
 
-    ``labels_without_triples`` are those of vertices of the head without a triple. They are None if
-    the graph did not return all triples, so that they are not known. Notes on the step say what was cut.
+    ``unconnected`` are the labels of the vertices of the head without a triple. They are None if
+    the graph did not return all triples, so that they are not known. What is cut is noted on the
+    step.
     """
     limit = DogSettings.of_run(run).fan_out
     head_values = {value.term: value for value in head.values}
@@ -220,7 +251,9 @@ def _make_filled_triples(
     shown = triples[:limit]
     if len(shown) < len(triples):
         run.note(f"a model sees {limit} of {len(triples):,} triples (fan_out)")
-    found = {(path.head, path.tail, path.second_hop) for path in chain(*paths_by_tail.values())}
+    found = set()
+    for path in chain(*paths_by_tail.values()):
+        found.add((path.head, path.tail, path.second_hop))
     filled = FilledTriples(
         "list",
         tuple(values),
@@ -230,7 +263,7 @@ def _make_filled_triples(
         relation=relation,
         triples=tuple(words for words, _ in shown),
         ends=tuple(ends for _, ends in shown),
-        note=_describe_completeness(len(shown), len(found), labels_without_triples),
+        note=_describe_completeness(len(shown), len(found), unconnected),
         found=len(tails),
     )
     return with_display_names(run.kg, filled)
@@ -241,8 +274,8 @@ def _group_by_tail(
 ) -> dict[Term, list[_Path]]:
     """Return the paths to each tail, in the order of the head's vertices, then by their triples.
 
-    The order does not depend on the engine. Paths from other vertices are left out: an engine may
-    return an IRI that is spelled in another way than the one in the query.
+    So the order does not depend on the engine. Paths from other vertices are left out, since an
+    engine may return an IRI spelled in another way than in the query.
     """
     ranks = {term: rank for rank, term in enumerate(head_values)}
     own_paths = [path for path in paths if path.head in ranks]
@@ -256,14 +289,15 @@ def _group_by_tail(
 def _collect_support(
     paths: Sequence[_Path], head_values: Mapping[Term, Value]
 ) -> tuple[Triple, ...]:
-    """Return the triples that lead from the topic entity to a tail.
+    """Return the triples that lead from the topic entity to a tail, over one or several paths.
 
-    The paths are added one by one, each as a whole with the triples that lead to its head. The
-    first path that would make them more than MAX_TRIPLES_PER_VALUE ends this, unless it is the only one.
+    The triples of a path are added together with those that lead to its head. After the first path,
+    this ends before a path that would make them more than MAX_TRIPLES_PER_VALUE.
     """
     triples: dict[Triple, None] = {}
     for path in paths:
-        with_path = triples | dict.fromkeys((*head_values[path.head].support, *path.triples))
+        support = head_values[path.head].support
+        with_path = triples | dict.fromkeys((*support, *path.triples))
         if triples and len(with_path) > MAX_TRIPLES_PER_VALUE:
             break
         triples = with_path
@@ -276,37 +310,42 @@ def _write_triples(
     relation: Relation,
     labels: Mapping[Term, str],
 ) -> list[_WrittenTriple]:
-    """Return each distinct triple as its words and as head and tail, in rounds: one of every tail first."""
+    """Return each path in words, with its head and tail as terms; equal ones are returned once.
+
+    The first path to each tail comes first, then the second path to each, and so on. So a limit on
+    the triples leaves out as few tails as possible.
+    """
     triples: dict[_WrittenTriple, None] = {}
     for paths in zip_longest(*paths_by_tail):
         for path in filter(None, paths):
             words = [head_values[path.head].label, str(relation)]
             if path.second_hop is not None:
                 predicate, direction = path.second_hop
-                words += ["…", str(Relation(labels[predicate], direction, (predicate,)))]
+                second_relation = Relation(labels[predicate], direction, (predicate,))
+                words += ["…", str(second_relation)]
             words.append(labels[path.tail])
             triples[tuple(words), (path.head, path.tail)] = None
     return list(triples)
 
 
-def _describe_completeness(
-    shown: int, found: int, labels_without_triples: Sequence[str] | None
-) -> str:
+def _describe_completeness(shown: int, found: int, unconnected: Sequence[str] | None) -> str:
     """Return whether the shown triples are all, and which vertices of the head have none.
 
-    A model sees this text. Without any triple it is only about the vertices. It names at most
-    MAX_NAMED_VERTICES of them, and none if ``labels_without_triples`` is None, because not all triples are known.
+    A model sees this text. ``shown`` and ``found`` are numbers of triples. ``unconnected`` are
+    labels, of which at most MAX_NAMED_VERTICES are written; None means that the graph did not
+    return all triples. If no triple was found, the text is only about the vertices, and it may be
+    "".
     """
     notes = []
-    if found and labels_without_triples is None:
+    if found and unconnected is None:
         notes.append(f"cut: {shown:,} of more than {found:,} triples")
     elif shown < found:
         notes.append(f"cut: {shown:,} of {found:,} triples")
     elif found:
         notes.append("all triples")
-    if labels_without_triples:
-        names = ", ".join(labels_without_triples[:MAX_NAMED_VERTICES])
-        others = len(labels_without_triples) - MAX_NAMED_VERTICES
+    if unconnected:
+        names = ", ".join(unconnected[:MAX_NAMED_VERTICES])
+        others = len(unconnected) - MAX_NAMED_VERTICES
         if others > 0:
             names += f" and {others:,} others"
         notes.append(f"no triple for {names}")
@@ -316,10 +355,10 @@ def _describe_completeness(
 def disambiguate_names(
     filled: Sequence[FilledTriples], heads: Sequence[Head], run: Run
 ) -> tuple[FilledTriples, ...]:
-    """Return the results of a hop in which tails of the same name have different ones: "Dune (film)".
+    """Return the results of a hop with different names for tails of one name: "Dune (film)".
 
-    Two names are the same if they differ only in letter case or white space. Vertices of the heads
-    keep the names that they have in the question.
+    Names are compared without letter case and white space. What is in the brackets is found by
+    ``_find_qualifiers``. Vertices of the heads keep the names that they have in the question.
     """
     tail_names = {value.term: value.label for value in collect_values(filled)}
     head_names = {value.term: value.label for value in collect_values(heads)}
@@ -346,8 +385,9 @@ def _find_qualifiers(
 ) -> list[str]:
     """Return a text for each vertex that distinguishes it from the others of its name.
 
-    The texts are of the first kind that none of the vertices lacks and in which all differ: types;
-    the first words of the descriptions, as few as possible; local parts of the IRIs; IRIs.
+    Kinds of texts are tried in this order: types; the first words of the descriptions, from one
+    word to all; local parts of the IRIs. The first kind is taken of which every vertex has a text,
+    and all are different. If there is none, the texts are the IRIs.
     """
     for qualifiers in _list_qualifiers(iris, descriptions):
         if all(qualifiers) and len(set(qualifiers)) == len(iris):
@@ -358,26 +398,30 @@ def _find_qualifiers(
 def _list_qualifiers(
     iris: Sequence[URIRef], descriptions: Mapping[URIRef, Description]
 ) -> Iterator[list[str]]:
-    """Yield texts by which vertices may be told apart, one for each vertex; see ``_find_qualifiers``."""
+    """Yield texts for the vertices of one name, kind by kind; see ``_find_qualifiers``.
+
+    Each kind is a list with a text for each vertex. A text is "" if a vertex has none of the kind.
+    """
     yield [", ".join(descriptions[iri].types) for iri in iris]
-    descriptions_in_words = [descriptions[iri].description.split() for iri in iris]
-    for length in range(1, max(map(len, descriptions_in_words)) + 1):
-        yield [" ".join(words[:length]) for words in descriptions_in_words]
+    words_of_all = [descriptions[iri].description.split() for iri in iris]
+    longest = max(map(len, words_of_all))
+    for length in range(1, longest + 1):
+        yield [" ".join(words[:length]) for words in words_of_all]
     yield list(map(local_part, iris))
 
 
 def _rename_tails(result: FilledTriples, names: Mapping[Term, str]) -> FilledTriples:
-    """Return a result with other names for some tails, in its values and its triples.
+    """Return a result with other names for some tails, in its values and in its triples.
 
-    A result whose triples a person edited is returned as it is: it is not known which vertices these triples
-    are about.
+    ``names`` has the new names by term. A result with triples that a person put in is returned as
+    it is, since the vertices in these triples are not known.
     """
     if len(result.ends) < len(result.triples):
         return result
-    values = []
-    for value in result.values:
-        values.append(replace(value, label=names.get(value.term, value.label)))
     triples = []
     for words, (_, tail) in zip(result.triples, result.ends, strict=False):
-        triples.append((*words[:-1], names.get(tail, words[-1])))
-    return replace(result, values=tuple(values), triples=tuple(triples))
+        *others, tail_name = words
+        new_words = (*others, names.get(tail, tail_name))
+        triples.append(new_words)
+    values = relabel_values(result.values, names)
+    return replace(result, values=values, triples=tuple(triples))

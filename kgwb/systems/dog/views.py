@@ -1,4 +1,4 @@
-"""DoG's records as HTML: relations to choose from, triples, the debate, and the question hop by hop."""
+"""DoG's records as HTML: relations to choose from, triples, the debate, and the walk."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def render_relations(relations: records.Relations, context: RenderContext) -> Ht
     rows = []
     for relation in relations.found:
         direction = _format_direction(relations.head, relation)
-        rows.append((shorten(str(relation)), direction, _render_predicates(relation, context)))
+        predicates = _render_predicates(relation, context)
+        rows.append((shorten(str(relation)), direction, predicates))
     headings = ("relation", "in the graph", "predicate")
     return div("body", table(headings, rows) or muted_text("no relation"))
 
@@ -62,7 +63,8 @@ def render_filtered_relation(value: records.FilteredRelation, context: RenderCon
             selected = position
         direction = muted_text(_format_direction(value.head, relation))
         predicates = span("under", _render_predicates(relation, context))
-        options.append(join(tag("b", shorten(str(relation))), " ", direction, predicates))
+        name = tag("b", shorten(str(relation)))
+        options.append(join(name, " ", direction, predicates))
 
     chosen = tag("b", str(value.relation or "no relation"))
     summary = div(
@@ -78,9 +80,10 @@ def render_filtered_relation(value: records.FilteredRelation, context: RenderCon
 
 
 def render_filled_triples(value: records.FilledTriples, context: RenderContext) -> Html:
-    """Render the triples of a hop in words as a table, and folded the support of each tail.
+    """Render the triples of a hop in words as a table, and the support of each tail, folded.
 
-    The table has five columns if any of the triples has a node without a name between head and tail.
+    The table has five columns if any triple has a node without a name between head and tail. It has
+    at most MAX_ROWS rows.
     """
     headings = ["head", "relation", "tail"]
     if any(len(triple) > len(headings) for triple in value.triples):
@@ -94,11 +97,14 @@ def render_filled_triples(value: records.FilledTriples, context: RenderContext) 
 
     result = value.reason
     if value.values:
-        result = f"{pluralize(value.found, 'tail')} found, {len(value.values)} kept"
+        found = pluralize(value.found, "tail")
+        result = f"{found} found, {len(value.values)} kept"
+    notes = filter(None, (result, value.note))
+    head = render_question(f"[{value.head}]")
     return div(
         "body stack",
-        div("", render_question(f"[{value.head}]"), f" {value.relation or ''}"),
-        muted_text("; ".join(filter(None, (result, value.note)))),
+        div("", head, f" {value.relation or ''}"),
+        muted_text("; ".join(notes)),
         table(headings, rows, total=len(value.triples)),
         collapsible(
             muted_text("the triples that lead to each tail from the topic entity"),
@@ -139,8 +145,8 @@ def render_simplified_question(value: records.SimplifiedQuestion, context: Rende
 def render_debate(debate: Sequence[records.Remark], current: int = -1) -> Html:
     """Render the remarks of a debate in order, each with the question that it proposes.
 
-    Each role has a colour of its own, of three. The remark at position ``current`` is highlighted; with -1 none
-    is.
+    Roles have colours; there are three of them. The remark at position ``current`` is highlighted,
+    or none if it is -1.
     """
     roles = list(dict.fromkeys(remark.role for remark in debate))
     turns = []
@@ -155,12 +161,15 @@ def render_debate(debate: Sequence[records.Remark], current: int = -1) -> Html:
 
 
 def render_hop(value: records.Hop, context: RenderContext) -> Html:
-    """Render the questions from the first hop to what is left now, the hop's results and its decision."""
+    """Render how the question became shorter, the results of a hop, and its decision."""
     questions = [*value.before, value.question]
-    rows = [(str(number), render_question(text), "") for number, text in enumerate(questions, 1)]
+    labels = [""] * len(questions)
     if value.left:
-        number = str(len(questions) + 1)
-        rows.append((number, render_question(value.left.question), "left"))
+        questions.append(value.left.question)
+        labels.append("left")
+    rows = []
+    for number, (question, label) in enumerate(zip(questions, labels, strict=True), 1):
+        rows.append((number, render_question(question), label))
     results = [div("", render_question(str(result))) for result in value.filled]
     headings = ("", "the question, shorter after each hop", "")
     summary = div("body stack", table(headings, rows), *results)

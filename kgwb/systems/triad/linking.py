@@ -26,11 +26,12 @@ OPPOSITE_DIRECTION: Mapping[Direction, Direction] = {"out": "in", "in": "out"}
 def link_triplets(
     triplets: Triplets, question: str, failed: tuple[str, ...], run: Run
 ) -> tuple[Choice, ...]:
-    """Choose vertices for each mention, and then relations for each triplet.
+    """Choose vertices for each mention, and then relations of the graph for each triplet.
 
-    Triplets with a mention come first. What their relations lead to is where the relations of
-    further triplets are looked for. No relation is looked for if a mention has no vertex. Returns the choices for
-    the mentions, then for the triplets, both in their order; those that were not made are left out.
+    Triplets with a mention come first, then those with an end that the relations of others lead to.
+    ``failed`` says why each earlier attempt found no query; the model sees it. Returns the choices
+    for the mentions, then those for the triplets, in their order. There are none for the triplets
+    if a mention has no vertex.
     """
     mentions = list_mentions(triplets)
     terms: dict[str, Sequence[Term]] = {}
@@ -50,7 +51,8 @@ def link_triplets(
         triplet = _find_nearest_triplet(waiting, mentions, terms)
         waiting.remove(triplet)
         known_ends = _select_ends(triplet, mentions) or _select_ends(triplet, terms)
-        relations = find_relations(triplet, {end: terms[end] for end in known_ends}, run)
+        known_terms = {end: terms[end] for end in known_ends}
+        relations = find_relations(triplet, known_terms, run)
         choice = choose_relations(relations, triplet, question, failed, run)
         relation_choices[triplet] = choice
         terms |= sample_reached_terms(triplet, choice, terms, run)
@@ -60,7 +62,10 @@ def link_triplets(
 def _find_nearest_triplet(
     triplets: Sequence[Triplet], mentions: Container[str], terms: TermsByEnd
 ) -> Triplet:
-    """Return the first triplet with a mention, else the first with an end that was reached, else the first."""
+    """Return the triplet whose relations are chosen next.
+
+    It is the first one with a mention, else the first with an end in ``terms``, else the first.
+    """
     for known_ends in (mentions, terms):
         for triplet in triplets:
             if _select_ends(triplet, known_ends):
@@ -77,9 +82,10 @@ def _select_ends(triplet: Triplet, ends: Container[str]) -> list[str]:
 def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relation, ...]:
     """Return the relations one hop around the known ends of a triplet (F_rs in Equation 6).
 
-    ``ends`` has the vertices of the known ends. The direction is that of the graph, or that of the
-    triplet with the setting ``as_written``. At most ``shown_relations`` are returned, those first
-    whose names are most similar to the triplet's relation. No model is asked.
+    ``ends`` has the terms of these ends. Blank nodes are left out, since a query cannot name them.
+    A relation has the direction that the graph has, or always "out" with the setting
+    ``as_written``. At most ``shown_relations`` are returned, the names most similar to the
+    triplet's relation first. No model is asked.
     """
     settings = TriadSettings.of_run(run)
     found: dict[tuple[URIRef, Direction], None] = {}
@@ -95,7 +101,7 @@ def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relati
     if not found:
         return ()
 
-    names = run.kg.names(sorted({iri for iri, _ in found}))
+    names = run.kg.names([iri for iri, _ in found])
     similarities = compute_similarities(triplet.relation, names.values(), run)
     relations = []
     for iri, direction in found:
@@ -109,22 +115,26 @@ def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relati
 def sample_reached_terms(
     triplet: Triplet, choice: Choice, ends: TermsByEnd, run: Run
 ) -> TermsByEnd:
-    """Return at most ``join_sample`` terms that the chosen relations of a triplet lead to.
+    """Return terms that the chosen relations of a triplet lead to, by the end they stand for.
 
-    They are those of the unknown end, if exactly one end is in ``ends``. Otherwise, and if no
-    relation was chosen, nothing is returned.
+    There are at most ``join_sample``. Returns an empty mapping unless exactly one end of the
+    triplet is in ``ends`` and a relation was chosen.
     """
-    known = _select_ends(triplet, ends)
-    if len(known) != 1 or not choice.chosen:
+    known_ends = _select_ends(triplet, ends)
+    if len(known_ends) != 1 or not choice.chosen:
         return {}
-    [unknown] = [end for end in triplet.ends if end not in ends]
+    [known] = known_ends
+    [unknown] = [end for end in triplet.ends if end != known]
+    forward_direction = "out" if known == triplet.subject else "in"
     patterns = []
     for relation in choice.chosen:
         if isinstance(relation, Relation):
-            is_known_first = (relation.direction == "out") == (known[0] == triplet.subject)
-            pattern = "?_v {} ?_x" if is_known_first else "?_x {} ?_v"
-            patterns.append(pattern.format(n3(relation.iri)))
-    named_terms = [term for term in ends[known[0]] if not isinstance(term, BNode)]
+            predicate = n3(relation.iri)
+            if relation.direction == forward_direction:
+                patterns.append(f"?_v {predicate} ?_x")
+            else:
+                patterns.append(f"?_x {predicate} ?_v")
+    named_terms = [term for term in ends[known] if not isinstance(term, BNode)]
     where = f"{values_clause('?_v', named_terms)} {union_clause(patterns)}"
     limit = TriadSettings.of_run(run).join_sample
     result = run.kg.select(f"SELECT DISTINCT ?_x WHERE {{ {where} }} LIMIT {limit}")

@@ -19,10 +19,12 @@ from kgwb.systems.triad.views import VIEWS
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-    """Look for a query with a result, at most ``tries`` times, and answer by the type that is asked for.
+    """Look for a query with a result in at most ``tries`` attempts, and answer the question.
 
-    Triad has no dialogue: each question is read alone. Without a query, the model answers without
-    the graph if the setting ``own_knowledge`` is on and ``ablation`` is not "no_fallback".
+    Triad has no dialogue: each question is read alone. The model also says which type of answer is
+    asked for. If there is no query, it answers without the graph with the setting
+    ``own_knowledge``, unless ``ablation`` is "no_fallback". Otherwise the answer has no values and
+    a reason.
     """
     settings = TriadSettings.of_run(run)
     attempts: list[Attempt] = []
@@ -47,9 +49,9 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 def attempt_query(place: str, question: str, before: tuple[Attempt, ...], run: Run) -> Attempt:
     """Make one attempt to find a query with a result.
 
-    It begins at the phase that the last attempt in ``before`` goes back to, the first at "parsing".
-    What the phases before that one made is taken from the last attempt. ``place`` has the number of the attempt and the
-    phase. The result has a query, or a fault and the phase to go back to.
+    It begins at the phase that the last attempt in ``before`` goes back to, or at parsing if it is
+    the first. What earlier phases made is taken from the last attempt. ``place`` names the attempt
+    and its first phase. The result has a query, or else the fault, and the phase to go back to.
     """
     phase = before[-1].back if before else "parsing"
     failed = tuple(attempt.fault for attempt in before)
@@ -61,29 +63,33 @@ def attempt_query(place: str, question: str, before: tuple[Attempt, ...], run: R
         linked = before[-1].linked
     else:
         linked = link_triplets(triplets, question, failed, run)
+    attempt = Attempt(triplets, linked)
     missing = [f"{choice} ({choice.reason})" for choice in linked if not choice.chosen]
     if missing:
-        attempt = Attempt(triplets, linked, fault="; ".join(missing), back="parsing")
+        attempt = replace(attempt, fault="; ".join(missing), back="parsing")
         return _plan_retry(attempt, before, run)
 
     template = roles.write_template(triplets, question, failed, run)
-    attempt = Attempt(triplets, linked, template)
+    attempt = replace(attempt, template=template)
     queries = build_queries(template, triplets, linked, run)
     if queries.kept:
         choice = roles.choose_query(queries, question, run)
         for filled in queries.kept:
             if filled in choice.chosen:
-                return _plan_retry(replace(attempt, query=filled.query), before, run)
+                attempt = replace(attempt, query=filled.query)
+                return _plan_retry(attempt, before, run)
     back, fault = diagnose_fault(queries, run)
-    return _plan_retry(replace(attempt, fault=fault, back=back), before, run)
+    attempt = replace(attempt, fault=fault, back=back)
+    return _plan_retry(attempt, before, run)
 
 
 def _plan_retry(attempt: Attempt, before: Sequence[Attempt], run: Run) -> Attempt:
-    """Return an attempt with what it decided otherwise than the last one, and where the next one begins.
+    """Return an attempt with the decisions that changed, and the phase that the next one begins at.
 
-    If a template was written, the setting ``retry_from`` may say that. Otherwise it is the phase
-    at fault, but parsing if an earlier attempt went back to that phase already. There is no next attempt after
-    one that decided nothing otherwise.
+    Changed are the decisions that the last attempt in ``before`` did not make; an attempt after
+    which nothing changed is the last. The next one begins at the phase at fault, or at parsing if
+    an earlier attempt went back to that phase. If a template was written, the setting
+    ``retry_from`` may name another phase.
     """
     back = attempt.back
     retry_from = TriadSettings.of_run(run).retry_from
@@ -95,7 +101,9 @@ def _plan_retry(attempt: Attempt, before: Sequence[Attempt], run: Run) -> Attemp
         return replace(attempt, back=back)
     earlier_decisions = before[-1].decisions
     changed = [decision for decision in attempt.decisions if decision not in earlier_decisions]
-    return replace(attempt, changed=tuple(changed), back=back if changed else None)
+    if not changed:
+        back = None
+    return replace(attempt, changed=tuple(changed), back=back)
 
 
 SYSTEM = System(

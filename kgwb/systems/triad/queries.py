@@ -1,4 +1,4 @@
-"""Triad's queries: a template filled with every combination of options, and what is wrong if none has a result."""
+"""Triad's queries: a template filled with the options, and the fault if none has a result."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Option = Candidate | Relation | Filled
 def build_queries(
     template: str, triplets: Triplets, linked: tuple[Choice, ...], run: Run
 ) -> Queries:
-    """Fill the template with each combination of options, and run the queries (F_qs in Equation 7).
+    """Fill the template with each combination of options, and run the queries (Equation 7).
 
-    ``linked`` has a choice for each mention, then for each triplet. Combinations come best first:
-    by the sum of their options' ranks. At most ``query_limit`` queries are run. Those without a result are set
-    apart, but if none of them is true, the first ASK is kept: its answer is no.
+    ``linked`` has a choice for each mention, then for each triplet. Combinations come best first,
+    by the sum of their options' ranks; at most ``query_limit`` are run. Queries without a result
+    are set apart. If no query has one and they are ASKs, the first is kept: its answer is "no".
     """
     limit = TriadSettings.of_run(run).query_limit
     combinations = combine_options(linked)
@@ -54,14 +54,15 @@ def build_queries(
 
 
 def combine_options(choices: Sequence[Choice]) -> list[list[Option]]:
-    """Return each combination of one option of every choice, by the sum of the options' ranks.
+    """Return every combination of one option of each choice, by the sum of the options' ranks.
 
-    Equal sums stay in lexical order of the ranks. Only the first MAX_COMBINATIONS in lexical order are
-    returned, since their number grows exponentially.
+    Combinations of one sum are in lexicographic order of the ranks. Only the MAX_COMBINATIONS first
+    in lexicographic order are made, since their number grows exponentially.
     """
     ranks_of_choices = [range(len(choice.chosen)) for choice in choices]
+    rank_combinations = islice(product(*ranks_of_choices), MAX_COMBINATIONS)
     combinations = []
-    for ranks in sorted(islice(product(*ranks_of_choices), MAX_COMBINATIONS), key=sum):
+    for ranks in sorted(rank_combinations, key=sum):
         options = [choice.chosen[rank] for choice, rank in zip(choices, ranks, strict=True)]
         combinations.append(options)
     return combinations
@@ -70,7 +71,11 @@ def combine_options(choices: Sequence[Choice]) -> list[list[Option]]:
 def _run_filled_template(
     template: str, triplets: Triplets, options: Sequence[Option], run: Run
 ) -> Filled:
-    """Fill a template with one option for each mention and each triplet, and run the query."""
+    """Fill a template with an option for each mention and triplet, and run the query.
+
+    A model sees the query with names in place of IRIs. A vertex is written there with its types and
+    the beginning of its description.
+    """
     terms = []
     descriptions = []
     predicates = []
@@ -78,7 +83,8 @@ def _run_filled_template(
     relations = []
     for option in options:
         if isinstance(option, Candidate):
-            details = (option.name, *option.types, option.description[:MAX_DESCRIPTION_CHARS])
+            description = option.description[:MAX_DESCRIPTION_CHARS]
+            details = (option.name, *option.types, description)
             descriptions.append(", ".join(filter(None, details)))
             terms.append(n3(option.iri))
         elif isinstance(option, Relation):
@@ -98,10 +104,10 @@ def _run_filled_template(
 
 
 def fetch_values(sparql: str, run: Run) -> tuple[str, ...]:
-    """Run a query, and return the names of the values in its first column, each once.
+    """Run a query, and return the names of the distinct values in its first column.
 
-    A true ASK has the value "true". Nothing is returned for a false ASK, for a count of 0, and for a query that the
-    graph cannot run or not run in time, which leaves a note on the step.
+    A true ASK has the value "true". Returns nothing for a false ASK, for a count of 0, and if the
+    graph cannot run the query or takes too long, which is noted on the step.
     """
     kind = analyze_query(sparql).kind
     try:
@@ -118,14 +124,16 @@ def fetch_values(sparql: str, run: Run) -> tuple[str, ...]:
 
 
 def diagnose_fault(queries: Queries, run: Run) -> tuple[Phase, str]:
-    """Return the phase at fault if no query was chosen, and why in words that a model sees.
+    """Return the phase at fault if no query has a result, and why, in words that a model sees.
 
-    If the triples of one of the first queries match the graph, but the query has no result, it is the template
-    ("construction"). Otherwise it is what was linked ("linking").
+    Of the first MAX_DIAGNOSED_QUERIES queries, the triples are looked for without the rest of the
+    query. If the graph has those of one of them, the template is at fault ("construction").
+    Otherwise the chosen vertices and relations are ("linking").
     """
     examined = queries.empty[:MAX_DIAGNOSED_QUERIES]
     for filled in examined:
         triples = patterns_to_sparql(filled.query.patterns)
         if fetch_values(f"ASK {{ {triples} }}", run):
             return "construction", f"the triples of {filled.reads} hold, but it has no result"
-    return "linking", f"no result: {'; '.join(filled.reads for filled in examined)}"
+    readable = "; ".join(filled.reads for filled in examined)
+    return "linking", f"no result: {readable}"

@@ -45,12 +45,13 @@ class Relation(Record):
     iri: Iri
     name: str
     direction: Direction = "out"
-    """"out" if it leads from the triplet's subject to its object, "in" if from object to subject."""
+    """From the triplet's subject to its object ("out"), or from object to subject ("in")."""
     similarity: Score = 1.0
     """That of its name with the triplet's relation."""
 
     def __str__(self) -> str:
-        return f"{'→' if self.direction == 'out' else '←'} {self.name}"
+        arrow = "→" if self.direction == "out" else "←"
+        return f"{arrow} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ class Queries(Record):
     """Queries without a result."""
 
     def __str__(self) -> str:
-        return f"{pluralize(len(self.kept), 'query')} with results, {len(self.empty):,} without"
+        kept = pluralize(len(self.kept), "query")
+        return f"{kept} with results, {len(self.empty):,} without"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ class Attempt(Record):
     @property
     def decisions(self) -> tuple[str, ...]:
         """What another attempt may decide otherwise: triplets, choices and template, as text."""
-        return tuple(filter(None, map(str, (*self.triplets, *self.linked, self.template))))
+        decisions = (*self.triplets, *self.linked, self.template)
+        return tuple(filter(None, map(str, decisions)))
 
     def __str__(self) -> str:
         result = "nothing"

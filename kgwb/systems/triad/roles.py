@@ -75,8 +75,8 @@ class TypeReply(Reply):
 def find_triplet_problems(triplets: Triplets, *_: object) -> Iterator[str]:
     """Yield what is wrong with triplets.
 
-    There are 1 to MAX_TRIPLETS of them, one of them has a mention, and none lacks a part. An
-    unknown is written as a variable of SPARQL.
+    There must be 1 to MAX_TRIPLETS, and at least one mention. No part may be empty. An unknown must
+    be written as a variable of SPARQL.
     """
     if not list_mentions(triplets) or len(triplets) > MAX_TRIPLETS:
         yield f"give 1 to {MAX_TRIPLETS} triplets, of which one at least names an entity"
@@ -93,10 +93,11 @@ def find_triplet_problems(triplets: Triplets, *_: object) -> Iterator[str]:
 def extract_triplets(question: str, failed: tuple[str, ...], run: Run) -> Triplets:
     """Ask the model for the question as triplets (Equation 2).
 
-    ``failed`` says why each earlier attempt found no query. The model sees it.
+    ``failed`` says why each earlier attempt found no query; the model sees it.
     """
 
     def find_problems(reply: TripletsReply) -> str:
+        """Return what is wrong with the triplets of a reply, or ""."""
         return "; ".join(find_triplet_problems(_read_triplets(reply)))
 
     variables = {"question": question, "failed": list(failed)}
@@ -108,12 +109,13 @@ def extract_triplets(question: str, failed: tuple[str, ...], run: Run) -> Triple
 def _read_triplets(reply: TripletsReply) -> Triplets:
     """Return the distinct triplets of a reply, with single spaces.
 
-    A triplet of fewer than three parts gets empty ones. One of more has empty parts only. The
-    checks refuse both.
+    A triplet with less than three parts is filled up with empty ones. One with more parts is
+    returned with three empty ones. ``find_triplet_problems`` refuses both.
     """
     triplets: dict[Triplet, None] = {}
     for texts in reply.triplets:
-        parts = [" ".join(text.split()) for text in [*texts, "", "", ""]]
+        padded = [*texts, "", "", ""]
+        parts = [" ".join(text.split()) for text in padded]
         if any(parts[3:]):
             parts = ["", "", ""]
         triplets[Triplet(*parts[:3])] = None
@@ -124,11 +126,12 @@ def _read_triplets(reply: TripletsReply) -> Triplets:
 def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -> str:
     """Ask the model for a SPARQL template of the triplets (Equation 3).
 
-    It has the names of the triplets' ends and relations, in angle brackets, in the places of IRIs.
-    ``failed`` says why each earlier attempt found no query. The model sees it.
+    It has names in angle brackets in the places of IRIs. ``failed`` says why each earlier attempt
+    found no query; the model sees it.
     """
 
     def find_problems(reply: TemplateReply) -> str:
+        """Return what is wrong with the template of a reply, or ""."""
         return "; ".join(find_template_problems(reply.sparql, triplets))
 
     shown = [_list_parts(triplet) for triplet in triplets]
@@ -166,7 +169,7 @@ class ChoiceReply(Reply):
 
 
 def find_choice_problems(choice: Choice, offered: Any, *_: object) -> Iterator[str]:
-    """Yield what is wrong with a choice that a person put in: what it has beside the options.
+    """Yield what is wrong with a choice that a person put in: each thing that is not an option.
 
     ``offered`` is the first input of the step: the options, or the record that has them.
     """
@@ -187,12 +190,13 @@ def ask_for_choice(
 ) -> Choice:
     """Ask the model to choose from options by their numbers, which begin at 1.
 
-    It must choose ``min_choices`` to ``max_choices`` of them, each once, so that the result has
-    nothing but options. ``variables`` are those of the prompt, with the options; ``most`` is added. ``subject`` is what
-    the choice is made for.
+    It must choose ``min_choices`` to ``max_choices`` different numbers, so that it can choose
+    nothing but options. ``variables`` are those of the prompt, among them the options as it sees
+    them; "most" is added. ``subject`` is what the choice is made for.
     """
 
     def find_problem(reply: ChoiceReply) -> str:
+        """Return the first thing wrong with the numbers of a reply, or ""."""
         for number in reply.numbers:
             if not 1 <= number <= len(options):
                 return f"there is no number {number}; they go from 1 to {len(options)}"
@@ -214,9 +218,9 @@ def choose_entities(
 ) -> Choice:
     """Choose at most K vertices for a mention, best first (Equation 5).
 
-    The model chooses, and may choose none. It is not asked if there are no candidates, if the setting
-    ``ablation`` is "no_uri_choice", or, in profile ``fast``, if the only candidate has exactly this label. Then
-    the first K candidates are returned.
+    The model chooses them from the candidates, and may choose none. It is not asked if there are no
+    candidates. The first K are taken without it if ``ablation`` is "no_uri_choice", or, in profile
+    ``fast``, if the only candidate has exactly this label.
     """
     settings = TriadSettings.of_run(run)
     candidates = retrieved.candidates
@@ -246,8 +250,8 @@ def choose_relations(
 ) -> Choice:
     """Choose at most K relations of the graph for a triplet, best first (Equation 6).
 
-    The model chooses, and may choose none. It is not asked if there are no relations, or if the setting
-    ``ablation`` is "no_uri_choice", with which the first K are returned.
+    The model chooses them, and may choose none. It is not asked if there are no relations. The
+    first K are taken without it if ``ablation`` is "no_uri_choice".
     """
     settings = TriadSettings.of_run(run)
     if not relations:
@@ -257,7 +261,8 @@ def choose_relations(
     shown = []
     for number, relation in enumerate(relations, 1):
         first, last = _order_ends(triplet, relation.direction)
-        shown.append({"number": number, "triple": [first, relation.name, last]})
+        triple = [first, relation.name, last]
+        shown.append({"number": number, "triple": triple})
     variables = {
         "question": question,
         "triplet": _list_parts(triplet),
@@ -278,20 +283,23 @@ def _order_ends(triplet: Triplet, direction: Direction) -> tuple[str, str]:
 
 @agent("query_choice", check=find_choice_problems, kind="model")
 def choose_query(queries: Queries, question: str, run: Run) -> Choice:
-    """Choose the query that answers the question, of those with a result (Equation 7).
+    """Choose one of the queries that have a result (Equation 7).
 
-    The model is not asked if there is only one, or if the setting ``ablation`` is "no_query_choice".
-    Then it is the first.
+    The model is not asked if there is only one, or if ``ablation`` is "no_query_choice". Then the
+    first is taken.
     """
     settings = TriadSettings.of_run(run)
     if len(queries.kept) < 2 or settings.ablation == "no_query_choice":
         return Choice("query", queries.kept[:1])
     shown = []
     for number, query in enumerate(queries.kept, 1):
-        first_values = list(query.results)
-        shown.append(
-            {"number": number, "query": query.reads, "rows": query.rows, "first": first_values}
-        )
+        query_data = {
+            "number": number,
+            "query": query.reads,
+            "rows": query.rows,
+            "first": list(query.results),
+        }
+        shown.append(query_data)
     variables = {"question": question, "queries": shown}
     return ask_for_choice("triad/query_choice", "query", queries.kept, 1, 1, variables, run)
 
@@ -314,9 +322,9 @@ class KnowledgeReply(Reply):
 def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
     """Run the chosen query, and return its values with the triples that support them (Equation 8).
 
-    An ASK gives a truth value, and so does a SELECT if the question asks for yes or no: whether it
-    has a row. If a count is asked for and the values are not all numbers, the answer is their number. Such an answer
-    has the support of all rows.
+    The answer is a truth value if the query is an ASK, or if yes or no is asked for: whether there
+    are rows. It is the number of rows if a count is asked for, unless all values are numbers. A
+    truth value or number has the support of all rows. Values are those of the first column.
     """
     sparql = query.sparql
     truth: bool | None = None
@@ -335,15 +343,17 @@ def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
         support = find_row_support(sparql, columns, list(terms), run)
     labels = label_terms(terms.values(), run)
 
+    kind = KIND_BY_ANSWER_TYPE[asked]
     if truth is not None:
-        answer = Answer("boolean", (_make_total(truth, support),), (sparql,))
-    elif asked == "count" and not all(map(is_number, terms.values())):
-        answer = Answer("count", (_make_total(len(terms), support),), (sparql,))
+        kind = "boolean"
+        values = [_make_total(truth, support)]
+    elif kind == "count" and not all(map(is_number, terms.values())):
+        values = [_make_total(len(terms), support)]
     else:
         values = []
         for row, term in terms.items():
             values.append(Value(term, labels[term], support.get(row, ())))
-        answer = Answer(KIND_BY_ANSWER_TYPE[asked], tuple(values), (sparql,))
+    answer = Answer(kind, tuple(values), (sparql,))
     return with_display_names(run.kg, answer)
 
 
@@ -355,10 +365,11 @@ def _make_total(total: int, support: Mapping[Row, Triples]) -> Value:
 
 @agent("own_knowledge", kind="model")
 def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run: Run) -> Answer:
-    """Ask the model to answer without the graph, and return its answer marked as not grounded (3.3).
+    """Ask the model to answer without the graph, and mark its answer as not grounded (3.3).
 
-    It is asked for a truth value or one fact; for a count it is not asked, and neither for a fact if the
-    setting ``ablation`` is "boolean_fallback". ``reason`` says why the graph gave no answer.
+    It is asked for a truth value or for one fact. It is not asked for a count, and for a fact only
+    if ``ablation`` is not "boolean_fallback". ``reason`` says why the graph gave no answer, and is
+    kept in the answer, which has no value if the model gave none.
     """
     is_boolean = asked == "yes or no"
     ablation = TriadSettings.of_run(run).ablation
@@ -367,6 +378,7 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
         return Answer(kind, reason=reason)
 
     def find_problem(reply: KnowledgeReply) -> str:
+        """Return what is wrong with a truth value in a reply, or ""."""
         if is_boolean and reply.answer not in ("True", "False"):
             return "say True or False"
         return ""

@@ -1,4 +1,4 @@
-"""Triplets as SPARQL: templates with names in angle brackets as slots, and how slots are filled (Triad, 3.1)."""
+"""Triad's SPARQL templates: their slots are names in angle brackets, to be filled (3.1)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ def list_mentions(triplets: Triplets) -> tuple[str, ...]:
 def find_template_problems(template: str, triplets: Triplets, *_: object) -> Iterator[str]:
     """Yield what is wrong with a template.
 
-    It must contain each triplet. Every IRI in it must be a slot, so that a model cannot make one up. Its triples
-    must be the triplets. A SELECT must have one variable or one count. It must pass the gate.
+    It must have every triplet, and no triple that is not a triplet. Every IRI in it must be a slot
+    for an end of the triplets, or for a relation between its ends, and it must not make IRIs of
+    texts: so a model cannot invent one. It must be a SELECT of one variable or one count, or an
+    ASK, and pass the gate.
     """
-    mention_slots = [f"<urn:slot:{number}>" for number in range(len(list_mentions(triplets)))]
-    relation_slots = [f"<urn:slot:r{number}>" for number in range(len(triplets))]
+    mentions = list_mentions(triplets)
+    mention_slots = [f"<urn:slot:{number}>" for number, _ in enumerate(mentions)]
+    relation_slots = [f"<urn:slot:r{number}>" for number, _ in enumerate(triplets)]
     filled = fill_template(
         template, triplets, mention_slots, [(slot, "out") for slot in relation_slots]
     )
@@ -46,7 +49,12 @@ def find_template_problems(template: str, triplets: Triplets, *_: object) -> Ite
 
 
 def _find_query_problems(sparql: str, slots: set[str]) -> Iterator[str]:
-    """Yield what is wrong with a template as a query, after its slots are filled with ``slots``."""
+    """Yield what is wrong with a template as a query.
+
+    ``sparql`` is the template with its slots filled with the IRIs ``slots``. It must pass the gate.
+    Its triple patterns have no other IRIs or literals, and no variable as predicate. A SELECT has
+    one column.
+    """
     try:
         query = analyze_query(sparql)
     except GraphError as error:
@@ -66,12 +74,13 @@ def fill_template(
     entity_terms: Sequence[str],
     relation_terms: Sequence[tuple[str, Direction]],
 ) -> str:
-    """Fill the slots of a template with terms, given as SPARQL or as names to read.
+    """Return a template with its slots filled with SPARQL terms, or with names for a reader.
 
-    ``entity_terms`` has a term for each mention, in the order of ``list_mentions``. ``relation_terms``
-    has a term and a direction for each triplet. Subject and object of a triple are those of its triplet, however the
-    template has them, and with the direction "in" they change places. Letter case and white space
-    in slots are ignored.
+    ``entity_terms`` has a term for each mention, in the order of ``list_mentions``.
+    ``relation_terms`` has a term and a direction for each triplet. Subject and object are taken
+    from the triplet, whatever their order in the template; with the direction "in" they change
+    places. Letter case and white space in slots are ignored. A triple that is no triplet keeps its
+    predicate.
     """
     mentions = list_mentions(triplets)
     terms = dict(zip(map(_normalize_name, mentions), entity_terms, strict=True))
@@ -79,10 +88,12 @@ def fill_template(
     relation_slot = _make_slot_pattern([triplet.relation for triplet in triplets])
 
     def fill_triple(match: re.Match[str]) -> str:
+        """Return a triple of the template with its terms; unchanged if it is no triplet."""
         subject, relation, object_ = map(_read_slot, match.groups())
         for triplet, (predicate, direction) in zip(triplets, relation_terms, strict=True):
             ends = [_normalize_name(end) for end in triplet.ends]
-            if relation == _normalize_name(triplet.relation) and {subject, object_} == set(ends):
+            has_same_ends = {subject, object_} == set(ends)
+            if has_same_ends and relation == _normalize_name(triplet.relation):
                 if direction == "in":
                     ends.reverse()
                 first, last = (terms.get(end, end) for end in ends)
@@ -99,16 +110,21 @@ def fill_template(
 
 
 def _make_slot_pattern(names: Iterable[str]) -> str:
-    """Return a regular expression for any of the names in angle brackets, the longest first."""
+    """Return a regular expression for any of the names in angle brackets, longest first."""
     longest_first = sorted(names, key=len, reverse=True)
-    return rf"<\s*(?:{'|'.join(map(re.escape, longest_first))})\s*>"
+    alternatives = "|".join(map(re.escape, longest_first))
+    return rf"<\s*(?:{alternatives})\s*>"
 
 
 def _read_slot(text: str) -> str:
-    """Return the name in a slot as it is compared. A variable is returned as it is."""
-    return text if text.startswith("?") else _normalize_name(text[1:-1])
+    """Return the name in a slot as it is compared; a variable as it is."""
+    if text.startswith("?"):
+        return text
+    return _normalize_name(text[1:-1])
 
 
 def _normalize_name(name: str) -> str:
-    """Return a name in lower case with single spaces. A variable is returned as it is."""
-    return name if name.startswith("?") else " ".join(name.split()).casefold()
+    """Return a name in lower case with single spaces; a variable as it is."""
+    if name.startswith("?"):
+        return name
+    return " ".join(name.split()).casefold()

@@ -13,25 +13,36 @@ from kgwb.text import pluralize, shorten
 
 
 def render_filled_templates(queries: Queries, context: RenderContext) -> Html:
-    """Render a template with its slots highlighted, its queries with results, and folded those without."""
-    parts: list[object] = list(re.split(r"<([^<>]+)>", lay_out(queries.template)))
-    parts[1::2] = [span("ent", name) for name in parts[1::2]]
+    """Render a template with its slots highlighted, and its queries as tables.
+
+    The table of the queries without a result is folded.
+    """
+    template = lay_out(queries.template)
+    parts: list[object] = list(re.split(r"<([^<>]+)>", template))
+    names = parts[1::2]
+    parts[1::2] = [span("ent", name) for name in names]
     without_result = ""
     if queries.empty:
-        summary = muted_text(f"{pluralize(len(queries.empty), 'query')} without a result")
+        count = pluralize(len(queries.empty), "query")
+        summary = muted_text(f"{count} without a result")
         without_result = collapsible(summary, _render_query_table(queries, queries.empty))
     answered = _render_query_table(queries, queries.kept)
     return div("body stack", preformatted(*parts), answered, without_result)
 
 
 def _render_query_table(queries: Queries, filled: Sequence[Filled]) -> Html:
-    """Render a row for each query: what fills each slot, the number of its values, and the first values."""
+    """Render a row for each query: its options, the number of its values, and the first values.
+
+    At most MAX_ROWS rows are rendered. Returns nothing if there are no queries.
+    """
     rows = []
     for number, query in enumerate(filled[:MAX_ROWS], 1):
         slots = map(shorten, query.slots)
-        rows.append((number, *slots, query.rows, shorten(", ".join(query.results))))
+        first_values = shorten(", ".join(query.results))
+        rows.append((number, *slots, query.rows, first_values))
     slot_headings = [span("ent", shorten(head)) for head in queries.heads]
-    return table(["", *slot_headings, "rows", "the first"], rows, total=len(filled))
+    headings = ["", *slot_headings, "rows", "first values"]
+    return table(headings, rows, total=len(filled))
 
 
 VIEWS: Mapping[type, View] = {
