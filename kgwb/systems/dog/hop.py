@@ -91,9 +91,10 @@ def find_relation_problems(
 def filter_relation(relations: Relations, question: str, run: Run) -> FilteredRelation:
     """Choose the relation of a head that the first hop of the question follows.
 
-    The model names the first hop as a question, and then one relation of the list or none (DoG,
-    "Relation Filtering"). It is not asked if there is no relation, or if there is only one and
-    choosing none would have no meaning; see ``_can_choose_none``.
+    The model names the first hop as a question, and then one relation of the list or none: only
+    "the best unique relation" is used (DoG, "Relation Filtering"). It is not asked if there is no
+    relation, or if there is only one and choosing none would have no meaning; see
+    ``_can_choose_none``.
     """
     if not relations.found:
         return FilteredRelation(relations.head, "", None, "the graph tells nothing about it")

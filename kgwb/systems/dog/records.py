@@ -63,6 +63,7 @@ class Relation(Record):
     """The predicates."""
 
     def __str__(self) -> str:
+        """Return the name, with "~" before it if the direction is "in"."""
         if self.direction == "in":
             return f"{INVERSE_PREFIX}{self.name}"
         return self.name
@@ -158,6 +159,7 @@ class TriedAnswer(Record):
     """Names of heads or tails, as the triples have them; empty if the triples do not suffice."""
 
     def __str__(self) -> str:
+        """Return "not enough", or "enough" with the answers."""
         if self.sufficient == "no":
             return "not enough"
         if not self.answers:
@@ -215,6 +217,7 @@ class Hop(Record):
     """The longer questions that this one was shortened from, oldest first."""
 
     def __str__(self) -> str:
+        """Return the decision if it is "yes", else the question that is left, if any."""
         if self.tried and self.tried.sufficient == "yes":
             return str(self.tried)
         return str(self.left or "nothing further")

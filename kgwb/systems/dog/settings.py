@@ -32,10 +32,11 @@ class DogSettings(Settings):
     Where more were found, the step has a note.
     """
     ablation: Ablation = "unneeded_roles"
-    """What is left out of the system. The values but for the last are from Table 2.
+    """What is left out of the system. All values but "unneeded_roles" are rows of Table 2.
 
     - "none": nothing.
-    - "no_focusing": answer trying after each hop, and simplifying. One try at the end sees all triples.
+    - "no_focusing": trying to answer after each hop, and simplifying the question. The model tries
+      once, at the end, with the triples of all hops.
     - "expert_only", "no_linguist": the other roles of the debate.
     - "fused_agent": the debate; one agent has the tasks of all three roles.
     - "unneeded_roles": the roles that would speak after a question that passes the checks.

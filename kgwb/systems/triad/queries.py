@@ -47,6 +47,7 @@ def build_queries(
     answered = [query for query in queries if query.rows]
     unanswered = [query for query in queries if not query.rows]
     if queries and not answered and queries[0].is_boolean:
+        # A yes-or-no question without a match has an answer: "no".
         answered = queries[:1]
         unanswered = queries[1:]
     heads = (*list_mentions(triplets), *map(str, triplets))

@@ -29,7 +29,7 @@ class TriadSettings(Settings):
     tries: Count = 3
     """How many attempts are made to find a query (T in Table 4)."""
     shown_relations: Count = 40
-    """How many relations the model may choose from for a triplet: those with the most similar names.
+    """How many relations the model may choose from for a triplet: the most similar by name.
 
     The paper gives no number.
     """
@@ -38,7 +38,7 @@ class TriadSettings(Settings):
     query_limit: Count = 40
     """How many queries are run in an attempt. Those with the best options come first."""
     as_written: bool = False
-    """Whether each relation has the direction of its triplet, as published, or that of the graph."""
+    """Whether relations have the direction of their triplet, as published, or that of the graph."""
     retry_from: Literal["fault", "parsing", "linking", "construction"] = "fault"
     """The phase that a further attempt goes back to: the one at fault, or always the same."""
     ablation: Literal[
@@ -47,7 +47,7 @@ class TriadSettings(Settings):
     """What is left out of the system (Table 3).
 
     - "none": nothing.
-    - "no_uri_choice": the choice of vertices and relations; those with the most similar names are taken.
+    - "no_uri_choice": the choice of vertices and relations; the most similar by name are taken.
     - "no_query_choice": the choice of the query; the first is taken.
     - "no_fallback": answers from own knowledge, also with the setting ``own_knowledge``.
     - "boolean_fallback": facts from own knowledge, but not truth values.

@@ -77,10 +77,10 @@ def fill_template(
     """Return a template with its slots filled with SPARQL terms, or with names for a reader.
 
     ``entity_terms`` has a term for each mention, in the order of ``list_mentions``.
-    ``relation_terms`` has a term and a direction for each triplet. Subject and object are taken
-    from the triplet, whatever their order in the template; with the direction "in" they change
-    places. Letter case and white space in slots are ignored. A triple that is no triplet keeps its
-    predicate.
+    ``relation_terms`` has a term and a direction for each triplet. A triple of the template that
+    has the relation and both ends of a triplet gets subject and object in the order of the triplet,
+    or in the other order with the direction "in". The relation of any other triple stays as it is.
+    Letter case and white space in slots are ignored.
     """
     mentions = list_mentions(triplets)
     terms = dict(zip(map(_normalize_name, mentions), entity_terms, strict=True))
