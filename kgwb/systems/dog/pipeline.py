@@ -149,9 +149,10 @@ def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
 def take_hop(place: str, focus: HopInput, run: Run) -> Hop:
     """Follow one relation from each head, then answer the question or make it shorter (Figure 2).
 
-    ``place`` has the number of the hop, and ``focus`` is its input. The result has no input for a
-    next hop if no triple was found, or if the triples answer the question. With the ablation
-    "no_focusing" the model does not try to answer, and the question stays as it is.
+    The steps are: the relations of each head, the choice of one of them, its triples, trying to
+    answer, and simplifying the question. ``place`` has the number of the hop, and ``focus`` is its
+    input. The result has no input for a next hop if no triple was found, or if the triples answer
+    the question. With the ablation "no_focusing" the last two steps are left out.
     """
     relations = run.map(get_relations, focus.heads)
     filtered = run.map(filter_relation, relations, focus.question)

@@ -155,7 +155,7 @@ def make_topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
         return f"no entity is named: name what {question!r} is about"
 
     def find_wrong_names(reply: TopicReply) -> str:
-        """Return which names are not in the question, or which one is part of another."""
+        """Return which names are not in the question or part of another name, or ""."""
         names = _clean_names(reply)
         absent = [repr(name) for name in names if not name or not _find_name(question, name)]
         if absent:
@@ -362,8 +362,9 @@ def make_question_checks(
     """Return the checks of a question that is to be shorter by the solved hops.
 
     The first is that it has in brackets what each hop found, and each name that the old question
-    has in brackets and from which no hop started. The second is that it has in brackets none of the
-    names from which the hops started. Letter case and white space are ignored.
+    has in brackets and from which no hop started. The second is that it no longer has in brackets
+    the names from which the hops started, unless a hop found the same name. Letter case and white
+    space are ignored.
     """
     heads = [hop.entity for hop in solved]
     found = [hop.found for hop in solved]
