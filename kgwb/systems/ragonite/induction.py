@@ -18,8 +18,8 @@ from typing import Any
 from rdflib import RDFS, XSD, BNode, Literal, URIRef
 
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, Vocabulary
-from kgwb.kg.survey import GENERIC_CLASSES
-from kgwb.kg.survey_text import quote_text
+from kgwb.kg.survey_builder import GENERIC_CLASSES
+from kgwb.kg.term_text import quote_text
 from kgwb.kg.text import normalize
 from kgwb.systems.ragonite.records import Column, Table
 from kgwb.terms import Term, Triple, local_part, term_to_data

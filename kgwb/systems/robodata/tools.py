@@ -18,7 +18,7 @@ from kgwb.kg import open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.queries import describe_vertices, find_triples
 from kgwb.kg.sparql import n3
-from kgwb.kg.survey_text import add_missing_prefixes, quote_text
+from kgwb.kg.term_text import add_missing_prefixes, quote_text
 from kgwb.records import Hidden, Record, to_data
 from kgwb.run import Run
 from kgwb.run.agents import AgentKind
