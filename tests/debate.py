@@ -1,4 +1,4 @@
-"""What a good model says to DoG's roles about a film's director, and where he was born."""
+"""Replies of a good model to DoG's agents, about the birth place of a film's director."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ SOLVED = SolvedHop("Arrival", "director", "Denis Villeneuve")
 
 
 def filtering(relation: str, subquestion: str = "Who directed [Arrival]?") -> dict[str, str]:
+    """The reply of relation filtering; "" is no relation."""
     return {"subquestion": subquestion, "relation": relation, "reason": "it says so"}
 
 
 def trying(*answers: str) -> dict[str, Any]:
+    """The reply of answer trying: yes with these answers, or no if there are none."""
     return {
         "sufficient": "yes" if answers else "no",
         "reason": "see the triples",
@@ -31,6 +33,7 @@ def trying(*answers: str) -> dict[str, Any]:
 
 
 def remark(question: str, words: str = "well") -> dict[str, str]:
+    """The reply of a role that proposes a question."""
     return {"remark": words, "question": question}
 
 

@@ -1,4 +1,4 @@
-"""Triad on the graph of two dozen triples: what a scripted model says, and runs of it."""
+"""Triad on the graph of two dozen triples: replies of a scripted model, and runs with it."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def triad(model: Any, question: str = QUESTION, **options: Any) -> Run:
 
 
 def answered(question: str = QUESTION, /, **replies: Any) -> tuple[Run, Scripted]:
-    """A run that went to its end, and the model it asked; ``replies`` by agent, others as in SCRIPT.
+    """An executed run and its model. ``replies`` by agent differ from those of SCRIPT.
 
-    ``settings``, by name, are those of the run.
+    ``settings`` are the settings of the run, by name.
     """
     settings = TRIAD.settings(**replies.pop("settings", {}))
     model = Scripted(SCRIPT | {f"triad/{name}": reply for name, reply in replies.items()})

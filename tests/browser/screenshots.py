@@ -174,7 +174,7 @@ def search_survey(cell: Cell) -> None:
 def step_through_hops(cell: Cell) -> None:
     cell.click("Continue").wait("Anne Hathaway")
     cell.row("iteration").last.click()
-    cell.wait("shorter by each hop")
+    cell.wait("shorter after each hop")
 
 
 def debate(cell: Cell) -> None:

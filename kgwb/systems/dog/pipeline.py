@@ -1,4 +1,4 @@
-"""DoG as a table of contents: a loop of hops with a debate in it (Figure 2)."""
+"""DoG as a system: a walk of hops over the graph, with a debate between them (Figure 2)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from kgwb.kg.queries import with_display_names
 from kgwb.run import Run, System, agent
 from kgwb.systems.dog.hop import (
     answer_from_own_knowledge,
-    disambiguate_names,
-    fill_triples,
     filter_relation,
     find_answer_values,
     get_relations,
@@ -19,8 +17,8 @@ from kgwb.systems.dog.hop import (
 )
 from kgwb.systems.dog.question import (
     ROLE_AGENTS_BY_ABLATION,
-    begin,
     find_topic_entities,
+    link_topic_entities,
     simplify_question,
 )
 from kgwb.systems.dog.records import (
@@ -31,9 +29,11 @@ from kgwb.systems.dog.records import (
     SolvedHop,
     TopicEntities,
     combine_names,
+    relabel_values,
 )
 from kgwb.systems.dog.rules import RULES
 from kgwb.systems.dog.settings import DogSettings
+from kgwb.systems.dog.triples import disambiguate_names, fill_triples
 from kgwb.systems.dog.views import VIEWS
 from kgwb.systems.linking import link_entity, retrieve_candidates, select_vertex
 from kgwb.systems.rules import RULES as LINKING_RULES
@@ -41,91 +41,162 @@ from kgwb.terms import Term
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-    """Answer one question; DoG has no dialogue, each question is read alone."""
-    walked = walk_graph(find_topic_entities(question.text, run), run)
-    if walked or not run.settings.own_knowledge:
-        return walked
-    return answer_from_own_knowledge(question.text, walked.reason, run)
+    """Answer one question by a walk over the graph.
+
+    DoG has no dialogue: each question is read alone. If the walk finds no answer and the setting
+    ``own_knowledge`` is on, the model answers without the graph.
+    """
+    topics = find_topic_entities(question.text, run)
+    answer = walk_graph(topics, run)
+    if answer or not run.settings.own_knowledge:
+        return answer
+    return answer_from_own_knowledge(question.text, answer.reason, run)
 
 
 @agent("walk")
 def walk_graph(topics: TopicEntities, run: Run) -> Answer:
-    """Hop from the topic entities until an answer is found, at most ``iteration_limit`` times."""
-    focus, links = begin(topics, run)
-    if lost := [link.entity for link in links if link.vertex is None]:
-        run.note(f"no vertex for {', '.join(lost)}")
-    if not focus.heads:
-        return Answer("list", reason=f"{NOT_IN_GRAPH}: no vertex for {', '.join(lost)}")
+    """Hop from the topic entities until an answer is found, at most ``iteration_limit`` times.
+
+    The walk also ends when a hop finds no triple. With the ablation "no_focusing" the hops only
+    collect triples, and the model tries to answer once, at the end. An answer without values has a
+    reason, which is also given if no topic entity has a vertex.
+    """
+    hop_input, links = link_topic_entities(topics, run)
+    unlinked = [link.entity for link in links if link.vertex is None]
+    problem = f"no vertex for {', '.join(unlinked)}"
+    if unlinked:
+        run.note(problem)
+    if not hop_input.heads:
+        return Answer("list", reason=f"{NOT_IN_GRAPH}: {problem}")
+
+    settings = DogSettings.of_run(run)
     hops: list[Hop] = []
-    heads = list(focus.heads)
-    for number in range(1, DogSettings.of_run(run).iteration_limit + 1):
-        hops.append(hop := take_hop(f"hop {number}", focus, run))
+    heads = list(hop_input.heads)
+    for number in range(1, settings.iteration_limit + 1):
+        hop = take_hop(f"hop {number}", hop_input, run)
+        hops.append(hop)
         if hop.left is None:
             break
-        focus = hop.left
-        heads += focus.heads
-    if DogSettings.of_run(run).ablation == "no_focusing":
-        evidence = tuple(filled for hop in hops for filled in hop.filled if filled.values)
-        tried = try_answer(topics.question, evidence, run) if evidence else None
-        hops.append(Hop(topics.question, evidence, tried))
+        hop_input = hop.left
+        heads += hop_input.heads
+    if settings.ablation == "no_focusing":
+        hops.append(_try_all_triples(topics.question, hops, run))
+    return _make_answer(hops, heads, run)
+
+
+def _try_all_triples(question: str, hops: Sequence[Hop], run: Run) -> Hop:
+    """Ask the model to answer with the triples of all hops at once (DoG, Table 2, row 1).
+
+    It is not asked if there are no triples.
+    """
+    results = [result for result in _results_of(hops) if result.values]
+    tried = try_answer(question, tuple(results), run) if results else None
+    return Hop(question, tuple(results), tried)
+
+
+def _results_of(hops: Sequence[Hop]) -> list[FilledTriples]:
+    """Return the results of all heads in all hops."""
+    results: list[FilledTriples] = []
+    for hop in hops:
+        results += hop.filled
+    return results
+
+
+def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
+    """Return the answer that the last hop found, with the queries of all hops.
+
+    If it found none, the answer has no values and a reason.
+    """
+    queries: dict[str, None] = {}
+    for result in _results_of(hops):
+        queries |= dict.fromkeys(result.queries)
+    answer = Answer("list", queries=tuple(queries))
     last = hops[-1]
-    queries = tuple(
-        dict.fromkeys(query for hop in hops for result in hop.filled for query in result.queries)
-    )
-    values = find_answer_values(last.tried, last.filled, heads) if last.tried else ()
-    if not values:
-        empty = [f"[{result.head}]: {result.reason}" for result in last.filled if not result.values]
-        if last.tried is None:
-            why = "; ".join(empty) or "the walk found no triple"
-        elif DogSettings.of_run(run).ablation == "no_focusing":
-            why = last.tried.reason
-        else:
-            left = last.left.question if last.left else last.question
-            why = f"no answer at the iteration limit of {len(hops)}; still open: {left}"
-        return Answer("list", queries=queries, reason=f"{NOT_IN_GRAPH}: {why}")
-    answered = with_display_names(run.kg, Answer("list", values, queries))
-    plainly = dict[Term, str](answered.names)  # without what distinguishes homonyms
-    values = tuple(replace(value, label=plainly.get(value.term, value.label)) for value in values)
-    return replace(answered, values=values)
+    if last.tried:
+        values = find_answer_values(last.tried, last.filled, heads)
+        answer = replace(answer, values=values)
+    if not answer:
+        explanation = _explain_no_answer(hops, run)
+        return replace(answer, reason=f"{NOT_IN_GRAPH}: {explanation}")
+
+    answer = with_display_names(run.kg, answer)
+    # In the walk, vertices of one name have different labels. In the answer they have their names.
+    names = dict[Term, str](answer.names)
+    return replace(answer, values=relabel_values(answer.values, names))
+
+
+def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
+    """Return why a walk ended without an answer.
+
+    If the last hop found no triple, it is the reason of each head. If it tried to answer, the
+    reason is the iteration limit, with the question that was left; with the ablation "no_focusing"
+    it is what the model said.
+    """
+    last = hops[-1]
+    if last.tried is None:
+        reasons = []
+        for result in last.filled:
+            if not result.values:
+                reasons.append(f"[{result.head}]: {result.reason}")
+        return "; ".join(reasons) or "the walk found no triple"
+    if DogSettings.of_run(run).ablation == "no_focusing":
+        return last.tried.reason
+    question = last.left.question if last.left else last.question
+    return f"no answer within the iteration limit of {len(hops)}; the question left is: {question}"
 
 
 @agent("iteration", subject="place")
 def take_hop(place: str, focus: HopInput, run: Run) -> Hop:
-    """One hop: relations, the right one of them, its triples; then an answer, or a shorter question."""
+    """Follow one relation from each head, then answer the question or make it shorter (Figure 2).
+
+    The steps are: the relations of each head, the choice of one of them, its triples, trying to
+    answer, and simplifying the question. ``place`` has the number of the hop, and ``focus`` is its
+    input. The result has no input for a next hop if no triple was found, or if the triples answer
+    the question. With the ablation "no_focusing" the last two steps are left out.
+    """
     relations = run.map(get_relations, focus.heads)
     filtered = run.map(filter_relation, relations, focus.question)
-    walks = [
-        fill_triples(choice, head, run) for choice, head in zip(filtered, focus.heads, strict=True)
-    ]
-    filled = disambiguate_names(walks, focus.heads, run)
+    results = []
+    for choice, head in zip(filtered, focus.heads, strict=True):
+        results.append(fill_triples(choice, head, run))
+    filled = disambiguate_names(results, focus.heads, run)
     reached = tuple(result for result in filled if result.values)
     if not reached:
         return Hop(focus.question, filled, before=focus.before)
+
+    heads = _make_next_heads(focus.heads, filled)
     if DogSettings.of_run(run).ablation == "no_focusing":
-        return Hop(
-            focus.question,
-            filled,
-            left=HopInput(focus.question, _make_next_heads(focus.heads, filled)),
-        )
+        left = HopInput(focus.question, heads)
+        return Hop(focus.question, filled, left=left)
     tried = try_answer(focus.question, filled, run)
     if tried.sufficient == "yes":
         return Hop(focus.question, filled, tried, before=focus.before)
-    heads = _make_next_heads(focus.heads, filled)
-    pairs = zip(filled, heads, strict=True)
-    solved = tuple(SolvedHop(r.head, str(r.relation), head.name) for r, head in pairs if r.values)
-    shorter = simplify_question(focus.question, solved, reached, run)
-    before = (*focus.before, focus.question)
-    return Hop(
-        focus.question, filled, tried, HopInput(shorter.question, heads, before), focus.before
-    )
+
+    solved = []
+    for result, head in zip(filled, heads, strict=True):
+        if result.values:
+            hop = SolvedHop(result.head, str(result.relation), head.name)
+            solved.append(hop)
+    shorter = simplify_question(focus.question, tuple(solved), reached, run)
+    questions = (*focus.before, focus.question)
+    left = HopInput(shorter.question, heads, questions)
+    return Hop(focus.question, filled, tried, left, focus.before)
 
 
 def _make_next_heads(heads: Sequence[Head], filled: Sequence[FilledTriples]) -> tuple[Head, ...]:
-    """The tails as the next heads; a head whose turn has not come stays."""
-    pairs = zip(filled, heads, strict=True)
-    return tuple(
-        Head(combine_names(r.values), r.values, h.start) if r.values else h for r, h in pairs
-    )
+    """Return the heads of the next hop: the tails of each head, or the same head if it has none.
+
+    A head has no tails if no relation was chosen for it, because another head comes first, or if
+    its relation led to nothing.
+    """
+    next_heads = []
+    for head, result in zip(heads, filled, strict=True):
+        if result.values:
+            name = combine_names(result.values)
+            next_heads.append(Head(name, result.values, head.start))
+        else:
+            next_heads.append(head)
+    return tuple(next_heads)
 
 
 SYSTEM = System(
@@ -145,7 +216,7 @@ SYSTEM = System(
             *ROLE_AGENTS_BY_ABLATION["none"],
             *ROLE_AGENTS_BY_ABLATION["fused_agent"],
         ),
-        "Else": (answer_from_own_knowledge,),
+        "Without the graph": (answer_from_own_knowledge,),
     },
     supervisors={
         "walk": ("entity_linking", "iteration"),

@@ -1,10 +1,11 @@
-"""The question: its topic entities in brackets, and how three roles debate it one hop shorter (DoG)."""
+"""The question of DoG: finding its topic entities, and the debate that makes it one hop shorter."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from kgwb.flow import Context, Link, Value
 from kgwb.run import Run, agent
@@ -18,143 +19,214 @@ from kgwb.systems.dog.records import (
     SimplifiedQuestion,
     SolvedHop,
     TopicEntities,
+    collapse_spaces,
     normalize_name,
 )
 from kgwb.systems.dog.settings import DogSettings
 from kgwb.systems.linking import link_entity
 
+MAX_LABEL_WORDS = 8
+"""Words of the longest label of the graph that is looked for in a question."""
+MAX_NAME_CHARS = 200
+"""Characters of a name that are compared with labels."""
+
+# Topic entities
+
 
 class TopicReply(Reply):
-    """The names in the question, as written there."""
+    """The topic entities that a model finds in a question."""
 
     model_config = schema_config("TopicReply", "The names in the question, as written there.")
 
     entities: list[str]
+    """Names as the question has them."""
 
 
 def find_topic_problems(topics: TopicEntities, question: str) -> Iterator[str]:
-    """What is wrong with topic entities put in by hand: each must be marked in the question, and no other."""
+    """Yield what is wrong with topic entities that a person put in.
+
+    There must be at least one, and they must be the names in brackets in the question.
+    """
     marked = BRACKETED_NAME.findall(topics.question)
     if not topics.entities:
-        yield "no topic entity: a walk over the graph has to begin somewhere"
-    yield from (
-        f"[{name}] is not in the question" for name in topics.entities if name not in marked
-    )
-    yield from (
-        f"[{name}] is marked and no topic entity" for name in marked if name not in topics.entities
-    )
+        yield "there is no topic entity: the walk over the graph begins at one"
+    for name in topics.entities:
+        if name not in marked:
+            yield f"[{name}] is not in the question"
+    for name in marked:
+        if name not in topics.entities:
+            yield f"[{name}] is in brackets, but it is not a topic entity"
 
 
 @agent("topic_entity", check=find_topic_problems, kind="model")
 def find_topic_entities(question: str, run: Run) -> TopicEntities:
-    """All topic entities, not only the first; a question that marks its own costs no model call."""
+    """Find all topic entities of a question, and put their names into brackets.
+
+    The model is not asked if the question has names in brackets already. If none of its replies
+    passes the checks, the names of the last one are replaced as in ``_resolve_names``. Raises
+    InvalidReplyError if this leaves no name.
+    """
     if run.dialogue.turns:
-        run.note("DoG has no dialogue: the question is read alone")
-    if marked := BRACKETED_NAME.findall(question):
+        run.note("DoG does not use the dialogue: it reads each question alone")
+    marked = BRACKETED_NAME.findall(question)
+    if marked:
         return TopicEntities(question, tuple(dict.fromkeys(marked)))
-    checks, last = (
-        make_topic_checks(question),
-        lambda reply: bool(_resolve_names(question, reply, run)),
-    )
+
+    def can_be_resolved(reply: TopicReply) -> bool:
+        return bool(_resolve_names(question, reply, run))
+
     reply = ask(
-        "dog/topic_entity", {"question": question}, TopicReply, run, checks=checks, last_resort=last
+        "dog/topic_entity",
+        {"question": question},
+        TopicReply,
+        run,
+        checks=make_topic_checks(question),
+        last_resort=can_be_resolved,
     )
     names = _resolve_names(question, reply, run)
     if names != _clean_names(reply):
-        run.note(f"taken instead, from the graph's names in the question: {', '.join(names)}")
+        run.note(f"these names in the question replace those of the model: {', '.join(names)}")
     return bracket_names(question, names)
 
 
 def _clean_names(reply: TopicReply) -> list[str]:
-    return list(dict.fromkeys(" ".join(name.split()) for name in reply.entities))
+    """Return the names of a reply, each once and with single spaces."""
+    return list(dict.fromkeys(map(collapse_spaces, reply.entities)))
 
 
 def _resolve_names(question: str, reply: TopicReply, run: Run) -> list[str]:
-    """The names that stand in the question; for one that does not, the nearest of the graph's that does."""
-    names = (
-        name if name and _find_name(question, name) else _find_nearest_label(name, question, run)
-        for name in _clean_names(reply)
-    )
-    written = dict.fromkeys(filter(None, names))
-    return [
-        name for name in written if not any(name != longer and name in longer for longer in written)
-    ]
+    """Return the names of a reply that the question has, without those that are part of another.
+
+    A name that the question does not have is replaced by the label of the graph that the question
+    has and that is nearest to it; see ``_find_nearest_label``. If there is none, the name is left
+    out.
+    """
+    found = []
+    for name in _clean_names(reply):
+        if name and _find_name(question, name):
+            found.append(name)
+        else:
+            found.append(_find_nearest_label(name, question, run))
+    names = dict.fromkeys(filter(None, found))
+    return [name for name in names if not _is_part_of_another(name, names)]
+
+
+def _is_part_of_another(name: str, names: Iterable[str]) -> bool:
+    return any(name != other and name in other for other in names)
 
 
 def _find_nearest_label(name: str, question: str, run: Run) -> str:
-    """The name of the graph in the question that is spelled most like this one; empty if none is like it."""
-    words = [match.span() for match in re.finditer(r"\w+", question)]
-    spans = [
-        question[a:b] for n, (a, _) in enumerate(words) for _, b in words[n : n + MAX_LABEL_WORDS]
-    ]
-    there = {normalize_name(label): label for label in run.kg.exact(spans)}
-    sought = normalize_name(name)[:MAX_NAME_CHARS]
-    inside = [label for label in there if {*label.split()} <= {*re.findall(r"\w+", sought)}]
-    near = get_close_matches(sought, there, 1) or sorted(inside, key=len)[-1:]
-    return there[near[0]] if near else ""
+    """Return the label of the graph that the question has and that is most similar to a name.
+
+    It is the one with the most similar spelling. If none is similar, it is the longest one whose
+    words are all words of the name. Returns "" if there is none either.
+    """
+    labels = {normalize_name(label): label for label in run.kg.exact(_list_phrases(question))}
+    wanted = normalize_name(name)[:MAX_NAME_CHARS]
+    nearest = get_close_matches(wanted, labels, 1)
+    if not nearest:
+        words = set(re.findall(r"\w+", wanted))
+        contained = [label for label in labels if words.issuperset(label.split())]
+        nearest = sorted(contained, key=len)[-1:]
+    return labels[nearest[0]] if nearest else ""
 
 
-MAX_LABEL_WORDS, MAX_NAME_CHARS = 8, 200
-"""Words of a name of the graph that is looked for in a question, and letters of the name it shall be like."""
+def _list_phrases(question: str) -> list[str]:
+    """Return every sequence of at most MAX_LABEL_WORDS words of a question, as written."""
+    words = list(re.finditer(r"\w+", question))
+    phrases = []
+    for position, first in enumerate(words):
+        for last in words[position : position + MAX_LABEL_WORDS]:
+            phrases.append(question[first.start() : last.end()])
+    return phrases
 
 
 def make_topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
-    """At least one name, as a walk has to begin somewhere; each in the question, and none inside another."""
-    problem = f"no entity is named: name what {question!r} is about"
+    """Return the checks of a model's topic entities.
 
-    def written(reply: TopicReply) -> str:
+    The first is that there is at least one. The second is that each name is in the question, and
+    none is part of another.
+    """
+
+    def find_lack(reply: TopicReply) -> str:
+        """Return what is wrong if a reply has no name, else ""."""
+        if reply.entities:
+            return ""
+        return f"no entity is named: name what {question!r} is about"
+
+    def find_wrong_names(reply: TopicReply) -> str:
+        """Return which names are not in the question or part of another name, or ""."""
         names = _clean_names(reply)
-        lost = [name for name in names if not name or not _find_name(question, name)]
-        if lost:
-            return f"{', '.join(map(repr, lost))} is not in the question: copy the names from {question!r}"
-        inside = [name for name in names for longer in names if name != longer and name in longer]
-        return f"{inside[0]!r} is part of another name" if inside else ""
+        absent = [repr(name) for name in names if not name or not _find_name(question, name)]
+        if absent:
+            return f"{', '.join(absent)} is not in the question: copy the names from {question!r}"
+        for name in names:
+            if _is_part_of_another(name, names):
+                return f"{name!r} is part of another name"
+        return ""
 
-    at_least_one = Check[TopicReply](
-        "at least one entity", lambda reply: "" if reply.entities else problem
+    return (
+        Check("at least one entity", find_lack),
+        Check("copied from the question", find_wrong_names),
     )
-    return at_least_one, Check("copied from the question", written)
 
 
 def bracket_names(question: str, names: Sequence[str]) -> TopicEntities:
-    """The question with the first mention of each name in brackets, spelled as the question spells it."""
+    """Put the first mention of each name in a question into brackets.
+
+    The longest names come first, so that a name inside another is looked for afterwards. Brackets
+    are put around whole words if possible, and letter case is ignored. Returns the question with
+    the names as it spells them; a name that it does not have is left out.
+    """
     spelled = []
     for name in sorted(names, key=len, reverse=True):
-        if match := _find_name(question, name):
+        match = _find_name(question, name)
+        if match:
             spelled.append(match[0])
-            question = f"{question[: match.start()]}[{match[0]}]{question[match.end() :]}"
-    return TopicEntities(question, tuple(sorted(dict.fromkeys(spelled), key=question.index)))
+            start, end = match.span()
+            question = f"{question[:start]}[{match[0]}]{question[end:]}"
+    entities = sorted(dict.fromkeys(spelled), key=question.index)
+    return TopicEntities(question, tuple(entities))
 
 
 def _find_name(question: str, name: str) -> re.Match[str] | None:
-    """Where a name first stands as whole words, else anywhere; letter case aside."""
-    written = re.escape(name)
-    whole = re.search(rf"(?<!\w){written}(?!\w)", question, re.IGNORECASE)
-    return whole or re.search(written, question, re.IGNORECASE)
+    """Return the first match of a name in a question: as whole words, else anywhere.
+
+    Letter case is ignored. Returns None if the question does not have the name.
+    """
+    escaped = re.escape(name)
+    as_words = re.search(rf"(?<!\w){escaped}(?!\w)", question, re.IGNORECASE)
+    return as_words or re.search(escaped, question, re.IGNORECASE)
 
 
-def begin(topics: TopicEntities, run: Run) -> tuple[HopInput, tuple[Link, ...]]:
-    """Where the walk begins: the vertex of each topic entity, and the links of all."""
-    links = run.map(
-        link_entity, topics.entities, BRACKETED_NAME.sub(r"\1", topics.question), Context()
-    )
-    heads = (
-        Head(link.entity, (Value(link.vertex.iri, link.vertex.label),), (link.vertex.iri,))
-        for link in links
-        if link.vertex
-    )
+def link_topic_entities(topics: TopicEntities, run: Run) -> tuple[HopInput, tuple[Link, ...]]:
+    """Link each topic entity to a vertex, and return the input of the first hop and all links.
+
+    The input has a head for each entity with a vertex; it may have none.
+    """
+    plain_question = BRACKETED_NAME.sub(r"\1", topics.question)
+    links = run.map(link_entity, topics.entities, plain_question, Context())
+    heads = []
+    for link in links:
+        if link.vertex:
+            iri = link.vertex.iri
+            value = Value(iri, link.vertex.label)
+            heads.append(Head(link.entity, (value,), (iri,)))
     return HopInput(topics.question, tuple(heads)), links
 
 
-# --- question simplifying
+# Question simplifying
 
 SolvedHops = tuple[SolvedHop, ...]
 HopResults = tuple[FilledTriples, ...]
 Debate = tuple[Remark, ...]
+RoleAgent = Callable[[str, str, SolvedHops, Debate, HopResults, Run], Remark]
+MAX_EXAMPLE_TRIPLES = 3
+"""Triples of a hop that the roles see, with the number of all tails found."""
 
 
 class RemarkReply(Reply):
-    """What a role says to the others, and the question it proposes."""
+    """What a role contributes to the debate."""
 
     model_config = schema_config(
         "RemarkReply", "What a role says to the others, and the question it proposes."
@@ -162,10 +234,14 @@ class RemarkReply(Reply):
 
     remark: str
     question: str
+    """The shorter question that it proposes."""
 
 
 def find_question_problems(override: SimplifiedQuestion | Remark, *inputs: object) -> Iterator[str]:
-    """What is wrong with a simplified question, or a role's words, put in by hand."""
+    """Yield what is wrong with a simplified question or a remark that a person put in.
+
+    Its question must not be empty.
+    """
     if not override.question.strip():
         yield "the question is empty"
 
@@ -174,101 +250,150 @@ def find_question_problems(override: SimplifiedQuestion | Remark, *inputs: objec
 def simplify_question(
     question: str, solved: SolvedHops, filled: HopResults, run: Run
 ) -> SimplifiedQuestion:
-    """The question without the hop that was solved: the roles speak in turn, each hearing all before.
+    """Let roles debate how the question reads without the hops that are solved.
 
-    By a setting, who would speak after a question that passes the checks is not asked.
+    The roles of the setting ``ablation`` speak one after another, in ``debate_rounds`` rounds, and
+    each sees all earlier remarks (DoG, "Question Simplifying"). The question of the last remark is
+    the result. With "unneeded_roles" the debate ends at the first question that passes the checks.
+    ``filled`` has the result of each hop in ``solved``.
     """
+    settings = DogSettings.of_run(run)
+    checks = make_question_checks(question, solved)
     debate: Debate = ()
-    settings, checks = DogSettings.of_run(run), make_question_checks(question, solved)
     for number in range(1, settings.debate_rounds + 1):
         for speak in ROLE_AGENTS_BY_ABLATION[settings.ablation]:
-            debate = (*debate, speak(f"round {number}", question, solved, debate, filled, run))
-            proposed = RemarkReply(remark="", question=debate[-1].question)
-            if settings.ablation == "unneeded_roles" and not [*find_problems(proposed, checks)]:
-                return SimplifiedQuestion(debate[-1].question, question, debate)
+            remark = speak(f"round {number}", question, solved, debate, filled, run)
+            debate = (*debate, remark)
+            proposal = RemarkReply(remark="", question=remark.question)
+            is_valid = not any(find_problems(proposal, checks))
+            if is_valid and settings.ablation == "unneeded_roles":
+                return SimplifiedQuestion(remark.question, question, debate)
     return SimplifiedQuestion(debate[-1].question, question, debate)
 
 
-def _make_role_agent(prompt: str, purpose: str) -> RoleAgent:
-    """The agent of one role, named as its prompt is.
+def _make_role_agent(role: str, purpose: str) -> RoleAgent:
+    """Return the agent of one role of the debate. It has the name of the role, as its prompt does.
 
-    A question that fails the checks to the last is used as it is, and the step's notes say so.
+    ``purpose`` becomes the docstring of the agent. If no reply passes the checks of
+    ``make_question_checks``, the question of the last one is used as it is, unless it is empty, and
+    the step has a note.
     """
-    role = prompt.removeprefix("dog/")
 
     def speak(
         place: str, question: str, solved: SolvedHops, debate: Debate, filled: HopResults, run: Run
     ) -> Remark:
-        seen = []
-        for hop, result in zip(solved, filled, strict=False):
-            examples = [list(triple) for triple in result.triples[:MAX_EXAMPLE_TRIPLES]]
-            about = {"entity": hop.entity, "relation": hop.relation, "found": hop.found}
-            seen.append({**about, "count": result.found, "examples": examples})
-        earlier = [{"role": r.role, "remark": r.words, "question": r.question} for r in debate]
-        variables = {"question": question, "solved": seen, "debate": earlier}
-        checks, last = (
-            make_question_checks(question, solved),
-            lambda reply: bool(reply.question.strip()),
+        """Ask the model for a remark and a shorter question, with all earlier remarks."""
+        earlier = []
+        for remark in debate:
+            remark_data = {
+                "role": remark.role,
+                "remark": remark.words,
+                "question": remark.question,
+            }
+            earlier.append(remark_data)
+        reply = ask(
+            f"dog/{role}",
+            {"question": question, "solved": _describe_hops(solved, filled), "debate": earlier},
+            RemarkReply,
+            run,
+            checks=make_question_checks(question, solved),
+            last_resort=_has_question,
         )
-        reply = ask(prompt, variables, RemarkReply, run, checks=checks, last_resort=last)
-        words = " ".join(reply.remark.split())
-        return Remark(role.replace("_", " "), words, " ".join(reply.question.split()))
+        words = collapse_spaces(reply.remark)
+        shorter_question = collapse_spaces(reply.question)
+        return Remark(role.replace("_", " "), words, shorter_question)
 
     speak.__doc__ = purpose
     return agent(role, subject="place", check=find_question_problems, kind="model")(speak)
 
 
-RoleAgent = Callable[[str, str, SolvedHops, Debate, HopResults, Run], Remark]
-PURPOSE_BY_PROMPT = {
-    "dog/simplifying_expert": "The expert answers the first hop and puts what was found in its place (R1).",
-    "dog/critic": "The critic compares the new question with the old, and says what is wrong"
-    " and how to fix it (R2).",
-    "dog/linguist": "The linguist takes out what is solved, and has the last word of the round (R3).",
-    "dog/fused_agent": "One agent with the tasks of all three roles (QS' of Table 2).",
-}
-simplify_as_expert, simplify_as_critic, simplify_as_linguist, simplify_as_fused_agent = (
-    _make_role_agent(*each) for each in PURPOSE_BY_PROMPT.items()
+def _has_question(reply: RemarkReply) -> bool:
+    return bool(reply.question.strip())
+
+
+def _describe_hops(solved: SolvedHops, filled: HopResults) -> list[dict[str, Any]]:
+    """Return the data of the solved hops for the prompts of the roles.
+
+    They are the names of head, relation and tails, the number of tails that were found, and the
+    first MAX_EXAMPLE_TRIPLES triples.
+    """
+    described = []
+    for hop, result in zip(solved, filled, strict=False):
+        hop_data = {
+            "entity": hop.entity,
+            "relation": hop.relation,
+            "found": hop.found,
+            "count": result.found,
+            "examples": list(map(list, result.triples[:MAX_EXAMPLE_TRIPLES])),
+        }
+        described.append(hop_data)
+    return described
+
+
+simplify_as_expert = _make_role_agent(
+    "simplifying_expert", "Answer the first hop, and put the name of its result in its place (R1)."
 )
+simplify_as_critic = _make_role_agent(
+    "critic", "Compare the new question with the old one, name errors, and repair them (R2)."
+)
+simplify_as_linguist = _make_role_agent(
+    "linguist", "Remove from the question what is solved, and end the round (R3)."
+)
+simplify_as_fused_agent = _make_role_agent(
+    "fused_agent", "Do the tasks of all three roles in one step (QS' of Table 2)."
+)
+THREE_ROLES = (simplify_as_expert, simplify_as_critic, simplify_as_linguist)
 ROLE_AGENTS_BY_ABLATION: dict[str, tuple[RoleAgent, ...]] = {
-    "none": (simplify_as_expert, simplify_as_critic, simplify_as_linguist),
-    "unneeded_roles": (simplify_as_expert, simplify_as_critic, simplify_as_linguist),
+    "none": THREE_ROLES,
+    "unneeded_roles": THREE_ROLES,
     "no_linguist": (simplify_as_expert, simplify_as_critic),
     "expert_only": (simplify_as_expert,),
     "fused_agent": (simplify_as_fused_agent,),
 }
-"""Who speaks in a round, by ablation (Table 2); without focusing there is no debate."""
-MAX_EXAMPLE_TRIPLES = 3
-"""Triples of a hop that the roles see, beside the number found."""
+"""The roles of a round in their order, by the setting ``ablation`` (DoG, Table 2).
+
+There is no debate with "no_focusing".
+"""
 
 
 def make_question_checks(
     question: str, solved: Sequence[SolvedHop]
 ) -> tuple[Check[RemarkReply], ...]:
-    """The question goes on from what was found, in brackets, and no longer from what was solved.
+    """Return the checks of a question that is to be shorter by the solved hops.
 
-    What else the question names in brackets is still to be gone on from.
+    The first is that it has in brackets what each hop found, and each name that the old question
+    has in brackets and from which no hop started. The second is that it no longer has in brackets
+    the names from which the hops started, unless a hop found the same name. Letter case and white
+    space are ignored.
     """
-    entities = {normalize_name(hop.entity) for hop in solved}
-    kept = [
-        name for name in BRACKETED_NAME.findall(question) if normalize_name(name) not in entities
-    ]
+    heads = [hop.entity for hop in solved]
+    found = [hop.found for hop in solved]
+    forbidden = sorted(set(heads).difference(found))
+    required = list(found)
+    normalized_heads = set(map(normalize_name, heads))
+    for name in BRACKETED_NAME.findall(question):
+        if normalize_name(name) not in normalized_heads:
+            required.append(name)
 
-    def goes_on(reply: RemarkReply) -> str:
-        names = [*(hop.found for hop in solved), *kept]
-        lost = [
-            f"[{name}]"
-            for name in names
-            if f"[{normalize_name(name)}]" not in normalize_name(reply.question)
-        ]
-        return f"the question does not go on from {', '.join(lost)}" if lost else ""
+    def find_missing(reply: RemarkReply) -> str:
+        """Return which names in brackets a question lacks, or ""."""
+        missing = [f"[{name}]" for name in required if not _has_in_brackets(reply, name)]
+        if missing:
+            return f"the question does not go on from {', '.join(missing)}"
+        return ""
 
-    def gone(reply: RemarkReply) -> str:
-        names = {hop.entity for hop in solved} - {hop.found for hop in solved}
-        kept = [
-            f"[{name}]"
-            for name in sorted(names)
-            if f"[{normalize_name(name)}]" in normalize_name(reply.question)
-        ]
-        return f"the question still names {', '.join(kept)}, which is solved" if kept else ""
+    def find_remaining(reply: RemarkReply) -> str:
+        """Return which solved names a question still has in brackets, or ""."""
+        remaining = [f"[{name}]" for name in forbidden if _has_in_brackets(reply, name)]
+        if remaining:
+            return f"the question still names {', '.join(remaining)}, which is solved"
+        return ""
 
-    return Check("goes on from what was found", goes_on), Check("the solved entity is gone", gone)
+    return (
+        Check("goes on from what was found", find_missing),
+        Check("the solved entity is gone", find_remaining),
+    )
+
+
+def _has_in_brackets(reply: RemarkReply, name: str) -> bool:
+    return f"[{normalize_name(name)}]" in normalize_name(reply.question)

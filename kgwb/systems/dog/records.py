@@ -1,10 +1,10 @@
-"""The records of a walk over the graph, hop by hop, and of the debate on the way (DoG), in flow order."""
+"""The records of DoG in the order of a question's flow: the walk over the graph, and the debate."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from kgwb.deprecated import renamed_names
@@ -14,9 +14,9 @@ from kgwb.terms import Iri, Term, Triple
 from kgwb.text import list_first, pluralize
 
 INVERSE_PREFIX = "~"
-"""Before a relation that is gone from object to subject (DoG, "Relation Filtering")."""
+"""Marks a relation that is followed from object to subject (DoG, "Relation Filtering")."""
 BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
-"""A linked name in a question."""
+"""A name in square brackets. In a question it is the name of a head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,82 +25,92 @@ class TopicEntities(Record):
 
     question: str
     entities: tuple[str, ...]
+    """The names in brackets, each once, in their order in the question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head(Record):
-    """Where the walk stands for one topic entity: vertices, and the name they have in the question."""
+    """The vertices that the walk has reached from one topic entity, under one name."""
 
     name: str
+    """What the vertices are called in the question, in brackets."""
     values: tuple[Value, ...]
-    """Each with the triples that lead to it from the topic entity."""
+    """The vertices. The support of each is the triples that lead to it from the topic entity."""
     start: tuple[Term, ...] = ()
-    """The vertices that this walk began at; what was asked about is no answer."""
+    """The vertices of the topic entity. A hop never leads back to them: they are no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class HopInput(Record):
-    """What one iteration starts from: the question as it is by now, and the heads it names in brackets."""
+    """The input of a hop: the question that is left, and the heads that it names in brackets."""
 
     question: str
     heads: tuple[Head, ...]
     before: tuple[str, ...] = ()
-    """The longer questions that it came from, oldest first."""
+    """The longer questions that it was shortened from, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relation(Record):
-    """A relation as a model sees it, by name and direction; "in" goes from object to subject."""
+    """All predicates of a head that have one display name and one direction.
+
+    A model sees the relation as its name, with "~" before it if the direction is "in".
+    """
 
     name: str
     direction: Direction
     iris: tuple[Iri, ...]
-    """Several predicates can have one name."""
+    """The predicates."""
 
     def __str__(self) -> str:
-        return f"{INVERSE_PREFIX if self.direction == 'in' else ''}{self.name}"
+        """Return the name, with "~" before it if the direction is "in"."""
+        if self.direction == "in":
+            return f"{INVERSE_PREFIX}{self.name}"
+        return self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Relations(Record):
-    """The relations of a head in both directions, each name once."""
+    """The relations of a head in both directions."""
 
     head: str
     found: tuple[Relation, ...]
 
     def find_relation(self, text: str) -> Relation | None:
-        """The relation that a text names, letter case and spaces aside."""
-        return next(
-            (
-                relation
-                for relation in self.found
-                if normalize_name(str(relation)) == normalize_name(text)
-            ),
-            None,
-        )
+        """Return the relation that a text names, with "~" for the direction "in".
+
+        Letter case and white space are ignored. Returns None if no relation has that name.
+        """
+        name = normalize_name(text)
+        for relation in self.found:
+            if normalize_name(str(relation)) == name:
+                return relation
+        return None
 
     @property
     def step_subject(self) -> str:
-        """The name by which the steps of several heads are distinguished."""
+        """The name of the head, which distinguishes the steps of several heads."""
         return self.head
 
     def __str__(self) -> str:
-        return f"[{self.head}]: {pluralize(len(self.found), 'relation')}"
+        count = pluralize(len(self.found), "relation")
+        return f"[{self.head}]: {count}"
 
 
 @dataclass(frozen=True, slots=True)
 class FilteredRelation(Record):
-    """The relation chosen for a head; none if none fits, or if the head's turn comes later."""
+    """The relation of a head that the next hop follows."""
 
     head: str
     subquestion: Explanation
-    """The first hop of the question, which decided it."""
+    """The first hop of the question as a question of its own, which decided the choice."""
     relation: Relation | None
+    """None if no relation fits, or if another head comes first."""
     reason: Explanation = ""
 
     @property
     def step_subject(self) -> str:
-        """See Relations."""
+        """The name of the head, as in ``Relations``."""
         return self.head
 
     def __str__(self) -> str:
@@ -109,49 +119,63 @@ class FilteredRelation(Record):
 
 @dataclass(frozen=True, slots=True)
 class FilledTriples(Answer):
-    """The triples of a head and a relation: an answer to that hop, its values the tails."""
+    """The triples of a head and its chosen relation, as an answer to that hop.
+
+    The values are the tails: what the relation leads to.
+    """
 
     head: str = ""
     relation: Relation | None = None
     triples: Hidden[tuple[tuple[str, ...], ...]] = ()
-    """In words, as a model sees them; five parts where a node without a name lies between."""
+    """The triples in words, as a model sees them: the names of head, relation and tail.
+
+    With a node without a name between head and tail there are five parts: head, relation, "…",
+    relation, tail.
+    """
     ends: Hidden[tuple[tuple[Term, Term], ...]] = ()
-    """Head and tail of each of the triples: two vertices can have one name."""
+    """Head and tail of each of the triples as terms, since two vertices can have one name."""
     note: str = ""
-    """Whether the triples are all of them, and which vertices of the head have none."""
+    """Whether these are all triples, and which vertices of the head have none. A model sees it."""
     found: Hidden[int] = 0
-    """Tails found; more than there are values if the fan-out was cut."""
+    """How many tails were found. There are fewer values if ``fan_out`` cut them."""
 
     def __str__(self) -> str:
-        return f"[{self.head}] {self.relation or ''} → {list_first(self.labels, 3) or self.reason}"
+        found = list_first(self.labels, 3) or self.reason
+        return f"[{self.head}] {self.relation or ''} → {found}"
 
     def roles(self) -> Iterable[tuple[Term | Triple, Role]]:
-        return [(tail.term, Role("reached", str(self.relation))) for tail in self.values]
+        """Return every tail with its role: reached by the relation."""
+        role = Role("reached", str(self.relation))
+        return [(tail.term, role) for tail in self.values]
 
 
 @dataclass(frozen=True, slots=True)
 class TriedAnswer(Record):
-    """Whether the triples answer the question, and with which of their names."""
+    """The decision whether the triples of a hop answer the question."""
 
     sufficient: Literal["yes", "no"]
     reason: Explanation
     answers: tuple[str, ...] = ()
+    """Names of heads or tails, as the triples have them; empty if the triples do not suffice."""
 
     def __str__(self) -> str:
+        """Return "not enough", or "enough" with the answers."""
         if self.sufficient == "no":
             return "not enough"
-        return ": ".join(filter(None, ("enough", ", ".join(self.answers))))
+        if not self.answers:
+            return "enough"
+        return f"enough: {', '.join(self.answers)}"
 
 
 @dataclass(frozen=True, slots=True)
 class SolvedHop(Record):
-    """One hop that is done, in words: what the debate leaves out of the question."""
+    """A hop that is done, in words. The debate takes it out of the question."""
 
     entity: str
-    """The name in brackets that was gone on from."""
+    """The name of the head, which the question has in brackets."""
     relation: str
     found: str
-    """The name in brackets that stands for what was found."""
+    """The name of the tails, which takes the place of the head in the question."""
 
     def __str__(self) -> str:
         return f"[{self.entity}] {self.relation} → [{self.found}]"
@@ -159,11 +183,12 @@ class SolvedHop(Record):
 
 @dataclass(frozen=True, slots=True)
 class Remark(Record):
-    """What one role says in the debate, and the question it proposes."""
+    """The contribution of one role to the debate."""
 
     role: str
     words: Explanation
     question: str
+    """The shorter question that the role proposes."""
 
     def __str__(self) -> str:
         return self.question
@@ -171,7 +196,7 @@ class Remark(Record):
 
 @dataclass(frozen=True, slots=True)
 class SimplifiedQuestion(Record):
-    """The question with one hop less, and the debate that led to it."""
+    """The question without the hops that are solved, and the debate that led to it."""
 
     question: str
     original: str
@@ -180,38 +205,68 @@ class SimplifiedQuestion(Record):
 
 @dataclass(frozen=True, slots=True)
 class Hop(Record):
-    """What one iteration did: the triples it went along, whether they answered, and the question left."""
+    """The result of one hop: its triples, whether they answer the question, and what is left."""
 
     question: str
     filled: tuple[FilledTriples, ...]
     tried: TriedAnswer | None = None
-    """None if nothing was found to try, or without focusing."""
+    """None if no triple was found, or with the ablation "no_focusing"."""
     left: HopInput | None = None
-    """None if the walk ends here."""
+    """The input of the next hop; None if the walk ends here."""
     before: tuple[str, ...] = ()
-    """The longer questions that this one came from, oldest first."""
+    """The longer questions that this one was shortened from, oldest first."""
 
     def __str__(self) -> str:
-        further = self.tried if self.tried and self.tried.sufficient == "yes" else self.left
-        return str(further or "nothing further")
+        """Return the decision if it is "yes", else the question that is left, if any."""
+        if self.tried and self.tried.sufficient == "yes":
+            return str(self.tried)
+        return str(self.left or "nothing further")
+
+
+def collapse_spaces(text: str) -> str:
+    """Return a text with single spaces, and none at its ends."""
+    return " ".join(text.split())
 
 
 def normalize_name(text: str) -> str:
-    """A text as names are compared: letter case and spaces aside."""
-    return " ".join(text.split()).casefold()
-
-
-def combine_names(values: Sequence[Value]) -> str:
-    """What several vertices are called in a question: "Dune", "Dune | Tenet", "Dune | 11 others".
-
-    "and" would not do: many a name has it inside.
-    """
-    labels = [" ".join(value.label.split()).translate(BRACKET_REPLACEMENTS) for value in values]
-    return " | ".join(labels if len(labels) <= 2 else (labels[0], f"{len(labels) - 1} others"))
+    """Return a name as it is compared: in lower case, with single spaces."""
+    return collapse_spaces(text).casefold()
 
 
 BRACKET_REPLACEMENTS = str.maketrans("[]|", "()/")
-"""What sets names off in a question, and what stands for it inside a name."""
+"""Replaces the characters that set names off in a question, where a name itself has them."""
+
+
+def combine_names(values: Sequence[Value]) -> str:
+    """Return one name for several vertices: "Dune", "Dune | Tenet", or "Dune | 11 others".
+
+    The separator is not "and", since many names contain that word. Brackets and bars inside a name
+    are replaced, since they have a meaning in a question.
+    """
+    labels = []
+    for value in values:
+        label = collapse_spaces(value.label)
+        labels.append(label.translate(BRACKET_REPLACEMENTS))
+    if len(labels) > 2:
+        return f"{labels[0]} | {len(labels) - 1} others"
+    return " | ".join(labels)
+
+
+def relabel_values(values: Iterable[Value], labels: Mapping[Term, str]) -> tuple[Value, ...]:
+    """Return values with the label that ``labels`` has for the term; others keep their label."""
+    relabelled = []
+    for value in values:
+        label = labels.get(value.term, value.label)
+        relabelled.append(replace(value, label=label))
+    return tuple(relabelled)
+
+
+def collect_values(holders: Iterable[Head | FilledTriples]) -> list[Value]:
+    """Return the values of several heads or results, in their order."""
+    values: list[Value] = []
+    for holder in holders:
+        values += holder.values
+    return values
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

@@ -15,16 +15,29 @@ Ablation = Literal[
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class DogSettings(Settings):
-    """What changes how DoG answers."""
+    """The settings of DoG, beside those that every system has."""
 
     PAPER: ClassVar = {**Settings.PAPER, "debate_rounds": 3, "ablation": "none"}
 
     iteration_limit: Count = 3
-    """Hops after which the walk gives up (reference code)."""
+    """After how many hops the walk ends without an answer (reference code)."""
     debate_rounds: Count = 1
-    """Rounds in which the three roles simplify a question; the paper allows 3, and finds 1 mostly best."""
+    """How many rounds the roles debate to shorten a question.
+
+    The paper allows 3, and finds that 1 is best on most question sets.
+    """
     fan_out: Count = 100
-    """Vertices kept of a hop, and triples of it that a model sees; the step notes what was cut."""
+    """How many tails of a head are kept after a hop, and how many of its triples a model sees.
+
+    Where more were found, the step has a note.
+    """
     ablation: Ablation = "unneeded_roles"
-    """What it goes without: nothing, as published; focusing and simplifying, roles, or the debate, as in the
-    paper's Table 2; or the roles that would come after a question which passes the checks."""
+    """What is left out of the system. All values but "unneeded_roles" are rows of Table 2.
+
+    - "none": nothing.
+    - "no_focusing": trying to answer after each hop, and simplifying the question. The model tries
+      once, at the end, with the triples of all hops.
+    - "expert_only", "no_linguist": the other roles of the debate.
+    - "fused_agent": the debate; one agent has the tasks of all three roles.
+    - "unneeded_roles": the roles that would speak after a question that passes the checks.
+    """

@@ -1,4 +1,4 @@
-"""The pictures of DoG's records: the debate, the question as it shrinks, the relations offered."""
+"""DoG's records as HTML: relations to choose from, triples, the debate, and the walk."""
 
 from __future__ import annotations
 
@@ -9,154 +9,186 @@ from kgwb.show import html
 from kgwb.show.html import MAX_ROWS, Html, collapsible, div, join, muted_text, span, table, tag
 from kgwb.show.records import render, render_answer_parts, render_choices, render_explanation
 from kgwb.show.terms import RenderContext, render_curie
-from kgwb.systems.dog import records as walk
-from kgwb.text import pluralize, shorten
+from kgwb.systems.dog import records
+from kgwb.text import and_more, pluralize, shorten
 
 
 def render_question(text: str) -> Html:
-    """A question with its linked names as pills."""
-    parts = walk.BRACKETED_NAME.split(text)
-    return join(*(span("ent", part) if place % 2 else part for place, part in enumerate(parts)))
+    """Render a question with its names in brackets highlighted, without the brackets."""
+    parts: list[object] = list(records.BRACKETED_NAME.split(text))
+    names = parts[1::2]
+    parts[1::2] = [span("ent", name) for name in names]
+    return join(*parts)
 
 
 def render_bracketed_question(
-    value: walk.TopicEntities | walk.HopInput, context: RenderContext
+    value: records.TopicEntities | records.HopInput, context: RenderContext
 ) -> Html:
+    """Render the question of a record, with its names highlighted."""
     return div("body", render_question(value.question))
 
 
-def render_relations(value: walk.Relations, context: RenderContext) -> Html:
-    rows = [
-        (shorten(str(each)), *_render_in_graph(value.head, each, context)) for each in value.found
-    ]
-    return div(
-        "body", table(("relation", "in the graph", "predicate"), rows) or muted_text("no relation")
-    )
-
-
-def _render_in_graph(
-    head: str, relation: walk.Relation, context: RenderContext
-) -> tuple[str, Html]:
-    """The way that a relation is gone from a head, and its predicates."""
-    way = f"{head} → …" if relation.direction == "out" else f"… → {head}"
-    return way, join(*(div("", render_curie(iri, context)) for iri in relation.iris))
-
-
-def render_filtered_relation(value: walk.FilteredRelation, context: RenderContext) -> Html:
-    offered = list((context.input_of(walk.Relations) or walk.Relations(value.head, ())).found)
-    offered += [value.relation] if value.relation and value.relation not in offered else []
-    shown = offered[:MAX_ROWS]
+def render_relations(relations: records.Relations, context: RenderContext) -> Html:
+    """Render the relations of a head as a table: name, direction, and predicates as links."""
     rows = []
-    for relation in shown:
-        way, predicates = _render_in_graph(value.head, relation, context)
-        rows.append(
-            join(tag("b", shorten(str(relation))), " ", muted_text(way), span("under", predicates))
-        )
-    taken = shown.index(value.relation) if value.relation in shown else -1
-    chosen = div(
-        "",
-        render_question(f"[{value.head}]"),
-        " → ",
-        tag("b", str(value.relation or "no relation")),
-    )
-    return join(
-        div(
-            "body stack",
-            chosen,
-            render_explanation(value.subquestion, "to answer"),
-            render_explanation(value.reason),
-        ),
-        render_choices(
-            rows, taken, "no relation: none fits, or another entity comes first", context
-        ),
-        div("band soft", f"and {len(offered) - MAX_ROWS:,} more")
-        if len(offered) > MAX_ROWS
-        else "",
-    )
+    for relation in relations.found:
+        direction = _format_direction(relations.head, relation)
+        predicates = _render_predicates(relation, context)
+        rows.append((shorten(str(relation)), direction, predicates))
+    headings = ("relation", "in the graph", "predicate")
+    return div("body", table(headings, rows) or muted_text("no relation"))
 
 
-def render_filled_triples(value: walk.FilledTriples, context: RenderContext) -> Html:
-    wide = max((len(triple) for triple in value.triples), default=3)
-    heads = (
-        ("head", "relation", "tail")
-        if wide == 3
-        else ("head", "relation", "between", "relation", "tail")
+def _format_direction(head: str, relation: records.Relation) -> str:
+    return f"{head} → …" if relation.direction == "out" else f"… → {head}"
+
+
+def _render_predicates(relation: records.Relation, context: RenderContext) -> Html:
+    return join(*[div("", render_curie(iri, context)) for iri in relation.iris])
+
+
+def render_filtered_relation(value: records.FilteredRelation, context: RenderContext) -> Html:
+    """Render the chosen relation with its reason, and the relations to choose from.
+
+    At most MAX_ROWS relations are options. The last option is to choose none.
+    """
+    relations = context.input_of(records.Relations)
+    offered = list(relations.found) if relations else []
+    if value.relation and value.relation not in offered:
+        offered.append(value.relation)
+    options = []
+    selected = -1
+    for position, relation in enumerate(offered[:MAX_ROWS]):
+        if relation == value.relation:
+            selected = position
+        direction = muted_text(_format_direction(value.head, relation))
+        predicates = span("under", _render_predicates(relation, context))
+        name = tag("b", shorten(str(relation)))
+        options.append(join(name, " ", direction, predicates))
+
+    chosen = tag("b", str(value.relation or "no relation"))
+    summary = div(
+        "body stack",
+        div("", render_question(f"[{value.head}]"), " → ", chosen),
+        render_explanation(value.subquestion, "to answer"),
+        render_explanation(value.reason),
     )
-    rows = [
-        triple if len(triple) == wide else (*triple[:2], "", "", triple[2])
-        for triple in value.triples
-    ]
-    stands = muted_text("what each tail stands on, from where the walk began")
-    of = f"{pluralize(value.found, 'tail')} found, {len(value.values)} kept"
+    none_label = "no relation: none fits, or another entity comes first"
+    choices = render_choices(options, selected, none_label, context)
+    omitted = and_more(len(offered) - MAX_ROWS)
+    return join(summary, choices, div("band soft", omitted) if omitted else "")
+
+
+def render_filled_triples(value: records.FilledTriples, context: RenderContext) -> Html:
+    """Render the triples of a hop in words as a table, and the support of each tail, folded.
+
+    The table has five columns if any triple has a node without a name between head and tail. It has
+    at most MAX_ROWS rows.
+    """
+    headings = ["head", "relation", "tail"]
+    if any(len(triple) > len(headings) for triple in value.triples):
+        headings[2:2] = ["between", "relation"]
+    rows = []
+    for triple in value.triples[:MAX_ROWS]:
+        cells = list(map(shorten, triple))
+        if len(cells) < len(headings):
+            cells[2:2] = ["", ""]
+        rows.append(cells)
+
+    result = value.reason
+    if value.values:
+        found = pluralize(value.found, "tail")
+        result = f"{found} found, {len(value.values)} kept"
+    notes = filter(None, (result, value.note))
+    head = render_question(f"[{value.head}]")
     return div(
         "body stack",
-        div("", render_question(f"[{value.head}]"), f" {value.relation or ''}"),
-        muted_text("; ".join(filter(None, (of if value.values else value.reason, value.note)))),
-        table(heads, [tuple(map(shorten, row)) for row in rows[:MAX_ROWS]], total=len(rows)),
-        collapsible(stands, *render_answer_parts(value, context), key="tails"),
+        div("", head, f" {value.relation or ''}"),
+        muted_text("; ".join(notes)),
+        table(headings, rows, total=len(value.triples)),
+        collapsible(
+            muted_text("the triples that lead to each tail from the topic entity"),
+            *render_answer_parts(value, context),
+            key="tails",
+        ),
     )
 
 
-def render_tried_answer(value: walk.TriedAnswer, context: RenderContext) -> Html:
-    label = "these triples answer it" if value.answers else "another hop is needed"
-    asked = context.input_of(str)
+def render_tried_answer(value: records.TriedAnswer, context: RenderContext) -> Html:
+    """Render the decision about a hop's triples with its question, answers and reason."""
+    meaning = "these triples answer it" if value.answers else "another hop is needed"
+    question = context.input_of(str)
     return div(
         "body stack",
-        div("", span("type b", value.sufficient), " ", label),
-        div("", muted_text("question "), render_question(asked)) if asked else "",
+        div("", span("type b", value.sufficient), " ", meaning),
+        div("", muted_text("question "), render_question(question)) if question else "",
         render_explanation(", ".join(map(shorten, value.answers)), "answers"),
         render_explanation(value.reason),
     )
 
 
-def render_remark(value: walk.Remark, context: RenderContext) -> Html:
-    parts = (part for part in context.inputs if isinstance(part, tuple))
-    earlier = [remark for part in parts for remark in part if isinstance(remark, walk.Remark)]
-    return div("body", render_debate([*earlier, value], current=len(earlier)))
+def render_remark(value: records.Remark, context: RenderContext) -> Html:
+    """Render the debate up to a remark, which is highlighted."""
+    debate = []
+    for step_input in context.inputs:
+        if isinstance(step_input, tuple):
+            debate += [part for part in step_input if isinstance(part, records.Remark)]
+    return div("body", render_debate([*debate, value], current=len(debate)))
 
 
-def render_simplified_question(value: walk.SimplifiedQuestion, context: RenderContext) -> Html:
-    changed = html.render_word_diff(value.original, value.question)
-    return div("body stack", changed, render_debate(value.debate))
+def render_simplified_question(value: records.SimplifiedQuestion, context: RenderContext) -> Html:
+    """Render what changed in the question, word by word, and the debate that led to it."""
+    changes = html.render_word_diff(value.original, value.question)
+    return div("body stack", changes, render_debate(value.debate))
 
 
-def render_debate(debate: Sequence[walk.Remark], current: int = -1) -> Html:
-    """A debate as its speakers had it, each with the question proposed; who speaks ``now`` stands out."""
-    roles, turns = list(dict.fromkeys(remark.role for remark in debate)), []
-    for place, remark in enumerate(debate):
-        look = f"says turn-{roles.index(remark.role) % 3}{' now' if place == current else ''}"
-        words, question = div("", tag("bdi", remark.words)), render_question(remark.question)
-        turns.append(div(look, tag("b", remark.role), words, div("", muted_text("→ "), question)))
+def render_debate(debate: Sequence[records.Remark], current: int = -1) -> Html:
+    """Render the remarks of a debate in order, each with the question that it proposes.
+
+    Roles have colours; there are three of them. The remark at position ``current`` is highlighted,
+    or none if it is -1.
+    """
+    roles = list(dict.fromkeys(remark.role for remark in debate))
+    turns = []
+    for position, remark in enumerate(debate):
+        classes = f"says turn-{roles.index(remark.role) % 3}"
+        if position == current:
+            classes += " now"
+        words = div("", tag("bdi", remark.words))
+        proposal = div("", muted_text("→ "), render_question(remark.question))
+        turns.append(div(classes, tag("b", remark.role), words, proposal))
     return div("stack", *turns)
 
 
-def render_hop(value: walk.Hop, context: RenderContext) -> Html:
-    """The question as it shrank up to here, and what this hop went along."""
-    questions = [*value.before, value.question, *([value.left.question] if value.left else [])]
-    last = len(questions) - 1 if value.left else -1
-    rows = [
-        (str(n + 1), render_question(text), "left" if n == last else "")
-        for n, text in enumerate(questions)
-    ]
-    gone = [div("", render_question(str(result))) for result in value.filled]
-    tried = (
-        render(value.tried, RenderContext(context.names, context.prefixes, views=context.views))
-        if value.tried
-        else ""
-    )
-    return join(
-        div("body stack", table(("", "the question, shorter by each hop", ""), rows), *gone), tried
-    )
+def render_hop(value: records.Hop, context: RenderContext) -> Html:
+    """Render how the question became shorter, the results of a hop, and its decision."""
+    questions = [*value.before, value.question]
+    labels = [""] * len(questions)
+    if value.left:
+        questions.append(value.left.question)
+        labels.append("left")
+    rows = []
+    for number, (question, label) in enumerate(zip(questions, labels, strict=True), 1):
+        rows.append((number, render_question(question), label))
+    results = [div("", render_question(str(result))) for result in value.filled]
+    headings = ("", "the question, shorter after each hop", "")
+    summary = div("body stack", table(headings, rows), *results)
+    if value.tried is None:
+        return summary
+    # Without the inputs of this step, which are not those of the decision.
+    own_context = RenderContext(context.names, context.prefixes, views=context.views)
+    return join(summary, render(value.tried, own_context))
 
 
 VIEWS: Mapping[type, View] = {
-    walk.FilledTriples: render_filled_triples,
-    walk.FilteredRelation: render_filtered_relation,
-    walk.HopInput: render_bracketed_question,
-    walk.Hop: render_hop,
-    walk.Relations: render_relations,
-    walk.Remark: render_remark,
-    walk.SimplifiedQuestion: render_simplified_question,
-    walk.TopicEntities: render_bracketed_question,
-    walk.TriedAnswer: render_tried_answer,
+    records.FilledTriples: render_filled_triples,
+    records.FilteredRelation: render_filtered_relation,
+    records.HopInput: render_bracketed_question,
+    records.Hop: render_hop,
+    records.Relations: render_relations,
+    records.Remark: render_remark,
+    records.SimplifiedQuestion: render_simplified_question,
+    records.TopicEntities: render_bracketed_question,
+    records.TriedAnswer: render_tried_answer,
 }
+"""The view of each record of DoG."""

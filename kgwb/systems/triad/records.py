@@ -1,4 +1,4 @@
-"""The records of Triad, in flow order."""
+"""The records of Triad, in the order of a question's flow."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kgwb.flow import Candidate, CandidateQuery, Direction
+from kgwb.kg.algebra import analyze_query
 from kgwb.records import Explanation, Hidden, Record, Score, Sparql
 from kgwb.terms import Iri
 from kgwb.text import pluralize
 
 Phase = Literal["parsing", "linking", "construction"]
+"""The phases that an attempt can begin at (Triad, Figure 2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Triplet(Record):
-    """A relation in the question's words between two ends; an end with "?" is unknown, any other named."""
+    """A relation between two ends in the words of the question.
+
+    An end that begins with "?" is an unknown. Any other end is a mention.
+    """
 
     subject: str
     relation: str
@@ -23,41 +28,55 @@ class Triplet(Record):
 
     @property
     def ends(self) -> tuple[str, str]:
+        """Subject and object."""
         return self.subject, self.object
 
     def __str__(self) -> str:
         return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
 
 
+Triplets = tuple[Triplet, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Relation(Record):
-    """A relation of the graph; "in" leads from the triplet's object to its subject."""
+    """A predicate of the graph that may stand for the relation of a triplet."""
 
     iri: Iri
     name: str
     direction: Direction = "out"
+    """From the triplet's subject to its object ("out"), or from object to subject ("in")."""
     similarity: Score = 1.0
+    """That of its name with the triplet's relation."""
 
     def __str__(self) -> str:
-        return f"{'→' if self.direction == 'out' else '←'} {self.name}"
+        arrow = "→" if self.direction == "out" else "←"
+        return f"{arrow} {self.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Filled(Record):
-    """A template with a choice in each slot, and what it gives."""
+    """A template whose slots are filled with one option each, and its result."""
 
     query: CandidateQuery
     slots: tuple[str, ...]
-    """What stands for each mention, then for each triplet."""
+    """The option for each mention, then for each triplet, in words."""
     reads: Hidden[str]
-    """The template with these names."""
+    """The query with names in place of IRIs, as a model sees it."""
     results: tuple[str, ...]
-    """The first values, by name."""
+    """The names of the first values."""
     rows: int
+    """The number of all values."""
 
     @property
     def name(self) -> str:
+        """The query as a person reads it, with the number of its values."""
         return f"{self.reads}: {pluralize(self.rows, 'row')}"
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether the query is an ASK."""
+        return analyze_query(self.query.sparql).kind == "boolean"
 
     def __str__(self) -> str:
         return self.query.sparql
@@ -65,53 +84,69 @@ class Filled(Record):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Record):
-    """What was chosen for a mention, for a triplet, or as the query; best first."""
+    """What the decision-maker chose for a mention, for a triplet, or as the query; best first."""
 
     of: str
+    """The mention, the triplet, or "query"."""
     chosen: tuple[Candidate | Relation | Filled, ...]
+    """Empty if no option fits, or if there was none."""
     reason: Explanation = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.of}: {', '.join(each.name for each in self.chosen) or 'nothing in the graph'}"
-        )
+        names = ", ".join(option.name for option in self.chosen)
+        return f"{self.of}: {names or 'nothing in the graph'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Queries(Record):
-    """The queries of a template that have results, those of first choices before others."""
+    """The queries that were made of a template, those with the best options first."""
 
     template: Sparql
     heads: tuple[str, ...]
     """The mentions, then the triplets."""
     kept: tuple[Filled, ...]
+    """Queries with a result. If no ASK is true, the first one, whose answer is no."""
     empty: Hidden[tuple[Filled, ...]] = ()
+    """Queries without a result."""
 
     def __str__(self) -> str:
-        return f"{pluralize(len(self.kept), 'query')} with results, {len(self.empty):,} without"
+        kept = pluralize(len(self.kept), "query")
+        return f"{kept} with results, {len(self.empty):,} without"
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Record):
-    """One try: what it came to, and where the next one goes back to."""
+    """One attempt to find a query: what each phase made, and the phase to go back to."""
 
-    triplets: tuple[Triplet, ...]
+    triplets: Triplets
     linked: tuple[Choice, ...]
     """For each mention, then for each triplet."""
     template: Sparql = ""
     query: CandidateQuery | None = None
+    """None if no query with a result was found."""
     fault: Explanation = ""
-    """Why nothing came."""
+    """Why there is no query."""
     back: Phase | None = None
-    """None if there is a query, or if nothing is as it was not before."""
+    """The phase that the next attempt begins at.
+
+    None if there is a query, or if this attempt did nothing other than the one before.
+    """
     changed: tuple[str, ...] = ()
-    """What is not as in the try before."""
+    """The decisions that differ from those of the attempt before."""
 
     @property
     def decisions(self) -> tuple[str, ...]:
-        """What a retry may change."""
-        return tuple(filter(None, map(str, (*self.triplets, *self.linked, self.template))))
+        """What another attempt may decide otherwise: triplets, choices and template, as text."""
+        decisions = (*self.triplets, *self.linked, self.template)
+        return tuple(filter(None, map(str, decisions)))
 
     def __str__(self) -> str:
-        result = "a query" if self.query else f"back to {self.back}" if self.back else "nothing"
-        return f"{result}; changed: {'; '.join(self.changed)}" if self.changed else result
+        """Return whether there is a query, else the phase to go back to, and what changed."""
+        result = "nothing"
+        if self.query:
+            result = "a query"
+        elif self.back:
+            result = f"back to {self.back}"
+        if self.changed:
+            return f"{result}; changed: {'; '.join(self.changed)}"
+        return result

@@ -1,36 +1,49 @@
-"""Triad's roles: the generalist (3.1), the decision-maker (3.2) and the advisor (3.3), asked of one model."""
+"""Triad's roles, played by one model: generalist (3.1), decision-maker (3.2) and advisor (3.3)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import rdflib
 from pydantic import StrictInt
 
-from kgwb.errors import GraphError
-from kgwb.flow import Answer, AnswerKind, CandidateQuery, Direction, RetrievedCandidates, Value
+from kgwb.flow import (
+    Answer,
+    AnswerKind,
+    Candidate,
+    CandidateQuery,
+    Direction,
+    RetrievedCandidates,
+    Value,
+)
 from kgwb.kg.algebra import analyze_query
-from kgwb.kg.base import ResultSet
-from kgwb.kg.queries import with_display_names
+from kgwb.kg.queries import Row, with_display_names
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.linking import number_candidates
 from kgwb.systems.queries import find_row_support, is_number, label_terms
-from kgwb.systems.triad.records import Choice, Queries, Relation, Triplet
+from kgwb.systems.triad.records import Choice, Filled, Queries, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings
+from kgwb.systems.triad.templates import find_template_problems, list_mentions
+from kgwb.terms import Term, Triples
 
 AnswerType = Literal["count", "select", "yes or no"]
-Triplets = tuple[Triplet, ...]
+KIND_BY_ANSWER_TYPE: dict[AnswerType, AnswerKind] = {
+    "count": "count",
+    "select": "list",
+    "yes or no": "boolean",
+}
 MAX_TRIPLETS = 8
 VARIABLE = re.compile(r"\?[A-Za-z_]\w*", re.ASCII)
-IRI_OR_IRI_FUNCTION = re.compile(r"<[^<>\s]*>|\b(?:IRI|URI)\s*\(", re.IGNORECASE)
-"""An IRI, or what makes one of a text."""
+
+# The generalist
 
 
 class TripletsReply(Reply):
-    """The triplets, each of subject, relation and object, after what led to them."""
+    """The triplets of a question, after the reasoning that led to them."""
 
     model_config = schema_config(
         "TripletsReply",
@@ -39,10 +52,11 @@ class TripletsReply(Reply):
 
     reason: str
     triplets: list[list[str]]
+    """Each has a subject, a relation and an object."""
 
 
 class TemplateReply(Reply):
-    """The template, after what led to it."""
+    """A SPARQL template, after the reasoning that led to it."""
 
     model_config = schema_config("TemplateReply", "The template, after what led to it.")
 
@@ -51,135 +65,100 @@ class TemplateReply(Reply):
 
 
 class TypeReply(Reply):
-    """What kind of answer is asked for."""
+    """The type of answer that a question asks for."""
 
     model_config = schema_config("TypeReply", "What kind of answer is asked for.")
 
     type: AnswerType
 
 
-def list_mentions(triplets: Triplets) -> tuple[str, ...]:
-    """The names at the ends of triplets."""
-    ends = (end for triplet in triplets for end in triplet.ends if not end.startswith("?"))
-    return tuple(dict.fromkeys(ends))
-
-
 def find_triplet_problems(triplets: Triplets, *_: object) -> Iterator[str]:
-    """What is wrong with triplets."""
+    """Yield what is wrong with triplets.
+
+    There must be 1 to MAX_TRIPLETS, and at least one mention. No part may be empty. An unknown must
+    be written as a variable of SPARQL.
+    """
     if not list_mentions(triplets) or len(triplets) > MAX_TRIPLETS:
         yield f"give 1 to {MAX_TRIPLETS} triplets, of which one at least names an entity"
-    yield from (f"{each} lacks a part" for each in triplets if not all((*each.ends, each.relation)))
-    unknowns = (end for triplet in triplets for end in triplet.ends if end.startswith("?"))
-    yield from (
-        f"{end!r} is no variable: write ?name" for end in unknowns if not VARIABLE.fullmatch(end)
-    )
+    for triplet in triplets:
+        if not all((*triplet.ends, triplet.relation)):
+            yield f"{triplet} lacks a part"
+    for triplet in triplets:
+        for end in triplet.ends:
+            if end.startswith("?") and not VARIABLE.fullmatch(end):
+                yield f"{end!r} is no variable: write ?name"
 
 
 @agent("triplets", check=find_triplet_problems, kind="model")
 def extract_triplets(question: str, failed: tuple[str, ...], run: Run) -> Triplets:
-    """The question as triplets; ``failed`` says why nothing came of earlier tries."""
-    check = Check[TripletsReply](
-        "the triplets", lambda reply: "; ".join(find_triplet_problems(_read_triplets(reply)))
-    )
+    """Ask the model for the question as triplets (Equation 2).
+
+    ``failed`` says why each earlier attempt found no query; the model sees it.
+    """
+
+    def find_problems(reply: TripletsReply) -> str:
+        """Return what is wrong with the triplets of a reply, or ""."""
+        return "; ".join(find_triplet_problems(_read_triplets(reply)))
+
     variables = {"question": question, "failed": list(failed)}
-    return _read_triplets(ask("triad/triplets", variables, TripletsReply, run, checks=(check,)))
+    check = Check("the triplets", find_problems)
+    reply = ask("triad/triplets", variables, TripletsReply, run, checks=(check,))
+    return _read_triplets(reply)
 
 
 def _read_triplets(reply: TripletsReply) -> Triplets:
-    """The triplets of a reply; what is too short lacks a part."""
-    tidy = ([" ".join(part.split()) for part in [*parts, "", "", ""]] for parts in reply.triplets)
-    whole = (Triplet(*parts[:3]) if not any(parts[3:]) else Triplet("", "", "") for parts in tidy)
-    return tuple(dict.fromkeys(whole))
+    """Return the distinct triplets of a reply, with single spaces.
 
-
-def find_template_problems(template: str, triplets: Triplets, *_: object) -> Iterator[str]:
-    """What is wrong with a template; its every IRI must be a slot, so that none can be made up."""
-    ends = [f"<urn:slot:{place}>" for place, _ in enumerate(list_mentions(triplets))]
-    relations = [f"<urn:slot:r{place}>" for place, _ in enumerate(triplets)]
-    slots = {*ends, *relations}
-    text = fill_template(template, triplets, ends, [(slot, "out") for slot in relations])
-    for slot, triplet in zip(relations, triplets, strict=True):
-        if slot not in text:
-            yield f"the template lacks <{triplet.subject}> <{triplet.relation}> <{triplet.object}>"
-    if strange := [
-        iri for iri in IRI_OR_IRI_FUNCTION.findall(text) if iri not in slots or iri in template
-    ]:
-        yield f"{strange[0]} is no entity of the triplets, or no relation between these ends"
-    try:
-        parts = analyze_query(text)
-    except GraphError as error:
-        yield error.message
-        return
-    terms = {term for pattern in parts.patterns for term in pattern if not term.startswith("?")}
-    if terms - slots or any(predicate.startswith("?") for _, predicate, _ in parts.patterns):
-        yield "a triple is none of the triplets; compare a value in a FILTER"
-    if parts.kind != "boolean" and len(parts.projected_variables) != 1:
-        yield "SELECT exactly one variable, or one count"
+    A triplet with less than three parts is filled up with empty ones. One with more parts is
+    returned with three empty ones. ``find_triplet_problems`` refuses both.
+    """
+    triplets: dict[Triplet, None] = {}
+    for texts in reply.triplets:
+        padded = [*texts, "", "", ""]
+        parts = [" ".join(text.split()) for text in padded]
+        if any(parts[3:]):
+            parts = ["", "", ""]
+        triplets[Triplet(*parts[:3])] = None
+    return tuple(triplets)
 
 
 @agent("template", check=find_template_problems, kind="model")
 def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], run: Run) -> str:
-    """A query that names the entities and relations of the triplets in angle brackets."""
-    shown = [[each.subject, each.relation, each.object] for each in triplets]
-    variables = {"question": question, "triplets": shown, "failed": list(failed)}
-    wrong = lambda reply: "; ".join(find_template_problems(reply.sparql, triplets))  # noqa: E731
-    check = Check[TemplateReply]("the triplets as SPARQL", wrong)
-    return ask("triad/template", variables, TemplateReply, run, checks=(check,)).sparql.strip()
+    """Ask the model for a SPARQL template of the triplets (Equation 3).
 
-
-def fill_template(
-    template: str,
-    triplets: Triplets,
-    entity_terms: Sequence[str],
-    relation_terms: Sequence[tuple[str, Direction]],
-) -> str:
-    """The template with a term for each mention and for each triplet's relation, in their order.
-
-    A triple stands as its triplet does, "in" the other way round.
+    It has names in angle brackets in the places of IRIs. ``failed`` says why each earlier attempt
+    found no query; the model sees it.
     """
-    names = list_mentions(triplets)
-    terms = dict(zip(map(_normalize_name, names), entity_terms, strict=True))
-    end, relation = (
-        _make_slot_pattern(names),
-        _make_slot_pattern(triplet.relation for triplet in triplets),
-    )
 
-    def triple(match: re.Match[str]) -> str:
-        subject, written, object_ = map(_strip_brackets, match.groups())
-        for triplet, (predicate, direction) in zip(triplets, relation_terms, strict=True):
-            own = [*map(_normalize_name, triplet.ends)]
-            if written == _normalize_name(triplet.relation) and {subject, object_} == {*own}:
-                first, last = own if direction == "out" else own[::-1]
-                return f"{terms.get(first, first)} {predicate} {terms.get(last, last)}"
-        return match[0]
+    def find_problems(reply: TemplateReply) -> str:
+        """Return what is wrong with the template of a reply, or ""."""
+        return "; ".join(find_template_problems(reply.sparql, triplets))
 
-    text = re.sub(
-        rf"(\?\w+|{end})\s*({relation})\s*(\?\w+|{end})", triple, template, flags=re.IGNORECASE
-    )
-    return re.sub(end, lambda match: terms[_strip_brackets(match[0])], text, flags=re.IGNORECASE)
+    shown = [_list_parts(triplet) for triplet in triplets]
+    variables = {"question": question, "triplets": shown, "failed": list(failed)}
+    check = Check("the triplets as SPARQL", find_problems)
+    reply = ask("triad/template", variables, TemplateReply, run, checks=(check,))
+    return reply.sparql.strip()
 
 
-def _make_slot_pattern(names: Iterable[str]) -> str:
-    """What matches any of the names in angle brackets."""
-    return rf"<\s*(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})\s*>"
-
-
-def _strip_brackets(written: str) -> str:
-    return written if written.startswith("?") else _normalize_name(written[1:-1])
-
-
-def _normalize_name(name: str) -> str:
-    return name if name.startswith("?") else " ".join(name.split()).casefold()
+def _list_parts(triplet: Triplet) -> list[str]:
+    return [triplet.subject, triplet.relation, triplet.object]
 
 
 @agent("answer_type", kind="model")
 def classify_answer_type(question: str, run: Run) -> AnswerType:
-    """Whether a number, things, or yes or no is asked for."""
+    """Ask the model which type of answer the question asks for (Equation 4).
+
+    It is a number ("count"), things ("select"), or a truth value ("yes or no").
+    """
     return ask("triad/answer_type", {"question": question}, TypeReply, run).type
 
 
+# The decision-maker
+
+
 class ChoiceReply(Reply):
-    """The numbers of what is chosen, best first, after why."""
+    """The numbers of the chosen options, best first, after the reason."""
 
     model_config = schema_config(
         "ChoiceReply", "The numbers of what is chosen, best first, after why."
@@ -189,48 +168,75 @@ class ChoiceReply(Reply):
     numbers: list[StrictInt]
 
 
-def find_choice_problems(choice: Choice, offered: Any, *_: object) -> Iterable[str]:
-    """What is wrong with a choice put in by hand."""
+def find_choice_problems(choice: Choice, offered: Any, *_: object) -> Iterator[str]:
+    """Yield what is wrong with a choice that a person put in: each thing that is not an option.
+
+    ``offered`` is the first input of the step: the options, or the record that has them.
+    """
     options = getattr(offered, "candidates", getattr(offered, "kept", offered))
-    return [f"{each} is not among what is offered" for each in choice.chosen if each not in options]
+    for option in choice.chosen:
+        if option not in options:
+            yield f"{option} is not one of the options"
 
 
 def ask_for_choice(
     prompt: str,
     subject: str,
-    options: Sequence[Any],
+    options: Sequence[Candidate | Relation | Filled],
     min_choices: int,
     max_choices: int,
     variables: Mapping[str, Any],
     run: Run,
 ) -> Choice:
-    """``least`` to ``most`` of the options, by their numbers: a model can choose nothing else."""
+    """Ask the model to choose from options by their numbers, which begin at 1.
 
-    def offered(reply: ChoiceReply) -> str:
-        if wrong := [number for number in reply.numbers if not 1 <= number <= len(options)]:
-            return f"there is no number {wrong[0]}; they go from 1 to {len(options)}"
-        right = min_choices <= len({*reply.numbers}) == len(reply.numbers) <= max_choices
-        return "" if right else f"choose {min_choices} to {max_choices}, each once"
+    It must choose ``min_choices`` to ``max_choices`` different numbers, so that it can choose
+    nothing but options. ``variables`` are those of the prompt, among them the options as it sees
+    them; "most" is added. ``subject`` is what the choice is made for.
+    """
 
-    check = Check[ChoiceReply]("among those offered", offered)
-    reply = ask(prompt, {**variables, "most": max_choices}, ChoiceReply, run, checks=(check,))
-    return Choice(subject, tuple(options[number - 1] for number in reply.numbers), reply.reason)
+    def find_problem(reply: ChoiceReply) -> str:
+        """Return the first thing wrong with the numbers of a reply, or ""."""
+        for number in reply.numbers:
+            if not 1 <= number <= len(options):
+                return f"there is no number {number}; they go from 1 to {len(options)}"
+        is_repeated = len(set(reply.numbers)) < len(reply.numbers)
+        if is_repeated or not min_choices <= len(reply.numbers) <= max_choices:
+            return f"choose {min_choices} to {max_choices}, each once"
+        return ""
+
+    variables = {**variables, "most": max_choices}
+    check = Check("among those offered", find_problem)
+    reply = ask(prompt, variables, ChoiceReply, run, checks=(check,))
+    chosen = [options[number - 1] for number in reply.numbers]
+    return Choice(subject, tuple(chosen), reply.reason)
 
 
 @agent("entity_choice", subject="entity", check=find_choice_problems, kind="model")
 def choose_entities(
     retrieved: RetrievedCandidates, entity: str, question: str, failed: tuple[str, ...], run: Run
 ) -> Choice:
-    """At most K of the candidates; ``fast`` asks no model where one alone has exactly this label."""
-    candidates, most = retrieved.candidates, TriadSettings.of_run(run).entities
-    alone = run.settings.is_fast and len(candidates) == 1 and candidates[0].score >= 1
-    if not candidates or alone or TriadSettings.of_run(run).ablation == "no_uri_choice":
-        reason = "the labels most like it" if candidates else "no label holds these words"
-        return Choice(entity, candidates[:most], reason)
-    variables = {"question": question, "entity": entity, "failed": list(failed)}
-    shown = {"candidates": number_candidates(candidates)}
+    """Choose at most K vertices for a mention, best first (Equation 5).
+
+    The model chooses them from the candidates, and may choose none. It is not asked if there are no
+    candidates. The first K are taken without it if ``ablation`` is "no_uri_choice", or, in profile
+    ``fast``, if the only candidate has exactly this label.
+    """
+    settings = TriadSettings.of_run(run)
+    candidates = retrieved.candidates
+    is_only_match = len(candidates) == 1 and candidates[0].score >= 1
+    if not candidates:
+        return Choice(entity, (), "no label holds these words")
+    if settings.ablation == "no_uri_choice" or (settings.is_fast and is_only_match):
+        return Choice(entity, candidates[: settings.entities], "the labels most like it")
+    variables = {
+        "question": question,
+        "entity": entity,
+        "failed": list(failed),
+        "candidates": number_candidates(candidates),
+    }
     return ask_for_choice(
-        "triad/entity_choice", entity, candidates, 0, most, variables | shown, run
+        "triad/entity_choice", entity, candidates, 0, settings.entities, variables, run
     )
 
 
@@ -242,87 +248,148 @@ def choose_relations(
     failed: tuple[str, ...],
     run: Run,
 ) -> Choice:
-    """At most K of the relations."""
-    most = TriadSettings.of_run(run).relations
-    if not relations or TriadSettings.of_run(run).ablation == "no_uri_choice":
-        reason = "the names most like it" if relations else "there is no relation around it"
-        return Choice(str(triplet), relations[:most], reason)
+    """Choose at most K relations of the graph for a triplet, best first (Equation 6).
+
+    The model chooses them, and may choose none. It is not asked if there are no relations. The
+    first K are taken without it if ``ablation`` is "no_uri_choice".
+    """
+    settings = TriadSettings.of_run(run)
+    if not relations:
+        return Choice(str(triplet), (), "there is no relation around it")
+    if settings.ablation == "no_uri_choice":
+        return Choice(str(triplet), relations[: settings.relations], "the names most like it")
     shown = []
-    for number, each in enumerate(relations, 1):
-        first, last = triplet.ends if each.direction == "out" else triplet.ends[::-1]
-        shown.append({"number": number, "triple": [first, each.name, last]})
-    words = [triplet.subject, triplet.relation, triplet.object]
-    variables = {"question": question, "triplet": words, "relations": shown, "failed": list(failed)}
-    return ask_for_choice("triad/relation_choice", str(triplet), relations, 0, most, variables, run)
+    for number, relation in enumerate(relations, 1):
+        first, last = _order_ends(triplet, relation.direction)
+        triple = [first, relation.name, last]
+        shown.append({"number": number, "triple": triple})
+    variables = {
+        "question": question,
+        "triplet": _list_parts(triplet),
+        "relations": shown,
+        "failed": list(failed),
+    }
+    return ask_for_choice(
+        "triad/relation_choice", str(triplet), relations, 0, settings.relations, variables, run
+    )
+
+
+def _order_ends(triplet: Triplet, direction: Direction) -> tuple[str, str]:
+    """Return the ends of a triplet as subject and object of the graph's triple."""
+    if direction == "in":
+        return triplet.object, triplet.subject
+    return triplet.ends
 
 
 @agent("query_choice", check=find_choice_problems, kind="model")
 def choose_query(queries: Queries, question: str, run: Run) -> Choice:
-    """The query that answers; no model is asked where only one has results."""
-    if len(queries.kept) < 2 or TriadSettings.of_run(run).ablation == "no_query_choice":
+    """Choose one of the queries that have a result (Equation 7).
+
+    The model is not asked if there is only one, or if ``ablation`` is "no_query_choice". Then the
+    first is taken.
+    """
+    settings = TriadSettings.of_run(run)
+    if len(queries.kept) < 2 or settings.ablation == "no_query_choice":
         return Choice("query", queries.kept[:1])
-    shown = [
-        {"number": number, "query": each.reads, "rows": each.rows, "first": list(each.results)}
-        for number, each in enumerate(queries.kept, 1)
-    ]
+    shown = []
+    for number, query in enumerate(queries.kept, 1):
+        query_data = {
+            "number": number,
+            "query": query.reads,
+            "rows": query.rows,
+            "first": list(query.results),
+        }
+        shown.append(query_data)
     variables = {"question": question, "queries": shown}
     return ask_for_choice("triad/query_choice", "query", queries.kept, 1, 1, variables, run)
 
 
-KIND_BY_ANSWER_TYPE: dict[AnswerType, AnswerKind] = {
-    "count": "count",
-    "select": "list",
-    "yes or no": "boolean",
-}
+# The advisor
 
 
 class KnowledgeReply(Reply):
-    """One fact from memory, or True or False; "" if it does not know."""
+    """What the model answers from its own knowledge."""
 
     model_config = schema_config(
         "KnowledgeReply", 'One fact from memory, or True or False; "" if it does not know.'
     )
 
     answer: str
+    """One fact, or "True" or "False"; "" if it does not know."""
 
 
 @agent("answer", kind="sparql")
 def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
-    """What the query gives, each value with triples that it stands on."""
-    result: ResultSet | None = None
-    if analyze_query(query.sparql).kind == "boolean":
-        truth: bool | None = run.kg.ask(query.sparql)
+    """Run the chosen query, and return its values with the triples that support them (Equation 8).
+
+    The answer is a truth value if the query is an ASK, or if yes or no is asked for: whether there
+    are rows. It is the number of rows if a count is asked for, unless all values are numbers. A
+    truth value or number has the support of all rows. Values are those of the first column.
+    """
+    sparql = query.sparql
+    truth: bool | None = None
+    columns: tuple[str, ...] = ()
+    terms: dict[Row, Term] = {}
+    if analyze_query(sparql).kind == "boolean":
+        truth = run.kg.ask(sparql)
     else:
-        result = run.kg.select(query.sparql)
-        truth = bool(result.rows) if asked == "yes or no" else None
-    rows = {row: row[0] for row in result.rows if row[0] is not None} if result else {}
-    columns = result.variables if result else ()
-    standing = find_row_support(query.sparql, columns, [*rows], run) if truth is not False else {}
-    labels = label_terms(rows.values(), run)
-    values = [Value(term, labels[term], standing.get(row, ())) for row, term in rows.items()]
-    if truth is not None or (asked == "count" and not all(map(is_number, rows.values()))):
-        count = len(rows) if truth is None else truth
-        triples = dict.fromkeys(triple for support in standing.values() for triple in support)
-        values = [Value(rdflib.Literal(count), str(count).lower(), tuple(triples))]
-    kind: AnswerKind = "boolean" if truth is not None else KIND_BY_ANSWER_TYPE[asked]
-    return with_display_names(run.kg, Answer(kind, tuple(values), (query.sparql,)))
+        result = run.kg.select(sparql)
+        columns = result.variables
+        terms = {row: row[0] for row in result.rows if row[0] is not None}
+        if asked == "yes or no":
+            truth = bool(result.rows)
+    support: Mapping[Row, Triples] = {}
+    if truth is not False:
+        support = find_row_support(sparql, columns, list(terms), run)
+    labels = label_terms(terms.values(), run)
+
+    kind = KIND_BY_ANSWER_TYPE[asked]
+    if truth is not None:
+        kind = "boolean"
+        values = [_make_total(truth, support)]
+    elif kind == "count" and not all(map(is_number, terms.values())):
+        values = [_make_total(len(terms), support)]
+    else:
+        values = []
+        for row, term in terms.items():
+            values.append(Value(term, labels[term], support.get(row, ())))
+    answer = Answer(kind, tuple(values), (sparql,))
+    return with_display_names(run.kg, answer)
+
+
+def _make_total(total: int, support: Mapping[Row, Triples]) -> Value:
+    """Return a truth value or a number as a value with the support of all rows."""
+    triples = dict.fromkeys(chain.from_iterable(support.values()))
+    return Value(rdflib.Literal(total), str(total).lower(), tuple(triples))
 
 
 @agent("own_knowledge", kind="model")
 def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run: Run) -> Answer:
-    """An answer without the graph, marked as such, if yes or no or one fact is asked for."""
-    truth = asked == "yes or no"
-    if asked == "count" or (TriadSettings.of_run(run).ablation == "boolean_fallback" and not truth):
-        return Answer(KIND_BY_ANSWER_TYPE[asked], reason=reason)
-    right = {"True", "False"} if truth else ()
-    check = Check[KnowledgeReply](
-        "True or False",
-        lambda reply: "say True or False" if right and reply.answer not in right else "",
-    )
-    task = "triad/own_truth" if truth else "triad/own_fact"
-    text = ask(task, {"question": question}, KnowledgeReply, run, checks=(check,)).answer.strip()
-    known: bool | str = text == "True" if truth else text
-    value = Value(rdflib.Literal(known), text.lower() if truth else text)
-    return Answer(
-        KIND_BY_ANSWER_TYPE[asked], (value,) if text else (), reason=reason, ungrounded=bool(text)
-    )
+    """Ask the model to answer without the graph, and mark its answer as not grounded (3.3).
+
+    It is asked for a truth value or for one fact. It is not asked for a count, and for a fact only
+    if ``ablation`` is not "boolean_fallback". ``reason`` says why the graph gave no answer, and is
+    kept in the answer, which has no value if the model gave none.
+    """
+    is_boolean = asked == "yes or no"
+    ablation = TriadSettings.of_run(run).ablation
+    kind = KIND_BY_ANSWER_TYPE[asked]
+    if asked == "count" or (ablation == "boolean_fallback" and not is_boolean):
+        return Answer(kind, reason=reason)
+
+    def find_problem(reply: KnowledgeReply) -> str:
+        """Return what is wrong with a truth value in a reply, or ""."""
+        if is_boolean and reply.answer not in ("True", "False"):
+            return "say True or False"
+        return ""
+
+    prompt = "triad/own_truth" if is_boolean else "triad/own_fact"
+    check = Check("True or False", find_problem)
+    reply = ask(prompt, {"question": question}, KnowledgeReply, run, checks=(check,))
+    text = reply.answer.strip()
+    if not text:
+        return Answer(kind, reason=reason)
+    value = Value(rdflib.Literal(text), text)
+    if is_boolean:
+        value = Value(rdflib.Literal(text == "True"), text.lower())
+    return Answer(kind, (value,), reason=reason, ungrounded=True)

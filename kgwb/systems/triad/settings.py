@@ -1,4 +1,4 @@
-"""The settings of Triad; what the paper leaves open is one of them."""
+"""The settings of Triad. What the paper leaves open is a setting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kgwb.settings import STRICT_CONFIG, Count, Settings
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class TriadSettings(Settings):
-    """What changes how Triad answers."""
+    """The settings of Triad, beside those that every system has."""
 
     PAPER: ClassVar = {
         **Settings.PAPER,
@@ -21,25 +21,34 @@ class TriadSettings(Settings):
     }
 
     exemplars: Count = 3
-    """Examples that the generalist learns each task from (the paper's N)."""
+    """How many examples of each task the generalist is shown (N in Table 4)."""
     entities: Count = 2
-    """Vertices chosen for a mention, at most (K)."""
+    """How many vertices are chosen for a mention at most (K in Table 4)."""
     relations: Count = 2
-    """Relations chosen for a triplet, at most (K)."""
+    """How many relations are chosen for a triplet at most (K in Table 4)."""
     tries: Count = 3
-    """Times that a query is looked for (T)."""
+    """How many attempts are made to find a query (T in Table 4)."""
     shown_relations: Count = 40
-    """Relations of a triplet that may be chosen from, those named most like its own; the paper names none."""
+    """How many relations the model may choose from for a triplet: the most similar by name.
+
+    The paper gives no number.
+    """
     join_sample: Count = 50
-    """Vertices that stand for an unknown, to find what relations lead on from it."""
+    """How many terms stand for an unknown when the relations around it are looked for."""
     query_limit: Count = 40
-    """Queries run in a try, those of first choices before others."""
+    """How many queries are run in an attempt. Those with the best options come first."""
     as_written: bool = False
-    """Read each relation in the direction of its triplet, as published; else as the graph has it."""
+    """Whether relations have the direction of their triplet, as published, or that of the graph."""
     retry_from: Literal["fault", "parsing", "linking", "construction"] = "fault"
-    """The phase that a retry goes back to: where nothing came of it, or always the same."""
+    """The phase that a further attempt goes back to: the one at fault, or always the same."""
     ablation: Literal[
         "none", "no_uri_choice", "no_query_choice", "no_fallback", "boolean_fallback"
     ] = "none"
-    """What it goes without (Table 3): the choice of vertices and relations, for which the nearest by name are
-    taken; that of the query, for which the first is; or, of ``own_knowledge``, all or facts."""
+    """What is left out of the system (Table 3).
+
+    - "none": nothing.
+    - "no_uri_choice": the choice of vertices and relations; the most similar by name are taken.
+    - "no_query_choice": the choice of the query; the first is taken.
+    - "no_fallback": answers from own knowledge, also with the setting ``own_knowledge``.
+    - "boolean_fallback": facts from own knowledge, but not truth values.
+    """

@@ -1,41 +1,51 @@
-"""The picture of a template with its slots filled by each choice."""
+"""Triad's queries as HTML: the template, and a table with what fills its slots."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kgwb.run.agents import View
-from kgwb.show.html import MAX_ROWS, Html, collapsible, div, join, muted_text, span, table, tag
+from kgwb.show.html import MAX_ROWS, Html, collapsible, div, muted_text, preformatted, span, table
 from kgwb.show.terms import RenderContext, lay_out
 from kgwb.systems.triad.records import Filled, Queries
 from kgwb.text import pluralize, shorten
 
 
-def render_filled_templates(value: Queries, context: RenderContext) -> Html:
-    parts = re.split(r"(<[^<>]+>)", lay_out(value.template))
-    template = tag(
-        "pre", *(span("ent", p[1:-1]) if n % 2 else p for n, p in enumerate(parts)), class_="src"
-    )
-    empty = collapsible(
-        muted_text(f"{pluralize(len(value.empty), 'query')} without a result"),
-        _render_query_table(value, value.empty),
-    )
-    return div(
-        "body stack", template, _render_query_table(value, value.kept), empty if value.empty else ""
-    )
+def render_filled_templates(queries: Queries, context: RenderContext) -> Html:
+    """Render a template with its slots highlighted, and its queries as tables.
+
+    The table of the queries without a result is folded.
+    """
+    template = lay_out(queries.template)
+    parts: list[object] = list(re.split(r"<([^<>]+)>", template))
+    names = parts[1::2]
+    parts[1::2] = [span("ent", name) for name in names]
+    without_result = ""
+    if queries.empty:
+        count = pluralize(len(queries.empty), "query")
+        summary = muted_text(f"{count} without a result")
+        without_result = collapsible(summary, _render_query_table(queries, queries.empty))
+    answered = _render_query_table(queries, queries.kept)
+    return div("body stack", preformatted(*parts), answered, without_result)
 
 
-def _render_query_table(value: Queries, filled: tuple[Filled, ...]) -> Html:
-    """A row for each query: what stands in each slot, and what it gives."""
-    heads = [span("ent", shorten(head)) for head in value.heads]
-    rows = [
-        (str(number), *map(shorten, each.slots), str(each.rows), shorten(", ".join(each.results)))
-        for number, each in enumerate(filled[:MAX_ROWS], 1)
-    ]
-    return table(["", *heads, "rows", "the first"], rows, total=len(filled)) if rows else join()
+def _render_query_table(queries: Queries, filled: Sequence[Filled]) -> Html:
+    """Render a row for each query: its options, the number of its values, and the first values.
+
+    At most MAX_ROWS rows are rendered. Returns nothing if there are no queries.
+    """
+    rows = []
+    for number, query in enumerate(filled[:MAX_ROWS], 1):
+        slots = map(shorten, query.slots)
+        first_values = shorten(", ".join(query.results))
+        rows.append((number, *slots, query.rows, first_values))
+    slot_headings = [span("ent", shorten(head)) for head in queries.heads]
+    headings = ["", *slot_headings, "rows", "first values"]
+    return table(headings, rows, total=len(filled))
 
 
 VIEWS: Mapping[type, View] = {
     Queries: render_filled_templates,
 }
+"""The view of each record of Triad that has one of its own."""

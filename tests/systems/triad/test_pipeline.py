@@ -1,4 +1,4 @@
-"""Triad as a whole: what is chosen is among what was offered, and a retry goes back to an earlier phase."""
+"""Triad as a whole: choices are among the options, and attempts go back to an earlier phase."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from triads import CALLS, KEYS, QUESTION, SCRIPT, TRIAD, answered, choice, templ
 
 import kgwb
 from kgwb.errors import GraphTimeoutError, InvalidReplyError, OverrideError
+from kgwb.flow import NOT_IN_GRAPH
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
-from kgwb.systems.triad.roles import fill_template, find_template_problems
+from kgwb.systems.triad.templates import fill_template, find_template_problems
 
 DIRECTED = triplets("Arrival | directed by | ?x")
 ONE_HOP = {
@@ -54,7 +55,7 @@ def test_a_template_is_filled_with_each_candidate_and_one_query_is_chosen() -> N
     assert answer.queries == (queries.kept[1].query.sparql,)
 
 
-def test_relations_are_read_as_the_graph_has_them_and_as_published_as_written() -> None:
+def test_relations_have_the_direction_of_the_graph_or_as_published_of_the_triplet() -> None:
     backwards = {
         "triplets": triplets("?x | directs | Arrival"),
         "template": template("SELECT DISTINCT ?x WHERE { ?x <directs> <Arrival> . }"),
@@ -80,7 +81,9 @@ def test_relations_are_read_as_the_graph_has_them_and_as_published_as_written() 
         ("Denis Villeneuve | children | ?n", "SELECT ?n", "count", "3"),
     ],
 )
-def test_a_truth_value_and_a_number(parts: str, head: str, kind: str, label: str) -> None:
+def test_the_answer_is_a_truth_value_or_a_number_if_the_question_asks_for_one(
+    parts: str, head: str, kind: str, label: str
+) -> None:
     subject, relation, object_ = parts.split(" | ")
     name = {"children": "number of children", "directed by": "director"}.get(relation, relation)
     end = object_ if object_.startswith("?") else f"<{object_}>"
@@ -99,26 +102,29 @@ def test_a_truth_value_and_a_number(parts: str, head: str, kind: str, label: str
     }
     run = triad(Scripted(model), "So?").go()
     assert answer_of(run).labels == (label,)
-    assert answer_of(run).kind == {"yes or no": "boolean", "count": "count"}[kind]
-    assert len(attempts(run)) == 1, "no is an answer, and nothing to try again for"
+    kinds = {"yes or no": "boolean", "count": "count"}
+    assert answer_of(run).kind == kinds[kind]
+    assert len(attempts(run)) == 1  # "no" is an answer: there is no second attempt
 
 
 # --- retries
 
 
-def test_a_retry_goes_back_to_parsing_where_something_is_not_in_the_graph() -> None:
+def test_a_second_attempt_goes_back_to_parsing_if_a_mention_is_not_in_the_graph() -> None:
     run, model = answered(**ONE_HOP | {"triplets": [triplets("Qwxz | directed by | ?x"), DIRECTED]})
     assert answer_of(run).labels == ("Denis Villeneuve",)
     first, second = attempts(run)
     assert (first.back, second.query is not None) == ("parsing", True)
-    assert "⟨Arrival, directed by, ?x⟩" in second.changed
+    [triplet] = second.triplets
+    assert str(triplet) in second.changed
     assert places(run) == ["try 1/parsing", "try 2/parsing"]
-    told = [r.variables["failed"] for r in model.requests if r.task == "triad/triplets"]
-    assert told == [[], ["Qwxz: nothing in the graph (no label holds these words)"]]
+    failed = [r.variables["failed"] for r in model.requests if r.task == "triad/triplets"]
+    assert failed == [[], [first.fault]]
+    assert first.fault.startswith("Qwxz:")
 
 
-def test_a_retry_goes_back_to_the_phase_at_fault() -> None:
-    """A film that is too short: its triples hold, the template's FILTER is at fault."""
+def test_a_second_attempt_goes_back_to_the_phase_at_fault() -> None:
+    """The triples of a film hold, but it is too short for the FILTER of the template."""
     long, short = (template(LONGER.format(f"FILTER(?minutes > {n})")) for n in (500, 100))
     run, model = answered(triplets=RUNTIME, relation_choice=FIRST, template=[long, short])
     assert answer_of(run).labels == ("Arrival",)
@@ -129,35 +135,36 @@ def test_a_retry_goes_back_to_the_phase_at_fault() -> None:
     again, model = answered(
         triplets=RUNTIME, relation_choice=FIRST, template=long, settings=settings
     )
-    assert (bool(again.answer), asked(model)["triplets"]) == (False, 2), (
-        "nothing changed: no third try"
-    )
+    # The second attempt decides nothing otherwise, so there is no third one.
+    assert (bool(again.answer), asked(model)["triplets"]) == (False, 2)
 
 
-def test_no_more_tries_than_allowed() -> None:
+def test_there_are_no_more_attempts_than_allowed() -> None:
     names = [triplets(f"Nothing {n} | directed by | ?x") for n in range(5)]
     for tries in (1, 2, 3):
         run, model = answered(triplets=names, settings={"tries": tries})
         assert (asked(model)["triplets"], len(attempts(run))) == (tries, tries)
-        assert str(run.answer).startswith(
-            f"not in this graph: Nothing {tries - 1}: nothing in the graph"
-        )
+        assert answer_of(run).reason == f"{NOT_IN_GRAPH}: {attempts(run)[-1].fault}"
 
 
 TOO_SLOW = Mock(side_effect=GraphTimeoutError("too slow"))
 
 
-def test_what_cannot_be_run_in_time_is_empty_and_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_that_takes_too_long_has_no_result_but_a_note(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     kg = films()
     run = triad(Scripted(SCRIPT), kg=kg, settings=TRIAD.settings(tries=1)).go(until="template")
     monkeypatch.setattr(kg, "select", TOO_SLOW)
     monkeypatch.setattr(kg, "ask", TOO_SLOW)
     run.go()
-    assert str(run.answer).startswith("not in this graph: no result: SELECT DISTINCT ?city")
-    assert run["queries[try 1/parsing]"].notes == ["a query could not be run: too slow"]
+    [empty, _] = run.output("queries[try 1/parsing]").empty
+    assert empty.reads in answer_of(run).reason
+    [note] = run["queries[try 1/parsing]"].notes
+    assert "too slow" in note
 
 
-def test_an_answer_whose_triples_are_not_found_is_one_all_the_same(
+def test_an_answer_whose_triples_cannot_be_looked_for_has_no_support_but_a_note(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kg = films()
@@ -183,7 +190,7 @@ def test_an_answer_whose_triples_are_not_found_is_one_all_the_same(
         ("select", "no_fallback", ""),
     ],
 )
-def test_own_knowledge_is_marked_and_goes_by_the_type_of_answer(
+def test_own_knowledge_is_used_for_some_types_of_answers_and_is_marked(
     kind: str, ablation: str, label: str
 ) -> None:
     run, _ = answered(
@@ -197,7 +204,7 @@ def test_own_knowledge_is_marked_and_goes_by_the_type_of_answer(
     assert (answer.labels, answer.ungrounded) == ((label,) if label else (), bool(label))
 
 
-def test_no_model_is_asked_for_what_it_knows_unless_told_to() -> None:
+def test_own_knowledge_is_used_only_with_the_setting() -> None:
     run, model = answered(triplets=triplets("Nothing | born in | ?x"))
     assert (bool(run.answer), asked(model)["own_fact"]) == (False, 0)
 
@@ -205,7 +212,7 @@ def test_no_model_is_asked_for_what_it_knows_unless_told_to() -> None:
 # --- ablations, as settings
 
 
-def test_without_choices_the_nearest_and_the_first_are_taken() -> None:
+def test_without_choices_the_most_similar_names_and_the_first_query_are_taken() -> None:
     run, model = answered(settings={"ablation": "no_uri_choice", "entities": 1, "relations": 1})
     assert not {"entity_choice", "relation_choice"} & {*asked(model)}
     assert len(run.output("queries[try 1/parsing]").kept) <= 1
@@ -213,7 +220,7 @@ def test_without_choices_the_nearest_and_the_first_are_taken() -> None:
     assert (answer_of(run).labels, asked(model)["query_choice"]) == (("Gentilly",), 0)
 
 
-def test_k_is_the_most_that_can_be_chosen() -> None:
+def test_at_most_k_options_can_be_chosen() -> None:
     two, one = ({"entities": number, "relations": number, "theta": 1} for number in (2, 1))
     assert answered(settings=two)[0].answer
     with pytest.raises(InvalidReplyError, match="choose 0 to 1"):
@@ -253,15 +260,13 @@ GOOD = "SELECT ?c WHERE { <Dune> <directed by> ?p . ?p <born in> ?c . }"
         ("Which?", "lacks"),
     ],
 )
-def test_a_template_holds_the_triplets_and_nothing_else_from_the_graph(
-    sparql: str, problem: str
-) -> None:
+def test_a_template_has_the_triplets_and_no_other_iri(sparql: str, problem: str) -> None:
     found = "; ".join(find_template_problems(sparql, FOUND))
     assert problem in found
     assert bool(problem) == bool(found)
 
 
-def test_names_that_are_no_harmless_text_stay_inside_their_brackets() -> None:
+def test_a_name_with_sparql_in_it_is_only_a_slot() -> None:
     name = 'x> } ; DROP ALL # "<script>'
     filled = fill_template(
         f"ASK {{ <{name}> <by> ?x }}", (Triplet(name, "by", "?x"),), ["<e:e>"], [("<e:p>", "in")]
@@ -272,26 +277,26 @@ def test_names_that_are_no_harmless_text_stay_inside_their_brackets() -> None:
 # --- by hand, and where it is used
 
 
-def test_a_query_by_hand_is_answered_without_a_model() -> None:
+def test_a_query_chosen_by_hand_is_answered_without_a_model() -> None:
     run, model = answered()
     queries = run.output("queries[try 1/parsing]")
     run.override("query_choice[try 1/parsing]", Choice(QUESTION, queries.kept[:1])).go()
     assert (model.call_count(), answer_of(run).labels) == (CALLS, ("Gentilly",))
 
 
-def test_what_is_put_in_by_hand_must_have_been_offered() -> None:
+def test_an_override_must_be_among_the_options() -> None:
     run, _ = answered()
     relation = run.output("relation_choice[try 1/parsing/⟨?person, born in, ?city⟩]")
     entity = run.output("entity_choice[try 1/parsing/Dune]")
     other = Choice("Dune", (kgwb.flow.Candidate(iri("made_up"), "Made up"),))
     for key, value, problem in (
-        ("entity_choice[try 1/parsing/Dune]", other, "not among what is offered"),
+        ("entity_choice[try 1/parsing/Dune]", other, "not one of the options"),
         (
             "relation_choice[try 1/parsing/⟨?person, born in, ?city⟩]",
             entity,
-            "not among what is offered",
+            "not one of the options",
         ),
-        ("query_choice[try 1/parsing]", relation, "not among what is offered"),
+        ("query_choice[try 1/parsing]", relation, "not one of the options"),
         ("template[try 1/parsing]", "ASK { <a:a> <a:b> <a:c> }", "lacks"),
         ("triplets[try 1/parsing]", (Triplet("?a", "b", "?c"),), "names an entity"),
     ):
