@@ -16,7 +16,7 @@ from hostile.test_surveys import assert_quoted
 from kgwb.disk import cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
-from kgwb.systems.ragonite.database import open_database
+from kgwb.systems.ragonite.database_file import open_database
 
 ATTACKS = (
     "ATTACH DATABASE '/etc/passwd' AS other", "PRAGMA writable_schema = 1",
