@@ -1,4 +1,4 @@
-"""The model that answers from a run file. Files that are none are in tests/test_run_files.py."""
+"""The model that answers from a run file. Invalid files are tested in tests/test_run_files.py."""
 
 import threading
 from pathlib import Path
@@ -27,7 +27,7 @@ def recorded(text: str, **changes: Any) -> tuple[Any, ChatReply]:
     return asked(**changes).recorded_content(), ChatReply(text)
 
 
-def test_replies_come_in_order_then_the_last_again() -> None:
+def test_replies_come_in_order_and_the_last_is_repeated() -> None:
     model = Replay([recorded("1"), recorded("other", seed=8), recorded("2")])
     assert [say(model), say(model), say(model), say(model, seed=8)] == ["1", "2", "2", "other"]
 
@@ -43,7 +43,7 @@ def test_replies_come_in_order_then_the_last_again() -> None:
         ({"task": "other", "variables": {"x": 1}, "timeout_s": 1.0}, True),
     ],
 )
-def test_a_reply_is_used_again_for_the_same_content_only(
+def test_a_reply_is_used_only_for_a_request_with_the_same_content(
     change: dict[str, Any], same: bool
 ) -> None:
     model = Replay([recorded("1")])

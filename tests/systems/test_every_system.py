@@ -1,4 +1,4 @@
-"""What every system can: its runs go on a step at a time, and from files; nothing is asked twice."""
+"""For every system: runs go on step by step and from files, and no call is made twice."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ ASKED: Mapping[str, tuple[str, Any]] = {
     "surveyor": (surveying.QUESTION, surveying.script()),
     "triad": (triads.QUESTION, triads.SCRIPT),
 }
-"""A question, and what a model says to it."""
+"""A question, and the replies of a scripted model to it."""
 
 
 @pytest.mark.parametrize("name", list_systems())
-def test_steps_saved_runs_and_recordings_ask_nothing_twice(
+def test_steps_saved_runs_and_recordings_make_no_call_twice(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -46,7 +46,7 @@ def test_steps_saved_runs_and_recordings_ask_nothing_twice(
     calls = model.call_count()
     order = [spec.name for spec in whole.system.agents]
     places = [order.index(agent) for agent in dict.fromkeys(step.agent for step in whole.steps)]
-    assert places == sorted(places) or name == "robodata", "in the order of the table of contents"
+    assert places == sorted(places) or name == "robodata", "agents are listed in flow order"
     assert all(spec.purpose for spec in whole.system.agents)
     run = run_of(load_system(name), question, Scripted(replies), kg=kg).go(until=3)
     run.save("half.jsonl")
@@ -77,7 +77,7 @@ def test_steps_saved_runs_and_recordings_ask_nothing_twice(
     ("name", "until"),
     [("chatty_kg", 3), ("dog", 3), ("robodata", 3), ("surveyor", "drafter"), ("triad", 3)],
 )
-def test_a_graph_that_is_gone_ends_the_run(
+def test_an_unreachable_graph_ends_the_run(
     name: str, until: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question, replies = ASKED[name]

@@ -1,1 +1,1 @@
-"""RAGonite: SQL over a database induced from the graph, and a search of its triples as sentences."""
+"""RAGonite: SQL over a database induced from the graph, and a search of passages about it."""

@@ -70,7 +70,7 @@ class GraphClasses:
         return groups
 
     def _find_root_classes(self, term: Term) -> set[URIRef]:
-        """Return the highest superclass of each type of a term, without the types that say nothing."""
+        """Return the highest superclass of each type of a term that is not a generic class."""
         types = self.types.get(term, set()).difference(GENERIC_CLASSES)
         return {find_root_class(type_, self._superclasses) for type_ in types}
 

@@ -57,8 +57,13 @@ def open_database(kg: Graph, settings: RagoniteSettings, embeddings: Embeddings)
 
 
 def _database_path(kg: Graph, settings: RagoniteSettings) -> Path:
-    """Return the path of the file; its name is a hash of all that the content depends on."""
-    content = f"{DATABASE_VERSION} {kg.identity} {kg.vocabulary!r} {settings.part} {settings.reverse_facts}"
+    """Return the path of the file in the cache folder.
+
+    Its name is a hash of all that the content depends on: the version, the identity and vocabulary
+    of the graph, muted triples, and the settings ``part`` and ``reverse_facts``.
+    """
+    graph = f"{kg.identity} {kg.vocabulary!r}"
+    content = f"{DATABASE_VERSION} {graph} {settings.part} {settings.reverse_facts}"
     if kg.muted:
         content += f" {kg.muted!r}"
     digest = hashlib.sha256(content.encode()).hexdigest()[:32]
@@ -71,7 +76,7 @@ def _is_current(kg: Graph, made_at: float) -> bool:
 
 
 def _load_database(path: Path, kg: Graph) -> Database | None:
-    """Return the database in a file; None if there is no file, or if it is damaged or out of date."""
+    """Return the database in a file; None without a file, or if it is damaged or out of date."""
     with suppress(OSError, sqlite3.Error, ValueError):
         made_at = path.stat().st_mtime
         if _is_current(kg, made_at):

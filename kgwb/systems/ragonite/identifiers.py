@@ -25,9 +25,10 @@ def assign_ids(
 ) -> dict[Term, str]:
     """Return a distinct id for each IRI in ``names`` and each blank node in the triples.
 
-    The id of an IRI in a table is its local part, that of another IRI its display name. The id of a
-    blank node is the name of its table, or "node", with a number. Terms are taken in a fixed order,
-    IRIs in tables first, so that the ids do not depend on the order of the triples.
+    The id of an IRI in a table is its local part, that of another IRI its display name, without
+    SEPARATORS and cut after MAX_IDENTIFIER_CHARS. The id of a blank node is the name of its table,
+    or "node". Equal ids get numbers. Terms are taken in a fixed order, IRIs in tables first, so
+    that the ids do not depend on the order of the triples.
     """
     used_ids: set[str] = set()
     ids: dict[Term, str] = {}
@@ -73,11 +74,11 @@ def make_unique(text: str, used: set[str]) -> str:
 
 
 def make_identifier(text: str, used: set[str]) -> str:
-    """Return an unused name for a table or column that SQL reads without quotes, and add it to ``used``.
+    """Return a name for a table or column that is not in ``used``, and add it there.
 
-    It is the text in lower case with "_" between words. Where SQLite does not accept that as a
-    name, such as "select" or "1st", "_" is added behind it or "x_" before it. The last resort, also
-    for a text without words, is "x".
+    It is the text in lower case with "_" between words, so that it needs no quotes in SQL. Where
+    SQLite does not accept that as a name, such as "select" or "1st", "_" is added behind it or "x_"
+    before it. The last resort, also for a text without words, is "x".
     """
     words = re.sub(r"\W+", "_", text.lower()).strip("_")
     name = words[:MAX_IDENTIFIER_CHARS] or "x"

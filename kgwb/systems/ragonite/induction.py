@@ -111,7 +111,7 @@ class DatabaseBuilder:
         vocabulary: Vocabulary,
         connection: Connection,
     ) -> None:
-        """Decide which table each subject is in, and its id. ``names`` has all IRIs of the triples."""
+        """Decide which table and which id each term has. ``names`` has all IRIs of the triples."""
         self.triples = triples
         self.names = names
         self.vocabulary = vocabulary
@@ -125,7 +125,7 @@ class DatabaseBuilder:
         self.id_by_term = assign_ids(triples, names, self.table_by_term)
 
     def _assign_tables(self) -> None:
-        """Make a ClassTable for each group of subjects, the largest group first, and assign them."""
+        """Make a ClassTable for each group of subjects, the largest first, and assign these."""
         group_by_subject = self.classes.group_subjects(self.triples)
         sizes = Counter(group_by_subject.values())
         name_by_group: dict[URIRef | None, str] = {}
@@ -139,7 +139,12 @@ class DatabaseBuilder:
             self.table_by_term[subject] = name_by_group[iri]
 
     def create_tables(self) -> tuple[Table, ...]:
-        """Write all triples, and create and fill the tables. Return the tables, the largest first."""
+        """Create and fill all tables, and return the induced ones, the largest first.
+
+        For each predicate, language and class table there is a new table if a subject has several
+        values, else one or more columns of the class table. Above MAX_TABLE_COLUMNS no columns are
+        added, and the triples are in no table.
+        """
         self.connection.executescript(HELPER_TABLES_SQL)
         self._write_terms()
         self._write_triples()
@@ -168,7 +173,7 @@ class DatabaseBuilder:
         return tuple(sorted(tables, key=lambda table: -table.rows))
 
     def _write_terms(self) -> None:
-        """Fill ``_terms``: the id, the name, the JSON form and the table of each term with an id."""
+        """Fill ``_terms``: id, name, JSON form, and table if any, of each IRI and blank node."""
         for term, id_ in self.id_by_term.items():
             name = self.names.get(term, id_)
             row = (id_, name, _term_to_json(term), self.table_by_term.get(term))
@@ -196,18 +201,19 @@ class DatabaseBuilder:
             self.connection.execute(insert, row)
 
     def _find_single_class_tables(self) -> set[str]:
-        """Return the tables whose rows all have exactly one type, the class of the table."""
+        """Return the names of the tables whose rows all have one type only: the table's class."""
         single_class_tables = set(self._class_tables)
         for subject, table in self.table_by_term.items():
-            if self.classes.types.get(subject) != {self._class_tables[table].class_iri}:
+            class_iri = self._class_tables[table].class_iri
+            if self.classes.types.get(subject) != {class_iri}:
                 single_class_tables.discard(table)
         return single_class_tables
 
     def _find_initial_place(self, triple: Triple, single_class_tables: set[str]) -> str | None:
-        """Return the place of a triple that needs no column of its own, or None.
+        """Return the place of a triple that needs no column of its own, or None if it needs one.
 
-        Its subject is in no table, or ``id`` shows it, since all rows of the table have the same
-        type, or ``name`` shows it.
+        It is SCHEMA_REASON if the subject is in no table; the column ``id`` for a type, if all rows
+        of the table have only that type; and the column ``name`` for the display name.
         """
         subject, predicate, _ = triple
         table = self.table_by_term.get(subject)
@@ -220,20 +226,29 @@ class DatabaseBuilder:
         return None
 
     def is_display_name(self, triple: Triple) -> bool:
-        """Return whether the object of a triple is the label that its subject is shown by."""
+        """Return whether a triple states the display name of its subject.
+
+        That is so if its predicate is one for labels, and its object is the display name, apart
+        from blanks around it.
+        """
         subject, predicate, object_ = triple
         if predicate not in self.vocabulary.labels:
             return False
         return str(object_).strip() == self.names.get(subject)
 
     def _set_place(self, group: PredicateGroup, place: str) -> None:
+        """Write to ``_triples`` where the triples of a group are stored, or why they are not."""
         self.connection.execute(
             "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ?",
             (place, group.table, group.predicate, group.language),
         )
 
     def _create_value_table(self, group: PredicateGroup, column_name: str) -> Table:
-        """Create a table with a row for each triple of a group: the subject's id and the value."""
+        """Create a table with a row for each triple of a group: the subject's id and the value.
+
+        Its name is that of the class table with the column's name. The key column is named after
+        the class table, with "_" behind it if the value column has that name. All are NOT NULL.
+        """
         name = make_identifier(f"{group.table} {column_name}", self._used_table_names)
         place = f"{name}.{column_name}"
         self._set_place(group, place)
@@ -250,7 +265,10 @@ class DatabaseBuilder:
         return Table(name, group.triples, columns)
 
     def _add_columns(self, table: ClassTable, group: PredicateGroup, column_name: str) -> None:
-        """Add the columns of a group to the table of its subjects, and fill them."""
+        """Add the columns of a group to the table of its subjects, and fill them.
+
+        In the returned schema they are NOT NULL if every row has a value, but not in SQLite.
+        """
         place = f"{table.name}.{column_name}"
         self._set_place(group, place)
         not_null = " NOT NULL" if group.triples == table.rows else ""
@@ -261,15 +279,18 @@ class DatabaseBuilder:
             definition = f"{column.name} {column.type.removesuffix(' NOT NULL')}"
             self.connection.execute(f"ALTER TABLE {table.name} ADD COLUMN {definition}")
             value = f"SELECT {source} FROM _triples WHERE subject = {table.name}.id AND place = ?"
-            self.connection.execute(f"UPDATE {table.name} SET {column.name} = ({value})", (place,))
+            update = f"UPDATE {table.name} SET {column.name} = ({value})"
+            self.connection.execute(update, (place,))
 
     def _describe_columns(
         self, group: PredicateGroup, name: str, place: str, *, not_null: str
     ) -> dict[str, Column]:
-        """Return the columns for the values of a group, by the column of ``_triples`` they come from.
+        """Return the columns for the values of a group, by their source: a column of ``_triples``.
 
-        Numbers are one column. Links to one table are a column that references it. Any other values
-        are a column of texts. Ranges have two number columns more, "_low" and "_high".
+        Numbers without ranges are one column ("low"), with their range and unit as the comment.
+        Links to one table are a column ("cell") that references it. Any other values are a column
+        of texts ("cell"), with examples as the comment; ranges have two number columns more, with
+        "_low" and "_high" behind the name. ``not_null`` is " NOT NULL" or "".
         """
         text_type = f"TEXT{not_null}"
         number_type = f"INTEGER{not_null}" if group.is_whole else f"REAL{not_null}"
@@ -293,9 +314,10 @@ class DatabaseBuilder:
         return columns
 
     def _list_values(self, place: str) -> str:
-        """Return the comment "one of" with all values of a column, or "such as" with the first two.
+        """Return a comment with the values of a column in quotes, the most frequent first.
 
-        The most frequent values are first.
+        It is "one of" with all values if these are at most MAX_LISTED_VALUES, else "such as" with
+        two.
         """
         rows = self.connection.execute(
             "SELECT cell FROM _triples WHERE place = ?"

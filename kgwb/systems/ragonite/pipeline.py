@@ -32,7 +32,7 @@ MAX_TRIPLES_PER_VALUE = 30
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-    """Look things up with the tools, then write one answer from all sources."""
+    """Induce the schema, gather sources with the tools, and write one answer from all sources."""
     schema = induce_schema(run)
     sources = gather_sources(question.text, dialogue, schema, run)
     cited_answer = write_answer(question.text, dialogue, sources, run)
@@ -88,7 +88,8 @@ def write_answer(
 ) -> CitedAnswer:
     """Ask a model for the answer that the sources give, with citations (section 2.4).
 
-    Raises InvalidReplyError.
+    The model is shown the question, earlier turns of the dialogue, and the numbered sources. Every
+    value must cite a source. Raises InvalidReplyError if no reply does so.
     """
     numbered = [f"[{n}] {source.text_with_query}" for n, source in enumerate(sources, 1)]
     variables = {
@@ -106,7 +107,11 @@ def write_answer(
 
 
 def _citation_problem(source_count: int, reply: AnswerReply) -> str:
-    """Return what is wrong if a reply cites a source that does not exist, or a value has none."""
+    """Return what is wrong with the citations of a reply; "" if nothing is.
+
+    Numbers in brackets in the text, and those of the values, must be sources, which are numbered
+    from 1. Each value must have a source.
+    """
     numbers = [int(number) for number in re.findall(r"\[(\d{1,6})\]", reply.answer)]
     for value in reply.values:
         numbers += value.sources
@@ -120,7 +125,10 @@ def _citation_problem(source_count: int, reply: AnswerReply) -> str:
 
 
 def _truth_value_problem(reply: AnswerReply) -> str:
-    """Return what is wrong if the answer to a yes-or-no question has any value but true or false."""
+    """Return what is wrong if an answer of kind "boolean" has other values than one true or false.
+
+    It may have no value. Returns "" if nothing is wrong.
+    """
     values = [value.value.strip().lower() for value in reply.values]
     if reply.kind == "boolean" and values not in ([], ["true"], ["false"]):
         return "the value of a boolean is true or false"
@@ -131,7 +139,8 @@ def _truth_value_problem(reply: AnswerReply) -> str:
 def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
     """Turn the values into terms of the graph, each supported by triples of its sources.
 
-    An answer without values has the model's reason. Asks the graph for display names only.
+    An answer without values has the model's reason. The queries of the answer are those SPARQL
+    queries that could be run. The graph is asked for display names only.
     """
     queries = []
     for source in cited.sources:
@@ -147,16 +156,23 @@ def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
 
 
 def _make_value(cited_value: CitedValue, cited: CitedAnswer, question: str) -> Value:
-    """Return the term of a cited value with its name and its support."""
+    """Return the term of a cited value with its label and its support.
+
+    The label is the term's name in the sources of the value, else the text of the value. At most
+    MAX_TRIPLES_PER_VALUE triples support it.
+    """
     sources = [cited.sources[number - 1] for number in cited_value.sources]
-    triples = list(dict.fromkeys(chain.from_iterable(source.triples for source in sources)))
+    all_triples = chain.from_iterable(source.triples for source in sources)
+    triples = list(dict.fromkeys(all_triples))
     names: dict[Term, str] = {}
     for source in sources:
         for text, named_term in source.terms:  # ids come first, and are replaced by names
             names[named_term] = text
     term = _find_term(cited_value.value, cited, sources, triples)
-    support = _choose_support(term, triples, names, f"{question} {cited.text}".casefold())
-    return Value(term, names.get(term, cited_value.value), tuple(support[:MAX_TRIPLES_PER_VALUE]))
+    question_and_answer = f"{question} {cited.text}".casefold()
+    support = _choose_support(term, triples, names, question_and_answer)
+    label = names.get(term, cited_value.value)
+    return Value(term, label, tuple(support[:MAX_TRIPLES_PER_VALUE]))
 
 
 def _find_term(
@@ -183,9 +199,9 @@ def _find_term(
 def _find_named_terms(
     text: str, sources: Iterable[Source], triples: Iterable[Triple]
 ) -> Iterator[Term]:
-    """Yield the terms that sources have under an id or name, then the literals in triples with a text.
+    """Yield the terms that have a text as id or name in sources, then literals of triples with it.
 
-    Letter case does not count.
+    These are objects with the text as their lexical form. Letter case does not count.
     """
     for source in sources:
         for id_or_name, term in source.terms:
@@ -209,8 +225,10 @@ def _choose_support(
     candidates = triples_at_term or triples
     support = []
     for triple in candidates:
-        other_ends = [names.get(end, str(end)) for end in triple[::2] if end != term]
-        if all(end.casefold() in text for end in other_ends):
+        subject, _, object_ = triple
+        other_ends = [end for end in (subject, object_) if end != term]
+        labels = [names.get(end, str(end)) for end in other_ends]
+        if all(label.casefold() in text for label in labels):
             support.append(triple)
     return support or candidates
 

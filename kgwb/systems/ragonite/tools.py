@@ -67,7 +67,10 @@ class Sql(Tool):
     query: str
 
     def use(self, run: Run) -> Source:
-        """Run the SQL query on the induced tables, and return its rows or its error."""
+        """Run the SQL query on the induced tables, and return its rows or its error.
+
+        At most ``settings.rows`` rows are returned, and it may take ``settings.sql_timeout_s``.
+        """
         settings = RagoniteSettings.of_run(run)
         request = {"query": self.query, "rows": settings.rows, "timeout_s": settings.sql_timeout_s}
         return call_database(
@@ -85,14 +88,19 @@ class Passages(Tool):
     question: str
 
     def use(self, run: Run) -> tuple[Source, ...]:
-        """Return the passages nearest to the sentence by meaning and by words, the best first."""
+        """Return the passages nearest to the sentence by meaning and by words, the best first.
+
+        At most ``settings.passages`` are returned, each as a source of its own.
+        """
         limit = RagoniteSettings.of_run(run).passages
         request = {"question": self.question, "passages": limit, "embeddings": run.embeddings.name}
-
-        def search(database: Database) -> tuple[Source, ...]:
-            return database.search_passages(self.question, run.embeddings, limit)
-
-        return call_database("passages", request, search, tuple[Source, ...], run)
+        return call_database(
+            "passages",
+            request,
+            lambda database: database.search_passages(self.question, run.embeddings, limit),
+            tuple[Source, ...],
+            run,
+        )
 
 
 @tool("sparql", kind="sparql")
@@ -122,6 +130,7 @@ class Sparql(Tool):
             raise
         except GraphError as error:
             return Source("sparql", self.query, error=error.message)
+        all_triples = chain.from_iterable(support_by_row.values())
         texts = []
         for row in rows:
             texts.append(tuple("" if cell is None else str(cell) for cell in row))
@@ -134,7 +143,7 @@ class Sparql(Tool):
             columns=result.variables,
             rows=tuple(texts),
             cut=result.cut or len(result.rows) > limit,
-            triples=tuple(dict.fromkeys(chain.from_iterable(support_by_row.values()))),
+            triples=tuple(dict.fromkeys(all_triples)),
             terms=tuple(terms),
         )
 

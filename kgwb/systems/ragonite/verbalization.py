@@ -44,7 +44,7 @@ class PassageWriter:
     """Writes the triples of a database as passages, which are added to it."""
 
     def __init__(self, database: DatabaseBuilder, *, reverse_facts: bool) -> None:
-        """``reverse_facts`` adds each fact also to the passage of its object."""
+        """Index the triples. ``reverse_facts`` adds each fact to the passage of its object, too."""
         self.database = database
         self.reverse_facts = reverse_facts
         self._outgoing: dict[Term, list[int]] = defaultdict(list)
@@ -77,9 +77,9 @@ class PassageWriter:
         return self._passage_count
 
     def _is_nested(self, term: Term) -> bool:
-        """Return whether a term only holds the parts of a value.
+        """Return whether a term only holds the parts of a value, such as a number and a unit.
 
-        That is a blank node, or an instance without a label that has at most MAX_NESTED_TRIPLES
+        That is a blank node, or a term in a table without a label that has 1 to MAX_NESTED_TRIPLES
         triples and is the object of exactly one.
         """
         if isinstance(term, BNode):
@@ -95,7 +95,9 @@ class PassageWriter:
     def _write_passages_of(self, term: Term) -> None:
         """Write the facts about a term, in several passages if they are long.
 
-        The facts of a nested term that are in another passage are not written again.
+        Types come first, then descriptions, then other facts, and at last reverse facts, which
+        classes, predicates and nested terms do not have. The facts of a nested term that are in
+        another passage are not written again. The title is the name with the id in brackets.
         """
         is_nested = self._is_nested(term)
         facts = []
@@ -113,10 +115,11 @@ class PassageWriter:
             self._write_passage(title, passage)
 
     def _make_fact(self, number: int, path: frozenset[Term]) -> Fact:
-        """Return a triple as a fact. A nested object is written as its own facts, in brackets.
+        """Return a triple as a fact: "is a" for a type, else "has" with the predicate's name.
 
-        ``path`` has the terms that the triple is nested in. These are written by name, so that
-        blank nodes which lead to each other come to an end.
+        A nested object is written as its own facts, in brackets. ``path`` has the terms that the
+        triple is nested in. These are written by name, since blank nodes may lead to each other in
+        a circle. The display name of the subject is a fact without words.
         """
         triple = self.database.triples[number]
         _, predicate, object_ = triple
@@ -174,8 +177,9 @@ def split_into_passages(name: str, facts: Iterable[Fact]) -> Iterator[Passage]:
     """Yield the facts about a term as passages of about MAX_PASSAGE_CHARS characters.
 
     Facts with the same relation are one sentence, or several if they are more than
-    MAX_OBJECTS_PER_SENTENCE. Each passage begins with the name of the term. If no fact has words,
-    the name is the only passage. Without facts there is none.
+    MAX_OBJECTS_PER_SENTENCE. A sentence is never divided. The first of a passage begins with the
+    name of the term, the others with "It". If no fact has words, the name is the only passage.
+    Without facts there is none.
     """
     facts_by_relation: dict[str, list[Fact]] = {"": []}
     for fact in facts:

@@ -1,4 +1,4 @@
-"""The views of RAGonite's records: the schema as a diagram, a source, the answer with its sources."""
+"""The views of RAGonite's records: schema with diagram, source, answer with its sources."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
         triples = pluralize(number, "triple")
         parts.append(div("soft", f"{triples} only in passages: {reason}"))
     for table in value.tables:
-        head = join(tag("b", table.name), html.muted_text(pluralize(table.rows, "row")))
-        parts.append(collapsible(head, tag("pre", str(table), class_="src"), key=table.name))
+        row_count = html.muted_text(pluralize(table.rows, "row"))
+        head = join(tag("b", table.name), row_count)
+        statement = tag("pre", str(table), class_="src")
+        parts.append(collapsible(head, statement, key=table.name))
     return div("body stack", *parts)
 
 
 def _draw_tables(schema: records.Schema) -> Subgraph:
-    """Return the largest tables as nodes, and the columns that link them as edges.
+    """Return the MAX_DRAWN_TABLES largest tables of classes as nodes, and their links as edges.
 
     A table that only holds values of a predicate is not a node: its link starts at the table that
     its first column references.
@@ -45,7 +47,8 @@ def _draw_tables(schema: records.Schema) -> Subgraph:
     for table in tables[:MAX_DRAWN_TABLES]:
         iri = URIRef(f"urn:kgwb:table:{table.name}")
         iris[table.name] = iri
-        nodes.append(Node(iri, f"{table.name} ({table.rows:,})", (Role("support"),)))
+        label = f"{table.name} ({table.rows:,})"
+        nodes.append(Node(iri, label, (Role("support"),)))
     edges = []
     for table in schema.tables:
         start = table.name if table.name in iris else table.columns[0].references
@@ -60,7 +63,8 @@ def _draw_tables(schema: records.Schema) -> Subgraph:
 def render_source(value: records.Source, context: RenderContext) -> Html:
     """Render a passage with its score, or a query with its rows or error; then the support."""
     if value.tool == "passages":
-        head = div("row", tag("b", shorten(value.title)), html.score_bar(value.score))
+        title = tag("b", shorten(value.title))
+        head = div("row", title, html.score_bar(value.score))
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]
@@ -93,7 +97,8 @@ def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> H
             badge = html.state_badge("ok", "cited")
         title = shorten(source.title, 80)
         head = join(tag("b", f"[{number}] "), source.tool, " ", title, " ", badge)
-        parts.append(collapsible(head, render(source, context), key=f"source {number}"))
+        details = render(source, context)
+        parts.append(collapsible(head, details, key=f"source {number}"))
     return div("body stack", *parts)
 
 

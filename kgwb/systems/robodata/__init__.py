@@ -1,1 +1,1 @@
-"""RoboData: a state machine that builds a local graph, and answers with the support of each sentence."""
+"""RoboData: a state machine that builds a local graph, and supports each sentence by it."""

@@ -29,7 +29,9 @@ class LocalGraph(Answer):
     """The prefixes of ids, besides the well-known ones."""
 
     def __str__(self) -> str:
-        return f"{pluralize(len(self.values), 'node')}, {pluralize(len(self.support), 'edge')}"
+        nodes = pluralize(len(self.values), "node")
+        edges = pluralize(len(self.support), "edge")
+        return f"{nodes}, {edges}"
 
     @property
     def id_mapping(self) -> TermIds:
@@ -51,15 +53,18 @@ class LocalGraph(Answer):
 
     def with_triples(self, nodes: Iterable[Term], triples: Iterable[Triple]) -> Self:
         """Return the graph with more nodes and triples. The ends of the triples become nodes."""
-        all_triples = tuple(dict.fromkeys((*self.support, *triples)))
-        outgoing: dict[Term, list[Triple]] = {node: [] for node in (*self.nodes, *nodes)}
-        for triple in all_triples:
-            outgoing.setdefault(triple[0], []).append(triple)
-            outgoing.setdefault(triple[2], [])
+        outgoing: dict[Term, list[Triple]] = {}
+        for node in (*self.nodes, *nodes):
+            outgoing[node] = []
+        for triple in dict.fromkeys((*self.support, *triples)):
+            subject, _, object_ = triple
+            outgoing.setdefault(subject, []).append(triple)
+            outgoing.setdefault(object_, [])
         names: dict[Term, str] = dict(self.names)
         values = []
         for node, support in outgoing.items():
-            values.append(Value(node, names.get(node, str(node)), tuple(support)))
+            label = names.get(node, str(node))
+            values.append(Value(node, label, tuple(support)))
         return replace(self, values=tuple(values))
 
     def without(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
@@ -70,15 +75,17 @@ class LocalGraph(Answer):
         kept_nodes = [node for node in self.nodes if node not in nodes]
         kept_triples = []
         for triple in self.support:
-            if triple not in triples and triple[0] not in nodes and triple[2] not in nodes:
+            subject, _, object_ = triple
+            has_node = subject in nodes or object_ in nodes
+            if triple not in triples and not has_node:
                 kept_triples.append(triple)
         return replace(self, values=()).with_triples(kept_nodes, kept_triples)
 
     def find_elements(self, ids: Sequence[str]) -> tuple[tuple[Term, ...], ...]:
         """Return the elements of the graph that a model names by ids.
 
-        One id names a node, which is returned as a tuple of one term. Three ids name a triple. Empty
-        if the graph has no such element, or for another number of ids. Several elements are
+        One id names a node, which is returned as a tuple of one term. Three ids name a triple.
+        Empty if the graph has no such element, or for another number of ids. Several elements are
         returned if their ids are equal, as those of literals with the same text.
         """
         elements: Sequence[tuple[Term, ...]] = self.support
@@ -87,7 +94,8 @@ class LocalGraph(Answer):
         matches = self.id_mapping.matches
         found = []
         for element in elements:
-            if len(element) == len(ids) and all(map(matches, ids, element)):
+            has_length = len(element) == len(ids)
+            if has_length and all(map(matches, ids, element)):
                 found.append(element)
         return tuple(found)
 

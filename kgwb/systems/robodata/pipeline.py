@@ -1,4 +1,4 @@
-"""RoboData: a state machine builds a local graph turn by turn, and the answer is produced from it."""
+"""RoboData: a state machine builds a local graph in turns, and produces the answer from it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 
 @agent("turn", subject="place")
 def take_turn(place: str, position: Position, run: Run) -> Position:
-    """Let one state decide, use the tools it chose, and update the local graph.
+    """Let the present state decide, use the tools it chose, and update the local graph.
 
-    With metacognition, an evaluation is preceded by advice on the strategy, except in the first
-    turn.
+    Returns the next position. With metacognition, new advice on the strategy is asked for before
+    each of the two states that evaluate, except in the first turn.
     """
     state = position.state
     is_evaluation = state.startswith("EVAL")
@@ -64,10 +64,11 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
 
 @agent("local_graph", subject="place")
 def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Run) -> LocalGraph:
-    """Add and remove what the tools of a turn fetched and removed, in their order.
+    """Add to the local graph, or remove from it, the results of a turn's tools, in their order.
 
-    The display names of all results are kept, so that later prompts have ids and names for terms
-    that were only shown.
+    A row of one cell is a node, a row of three a triple. Results that are only shown change
+    nothing, but the display names of all results are kept: later prompts need ids and names for
+    terms that were only shown.
     """
     local = local.with_names(chain.from_iterable(result.names for result in results))
     for result in results:

@@ -1,4 +1,4 @@
-"""The records of RoboData: decisions of states, the position of the machine, and what it produces."""
+"""The records of RoboData: decisions, the position of the machine, and the answer it produces."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ class Visit(Record):
     results: tuple[Observed, ...] = ()
 
     def __str__(self) -> str:
-        return "; ".join([f"{self.state} → {self.next}", *map(str, self.results)])
+        transition = f"{self.state} → {self.next}"
+        return "; ".join([transition, *map(str, self.results)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +103,13 @@ class Position(Record):
     def statistics(self) -> str:
         """The numbers of turns, tool uses, nodes and edges, in the form of the paper's tables."""
         turns = pluralize(len(self.visits), "turn")
-        uses = pluralize(sum(len(visit.results) for visit in self.visits), "tool call")
+        use_count = sum(len(visit.results) for visit in self.visits)
+        uses = pluralize(use_count, "tool call")
         return f"{turns}, {uses}, {self.local}"
 
     @property
     def usage_counts(self) -> str:
-        """How often each transition was made and each tool used: "REMOTE → REMOTE 2; get_node 1"."""
+        """How often each transition was made and each tool used: "LOCAL → LOCAL 1; get_node 2"."""
         transitions = Counter(f"{visit.state} → {visit.next}" for visit in self.visits)
         results = chain.from_iterable(visit.results for visit in self.visits)
         tools = Counter(result.use.partition("(")[0] for result in results)
@@ -115,10 +117,10 @@ class Position(Record):
         return "; ".join(f"{name} {count}" for name, count in counts)
 
     def format_results(self, max_chars: int) -> str:
-        """Return the tool results as a model is shown them, the latest first; "none" if there are none.
+        """Return the tool results as a model is shown them, the latest first.
 
         They are the results of the latest UPDATE and of the turns after it, or of all turns. They
-        are cut after ``max_chars`` characters.
+        are cut after ``max_chars`` characters. "none" if there are no results.
         """
         results: list[Observed] = []
         for visit in self.visits:
@@ -159,13 +161,15 @@ class Sentence(Record):
     """Elements that are not in the graph, as the model wrote them."""
 
     def __str__(self) -> str:
-        return f"{self.text} [{self.problem}]" if self.problem else self.text
+        if not self.problem:
+            return self.text
+        return f"{self.text} [{self.problem}]"
 
     @property
     def problem(self) -> str:
-        """The first elements of the support set that are not in the graph, or that it has no element.
+        """What is wrong with the support set; empty if nothing is.
 
-        Empty if all elements are in the graph.
+        Elements may not be in the graph, of which the first 3 are named. Or there is no element.
         """
         if self.failed:
             elements = [element[:MAX_SHOWN_ELEMENT_CHARS] for element in self.failed]
@@ -185,4 +189,5 @@ class Produced(Record):
     """What the local graph lacks for an answer, or for a complete one."""
 
     def __str__(self) -> str:
-        return " ".join(map(str, self.sentences)) or f"nothing: {self.missing}"
+        text = " ".join(map(str, self.sentences))
+        return text or f"nothing: {self.missing}"

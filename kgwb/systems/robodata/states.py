@@ -1,4 +1,4 @@
-"""The states of the machine. Each is an agent that asks a model, and so are the two of metacognition."""
+"""The states of the machine, and metacognition, as agents that ask a model; the answer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ LAST_TURNS = 3
 
 
 def _make_reply_class(state: State) -> type[BaseModel]:
-    """Return the reply class of a state: a thought, uses of its tools if it has any, the next state."""
+    """Return the reply class of a state: a thought, uses of its tools if any, the next state."""
     fields: dict[str, Any] = {"thought": (str, ...)}
     if state in TOOLS_BY_STATE:
         action: Any = Union[TOOLS_BY_STATE[state]]  # noqa: UP007  # a tuple of types
@@ -82,13 +82,17 @@ def make_decider(state: State) -> Agent:
     tools = TOOLS_BY_STATE.get(state, ())
 
     def find_decision_problems(decision: Decision, place: str, position: Position) -> Iterator[str]:
-        """Yield what is wrong with a decision that a person put in."""
+        """Yield what is wrong with a decision that a person put in.
+
+        Its next state must be one that may follow, and its tool uses must be of the state's tools.
+        """
         if decision.next not in TRANSITIONS[state]:
             yield f"{state} does not lead to {decision.next}"
         if not all(isinstance(action, tools) for action in decision.actions):
             yield f"{state} has no such tool"
 
     def decide(place: str, position: Position, run: Run) -> Decision:
+        """Return the decision of the model, or to go to REMOTE in the first turn."""
         if not position.visits:
             return Decision("the local graph is empty", "REMOTE")
         variables = make_prompt_variables(position, run)
@@ -101,8 +105,9 @@ def make_decider(state: State) -> Agent:
             variables["advice"] = position.advice or "none"
         prompt = f"robodata/{state.lower()}"
         reply: Any = ask(prompt, variables, REPLY_CLASS_BY_STATE[state], run, checks=checks)
+        thought = " ".join(reply.thought.split())
         actions = tuple(reply.actions) if tools else ()
-        return Decision(" ".join(reply.thought.split()), reply.next, actions)
+        return Decision(thought, reply.next, actions)
 
     decide.__doc__ = PURPOSE_BY_STATE[state]
     decorate = agent(state.lower(), subject="place", check=find_decision_problems, kind="model")
@@ -122,10 +127,11 @@ DECIDERS: dict[State, Agent] = {state: make_decider(state) for state in PURPOSE_
 
 
 def make_prompt_variables(position: Position, run: Run) -> dict[str, str]:
-    """Return what every prompt has: question, last thought, memory, local graph, results, turns left.
+    """Return the variables that every prompt has.
 
-    Memory, local graph and results are cut by the settings. The published code has the number of
-    turns left and the urgency only in metacognition.
+    They are the question, the last thought, memory, local graph, results and turns left. Memory,
+    local graph and results are cut by the settings. The number of turns left has its urgency with
+    it; in the published code only metacognition is shown this.
     """
     settings = RoboDataSettings.of_run(run)
     turns_left = settings.turn_limit - len(position.visits)
@@ -216,7 +222,10 @@ class ProduceReply(Reply):
 
 
 def find_answer_problems(produced: Produced, position: Position) -> Iterator[str]:
-    """Yield the parts of an answer that a person put in, but that are not in the local graph."""
+    """Yield the elements that are not in the local graph, of an answer that a person put in.
+
+    Elements are the answers, and the triples and nodes of the support sets.
+    """
     elements: list[Any] = [*produced.answers]
     for sentence in produced.sentences:
         elements += (*sentence.support, *sentence.nodes)
@@ -229,8 +238,8 @@ def find_answer_problems(produced: Produced, position: Position) -> Iterator[str
 def produce_answer(position: Position, run: Run) -> Produced:
     """Ask the model for sentences, each with its support set, from the local graph alone.
 
-    Without a local graph the model is not asked. Answers that are not nodes of the local graph are
-    left out, and noted.
+    If the local graph is empty, the model is not asked, and the kind is "nothing". Answers that are
+    not nodes of the local graph are left out and noted. Raises InvalidReplyError.
     """
     local = position.local
     if not local:
@@ -266,7 +275,8 @@ def resolve_support(reply: SentenceReply, local: LocalGraph) -> Sentence:
             failed.append(" | ".join(ids))
         for element in elements:
             if len(element) == 3:
-                triples.append((element[0], URIRef(element[1]), element[2]))
+                subject, predicate, object_ = element
+                triples.append((subject, URIRef(predicate), object_))
             else:
                 nodes.append(element[0])
     text = " ".join(reply.text.split())
@@ -277,8 +287,9 @@ def resolve_support(reply: SentenceReply, local: LocalGraph) -> Sentence:
 def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
     """Return the answer with its support, after checking the support against the remote graph.
 
-    A triple that the remote graph does not have is marked beside its sentence. An answer without
-    values has a reason. If the turns were used up, the text or the reason says so.
+    The text has the sentences with numbers. A triple that the remote graph does not have is left
+    out of the support and marked beside its sentence. An answer without values has a reason, and no
+    text. If the turns were used up, the text or the reason says so.
     """
     used = _join_support(produced.sentences)
     existing = existing_triples(run.kg, used) if used else set()

@@ -37,7 +37,7 @@ class Observed(Record):
 
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Term | None, ...], ...] = ()
-    """The rows that are shown. Of a change of the local graph: a node in one cell, a triple in three."""
+    """The rows that are shown. If they change the local graph, they are nodes or triples."""
     found: int = 0
     """The number of rows that were found. Only the first of them may be in ``rows``."""
     whole: bool = True
@@ -54,7 +54,8 @@ class Observed(Record):
         """Return the use with the error or the number of rows: "get_node("wd:Q1"): 2 rows of 5"."""
         if self.error:
             return f"{self.use}: error: {self.error}"
-        text = f"{self.use}: {pluralize(len(self.rows), 'row')}"
+        row_count = pluralize(len(self.rows), "row")
+        text = f"{self.use}: {row_count}"
         if self.found > len(self.rows):
             number = f"{self.found:,}" if self.whole else f"at least {self.found:,}"
             text += f" of {number}"
@@ -85,8 +86,11 @@ def graph_tool(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]]
     """
 
     def decorate(function: Callable[..., Observed]) -> type[Tool]:
+        """Return the tool with the name, the arguments and the docstring of the function."""
+
         @wraps(function)
         def use(*, local: LocalGraph, run: Run, **arguments: str | list[str]) -> Observed:
+            """Call the function, and return its result or error with the text of the use."""
             texts = []
             for argument in arguments.values():
                 text = ", ".join(argument) if isinstance(argument, list) else str(argument)

@@ -1,7 +1,8 @@
 """The tools of the states LOCAL, REMOTE and UPDATE. Each use of a tool is a step.
 
-Parameters before the ``*`` are given by the model. They are ids, if not said otherwise, as results
-and the local graph show them.
+Parameters before the ``*`` are given by the model. Nodes, entities and predicates are given by the
+ids that results and the local graph show. A tool returns what is to be added to the local graph or
+removed from it; the agent "local_graph" does that after all tools of a turn.
 """
 
 from __future__ import annotations
@@ -50,25 +51,29 @@ SUBCLASS_PREDICATES = (RDFS.subClassOf, URIRef("http://www.wikidata.org/prop/dir
 
 @graph_tool("code")
 def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Return the triples of the local graph at one of its nodes."""
-    nodes = local.find_elements([node])
+    """Return the triples of the local graph at one of its nodes, or none if it has no such node.
+
+    There are at most MAX_SHOWN_TRIPLES.
+    """
+    nodes = [term for (term,) in local.find_elements([node])]
     triples = []
     for triple in local.support:
-        if (triple[0],) in nodes or (triple[2],) in nodes:
+        subject, _, object_ = triple
+        if subject in nodes or object_ in nodes:
             triples.append(triple)
     return sample_triples(triples)
 
 
 @graph_tool("code")
 def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Return the triples of the local graph with a predicate."""
+    """Return the triples of the local graph with a predicate, at most MAX_SHOWN_TRIPLES."""
     ids = local.id_mapping
     return sample_triples(t for t in local.support if t[1] == ids.parse_id(predicate))
 
 
 @graph_tool()
 def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Run a SPARQL query on the local graph. The paper's tool takes Cypher."""
+    """Run a SPARQL query on the local graph, and return its first rows. The paper has Cypher."""
     graph = rdflib.Graph()
     for triple in local.support:
         graph.add(triple)
@@ -80,26 +85,33 @@ def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
 
 @graph_tool("search")
 def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Find entities by a name, and return the best with their types and descriptions."""
+    """Search entities by a name, and return the best with their types and descriptions.
+
+    DEFAULT_HITS are returned. They are counted up to the setting ``v_limit``.
+    """
     hits = run.kg.search(name, run.settings.v_limit).hits
     iris = [hit.iri for hit in hits[:DEFAULT_HITS]]
     rows = []
-    for iri, (types, description) in describe_vertices(run.kg, iris).items():
-        rows.append((iri, rdflib.Literal(", ".join(types)), rdflib.Literal(description)))
-    return Observed(("entity", "types", "description"), tuple(rows), len(hits))
+    for iri, description in describe_vertices(run.kg, iris).items():
+        types = rdflib.Literal(", ".join(description.types))
+        rows.append((iri, types, rdflib.Literal(description.description)))
+    columns = ("entity", "types", "description")
+    return Observed(columns, tuple(rows), len(hits))
 
 
 @graph_tool()
 def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Return one triple for each predicate and direction at an entity, with the number of such triples.
+    """Return one triple for each predicate and direction at an entity, and how many there are.
 
-    Outgoing triples come first.
+    Outgoing triples come first. At most MAX_READ_TRIPLES of each direction are counted, and
+    MAX_SHOWN_TRIPLES rows returned.
     """
     iri = local.id_mapping.parse_id(entity)
     outgoing, incoming, is_complete = _find_adjacent_triples(iri, [], run)
     rows = []
     for group in (*group_by_predicate(outgoing), *group_by_predicate(incoming)):
-        rows.append((*group[0], rdflib.Literal(len(group))))
+        count = rdflib.Literal(len(group))
+        rows.append((*group[0], count))
     columns = (*TRIPLE_COLUMNS, "triples like it")
     return Observed(columns, tuple(rows[:MAX_SHOWN_TRIPLES]), len(rows), is_complete)
 
@@ -118,7 +130,10 @@ def _find_adjacent_triples(
 
 @graph_tool()
 def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Return a few triples with a property, and how many there are."""
+    """Return at most DEFAULT_HITS triples with a property, and how many there are.
+
+    They are counted up to MAX_READ_TRIPLES.
+    """
     iri = local.id_mapping.parse_id(property)
     triples, is_complete = find_triples(run.kg, (), [iri], (), MAX_READ_TRIPLES)
     return sample_triples(triples, is_complete, DEFAULT_HITS)
@@ -126,7 +141,7 @@ def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed
 
 @graph_tool()
 def sparql_query(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Run a SPARQL query on the remote graph."""
+    """Run a SPARQL query on the remote graph, and return its first rows."""
     return query_graph(run.kg, sparql, local)
 
 
@@ -152,10 +167,10 @@ def explore_entity_neighbors(
 def build_local_graph(
     entity: str, predicates: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
-    """Add the triples that lead away from an entity in two steps to the local graph (paper).
+    """Find the triples that lead away from an entity in MAX_HOPS steps, to be added.
 
-    Without ``predicates``, types and superclasses are followed. The published code only shows the
-    triples.
+    ``predicates`` are followed, or without any, types and superclasses. Each step goes on from at
+    most MAX_NODES IRIs, and MAX_NODES triples are added. The published code only shows the triples.
     """
     parse_id = local.id_mapping.parse_id
     followed = list(map(parse_id, predicates))
@@ -179,9 +194,13 @@ def build_local_graph(
 
 @graph_tool()
 def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Add a node of the remote graph, without triples, to the local graph."""
+    """Find a node in the remote graph, to be added to the local graph without its triples.
+
+    There is no row if the remote graph has no triple with it as subject or object.
+    """
     iri = local.id_mapping.parse_id(node)
-    if run.kg.ask(f"ASK {{ {{ {n3(iri)} ?p ?o }} UNION {{ ?s ?p {n3(iri)} }} }}"):
+    term = n3(iri)
+    if run.kg.ask(f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }}"):
         return Observed(("node",), ((iri,),), 1, effect="added")
     return Observed(("node",), effect="added")
 
@@ -190,7 +209,7 @@ def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
 def fetch_relationship_from_node(
     nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
-    """Add triples that lead away from nodes to the local graph: all, or those to ``others``."""
+    """Fetch triples that lead away from nodes to any object, or to ``others``, to be added."""
     return _fetch_triples(nodes, predicate, others, len(nodes), local, run)
 
 
@@ -198,7 +217,7 @@ def fetch_relationship_from_node(
 def fetch_relationship_to_node(
     nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
-    """Add triples that lead to nodes to the local graph: all, or those from ``others``."""
+    """Fetch triples that lead to nodes from any subject, or from ``others``, to be added."""
     return _fetch_triples(others, predicate, nodes, len(nodes), local, run)
 
 
@@ -210,10 +229,11 @@ def _fetch_triples(
     local: LocalGraph,
     run: Run,
 ) -> Observed:
-    """Return the triples with one of the subjects, the predicate, and one of the objects, to be added.
+    """Return the triples with one of the subjects, the predicate and one of the objects.
 
-    An empty list stands for any subject or object. At most MAX_TRIPLES_PER_NODE for each node and
-    MAX_FETCHED_TRIPLES in all are added; without a node none are.
+    They are to be added to the local graph. An empty list stands for any subject or object. At most
+    MAX_TRIPLES_PER_NODE for each node and MAX_FETCHED_TRIPLES in all are returned, and none without
+    a node.
     """
     parse_id = local.id_mapping.parse_id
     predicates = [parse_id(predicate_id)]
@@ -228,7 +248,7 @@ def _fetch_triples(
 
 @graph_tool("code")
 def remove_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Remove a node and all triples at it from the local graph."""
+    """Find a node of the local graph, to be removed with all triples at it."""
     return _removed(("node",), local.find_elements([node]))
 
 
@@ -236,7 +256,7 @@ def remove_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
 def remove_edge(
     subject: str, predicate: str, object: str, *, local: LocalGraph, run: Run
 ) -> Observed:
-    """Remove a triple from the local graph."""
+    """Find a triple of the local graph, to be removed."""
     return _removed(TRIPLE_COLUMNS, local.find_elements([subject, predicate, object]))
 
 

@@ -1,4 +1,4 @@
-"""The views of RoboData's records: the state diagram, the local graph, results, checked sentences."""
+"""The views of RoboData's records: state diagram, local graph, results, checked sentences."""
 
 from __future__ import annotations
 
@@ -53,16 +53,20 @@ def render_state_diagram(position: records.Position) -> Html:
 def render_graph_with_additions(
     local: LocalGraph, before: LocalGraph | None, context: RenderContext
 ) -> Html:
-    """Render the local graph as numbers, a picture and a list of triples.
+    """Render the local graph as numbers and, unless it is empty, a picture and a list of triples.
 
-    In the picture, triples that are not in the graph ``before`` stand out.
+    In the picture, triples that are not in the graph ``before`` stand out. Without a graph before,
+    none do.
     """
     parts = [div("b", str(local))]
     if local:
         added = []
         if before:
             added = [triple for triple in local.support if triple not in before.support]
-        highlighted = Value(added[0][0], "", tuple(added)) if added else None
+        highlighted = None
+        if added:
+            first_subject, _, _ = added[0]
+            highlighted = Value(first_subject, "", tuple(added))
         triples = render_triples(local.support, context.with_names(local.names))
         parts += [
             render_svg(subgraph_of_answer(local), highlighted),
@@ -79,13 +83,15 @@ def render_local_graph(value: LocalGraph, context: RenderContext) -> Html:
 def render_machine_state(value: records.Position, context: RenderContext) -> Html:
     """Render a position: numbers, state diagram, last thought, advice, and the local graph."""
     before = context.input_of(records.Position)
+    graph_before = before.local if before else None
+    thought = value.visits[-1].thought if value.visits else ""
     return div(
         "body stack",
         div("b", value.statistics),
         render_state_diagram(value),
-        render_explanation(value.visits[-1].thought, "thought") if value.visits else "",
+        render_explanation(thought, "thought"),
         render_explanation(value.advice, "metacognition advises"),
-        render_graph_with_additions(value.local, before.local if before else None, context),
+        render_graph_with_additions(value.local, graph_before, context),
     )
 
 
@@ -106,16 +112,20 @@ def render_decision(value: records.Decision, context: RenderContext) -> Html:
 def render_tool_result(value: Observed, context: RenderContext) -> Html:
     """Render the result of a tool: its line or error, and its first rows as a table."""
     context = context.with_names(value.names)
-    head = note(str(value), level="bad") if value.error else div("b", shorten(str(value)))
+    if value.error:
+        parts = [note(str(value), level="bad")]
+    else:
+        parts = [div("b", shorten(str(value)))]
     rows = []
     for row in value.rows[:MAX_ROWS]:
         rows.append(["" if cell is None else render_term(cell, context) for cell in row])
-    rendered = table(value.columns, rows, total=len(value.rows)) if rows else ""
-    return div("body stack", head, rendered)
+    if rows:
+        parts.append(table(value.columns, rows, total=len(value.rows)))
+    return div("body stack", *parts)
 
 
 def render_produced_answer(value: records.Produced, context: RenderContext) -> Html:
-    """Render each sentence with its support, and with what is wrong with it; then what is missing."""
+    """Render each sentence with its support, nodes and problem, then what is missing."""
     position = context.input_of(records.Position)
     if position:
         context = context.with_names(position.local.names)
@@ -125,7 +135,8 @@ def render_produced_answer(value: records.Produced, context: RenderContext) -> H
         parts.append(div("stack tight", text, render_triples(sentence.support, context)))
         nodes = [span("ent", format_term(node, context.names)) for node in sentence.nodes]
         parts.append(join(*nodes))
-        parts.append(note(sentence.problem, level="bad") if sentence.problem else "")
+        if sentence.problem:
+            parts.append(note(sentence.problem, level="bad"))
     return div("body stack", *parts, render_explanation(value.missing, "missing"))
 
 
