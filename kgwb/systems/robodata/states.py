@@ -30,6 +30,14 @@ from kgwb.systems.robodata.settings import RoboDataSettings
 from kgwb.terms import Term, Triple
 from kgwb.text import pluralize
 
+PROMPT_BY_STATE: dict[State, str] = {
+    "EVAL_LOCAL": "robodata/eval_local",
+    "LOCAL": "robodata/local",
+    "REMOTE": "robodata/remote",
+    "EVAL_REMOTE": "robodata/eval_remote",
+    "UPDATE": "robodata/update",
+}
+"""The prompts of the states that ask a model for a decision."""
 PURPOSE_BY_STATE: dict[State, str] = {
     "EVAL_LOCAL": "Decide whether the local graph is enough to answer.",
     "LOCAL": "Look closer at a local graph that is too large to be shown whole.",
@@ -37,7 +45,7 @@ PURPOSE_BY_STATE: dict[State, str] = {
     "EVAL_REMOTE": "Decide whether the results belong into the local graph.",
     "UPDATE": "Choose what is fetched into the local graph.",
 }
-"""The states that ask a model for a decision. The prompt of a state has its name in lower case."""
+"""The docstrings of the agents of these states."""
 ANSWER_KINDS: dict[str, AnswerKind] = {
     "things": "list",
     "count": "count",
@@ -68,7 +76,7 @@ def _make_reply_class(state: State) -> type[BaseModel]:
     return create_model(f"{name}Reply", __config__=config, __module__=__name__, **fields)
 
 
-REPLY_CLASS_BY_STATE = {state: _make_reply_class(state) for state in PURPOSE_BY_STATE}
+REPLY_CLASS_BY_STATE = {state: _make_reply_class(state) for state in PROMPT_BY_STATE}
 EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = (
     REPLY_CLASS_BY_STATE.values()
 )
@@ -103,7 +111,7 @@ def make_decider(state: State) -> Agent:
             checks.append(_limit_tool_uses(limit))
         else:
             variables["advice"] = position.advice or "none"
-        prompt = f"robodata/{state.lower()}"
+        prompt = PROMPT_BY_STATE[state]
         reply: Any = ask(prompt, variables, REPLY_CLASS_BY_STATE[state], run, checks=checks)
         thought = " ".join(reply.thought.split())
         actions = tuple(reply.actions) if tools else ()
@@ -123,7 +131,7 @@ def _limit_tool_uses(limit: int) -> Check[Any]:
     return Check("not too many tool uses", find_problem)
 
 
-DECIDERS: dict[State, Agent] = {state: make_decider(state) for state in PURPOSE_BY_STATE}
+DECIDERS: dict[State, Agent] = {state: make_decider(state) for state in PROMPT_BY_STATE}
 
 
 def make_prompt_variables(position: Position, run: Run) -> dict[str, str]:
