@@ -54,7 +54,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
     },
     "kgwb.kg.survey": {
         "survey": "kgwb.kg.survey:survey_graph",
-        "tries": "kgwb.kg.survey:suggest_questions",
+        "tries": "kgwb.kg.suggested_questions:suggest_questions",
     },
     "kgwb.labs.recorded": {
         "of_system": "kgwb.labs.recorded:answers_of_system",

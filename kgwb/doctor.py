@@ -94,10 +94,9 @@ def survey_lines(source: str) -> Iterator[str]:
     """
     from kgwb.kg import open_kg
     from kgwb.kg.survey import survey_graph
-    from kgwb.show.survey import summary_lines
 
     try:
-        yield from summary_lines(survey_graph(open_kg(source)))
+        yield from survey_graph(open_kg(source)).summary().splitlines()
     except KgwbError as exc:
         yield f"no survey: {exc.message}"
 

@@ -21,9 +21,6 @@ from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
-model = open_model
-load_run = systems.load_run
-
 if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.report import Report
@@ -33,14 +30,23 @@ if TYPE_CHECKING:
     from kgwb.ui.debugger import ComparisonPanel, Debugger
     from kgwb.ui.subgraph import SubgraphPanel
 
+model = open_model
+load_run = systems.load_run
+
+RECORDING_SUFFIX = ".jsonl.gz"
+MAX_SIMILAR_NAMES = 3
+MAX_NAME_CHARS = 80
+
 
 class Workbench:
     """Asks questions of one system over one graph, and remembers the dialogue.
 
-    ``kg`` is a graph, or what ``open_kg`` opens. ``model`` is a model or its specification ("rules",
-    "openai:gpt-4o", "ollama:phi4"); ``models`` gives single agents another one. ``settings`` are those of
-    ``kgwb.profile``, a profile's name, or what differs from ``fast`` by name. ``prompts`` is a folder whose
-    files go before kgwb's own. Raises KgwbErrors of graph, model and system.
+    ``kg`` is a graph, or what ``open_kg`` opens. ``model`` is a model or its specification: "rules",
+    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, by name. ``settings``
+    are those of ``kgwb.profile``, the name of a profile, or a mapping of the settings that differ
+    from the profile "fast". ``prompts`` is a folder whose files replace kgwb's own of the same name.
+
+    Raises what opening the graph, the models and the system raises, all of them KgwbErrors.
     """
 
     def __init__(
@@ -54,18 +60,21 @@ class Workbench:
         prompts: str | Path | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
-        chosen = systems.load_system(system)
-        for agent in filter(None, models or ()):
-            chosen.agent_spec(agent)
+        self.system = systems.load_system(system)
+        models_by_agent = {"": model, **(models or {})}
+        for agent in models_by_agent:
+            if agent:
+                self.system.agent_spec(agent)  # raises if there is no such agent
+        self.kg = open_kg(kg)
+        self.models = {agent: open_model(spec) for agent, spec in models_by_agent.items()}
         self.setup = Setup(
-            open_kg(kg),
-            chosen,
-            {name: open_model(spec) for name, spec in {"": model, **(models or {})}.items()},
-            chosen.settings.of(settings),
+            self.kg,
+            self.system,
+            self.models,
+            self.system.settings.of(settings),
             Prompts.of(prompts),
             embeddings or Embeddings(cache_folder=cache_dir()),
         )
-        self.kg, self.system, self.models = self.setup.kg, chosen, self.setup.models
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
         self._earlier_turns: tuple[Turn, ...] = ()
@@ -73,88 +82,130 @@ class Workbench:
     @property
     def dialogue(self) -> Dialogue:
         """The finished turns so far."""
-        return Dialogue((*self._earlier_turns, *(run.turn for run in self.runs if run.turn)))
+        turns = list(self._earlier_turns)
+        for run in self.runs:
+            if run.turn:
+                turns.append(run.turn)
+        return Dialogue(tuple(turns))
 
     def begin(self, question: str, *, path: str | Path | None = None) -> Run:
-        """A run of the next turn, not executed yet; ``path`` writes it to disk call by call."""
-        self.runs.append(self.setup.begin(question, self.dialogue, path))
-        return self.runs[-1]
+        """Return a run of the next turn that is not executed yet, and add it to ``runs``.
+
+        ``path`` is a file that the run is written to, call by call.
+        """
+        run = self.setup.begin(question, self.dialogue, path)
+        self.runs.append(run)
+        return run
 
     def ask(self, question: str, *, path: str | Path | None = None) -> Run:
-        """The run that answers the next question of the dialogue. Raises what stops it; see ``runs``."""
+        """Return the run that answers the next question of the dialogue.
+
+        Raises the KgwbError that the run failed with; the run is the last of ``runs`` in any case.
+        ``path`` is a file that the run is written to, call by call.
+        """
         return self.begin(question, path=path).go()
 
     def ask_all(
         self, question: str | BenchQuestion, system_names: Sequence[str] | str = ()
     ) -> SystemComparison:
-        """Ask several systems (default: all that are there) the next question; the dialogue stays as it is.
+        """Ask several systems the next question, and return their answers side by side.
 
-        A question of ``kgwb.bench.load_questions`` has gold, which tells who is right and where the others
-        lost it. Each has this workbench's graph, model, prompts, and those of its settings that it has too.
+        By default these are all systems. They have this workbench's graph, model, prompts, and those
+        of its settings that they know. The dialogue stays as it is. A question of
+        ``kgwb.bench.load_questions`` has a gold answer, so that the result tells which systems are
+        right, and which agent the others lost the question at.
         """
         from kgwb.bench.side_by_side import ask_all
 
-        setups, settings = [], self.setup.settings
-        for name in (
-            [system_names]
-            if isinstance(system_names, str)
-            else system_names or systems.list_systems()
-        ):
-            other = systems.load_system(name)
-            has = other.settings.setting_names()
-            changes = {
-                key: value for key, value in settings.changes_from_profile().items() if key in has
-            }
-            agents = {"", *(spec.name for spec in other.agents)}  # they keep their own models
-            models = {agent: model for agent, model in self.models.items() if agent in agents}
-            own = other.settings.of_profile(settings.profile, **changes)
-            setups.append(replace(self.setup, system=other, settings=own, models=models))
+        if isinstance(system_names, str):
+            system_names = [system_names]
+        setups = []
+        for name in system_names or systems.list_systems():
+            setups.append(self._setup_of_system(name))
         return ask_all(setups, question, self.dialogue)
 
+    def _setup_of_system(self, name: str) -> Setup:
+        """Return this workbench's setup for another system.
+
+        Models of agents that the other system lacks are left out, and so are settings that it does
+        not have. Settings that were not changed are those of the other system's profile.
+        """
+        system = systems.load_system(name)
+        agents = {"", *(spec.name for spec in system.agents)}  # "" is for all without their own
+        models = {}
+        for agent, agent_model in self.models.items():
+            if agent in agents:
+                models[agent] = agent_model
+        own = self.setup.settings
+        known_settings = system.settings.setting_names()
+        changes = {}
+        for setting, value in own.changes_from_profile().items():
+            if setting in known_settings:
+                changes[setting] = value
+        settings = system.settings.of_profile(own.profile, **changes)
+        return replace(self.setup, system=system, settings=settings, models=models)
+
     def new_dialogue(self) -> None:
-        """Begin a new dialogue."""
-        self.runs, self._earlier_turns = [], ()
+        """Begin a new dialogue: forget all turns."""
+        self.runs = []
+        self._earlier_turns = ()
 
     def continue_dialogue(self, dialogue: Dialogue) -> None:
-        """Go on from a dialogue held before."""
-        self.runs, self._earlier_turns = [], dialogue.turns
+        """Continue an earlier dialogue: its turns replace those of this workbench."""
+        self.runs = []
+        self._earlier_turns = dialogue.turns
 
     def cell(self, agent: str) -> AgentCell:
-        """The widget of an agent, or a step by its key, of the latest run. Raises SettingError without it."""
+        """Return the widget of an agent of the latest run, or of the step with this key.
+
+        Raises SettingError if there is no run, or no such agent.
+        """
         from kgwb.ui.cell import AgentCell
         from kgwb.ui.session import session_of
 
-        return AgentCell(session_of(self._latest()), agent)
+        return AgentCell(session_of(self._latest_run()), agent)
 
     def debug(self, question: str | Run | None = None) -> Debugger:
-        """The debugger on a new turn, nothing of it executed yet, or on a run (the latest)."""
-        run = self.begin(question) if isinstance(question, str) else question or self._latest()
-        return debug(run)
+        """Return the debugger of a new turn that is not executed yet, or of a run.
+
+        Without ``question`` it is that of the latest run. Raises SettingError if there is none.
+        """
+        if isinstance(question, str):
+            return debug(self.begin(question))
+        return debug(question or self._latest_run())
 
     def subgraph(self, run: Run | None = None) -> SubgraphPanel:
-        """The linked subgraph of a run (the latest)."""
+        """Return the widget with the linked subgraph of a run, by default of the latest one.
+
+        Raises SettingError if there is none.
+        """
         from kgwb.ui.session import session_of
         from kgwb.ui.subgraph import SubgraphPanel
 
-        return SubgraphPanel(session_of(run or self._latest()))
+        return SubgraphPanel(session_of(run or self._latest_run()))
 
     def chat(self) -> Chat:
-        """The dialogue as a widget; any turn opens in the debugger."""
+        """Return the widget of the dialogue, in which any turn can be opened in the debugger."""
         from kgwb.ui.chat import Chat
 
         return Chat(self)
 
-    def _latest(self) -> Run:
+    def _latest_run(self) -> Run:
+        """Return the latest run. Raises SettingError if no question has been asked."""
         if not self.runs:
-            raise SettingError(
-                "no question was asked yet", hint="begin one: workbench.begin('Who ...?')"
-            )
+            hint = "ask one first: workbench.ask('Who ...?')"
+            raise SettingError("no question has been asked yet", hint=hint)
         return self.runs[-1]
 
     def __repr__(self) -> str:
-        models = ", ".join(f"{name or 'model'} {model.name}" for name, model in self.models.items())
-        turns = len(self.dialogue.turns)
-        return f"Workbench({self.system.name} on {self.kg.source}, {models}, {turns} turns)"
+        parts = [f"{self.system.name} on {self.kg.source}"]
+        for agent, agent_model in self.models.items():
+            label = agent or "model"
+            parts.append(f"{label} {agent_model.name}")
+        turn_count = len(self.dialogue.turns)
+        parts.append(f"{turn_count} turns")
+        text = ", ".join(parts)
+        return f"Workbench({text})"
 
     forget = RenamedAttribute("forget", "new_dialogue")
     remember = RenamedAttribute("remember", "continue_dialogue")
@@ -164,11 +215,12 @@ class Workbench:
 def debug(run: Run | Report | str | Path, question: str = "", **options: Any) -> Debugger:
     """Open the debugger on a run, on the file of a saved run, or on a question of a report.
 
-    The file is replayed. A question of a report is named by its id; the debugger shows the gold
-    answer beside the run's. ``options`` are those of ``Report.measured_run``.
+    The file is replayed. A question of a benchmark report is named by its id; its run is opened at
+    the step that lost the question, beside the gold answer. ``options`` are those of
+    ``Report.measured_run``.
 
-    Raises RunFileError for a file that is no run file, and InputError for a question whose run was
-    not kept.
+    Raises RunFileError for a file that is not a run file, and InputError for a question whose run
+    was not kept.
     """
     from kgwb.bench.report import Report
     from kgwb.ui.debugger import Debugger, debug_question
@@ -176,54 +228,80 @@ def debug(run: Run | Report | str | Path, question: str = "", **options: Any) ->
 
     if isinstance(run, Report):
         return debug_question(run, question, **options)
-    return Debugger(session_of(_as_run(run)))
+    return Debugger(session_of(_run_of(run)))
 
 
 def compare(
     first: Run | str | Path, second: Run | str | Path, names: tuple[str, str] = ("first", "second")
 ) -> ComparisonPanel:
-    """Two runs, or files of saved ones, side by side by step, as a widget.
+    """Return a widget with two runs, or files of saved ones, side by side by step.
 
-    ``first.diff(second)`` is the same without widgets.
+    ``names`` are their headings. ``first.diff(second)`` is the same without widgets.
     """
     from kgwb.ui.debugger import ComparisonPanel
 
-    return ComparisonPanel(_as_run(first), _as_run(second), names)
+    return ComparisonPanel(_run_of(first), _run_of(second), names)
 
 
-def _as_run(run: Run | str | Path) -> Run:
-    return run if isinstance(run, Run) else load_run(run)
+def _run_of(run: Run | str | Path) -> Run:
+    if isinstance(run, Run):
+        return run
+    return load_run(run)
 
 
 @cache
 def list_recordings() -> Mapping[str, Path]:
-    """The files of the recorded runs that come with kgwb, by their names ("films/triad/3")."""
-    package, end = Path(__file__).parent, ".jsonl.gz"
-    for folder in (package.parent / "recordings", package / "_data" / "recordings"):
-        files = sorted(
-            folder.glob(f"*/*/*{end}"), key=lambda file: (file.parent, len(file.name), file)
-        )
-        if files:
-            return {file.relative_to(folder).as_posix().removesuffix(end): file for file in files}
+    """Return the files of the recorded runs that come with kgwb, by name: "films/triad/3".
+
+    They are in the order of graph, system and number. Returns none if the package lacks them.
+    """
+    package = Path(__file__).parent
+    source_folder = package.parent / "recordings"
+    installed_folder = package / "_data" / "recordings"
+    for folder in (source_folder, installed_folder):
+        files = folder.glob(f"*/*/*{RECORDING_SUFFIX}")
+        recordings = {}
+        for file in sorted(files, key=_recording_order):
+            name = file.relative_to(folder).as_posix()
+            recordings[name.removesuffix(RECORDING_SUFFIX)] = file
+        if recordings:
+            return recordings
     return {}
 
 
-def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | None = None) -> Run:
-    """A recorded run that comes with kgwb, by its name: graph, system and number, "films/triad/3".
+def _recording_order(file: Path) -> tuple[Path, int, Path]:
+    """Return the sort key of a recording's file; of two numbers the longer one is the greater."""
+    return file.parent, len(file.name), file
 
-    It is replayed without key, network and graph; what an edit needs beyond the record is asked of ``kg`` and
-    ``model``, where they are given. Raises InputError for a name that is none.
+
+def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | None = None) -> Run:
+    """Return a recorded run that comes with kgwb, by graph, system and number: "films/triad/3".
+
+    It is replayed, which needs no key, network or graph. After an edit, calls that are not in the
+    record are made to ``kg`` and ``model``, if these are given; recorded replies are used also if
+    they came from another model.
+
+    Raises InputError if there is no recording of this name.
     """
-    known = list_recordings()
-    if name not in known:
-        close = difflib.get_close_matches(name, known, 3) or list(known)[:3]
-        hint = (
-            f"for example: {', '.join(close)}"
-            if known
-            else "install kgwb again: it came without any"
-        )
-        raise InputError(f"there is no recording {name[:80]!r}", hint=hint)
-    run = load_run(known[name], kg=kg)
+    recordings = list_recordings()
+    if name not in recordings:
+        raise _unknown_recording(name, list(recordings))
+    run = load_run(recordings[name], kg=kg)
     if model is not None:
-        run.models, run.prefer_recorded = {"": open_model(model)}, True
+        run.models = {"": open_model(model)}
+        run.prefer_recorded = True
     return run
+
+
+def _unknown_recording(name: str, known: list[str]) -> InputError:
+    """Return the error for the name of a recording that does not exist.
+
+    Its hint has up to MAX_SIMILAR_NAMES similar names, else the first ones.
+    """
+    shown_name = name[:MAX_NAME_CHARS]
+    hint = "install kgwb again: its recordings are missing"
+    if known:
+        similar = difflib.get_close_matches(name, known, MAX_SIMILAR_NAMES)
+        examples = ", ".join(similar or known[:MAX_SIMILAR_NAMES])
+        hint = f"for example: {examples}"
+    return InputError(f"there is no recording {shown_name!r}", hint=hint)

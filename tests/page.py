@@ -14,7 +14,7 @@ from kgwb.show.records import render
 from kgwb.show.terms import RenderContext
 from kgwb.systems import load_system
 from kgwb.ui.live import Live
-from kgwb.ui.session import Worker
+from kgwb.ui.worker import Worker
 
 VOID = {"br", "input"}
 
@@ -76,6 +76,11 @@ class Page(HTMLParser):
     def text(self) -> str:
         return " ".join("".join(self._texts).split())
 
+    @property
+    def last_event(self) -> int:
+        """The number of the latest event that is taken into account."""
+        return int(self.elements[0].attributes["data-seen"])
+
     def find(self, label: str, tags: tuple[str, ...] = ("button", "summary")) -> Element:
         """The element of that label, or the first whose label begins so."""
         there = [one for one in self.elements if one.tag in tags]
@@ -125,7 +130,8 @@ def press(
 ) -> None:
     """Press the button of that label as a person can, with these values typed over those of its form.
 
-    None takes a value away, as unticking a box does. A thread may be drawing still: it is waited for.
+    None takes a value away, as unticking a box does. Another thread may be drawing: what it draws after the
+    press is waited for, which the page knows by the number of the press.
     """
     wait_for(lambda: page(widget).find(label, tags).attributes.get("aria-disabled") != "true")
     shown = page(widget)
@@ -137,9 +143,10 @@ def press(
         if name.startswith("data-")
     }
     sent["scope"] = found.scope
-    widget.update(
-        {**sent, "form": {name: value for name, value in form.items() if value is not None}}
-    )
+    number = shown.last_event + 1
+    values = {name: value for name, value in form.items() if value is not None}
+    widget.update({**sent, "seq": number, "form": values})
+    wait_for(lambda: page(widget).last_event >= number)
 
 
 def settle(*workers: Worker) -> None:

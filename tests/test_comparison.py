@@ -1,4 +1,4 @@
-"""Two executions side by side: lines are aligned, words marked, and what is the same folded away."""
+"""Two executions side by side: aligned lines, marked words, and what is the same collapsed."""
 
 import re
 import time
@@ -12,7 +12,13 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.differences import compare_steps
 from kgwb.run.steps import Step
-from kgwb.show.comparison import ComparedRun, render_comparison, render_differences_page
+from kgwb.show.comparison import (
+    NO_DIFFERENCE,
+    NO_STEP,
+    ComparedRun,
+    render_comparison,
+    render_differences_page,
+)
 from kgwb.show.html import (
     MAX_COMPARED_CHARS,
     MAX_ROWS,
@@ -33,6 +39,7 @@ STARRING = DIRECTED | {
 
 
 def side(name: str, run: Run) -> ComparedRun:
+    """Return a run as one side of a comparison."""
     return ComparedRun(name, RunState.of(run))
 
 
@@ -61,7 +68,7 @@ def test_the_words_that_differ_are_marked(first: str, second: str, marked: tuple
     assert mark_changed_words(first, second) == marked
 
 
-def test_lines_that_differ_stand_below_each_other_and_more_than_fit_are_counted() -> None:
+def test_lines_that_differ_are_below_each_other_and_omitted_ones_are_counted() -> None:
     number, shown = render_line_diff(["a", "one film", "b"], ["a", "one book", "b", "c"])
     assert number == 2
     assert re.findall("<(del|ins)>(.*?)</", shown) == [
@@ -78,12 +85,13 @@ def test_lines_that_differ_stand_below_each_other_and_more_than_fit_are_counted(
     )
 
 
-def test_in_long_lists_what_stands_once_is_aligned() -> None:
+def test_items_that_occur_once_in_long_lists_are_aligned() -> None:
     first = [*"abc" * 50, "one", *"de" * 50, "two", "three", *"f" * 200]
     second = [*"abc" * 40, "one", *"ed" * 50, "three", "two", *"g" * 200]
     parts = align_lists(first, second)
-    for side, wanted in ((1, first), (2, second)):
-        assert [item for part in parts for item in part[side]] == wanted, "each item once, in order"  # type: ignore[attr-defined]
+    for position, wanted in ((1, first), (2, second)):
+        items = [item for part in parts for item in part[position]]  # type: ignore[attr-defined]
+        assert items == wanted  # each item once, in order
     same = [item for alike, items, _ in parts if alike for item in items]
     assert same == [item for alike, _, items in parts if alike for item in items]
     assert same.count("a") == 40
@@ -130,7 +138,7 @@ def test_runs_with_long_replies_are_compared_in_time(kind: str) -> None:
     assert len(shown) < 2_000_000
 
 
-def test_where_both_runs_have_steps_of_their_own_the_firsts_stand_first() -> None:
+def test_steps_of_the_first_run_alone_come_before_those_of_the_second_alone() -> None:
     def steps(keys: str) -> dict[str, Step]:
         return {key: Step(key, key, "", "", {}, str) for key in keys}
 
@@ -144,39 +152,38 @@ def test_where_both_runs_have_steps_of_their_own_the_firsts_stand_first() -> Non
 def test_answers_cost_and_the_first_decision_come_first_then_every_step(
     runs: tuple[Run, Run],
 ) -> None:
-    shown = render_comparison(side("before", runs[0]), side("after", runs[1]))
-    read = Page(shown).text
-    order = [
-        "before",
-        "Denis Villeneuve",
-        "after",
-        "Amy Adams",
-        "First decision that differs",
-        "qir",
-    ]
-    places = [read.index(part) for part in [*order, "steps the same"]]
+    markup = render_comparison(side("before", runs[0]), side("after", runs[1]))
+    page = Page(markup).text
+    first_decision = "First decision that differs"
+    order = ["before", "Denis Villeneuve", "after", "Amy Adams", first_decision, "qir"]
+    places = [page.index(part) for part in [*order, "steps the same"]]
     assert places == sorted(places)
-    for part in ("2 model calls", "3 steps the same", "no such step"):
-        assert part in read
-    assert re.search("<del>directed( by)?</del>", shown)
-    summary = str(runs[0].diff(runs[1]))
-    assert re.fullmatch(r"\d+ of 15 steps differ; the first decision that differs is qir", summary)
+    for part in ("2 model calls", "3 steps the same", NO_STEP):
+        assert part in page
+    assert re.search("<del>directed( by)?</del>", markup)
+    differences = runs[0].diff(runs[1])
+    assert len(differences) == 15
+    assert differences.first_difference is not None
+    assert differences.first_difference.key == "qir"
 
 
-def test_equal_runs_are_said_to_be(runs: tuple[Run, Run]) -> None:
-    shown = render_differences_page(runs[0].diff(runs[0].fork().go()))
-    assert "No step differs" in shown
-    assert "<del" not in shown
+def test_the_comparison_of_equal_runs_says_so(runs: tuple[Run, Run]) -> None:
+    markup = render_differences_page(runs[0].diff(runs[0].fork().go()))
+    assert NO_DIFFERENCE in markup
+    assert 'class="decide"' not in markup
+    assert "<del" not in markup
 
 
 def test_the_widget_follows_a_session(runs: tuple[Run, Run]) -> None:
     panel = kgwb.compare(*runs, names=("film", "cast"))
     assert "2 model calls" in text(panel)
-    assert "First decision that differs" in panel.static_html()
-    assert repr(panel).startswith("ComparisonPanel(film and cast: ")
+    assert 'class="decide"' in panel.static_html()
+    assert "film and cast" in repr(panel)
     session = session_of(runs[0].fork())
     following = ComparisonPanel(runs[0], session)
-    assert "Not run yet" in text(following)
+    assert 'class="answer off"' in following.static_html()
+    assert NO_STEP in text(following)
     session.go()
     settle(session)
-    assert "No step differs" in text(following) or "No decision differs" in text(following)
+    assert 'class="answer off"' not in following.static_html()
+    assert 'class="decide"' not in following.static_html()

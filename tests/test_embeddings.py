@@ -1,4 +1,4 @@
-"""Embeddings: the lexical stand-in, and vectors that are kept."""
+"""Embeddings: the lexical stand-in, stored vectors, and the default model."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def test_the_environment_names_the_default(monkeypatch: pytest.MonkeyPatch) -> N
     ("phrase", "nearest"),
     [("directed by", "director"), ("place of birth", "birth place"), ("RUNTIME", "runtime")],
 )
-def test_lexical_similarity_goes_by_letters(phrase: str, nearest: str) -> None:
+def test_lexical_similarity_compares_letters(phrase: str, nearest: str) -> None:
     close = dict(zip(NAMES, Embeddings("lexical").similarity(phrase, NAMES), strict=True))
     assert max(close, key=lambda name: close[name]) == nearest
 
 
-def test_the_same_words_are_the_same_and_rounded() -> None:
+def test_equal_words_have_similarity_1_and_results_are_rounded() -> None:
     [same, none, accented] = Embeddings("lexical").similarity("Größe", ["größe", "", "größer"])
     assert (same, none) == (1.0, 0.0)
     assert round(accented, 4) == accented
@@ -42,7 +42,7 @@ def test_the_same_words_are_the_same_and_rounded() -> None:
 
 
 class Stub(Embeddings):
-    """An encoder that counts: a vector of two letters' shares."""
+    """An encoder of the numbers of two letters, which records the texts that it encodes."""
 
     def __init__(self, folder: Path | None) -> None:
         super().__init__("stub/encoder", cache_folder=folder)
@@ -53,7 +53,7 @@ class Stub(Embeddings):
         return [np.array([text.count("a"), text.count("b")], dtype=np.float32) for text in texts]
 
 
-def test_vectors_are_kept_in_memory_and_on_disk(tmp_path: Path) -> None:
+def test_vectors_are_stored_in_memory_and_on_disk(tmp_path: Path) -> None:
     first = Stub(tmp_path / "vectors")
     assert first.similarity("a", ["aab", "b", "b"]) == (2.0, 0.0, 0.0)
     assert first.similarity("b", ["aab"]) == (1.0,)
@@ -63,7 +63,7 @@ def test_vectors_are_kept_in_memory_and_on_disk(tmp_path: Path) -> None:
     assert again.encoded == ["new"]
 
 
-def test_without_a_folder_nothing_is_written(
+def test_without_a_folder_and_for_lexical_nothing_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -73,7 +73,7 @@ def test_without_a_folder_nothing_is_written(
 
 
 @pytest.mark.parametrize("damage", ["no folder", "no database"])
-def test_vectors_that_cannot_be_kept_are_a_warning(
+def test_vectors_that_cannot_be_stored_are_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
     folder = tmp_path / "vectors"
@@ -85,10 +85,12 @@ def test_vectors_that_cannot_be_kept_are_a_warning(
         file.write_bytes(b"no database at all, but long enough to be read as the header of one" * 9)
     with caplog.at_level(logging.WARNING, "kgwb"):
         assert Stub(folder).similarity("a", ["a", "b"]) == (1.0, 0.0)
-    assert "vectors are not kept" in caplog.text
+    assert str(folder) in caplog.text
 
 
-def test_embeddings_that_cannot_be_loaded_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_embeddings_that_cannot_be_loaded_are_an_error_with_a_hint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(EmbeddingError, match="cannot be imported") as caught:
         Embeddings("none-such").similarity("a", ["b"])

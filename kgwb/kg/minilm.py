@@ -1,7 +1,8 @@
-"""all-MiniLM-L6-v2 in NumPy: the published weights, without the seconds and memory that torch needs to start.
+"""all-MiniLM-L6-v2 in NumPy: the published weights, without the time and memory that torch needs.
 
-A BERT encoder (Devlin et al. 2019) of six layers, whose token vectors are averaged and scaled to length one
-(Reimers and Gurevych 2019). The weights are mapped from their file: the processes of a machine share them.
+It is a BERT encoder (Devlin et al. 2019) with six layers. The vector of a text is the mean of its
+tokens' vectors, scaled to length one (Reimers and Gurevych 2019). The weights are mapped from their
+file, so that the processes of a machine share them.
 """
 
 from __future__ import annotations
@@ -19,132 +20,185 @@ from threadpoolctl import ThreadpoolController
 from tokenizers import Tokenizer
 
 FloatArray = NDArray[np.float32]
+TokenizedText = tuple[int, list[int]]
+"""The position of a text among the texts to encode, and the ids of its tokens."""
 MAX_TOKENS = 256
-"""Of one text, as the model's authors cut it."""
-MAX_BATCH_TOKENS, MAX_TEXTS_WITHOUT_THREADS = 2048, 64
-"""Tokens that are encoded together, whose intermediate values take some 50 MB; texts that need no threads."""
+"""Tokens of a text that are encoded. The model's authors cut texts at this length."""
+MAX_BATCH_TOKENS = 2048
+"""Tokens that are encoded together. Their intermediate values take some 50 MB."""
+MAX_TEXTS_WITHOUT_THREADS = 64
+"""Up to so many texts are encoded on one thread."""
+ERF_SLOPE = 0.3275911
 ERF_COEFFICIENTS = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-"""Abramowitz and Stegun, 7.1.26: the error function to 1.5e-7, which is what float32 can hold."""
+"""Constants of the error function in Abramowitz and Stegun, 7.1.26.
+
+They give it to 1.5e-7, which is as exact as float32.
+"""
 
 
 class MiniLM:
     """The encoder in a folder with ``model.safetensors``, ``config.json`` and ``tokenizer.json``.
 
-    Raises OSError, ValueError or KeyError where they are missing or damaged.
+    Raises OSError, ValueError or KeyError if one of the files is missing or damaged.
     """
 
     def __init__(self, folder: Path) -> None:
+        """Read the configuration and the tokenizer, and map the weights."""
         config = json.loads((folder / "config.json").read_text())
-        self._layers, self._heads = config["num_hidden_layers"], config["num_attention_heads"]
+        self._layers = config["num_hidden_layers"]
+        self._heads = config["num_attention_heads"]
         self._epsilon = np.float32(config["layer_norm_eps"])
-        # A safetensors file: the length of a JSON header, the header, and the arrays' bytes
-        file = folder / "model.safetensors"
-        with file.open("rb") as opened:
-            length = int.from_bytes(opened.read(8), "little")
-            header = json.loads(opened.read(length))
-        self._weights: dict[str, Any] = {
-            name: np.memmap(
-                file,
-                np.float32,
-                "r",
-                8 + length + tensor["data_offsets"][0],
-                tuple(tensor["shape"]),
-            ).view(np.ndarray)
-            for name, tensor in header.items()
-            if tensor.get("dtype") == "F32"
-        }
+        self._weights = map_weights(folder / "model.safetensors")
         self._blas = ThreadpoolController()
         self._tokenizer = Tokenizer.from_str((folder / "tokenizer.json").read_text())
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
-        """A unit vector of each text, (texts, 384). Texts of one length go together, which spares padding."""
-        by_length: dict[int, list[tuple[int, list[int]]]] = {}
-        for place, text in enumerate(texts):
-            ids = self._tokenizer.encode(text).ids
-            by_length.setdefault(len(ids), []).append((place, ids))
-        vectors = np.empty(
-            (len(texts), self._weights["embeddings.LayerNorm.bias"].size), np.float32
-        )
+        """Return a unit vector of each text, as an array of shape (texts, 384).
 
-        def put(batch: Sequence[tuple[int, list[int]]]) -> None:
-            places, ids_of = zip(*batch, strict=True)
-            vectors[list(places)] = self._forward(np.array(ids_of))
+        A text is cut after MAX_TOKENS tokens. Many batches are encoded on several threads.
+        """
+        size = self._weights["embeddings.LayerNorm.bias"].size
+        vectors = np.empty((len(texts), size), np.float32)
 
-        batches = []
-        for length, group in by_length.items():
-            size = max(1, MAX_BATCH_TOKENS // length)
-            batches += [group[start : start + size] for start in range(0, len(group), size)]
-        # Each batch on one core: where others work too, BLAS threads that wait for one another make one text
-        # take a second instead of milliseconds. Many batches go side by side.
+        def encode_batch(batch: Sequence[TokenizedText]) -> None:
+            positions, token_ids = zip(*batch, strict=True)
+            vectors[list(positions)] = self._forward(np.array(token_ids))
+
+        batches = self._make_batches(texts)
+        # Each batch uses one core. With several, BLAS threads wait for one another, and on a
+        # machine that others use too, one text took a second instead of milliseconds.
         with self._blas.limit(limits=1, user_api="blas"):
             if len(texts) <= MAX_TEXTS_WITHOUT_THREADS:
                 for batch in batches:
-                    put(batch)
-                return vectors
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                for _ in pool.map(put, batches):  # raises what one of them raised
-                    pass
+                    encode_batch(batch)
+            else:
+                with ThreadPoolExecutor(os.cpu_count()) as pool:
+                    # Taking the results raises the error of a batch that failed.
+                    list(pool.map(encode_batch, batches))
         return vectors
 
-    def _forward(self, ids: NDArray[np.int64]) -> FloatArray:
-        """The vectors of texts of one length, from their tokens' ids, (texts, length)."""
-        texts, length = ids.shape
-        words, positions, kinds = (
-            self._weights[f"embeddings.{name}_embeddings.weight"]
-            for name in ("word", "position", "token_type")
-        )
-        states = (words[ids] + positions[:length] + kinds[0]).reshape(texts * length, -1)
-        states = self._layer_norm(states, "embeddings")
+    def _make_batches(self, texts: Sequence[str]) -> list[list[TokenizedText]]:
+        """Tokenize texts, and group those with the same number of tokens.
+
+        A batch has at most MAX_BATCH_TOKENS tokens, or one text. Texts of one length need no
+        padding.
+        """
+        by_length: dict[int, list[TokenizedText]] = {}
+        for position, text in enumerate(texts):
+            token_ids = self._tokenizer.encode(text).ids
+            by_length.setdefault(len(token_ids), []).append((position, token_ids))
+
+        batches = []
+        for length, group in by_length.items():
+            batch_size = max(1, MAX_BATCH_TOKENS // length)
+            for start in range(0, len(group), batch_size):
+                batches.append(group[start : start + batch_size])
+        return batches
+
+    def _forward(self, token_ids: NDArray[np.int64]) -> FloatArray:
+        """Return the unit vectors of texts of one length.
+
+        ``token_ids`` has the shape (texts, tokens), the result (texts, 384).
+        """
+        texts, length = token_ids.shape
+        words = self._weights["embeddings.word_embeddings.weight"]
+        positions = self._weights["embeddings.position_embeddings.weight"]
+        segments = self._weights["embeddings.token_type_embeddings.weight"]
+        embedded = words[token_ids] + positions[:length] + segments[0]
+        states = self._normalize(embedded.reshape(texts * length, -1), "embeddings")
+        # The layers are not a function of their own, whose caller would keep the old states, and
+        # sums have no names: with more arrays alive, NumPy asked the operating system for memory
+        # again and again, and encoding took a sixth longer.
         for layer in range(self._layers):
             name = f"encoder.layer.{layer}"
-            attended = self._attention(states, texts, f"{name}.attention.self")
-            states = self._layer_norm(
-                states + self._dense(attended, f"{name}.attention.output.dense"),
+            attended = self._attend(states, texts, f"{name}.attention.self")
+            states = self._normalize(
+                states + self._apply_dense(attended, f"{name}.attention.output.dense"),
                 f"{name}.attention.output",
             )
-            inner = _gelu(self._dense(states, f"{name}.intermediate.dense"))
-            states = self._layer_norm(
-                states + self._dense(inner, f"{name}.output.dense"), f"{name}.output"
+            inner = gelu(self._apply_dense(states, f"{name}.intermediate.dense"))
+            states = self._normalize(
+                states + self._apply_dense(inner, f"{name}.output.dense"), f"{name}.output"
             )
         means = states.reshape(texts, length, -1).mean(1)
-        unit: FloatArray = means / np.linalg.norm(means, axis=1, keepdims=True)
-        return unit
+        unit_vectors: FloatArray = means / np.linalg.norm(means, axis=1, keepdims=True)
+        return unit_vectors
 
-    def _attention(self, states: FloatArray, texts: int, name: str) -> FloatArray:
-        """For each token the mean of its text's values, weighted by how near its query is to their keys."""
-        shape = (texts, -1, self._heads, states.shape[1] // self._heads)
-        query, key, value = (
-            self._dense(states, f"{name}.{part}").reshape(shape).transpose(0, 2, 1, 3)
-            for part in ("query", "key", "value")
-        )
-        scores = query @ key.transpose(0, 1, 3, 2) / np.sqrt(np.float32(shape[3]))
-        shares = np.exp(scores - scores.max(-1, keepdims=True))
-        shares /= shares.sum(-1, keepdims=True)
-        means: FloatArray = (shares @ value).transpose(0, 2, 1, 3).reshape(states.shape)
-        return means
+    def _attend(self, states: FloatArray, texts: int, name: str) -> FloatArray:
+        """Return for each token the weighted mean of the values of its text's tokens.
 
-    def _dense(self, states: FloatArray, name: str) -> FloatArray:
-        product: FloatArray = (
-            states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
-        )
+        The weights are the softmax of the scaled products of the token's query and their keys, for
+        each attention head. ``states`` and the result have the shape (texts * tokens, 384).
+        """
+        head_size = states.shape[1] // self._heads
+        shape = (texts, -1, self._heads, head_size)
+
+        def project(part: str) -> FloatArray:
+            projected = self._apply_dense(states, f"{name}.{part}")
+            return projected.reshape(shape).transpose(0, 2, 1, 3)
+
+        queries = project("query")
+        keys = project("key")
+        values = project("value")
+        scores = queries @ keys.transpose(0, 1, 3, 2) / np.sqrt(np.float32(head_size))
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        weights /= weights.sum(-1, keepdims=True)
+        means: FloatArray = weights @ values
+        return means.transpose(0, 2, 1, 3).reshape(states.shape)
+
+    def _apply_dense(self, states: FloatArray, name: str) -> FloatArray:
+        """Return the states times the weights of a linear layer, plus its bias."""
+        weights = self._weights[f"{name}.weight"]
+        product: FloatArray = states @ weights.T + self._weights[f"{name}.bias"]
         return product
 
-    def _layer_norm(self, states: FloatArray, name: str) -> FloatArray:
+    def _normalize(self, states: FloatArray, name: str) -> FloatArray:
+        """Return the output of a LayerNorm: each state with mean 0 and variance 1, then rescaled.
+
+        ``name`` is the layer with the learned weights and bias that rescale it.
+        """
         states = states - states.mean(1, keepdims=True)
-        states /= np.sqrt((states * states).mean(1, keepdims=True) + self._epsilon)
+        variance = (states * states).mean(1, keepdims=True)
+        states /= np.sqrt(variance + self._epsilon)
         states *= self._weights[f"{name}.LayerNorm.weight"]
         states += self._weights[f"{name}.LayerNorm.bias"]
         return states
 
 
-def _gelu(values: FloatArray) -> FloatArray:
-    """The values, each times the share of a normal distribution that lies below it."""
-    size = np.abs(values) * np.float32(0.5**0.5)
-    part = np.float32(1) / (1 + np.float32(0.3275911) * size)
-    rest: FloatArray = np.zeros_like(values)
-    for factor in reversed(ERF_COEFFICIENTS):
-        rest = (rest + np.float32(factor)) * part
-    rest *= np.exp(-size * size)
-    return values * np.where(values >= 0, 2 - rest, rest) / np.float32(2)
+def map_weights(file: Path) -> dict[str, Any]:
+    """Map the float32 arrays of a safetensors file into memory, and return them by name.
+
+    The file holds the length of its header in 8 bytes, the header as JSON, and the arrays' bytes.
+    Arrays of other types are left out.
+    """
+    with file.open("rb") as opened:
+        header_length = int.from_bytes(opened.read(8), "little")
+        header = json.loads(opened.read(header_length))
+    data_start = 8 + header_length
+    weights = {}
+    for name, tensor in header.items():
+        if tensor.get("dtype") == "F32":
+            offset = data_start + tensor["data_offsets"][0]
+            shape = tuple(tensor["shape"])
+            mapped = np.memmap(file, np.float32, "r", offset, shape)
+            weights[name] = mapped.view(np.ndarray)
+    return weights
+
+
+def gelu(values: FloatArray) -> FloatArray:
+    """Return each value times the share of a standard normal distribution that lies below it.
+
+    The share is computed from the error function's approximation by a polynomial.
+    """
+    sizes = np.abs(values) * np.float32(0.5**0.5)
+    argument = np.float32(1) / (1 + np.float32(ERF_SLOPE) * sizes)
+    complement: FloatArray = np.zeros_like(values)
+    for coefficient in reversed(ERF_COEFFICIENTS):
+        complement = (complement + np.float32(coefficient)) * argument
+    complement *= np.exp(-sizes * sizes)
+    result = np.where(values >= 0, 2 - complement, complement)
+    result *= values
+    result /= np.float32(2)
+    return result

@@ -39,19 +39,21 @@ MAX_CLASS_NAME_CHARS = 22
 
 @dataclass(frozen=True, slots=True)
 class ValueSurvey(Record):
-    """The values of a predicate that are of one sort."""
+    """The values of a predicate that are of one sort: a class, a datatype or a language."""
 
     sort: str
-    """ "class", "IRI" (without a class), "node" (a blank node), or the local name of the datatype.
+    """ "class", "IRI" (without a class), "node" (a blank node), or the local part of the datatype.
 
-    A datatype with a language tag is written as "langString@en".
+    A text with a language is "text@en".
     """
     of: Iri | None
-    """The class, or the datatype."""
+    """The class, or the datatype. None of IRIs and blank nodes without a class."""
     triples: int
+    """Triples with such a value."""
     distinct: int
+    """Distinct values."""
     examples: tuple[Term, ...]
-    """The first examples of numbers and dates are the least and the greatest value."""
+    """At first the least and the greatest value, where not all are listed."""
     whole: bool = False
     """Whether the examples are all values."""
 
@@ -59,8 +61,13 @@ class ValueSurvey(Record):
         return f"{self.sort} {self.triples}"
 
     @property
+    def is_literal(self) -> bool:
+        """Whether the values are literals, and neither IRIs nor blank nodes."""
+        return self.sort not in ("class", "IRI", "node")
+
+    @property
     def is_text_or_iri(self) -> bool:
-        """Whether a name in a question may be such a value: a text, or an IRI without a class."""
+        """Whether a name in a question can be such a value: a text, or an IRI without a class."""
         return self.sort in ("string", "IRI") or "@" in self.sort
 
 
@@ -73,8 +80,12 @@ class PropertySurvey(Record):
     """Instances that have it."""
     triples: int
     values: tuple[ValueSurvey, ...] = ()
+    """By their sort, the most frequent first."""
     inner: tuple[PropertySurvey, ...] = ()
-    """The predicates of the nodes that it leads to, where these only hold structure."""
+    """The predicates of the nodes that it leads to, if these only hold structure.
+
+    An example are nodes with an amount and its unit.
+    """
     unnamed: int = 0
     """Distinct IRIs among its values that have no label, where some of them have no class."""
 
@@ -84,24 +95,31 @@ class PropertySurvey(Record):
 
 @dataclass(frozen=True, slots=True)
 class ClassSurvey(Record):
-    """A class with the predicates of its instances; without an IRI, the things without a class."""
+    """A class with the predicates that its instances use."""
 
     iri: Iri | None
+    """None stands for the things without a class."""
     name: str
     size: int
     """Its own instances."""
     total: int
     """Its instances with those of its subclasses."""
     parents: tuple[Iri, ...] = ()
+    """Its direct superclasses."""
     properties: tuple[PropertySurvey, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name} {self.total}"
 
+    @property
+    def predicates(self) -> tuple[Iri, ...]:
+        """The predicates that its instances use."""
+        return tuple(prop.predicate for prop in self.properties)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Survey(Record):
-    """What a graph holds. A number is None if it was not counted."""
+    """A summary of a graph. A number is None if it was not counted."""
 
     triples: int | None
     things: int | None
@@ -127,7 +145,7 @@ class Survey(Record):
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        number = sum(surveyed.iri is not None for surveyed in self.classes)
+        number = self.counts()["classes"]
         if self.sampled or self.triples is None:
             return f"{number} classes in a sample"
         return f"{number} classes in {self.triples:,} triples"
@@ -136,15 +154,16 @@ class Survey(Record):
         return self.summary()
 
     def with_classes_of(self, more: Survey) -> Survey:
-        """Return this survey with the classes that another survey of the graph looked at."""
+        """Return this survey with those of its classes replaced that another survey has too."""
         fresh = {surveyed.iri: surveyed for surveyed in more.classes}
         classes = tuple(fresh.get(surveyed.iri, surveyed) for surveyed in self.classes)
         return replace(self, classes=classes, names=tuple(sorted({*self.names, *more.names})))
 
     def predicates_with_name_values(self, excluded: Sequence[URIRef]) -> tuple[URIRef, ...]:
-        """Return the predicates whose values a name in a question may be, without hidden ones.
+        """Return the predicates whose values a name in a question can be, sorted.
 
-        These have texts, or IRIs without a label, as values. A sample says nothing about that.
+        These have texts, or IRIs without a label, as values. Predicates in ``excluded`` are left
+        out. Of a sample nothing is returned, because it does not show all values.
         """
         if self.sampled:
             return ()
@@ -157,7 +176,7 @@ class Survey(Record):
         return tuple(sorted(predicates - set(excluded)))
 
     def counts(self) -> dict[str, int | None]:
-        """Return the numbers of triples, things, classes and predicates by these nouns."""
+        """Return the numbers of triples, things, classes and predicates, by these nouns."""
         return {
             "triples": self.triples,
             "things": self.things,
@@ -166,7 +185,10 @@ class Survey(Record):
         }
 
     def label_texts(self) -> Iterator[str]:
-        """Yield what is known of labels: "98% of the things have a label", "English 1,204"."""
+        """Yield texts about labels: "98% of the things have a label", then "English 1,204".
+
+        The first is missing if it was not counted. Each language has one of the others.
+        """
         if self.unlabelled is not None and self.things:
             labelled = format_percent(self.things - self.unlabelled, self.things)
             yield f"{labelled} of the things have a label"
@@ -174,41 +196,44 @@ class Survey(Record):
             yield f"{language_name(language)} {number:,}"
 
     def subclass_texts(self, surveyed: ClassSurvey) -> list[str]:
-        """Return the direct subclasses of a class with their numbers of instances."""
-        return [
-            f"{shorten_name(subclass.name)} {subclass.total:,}"
-            for subclass in self.classes
-            if surveyed.iri and surveyed.iri in subclass.parents
-        ]
+        """Return the direct subclasses of a class, each with its number of instances."""
+        texts = []
+        for subclass in self.classes:
+            if surveyed.iri and surveyed.iri in subclass.parents:
+                texts.append(f"{shorten_name(subclass.name)} {subclass.total:,}")
+        return texts
 
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the numbers, the largest classes with their predicates, and the labels.
+        """Return the numbers, the largest classes with their predicates, and the labels, as lines.
 
-        There are at most SUMMARY_CLASSES classes, whatever ``limit`` is.
+        There are at most MAX_SUMMARY_CLASSES classes, whatever ``limit`` is.
         """
         known_names = {str(iri): name for iri, name in self.names} | dict(names)
         counts = [f"{count:,} {noun}" for noun, count in self.counts().items() if count is not None]
         sample = " (classes and predicates of a sample)" if self.sampled else ""
-        largest = [surveyed for surveyed in self.classes if surveyed.total]
         lines = [", ".join(counts) + sample]
-        lines += [
-            self._class_line(surveyed, known_names) for surveyed in largest[:MAX_SUMMARY_CLASSES]
-        ]
+        largest = [surveyed for surveyed in self.classes if surveyed.total]
+        for surveyed in largest[:MAX_SUMMARY_CLASSES]:
+            lines.append(self._class_line(surveyed, known_names))
         if len(largest) > MAX_SUMMARY_CLASSES:
             lines.append(and_more(len(largest) - MAX_SUMMARY_CLASSES))
         lines.append(single_line(", ".join(self.label_texts())))
         return "\n".join(lines)
 
     def _class_line(self, surveyed: ClassSurvey, names: DisplayNames) -> str:
-        """Return name and size of a class with its commonest predicates, else its subclasses."""
+        """Return name and number of instances of a class, with the share that has each predicate.
+
+        There are at most MAX_SUMMARY_PREDICATES predicates, and no labels or noise. Without any,
+        subclasses are named instead.
+        """
         hidden = Vocabulary().excluded_predicates
-        uses = [
-            f"{shorten_name(format_term(prop.predicate, names))} {format_percent(prop.things, surveyed.size)}"
-            for prop in surveyed.properties
-            if prop.predicate not in hidden
-        ][:MAX_SUMMARY_PREDICATES]
+        uses: list[str] = []
+        for prop in surveyed.properties:
+            if prop.predicate not in hidden and len(uses) < MAX_SUMMARY_PREDICATES:
+                name = shorten_name(format_term(prop.predicate, names))
+                uses.append(f"{name} {format_percent(prop.things, surveyed.size)}")
         if not uses:
             uses = first_items(self.subclass_texts(surveyed), MAX_SUMMARY_PREDICATES)
         name = single_line(shorten_name(surveyed.name, MAX_CLASS_NAME_CHARS))
@@ -216,7 +241,7 @@ class Survey(Record):
 
 
 def format_percent(number: int, total: int) -> str:
-    """Return a share in per cent. "100%" is written only for all, and "0%" only for none."""
+    """Return a share as a percentage: "100%" only for all, "0%" only for zero, else "<1%" to "99%"."""
     if number and number * 100 < total:
         return "<1%"
     if number >= total:

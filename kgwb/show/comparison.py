@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+from kgwb.flow import Answer
 from kgwb.kg.survey_records import Survey
 from kgwb.records import summarize
 from kgwb.run import Run
@@ -14,8 +15,21 @@ from kgwb.run.agents import agent_of_key
 from kgwb.run.calls import Call
 from kgwb.run.differences import Differences, StepDifference, compare_steps, output_lines
 from kgwb.run.steps import Step, names_in_steps, step_costs
-from kgwb.show import html as h
-from kgwb.show.html import Html
+from kgwb.show.html import (
+    Html,
+    agent_kind_badge,
+    collapsible,
+    div,
+    join,
+    mark_changed_words,
+    muted_text,
+    note,
+    render_line_diff,
+    render_template,
+    span,
+    state_badge,
+    static_section,
+)
 from kgwb.show.records import render
 from kgwb.show.run import render_answer_banner
 from kgwb.show.run_state import RunState, setup_text, subject_text
@@ -23,8 +37,13 @@ from kgwb.show.terms import RenderContext, prefixes_of
 from kgwb.terms import DisplayNames
 from kgwb.text import display_name, pluralize
 
-SIDE_LABELS = (h.span("letter", "A"), h.span("letter", "B"))
+SIDE_LETTERS = (span("letter", "A"), span("letter", "B"))
+NO_DIFFERENCE = "No step differs."
+NO_DIFFERENT_DECISION = (
+    "No decision differs. The steps differ in their inputs, calls, replies or reasons."
+)
 NO_STEP = "no such step"
+"""Stands for the outcome of a step that only the other run has."""
 
 
 class ComparedRun(NamedTuple):
@@ -34,197 +53,332 @@ class ComparedRun(NamedTuple):
     state: RunState
 
 
+class AnswerSide(NamedTuple):
+    """One of two runs at the top of a comparison, as the template shows it."""
+
+    letter: Html
+    name: str
+    setup: str
+    answer_banner: Html
+
+
 def render_comparison(first: ComparedRun, second: ComparedRun) -> Html:
     """Render two runs: their answers, and their steps beside each other."""
-    heads = []
-    for letter, (name, state) in zip(SIDE_LABELS, (first, second), strict=True):
-        setup = h.span("soft small", setup_text(state.run))
-        title = h.div("row lead", letter, h.tag("b", name), setup)
-        heads.append(h.div("", title, render_answer_banner(state)))
+    sides = []
+    for letter, (name, state) in zip(SIDE_LETTERS, (first, second), strict=True):
+        setup = setup_text(state.run)
+        banner = render_answer_banner(state)
+        sides.append(AnswerSide(letter, name, setup, banner))
     differences = compare_steps(first.state.steps, second.state.steps)
     runs = (first.state.run, second.state.run)
-    return h.join(
-        h.div("ab heads", *heads),
-        _render_muting_verdict(first.state, second.state),
-        render_differences(differences, runs),
+    return render_template(
+        "show/templates/comparison.html",
+        sides=sides,
+        muting_verdict=_render_muting_verdict(first.state, second.state),
+        differences=render_differences(differences, runs),
     )
 
 
 def _render_muting_verdict(full: RunState, muted: RunState) -> Html:
-    """Render whether the answer stays the same without triples that only the second run mutes.
+    """Render whether the answer has the same values without triples that only the second run mutes.
 
-    Nothing is rendered if no triple is muted, or if one of the runs has no answer.
+    If a step of the second run is a survey of the graph, a remark says that it counts muted triples.
+    Nothing is rendered if the second run mutes no further triple, if one of the runs has not ended,
+    or if the first one has no answer.
     """
-    triples = [triple for triple in muted.run.kg.muted if triple not in full.run.kg.muted]
-    both_ended = full.has_ended and muted.has_ended
-    if not triples or not both_ended or not full.answer or muted.answer is None:
+    already_muted = full.run.kg.muted
+    triples = [triple for triple in muted.run.kg.muted if triple not in already_muted]
+    if not triples or not full.has_ended or not muted.has_ended:
         return Html()
-    without = pluralize(len(triples), "muted triple") if len(triples) > 1 else "this triple"
-    values = {value.terms for value in full.answer.values}
-    if values == {value.terms for value in muted.answer.values}:
-        verdict = h.state_badge("ok", f"The answer stands without {without}.")
-    else:
-        verdict = h.state_badge("none", f"The answer does not stand without {without}.")
-    has_survey = any(isinstance(step.output, Survey) for step in muted.steps.values())
-    remark = h.muted_text(" The survey of the graph still counts it.") if has_survey else ""
-    return h.div("band", verdict, remark)
+    if not full.answer or muted.answer is None:
+        return Html()
+    without = "this triple"
+    if len(triples) > 1:
+        without = pluralize(len(triples), "muted triple")
+    verdict = state_badge("none", f"The answer does not stand without {without}.")
+    full_values = _values_of(full.answer)
+    muted_values = _values_of(muted.answer)
+    if full_values == muted_values:
+        verdict = state_badge("ok", f"The answer stands without {without}.")
+    outputs = [step.output for step in muted.steps.values()]
+    has_survey = any(isinstance(output, Survey) for output in outputs)
+    remark = Html()
+    if has_survey:
+        remark = muted_text(" The survey of the graph still counts muted triples.")
+    return div("band", verdict, remark)
+
+
+def _values_of(answer: Answer) -> set[object]:
+    return {value.terms for value in answer.values}
+
+
+# Differences
+
+
+class OutputSide(NamedTuple):
+    """What one of two steps decided, as the template shows it."""
+
+    letter: Html
+    badge: Html
+    output: Html
+
+
+class DifferentDecision(NamedTuple):
+    """The first decision that differs, as the template shows it."""
+
+    icon: Html
+    agent_name: str
+    subject: str
+    sides: list[OutputSide]
+
+
+class SameSteps(NamedTuple):
+    """Steps that are the same, as the template shows them: one line that expands."""
+
+    outcomes: Html
+    is_same: bool = True
+
+
+class DifferentStep(NamedTuple):
+    """A step that differs, as the template shows it."""
+
+    icon: Html
+    agent_name: str
+    subject: str
+    first: Html
+    """The outcome of the first run, with the words marked that the second lacks."""
+    second: Html
+    details: Html
+    """All parts of the step that differ, collapsed."""
+    is_same: bool = False
 
 
 def render_differences_page(differences: Differences) -> str:
     """Render the differences of two runs as HTML that stands alone."""
-    return h.static_section(render_differences(differences))
+    return static_section(render_differences(differences))
 
 
 def render_differences(differences: Differences, runs: Sequence[Run] = ()) -> Html:
     """Render the first decision that differs in full, then every step with its two outcomes.
 
-    Steps that are the same are collapsed together. Without ``runs`` agents have no icons.
+    Neighbouring steps that are the same are collapsed into one row; supervisors are left out.
+    ``runs`` are the two runs, or none, and then agents have no icons. If no decision differs, a
+    line says so.
     """
     names = _names_in(differences)
-    rows: list[Html] = []
-    for are_same, group in groupby(differences.leaves, lambda pair: pair.status == "same"):
-        pairs = list(group)
+    rows: list[SameSteps | DifferentStep] = []
+    for are_same, pairs in groupby(differences.leaves, _is_same):
         if are_same:
-            rows.append(_render_same_steps(pairs, key=f"same-{len(rows)}"))
-        else:
-            rows += [_render_different_step(pair, runs, names) for pair in pairs]
-    heads: object = ""
-    if rows:
-        heads = h.div("cmp", h.span("sign"), h.span("caption", "step"), *SIDE_LABELS)
-    first = differences.first_difference
-    if first is not None:
-        return h.join(_render_first_difference(first, runs, names), heads, *rows)
-    is_equal = all(pair.status == "same" for pair in differences)
-    message = "No step differs." if is_equal else "No decision differs: only the way does."
-    return h.join(h.div("band", message), heads, *rows)
+            rows.append(_same_steps(list(pairs), key=f"same-{len(rows)}"))
+            continue
+        for pair in pairs:
+            rows.append(_different_step(pair, runs, names))
+    are_equal = all(_is_same(pair) for pair in differences)
+    return render_template(
+        "show/templates/differences.html",
+        decision=_different_decision(differences, runs, names),
+        message=NO_DIFFERENCE if are_equal else NO_DIFFERENT_DECISION,
+        letters=join(*SIDE_LETTERS),
+        rows=rows,
+    )
+
+
+def _is_same(pair: StepDifference) -> bool:
+    return pair.status == "same"
 
 
 def _names_in(differences: Differences) -> DisplayNames:
-    """Return the display names that the records of both runs hold."""
+    """Return the display names that the records of both runs hold, by IRI."""
+    first_steps = [pair.first for pair in differences if pair.first]
+    second_steps = [pair.second for pair in differences if pair.second]
     names: dict[str, str] = {}
-    for steps in (
-        [pair.first for pair in differences if pair.first],
-        [pair.second for pair in differences if pair.second],
-    ):
+    for steps in (first_steps, second_steps):
         if steps:
-            names |= names_in_steps(steps, steps[0].known_calls)
+            calls = steps[0].known_calls  # those of its whole run
+            names |= names_in_steps(steps, calls)
     return names
 
 
-def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = False) -> Html | None:
-    """Render the icon of a step's agent; None without runs."""
-    if not runs:
-        return None
-    run = runs[0] if pair.first else runs[1]  # the other run's system may have no such agent
-    return h.agent_kind_badge(run.system.agent_kind(agent_of_key(pair.key)), small=small)
-
-
-def _render_same_steps(pairs: Sequence[StepDifference], key: str) -> Html:
-    outcomes = []
-    for pair in pairs:
-        if pair.first:
-            outcomes.append(f"{display_name(agent_of_key(pair.key))}: {pair.first.outcome}")
-    title = h.muted_text(f"{pluralize(len(pairs), 'step')} the same")
-    fold = h.collapsible(title, ", ".join(outcomes), key=key)
-    return h.div("cmp same", h.span("sign", "="), h.div("wide", fold))
-
-
-def _render_first_difference(
-    pair: StepDifference, runs: Sequence[Run], names: DisplayNames
-) -> Html:
-    """Render the first decision that differs: the outputs of both steps in full."""
+def _either_step(pair: StepDifference) -> Step:
+    """Return the step of the first run, or of the second if only that has it."""
     step = pair.first or pair.second
     assert step is not None, "a difference has at least one step"
-    prefixes = prefixes_of(runs[0]) if runs else {}
-    context = RenderContext(names, prefixes)
+    return step
+
+
+def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = False) -> Html:
+    """Render the icon of a step's agent; nothing without runs."""
+    if not runs:
+        return Html()
+    run = runs[0] if pair.first else runs[1]  # the other run's system may have no such agent
+    kind = run.system.agent_kind(pair.key)
+    return agent_kind_badge(kind, small=small)
+
+
+def _different_decision(
+    differences: Differences, runs: Sequence[Run], names: DisplayNames
+) -> DifferentDecision | None:
+    """Return the first decision that differs, with both outputs in full; None if none differs."""
+    pair = differences.first_difference
+    if pair is None:
+        return None
+    context = RenderContext(names)
+    if runs:
+        context = replace(context, prefixes=prefixes_of(runs[0]))
     sides = []
-    for letter, side in zip(SIDE_LABELS, (pair.first, pair.second), strict=True):
-        is_by_hand = side is not None and side.origin == "by hand"
-        badge = h.state_badge("hand", "by hand") if is_by_hand else ""
-        sides.append(h.div("", h.div("row", letter, badge), _render_output(side, context)))
-    return h.div(
-        "decide",
-        h.div("row", _render_icon(pair, runs), h.span("caption", "First decision that differs")),
-        h.div(
-            "row",
-            h.tag("h3", display_name(step.agent), class_="title"),
-            h.span("soft", subject_text(step)),
-        ),
-        h.div("ab", *sides),
+    for letter, side in zip(SIDE_LETTERS, (pair.first, pair.second), strict=True):
+        badge = Html()
+        if side is not None and side.origin == "by hand":
+            badge = state_badge("hand", "by hand")
+        output = _render_output(side, context)
+        sides.append(OutputSide(letter, badge, output))
+    step = _either_step(pair)
+    return DifferentDecision(
+        icon=_render_icon(pair, runs),
+        agent_name=display_name(step.agent),
+        subject=subject_text(step),
+        sides=sides,
     )
 
 
 def _render_output(step: Step | None, context: RenderContext) -> Html:
+    """Render the output of a step, or why there is none."""
     if step is None:
-        return h.muted_text(NO_STEP)
+        return muted_text(NO_STEP)
     if not step.done:
-        return h.note(step.outcome, level="bad")
-    return render(step.output, replace(context, steps=(step,), views=step.views))
+        return note(step.outcome, level="bad")
+    context = replace(context, steps=(step,), views=step.views)
+    return render(step.output, context)
 
 
-def _render_different_step(pair: StepDifference, runs: Sequence[Run], names: DisplayNames) -> Html:
-    """Render a step that differs: its outcomes with different words marked, and all other parts."""
-    step = pair.first or pair.second
-    first_text = pair.first.outcome if pair.first else NO_STEP
-    second_text = pair.second.outcome if pair.second else NO_STEP
-    if first_text == second_text:
-        parts = ", ".join(part for part in pair.changed_parts if part != "output") or "its parts"
-        first = h.join(first_text, h.muted_text(f" the same outcome; {parts} differ"))
-        second = h.muted_text(second_text)
-    else:
-        first, second = h.mark_changed_words(first_text, second_text)
-    subject = ""
-    if step is not None and step.subject:
-        subject = h.span("small", h.muted_text(f" {subject_text(step)}"))
-    name = h.div("", h.tag("b", display_name(agent_of_key(pair.key))), subject)
-    icon = _render_icon(pair, runs, small=True) or h.span("sign", "≠")
-    details = h.collapsible(
-        h.muted_text("in full"), *_render_different_sections(pair, names), key=f"full-{pair.key}"
+def _same_steps(pairs: Sequence[StepDifference], key: str) -> SameSteps:
+    """Return the row of several steps that are the same: "3 steps the same", which expands.
+
+    Expanded, it shows the agent and the outcome of each.
+    """
+    outcomes = []
+    for pair in pairs:
+        if pair.first:
+            name = display_name(agent_of_key(pair.key))
+            outcomes.append(f"{name}: {pair.first.outcome}")
+    count = pluralize(len(pairs), "step")
+    title = muted_text(f"{count} the same")
+    text = ", ".join(outcomes)
+    return SameSteps(collapsible(title, text, key=key))
+
+
+def _different_step(
+    pair: StepDifference, runs: Sequence[Run], names: DisplayNames
+) -> DifferentStep:
+    """Return the row of a step that differs: both outcomes, different words marked, and the details.
+
+    The details are all parts of the step that differ, collapsed.
+    """
+    first, second = _render_outcomes(pair)
+    sections = _render_different_sections(pair, names)
+    title = muted_text("in full")
+    return DifferentStep(
+        icon=_render_icon(pair, runs, small=True) or span("sign", "≠"),
+        agent_name=display_name(agent_of_key(pair.key)),
+        subject=subject_text(_either_step(pair)),
+        first=first,
+        second=second,
+        details=collapsible(title, *sections, key=f"full-{pair.key}"),
     )
-    return h.div("cmp", icon, name, h.div("", first), h.div("", second), h.div("wide", details))
+
+
+def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
+    """Render the outcomes of both runs, with the words marked that differ.
+
+    If the outcomes are the same, the first names the parts of the step that differ. A run without
+    the step has "no such step" as its outcome.
+    """
+    first = _outcome(pair.first)
+    second = _outcome(pair.second)
+    if first != second:
+        return mark_changed_words(first, second)
+    parts = [part for part in pair.changed_parts if part != "output"]
+    different = ", ".join(parts) or "details"
+    remark = muted_text(f" (the same outcome; {different} differ)")
+    return join(first, remark), muted_text(second)
+
+
+def _outcome(step: Step | None) -> str:
+    return step.outcome if step else NO_STEP
 
 
 def _render_different_sections(pair: StepDifference, names: DisplayNames) -> list[Html]:
-    """Render the parts of a step that differ, line by line."""
-    before, after = _sections_as_lines(pair.first, names), _sections_as_lines(pair.second, names)
-    sections = []
-    for part in {**before, **after}:
-        old, new = before.get(part, []), after.get(part, [])
-        if old != new:
-            sections.append(h.div("", h.span("caption", part), h.render_line_diff(old, new)[1]))
-    return sections
+    """Render the parts of a step that differ, each with its title and the lines that differ."""
+    first_sections = _sections_as_lines(pair.first, names)
+    second_sections = _sections_as_lines(pair.second, names)
+    rendered = []
+    for title in {**first_sections, **second_sections}:
+        first = first_sections.get(title, [])
+        second = second_sections.get(title, [])
+        if first != second:
+            _, lines = render_line_diff(first, second)
+            rendered.append(div("", span("caption", title), lines))
+    return rendered
 
 
 def _sections_as_lines(step: Step | None, names: DisplayNames) -> dict[str, list[str]]:
-    """Return the output, inputs, calls, replies and cost of a step as lines."""
+    """Return the lines of each part of a step by title: output, inputs, calls, replies, cost.
+
+    Returns an empty dictionary without a step.
+    """
     if step is None:
         return {}
-    inputs = []
+    notes = [f"note: {text}" for text in step.notes]
+    costs = step_costs(step, step.known_calls)
+    return {
+        "output": output_lines(step, names) + notes,
+        "inputs": _input_lines(step, names),
+        "calls": _lines_of_calls(step),
+        "replies": _reply_lines(step),
+        "cost": [" · ".join(costs)],
+    }
+
+
+def _input_lines(step: Step, names: DisplayNames) -> list[str]:
+    """Return the inputs of a step in full, each line beginning with the name of its input."""
+    lines = []
     for name, value in step.inputs.items():
-        inputs += [f"{name}: {line}" for line in summarize(value, names, limit=None).splitlines()]
-    calls = []
+        summary = summarize(value, names, limit=None)
+        for line in summary.splitlines():
+            lines.append(f"{name}: {line}")
+    return lines
+
+
+def _lines_of_calls(step: Step) -> list[str]:
+    """Return what the calls of a step asked, as lines, without calls that the step does not know."""
+    lines = []
     for key in step.calls:
         if key in step.known_calls:
-            calls += _call_lines(step.known_calls[key])
-    replies = []
+            lines += _call_lines(step.known_calls[key])
+    return lines
+
+
+def _reply_lines(step: Step) -> list[str]:
+    """Return the lines of the model's replies, and after each reply the checks that it failed."""
+    lines = []
     for attempt in step.attempts:
-        replies += attempt.reply.splitlines()
-        replies += [f"✗ failed: {check.name}: {check.problem}" for check in attempt.problems]
-    return {
-        "yielded": [*output_lines(step, names), *(f"note: {note}" for note in step.notes)],
-        "came in": inputs,
-        "calls": calls,
-        "replies": replies,
-        "cost": [" · ".join(step_costs(step, step.known_calls))],
-    }
+        lines += attempt.reply.splitlines()
+        for check in attempt.problems:
+            lines.append(f"✗ failed: {check.name}: {check.problem}")
+    return lines
 
 
 def _call_lines(call: Call) -> list[str]:
     """Return what a call asked: the messages of a model call, the query or text of another."""
+    lines = []
     if call.kind == "model":
-        lines = [f"model {call.request['model']}"]
-        for role, content in call.request["content"]["messages"]:
-            lines += [f"{role}:", *content.splitlines()]
+        lines.append(f"model {call.request['model']}")
+        messages = call.request["content"]["messages"]
+        for role, content in messages:
+            lines.append(f"{role}:")
+            lines += content.splitlines()
         return lines
-    asked = [call.request[name] for name in ("query", "text", "phrase") if name in call.request]
-    return [f"{call.kind}: {text}" for text in asked]
+    for name in ("query", "text", "phrase"):
+        if name in call.request:
+            lines.append(f"{call.kind}: {call.request[name]}")
+    return lines

@@ -1,4 +1,4 @@
-"""The state of a run and of its steps, in the words and signs by which people see it."""
+"""The state of a run and of its steps, with the labels and icons that people see."""
 
 from __future__ import annotations
 
@@ -26,27 +26,28 @@ STEP_STATES = {
     "unfinished": ("wait", "in progress"),
     "done": ("ok", "done"),
 }
-"""The icon and the word of each state of a step."""
-RUN_STATUS_TEXTS = {
+"""The icon and the label of each state of a step."""
+RUN_STATUS_LABELS = {
     "new": "Not run yet",
     "running": "Running",
     "paused": "Stopped on the way",
     "cancelled": "Cancelled",
     "failed": "Failed",
 }
+"""The label of a run without an answer, by its status."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """A run as it is shown: its steps, also stale ones, and what is being done to it now."""
+    """A run as it is shown: its steps, stale ones too, and the task that is being executed on it."""
 
     run: Run
     steps: Mapping[str, Step]
     """By key. Steps that an edit made stale are among them."""
     states: Mapping[str, str] = field(default_factory=dict)
-    """The state of each step that is not simply done or failed, by key; see STEP_STATES."""
+    """The states of steps that do not follow from the steps themselves, by key; see STEP_STATES."""
     current_task: str = ""
-    """What is being done now; empty if nothing is."""
+    """The name of the task that is being executed; "" for none."""
     failure: KgwbError | None = None
     previous_answer: Answer | None = None
     """The answer before the latest edit."""
@@ -56,7 +57,7 @@ class RunState:
 
     @classmethod
     def of(cls, run: Run) -> RunState:
-        """Return the state of a run that nobody steps through."""
+        """Return the state of a run outside of a session: no step is stale, no task is executed."""
         return cls(
             run,
             run.steps_by_key,
@@ -72,11 +73,14 @@ class RunState:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the run came to its end, and nothing was changed since."""
+        """Whether the run has come to its end, and no edit has made a step stale since."""
         return self.status == "done" and not self.has_stale_steps
 
     def step_state(self, key: str) -> str:
-        """Return the state of a step or agent, one of STEP_STATES."""
+        """Return the state of a step, one of STEP_STATES.
+
+        ``key`` may also be the name of an agent that has no step.
+        """
         step = self.steps.get(key)
         if step is None:
             return "not needed" if self.has_ended else "not run"
@@ -90,23 +94,40 @@ class RunState:
 def displayed_agent_kind(run: Run, agent: str) -> str:
     """Return the kind of an agent; "person" if a person answers its prompts."""
     kind = run.system.agent_kind(agent)
-    return "person" if kind == "model" and run.model_name(agent) == "human" else kind
+    if kind == "model" and run.model_name(agent) == "human":
+        return "person"
+    return kind
 
 
 def subject_text(step: Step) -> str:
-    """Return what a step is about in plain words."""
-    return single_line(step.subject).replace("⟨", "").replace("⟩", "").replace("/", " · ")
+    """Return the subject of a step for people: without the brackets and slashes of a triple."""
+    subject = single_line(step.subject)
+    without_brackets = subject.replace("⟨", "").replace("⟩", "")
+    return without_brackets.replace("/", " · ")
 
 
 def setup_text(run: Run) -> str:
-    """Return system, models, profile and muted triples: "chatty_kg · rules · fast"."""
-    models = ", ".join(dict.fromkeys(model.name for model in run.models.values()))
-    parts = [run.system.name, single_line(models or "recorded replies"), run.settings.profile]
+    """Return system, models, profile and muted triples: "chatty_kg · rules · fast · without ...".
+
+    A replay has "recorded replies" in the place of models.
+    """
+    names = [model.name for model in run.models.values()]
+    models = ", ".join(dict.fromkeys(names))
+    parts = [
+        run.system.name,
+        single_line(models or "recorded replies"),
+        run.settings.profile,
+    ]
     if run.kg.muted:
-        names = run.display_names()
-        muted = [single_line(format_triple(triple, names)) for triple in run.kg.muted]
-        parts.append(f"without {'; '.join(muted)}")
+        parts.append(f"without {_muted_text(run)}")
     return " · ".join(parts)
+
+
+def _muted_text(run: Run) -> str:
+    """Return the muted triples of a run by their display names, in one line."""
+    names = run.display_names()
+    triples = [single_line(format_triple(triple, names)) for triple in run.kg.muted]
+    return "; ".join(triples)
 
 
 # The answer
@@ -120,26 +141,25 @@ class AnswerState(NamedTuple):
     headline: str
     """The large text: the answer, or what stands for it."""
     details: str
-    """What is written below it."""
+    """The small text below it: the reason, or the support and the cost."""
 
 
 def answer_state(state: RunState) -> AnswerState:
-    """Return how the answer of a run is shown now."""
+    """Return how the answer of a run is shown now.
+
+    A task that is being executed comes first, then a failure, then stale steps, then the answer.
+    """
     if state.current_task:
         return AnswerState("wait", _capitalized(state.current_task), "…", "")
     if state.failure is not None:
-        message = state.failure.message.removeprefix(f"{state.run.system.name}/")
-        hint = f"What to do: {state.failure.hint}" if state.failure.hint else ""
-        return AnswerState("bad", "Failed", _capitalized(message), hint)
+        return _state_of_failure(state.run, state.failure)
     if state.has_stale_steps:
-        previous = state.previous_answer
-        details = "" if previous is None else f"before your edit: {previous}"
-        text = "Continue to see the answer after your edit"
-        return AnswerState("stale", "Stale", text, details)
+        return _state_of_stale_answer(state.previous_answer)
     if state.answer is None or state.status != "done":
-        word = RUN_STATUS_TEXTS.get(state.status, state.status)
-        return AnswerState("off", word, "No answer yet", "")
-    return _state_of_answer(state.run.question, state.answer, _cost_text(state.totals))
+        label = RUN_STATUS_LABELS.get(state.status, state.status)
+        return AnswerState("off", label, "No answer yet", "")
+    cost = _cost_text(state.totals)
+    return _state_of_answer(state.run.question, state.answer, cost)
 
 
 def _capitalized(text: str) -> str:
@@ -147,69 +167,114 @@ def _capitalized(text: str) -> str:
 
 
 def _cost_text(totals: Totals) -> str:
-    costs = (
-        format_seconds(totals.seconds),
-        pluralize(totals.model_calls, "model call"),
-        pluralize(totals.queries, "query"),
-    )
-    return " · ".join(costs)
+    """Return the seconds, model calls and queries of a run in one line."""
+    duration = format_seconds(totals.seconds)
+    model_calls = pluralize(totals.model_calls, "model call")
+    queries = pluralize(totals.queries, "query")
+    return f"{duration} · {model_calls} · {queries}"
+
+
+def _state_of_failure(run: Run, failure: KgwbError) -> AnswerState:
+    """Return how a run is shown that failed: the message without the system's name, and the hint."""
+    message = failure.message.removeprefix(f"{run.system.name}/")
+    details = ""
+    if failure.hint:
+        details = f"What to do: {failure.hint}"
+    return AnswerState("bad", "Failed", _capitalized(message), details)
+
+
+def _state_of_stale_answer(previous: Answer | None) -> AnswerState:
+    """Return how a run with stale steps is shown: with the answer before the edit, if it had one."""
+    details = ""
+    if previous is not None:
+        details = f"before your edit: {previous}"
+    headline = "Continue to see the answer after your edit"
+    return AnswerState("stale", "Stale", headline, details)
 
 
 def _state_of_answer(question: str, answer: Answer, cost: str) -> AnswerState:
+    """Return how an answer is shown, with its support and cost.
+
+    An answer from a model's own knowledge is shown as not grounded, and one whose values are not of
+    the type that was asked for is shown with doubt.
+    """
     if answer.ungrounded:
         text = str(answer.text or ", ".join(answer.labels))
-        return AnswerState("none", "Not grounded", text, f"from the model's own knowledge · {cost}")
-    if answer:
-        text = single_line(shorten(str(answer)))
-        details = f"stands on {pluralize(len(answer.support), 'triple')} · {cost}"
-        doubt = describe_type_mismatch(question, answer)
-        if doubt:
-            return AnswerState("none", "Answered, with doubt", text, f"{doubt} · {details}")
-        return AnswerState("ok", "Answered", text, details)
-    reason = answer.reason.removeprefix(f"{NOT_IN_GRAPH}: ")
-    details = f"{reason} · {cost}" if reason else cost
+        details = f"from the model's own knowledge · {cost}"
+        return AnswerState("none", "Not grounded", text, details)
+    if not answer:
+        return _state_without_values(answer.reason, cost)
+    text = single_line(shorten(str(answer)))
+    support = pluralize(len(answer.support), "triple")
+    details = f"stands on {support} · {cost}"
+    doubt = describe_type_mismatch(question, answer)
+    if doubt:
+        return AnswerState("none", "Answered, with doubt", text, f"{doubt} · {details}")
+    return AnswerState("ok", "Answered", text, details)
+
+
+def _state_without_values(reason: str, cost: str) -> AnswerState:
+    """Return how it is shown that a question has no answer, with the reason.
+
+    "Not answered" if the system cannot express the question, else "Not in this graph".
+    """
+    reason = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
+    details = cost
+    if reason:
+        details = f"{reason} · {cost}"
     if reason.startswith(CANNOT_EXPRESS):
         return AnswerState("none", "Not answered", "The question was not answered", details)
     return AnswerState("none", "Not in this graph", "No answer in this graph", details)
 
 
-EXPECTED_VALUE_TYPES = {
+# Whether an answer is what the question asks for
+
+EXPECTED_VALUES = {
     "where": ("a place", {"a thing", "a text"}),
     "when": ("a time", {"a date", "a number", "a text"}),
     "who": ("somebody", {"a thing", "a text"}),
     "how many": ("a number", {"a number"}),
 }
-"""What each question word asks for, and the kinds of values that can be it."""
-QUESTION_WORD_PATTERN = re.compile(rf"\b({'|'.join(EXPECTED_VALUE_TYPES)})\b")
+"""What each question word asks for, and the types of values that can be it."""
+QUESTION_WORD_PATTERN = re.compile(rf"\b({'|'.join(EXPECTED_VALUES)})\b")
+MAX_VALUE_CHARS = 60
 MAX_MISMATCH_CHARS = 200
 
 
 def describe_type_mismatch(question: str, answer: Answer) -> str:
-    """Return values of a kind that was not asked for: "1967-10-03 is a date where a place was asked".
+    """Return which values of an answer are not of the type that the question word asks for.
 
-    Returns an empty text if there is none, and for tables, counts and yes or no.
+    Such as "1967-10-03 is a date where a place was asked". The first of EXPECTED_VALUES in the
+    question counts, wherever it stands. Returns "" if all values fit, if the question has no such
+    word, and for tables, counts and yes or no.
     """
     question_word = QUESTION_WORD_PATTERN.search(question.casefold())
     if question_word is None or answer.kind != "list" or answer.columns:
         return ""
-    wanted, fitting_kinds = EXPECTED_VALUE_TYPES[question_word[1]]
+    expected, fitting_types = EXPECTED_VALUES[question_word[1]]
     unfitting = []
     for value in answer.values:
-        kind = _value_type(value)
-        if kind not in fitting_kinds:
-            unfitting.append(f"{shorten(value.label, 60)} is {kind}")
+        value_type = _value_type(value)
+        if value_type not in fitting_types:
+            label = shorten(value.label, MAX_VALUE_CHARS)
+            unfitting.append(f"{label} is {value_type}")
     if not unfitting:
         return ""
-    return f"{shorten('; '.join(unfitting), MAX_MISMATCH_CHARS)} where {wanted} was asked"
+    text = shorten("; ".join(unfitting), MAX_MISMATCH_CHARS)
+    return f"{text} where {expected} was asked"
 
 
 def _value_type(value: Value) -> str:
-    """Return "a thing", "a date", "a number" or "a text"."""
+    """Return "a thing" for an IRI or blank node, and "a date", "a number" or "a text" for a literal.
+
+    A literal is a date by its datatype, or if its text is like "1967", "1967-10" or "1967-10-03".
+    Else it is a number if its text has only digits, points and commas, with or without a sign.
+    """
     if not isinstance(value.term, Literal):
         return "a thing"
     text = str(value.term)
     datatype = str(value.term.datatype or "").rpartition("#")[2].casefold()
-    is_date_type = "date" in datatype or datatype.startswith("g")  # xsd:gYear and its kin
+    is_date_type = "date" in datatype or datatype.startswith("g")  # xsd:gYear, xsd:gMonthDay, ...
     if is_date_type or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", text):
         return "a date"
     if re.fullmatch(r"[-+]?[\d.,]+", text):

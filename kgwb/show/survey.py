@@ -1,103 +1,62 @@
-"""A survey as a page that can be searched, and as lines for a terminal."""
+"""A survey of a graph as a page, whose classes can be expanded and searched."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from rdflib import URIRef
 
-from kgwb.kg.base import Vocabulary
-from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey
+from kgwb.kg.survey_records import (
+    ClassSurvey,
+    PropertySurvey,
+    Survey,
+    ValueSurvey,
+    format_percent,
+    language_name,
+    shorten_name,
+)
 from kgwb.kg.text import normalize
-from kgwb.show import html as h
-from kgwb.show.html import Html
+from kgwb.show.html import (
+    Html,
+    bar,
+    collapsible,
+    join,
+    join_with,
+    join_with_dots,
+    omitted_count,
+    render_template,
+    static_page,
+    tag,
+)
 from kgwb.show.terms import RenderContext, curie_text, render_curie
-from kgwb.terms import format_term, local_part, name_from_iri
-from kgwb.text import and_more, first_items, pluralize, shorten, single_line
+from kgwb.terms import DisplayNames, format_term, local_part, name_from_iri
+from kgwb.text import and_more, list_first, pluralize, shorten
 
-MAX_CLASSES, MAX_PROPERTIES, MAX_VALUE_TYPES = 40, 25, 4
-"""Classes that are shown at once, predicates of a class, and sorts of values of a predicate."""
-MAX_SUMMARY_CLASSES, MAX_SUMMARY_PREDICATES, MAX_VALUE_CHARS = 12, 5, 50
-"""Classes in a terminal, predicates on the line of each, and letters of a value."""
-UNORDERED_TYPES = ("string", "boolean", "anyURI", "IRI", "class", "node")
-LANGUAGE_NAMES = {
-    **{
-        "": "no language",
-        "ar": "Arabic",
-        "de": "German",
-        "en": "English",
-        "es": "Spanish",
-        "fr": "French",
-    },
-    **{
-        "it": "Italian",
-        "ja": "Japanese",
-        "ko": "Korean",
-        "nl": "Dutch",
-        "pl": "Polish",
-        "pt": "Portuguese",
-    },
-    **{"ru": "Russian", "zh": "Chinese"},
-}
-
-
-def summary_lines(survey: Survey) -> Iterator[str]:
-    """Some fifteen lines: the numbers, the largest classes with their commonest predicates, the labels."""
-    names, hidden = {str(iri): name for iri, name in survey.names}, Vocabulary().excluded_predicates
-    numbers = [f"{n:,} {noun}" for noun, n in _survey_counts(survey).items() if n is not None]
-    yield ", ".join(numbers) + (" (classes and predicates of a sample)" if survey.sampled else "")
-    largest = [kind for kind in survey.classes if kind.total]
-    for kind in largest[:MAX_SUMMARY_CLASSES]:
-        shown = [p for p in kind.properties if p.predicate not in hidden][:MAX_SUMMARY_PREDICATES]
-        uses = [
-            f"{_truncate(format_term(p.predicate, names))} {_format_percent(p.things, kind.size)}"
-            for p in shown
-        ]
-        uses = uses or first_items(_list_subclasses(survey, kind), MAX_SUMMARY_PREDICATES)
-        yield f"{single_line(_truncate(kind.name, 22)):<24}{kind.total:>9,}  {single_line(', '.join(uses))}"
-    if left := and_more(len(largest) - MAX_SUMMARY_CLASSES):
-        yield left
-    yield single_line(", ".join(_describe_labels(survey)))
-
-
-def _list_subclasses(survey: Survey, kind: ClassSurvey) -> list[str]:
-    """The subclasses of a class with their sizes."""
-    below = (each for each in survey.classes if kind.iri and kind.iri in each.parents)
-    return [f"{_truncate(each.name)} {each.total:,}" for each in below]
-
-
-def _survey_counts(survey: Survey) -> dict[str, int | None]:
-    classes = sum(kind.iri is not None for kind in survey.classes)
-    known = {"triples": survey.triples, "things": survey.things}
-    return {**known, "classes": classes, "predicates": survey.predicates}
-
-
-def _describe_labels(survey: Survey) -> Iterator[str]:
-    if survey.unlabelled is not None and survey.things:
-        yield f"{_format_percent(survey.things - survey.unlabelled, survey.things)} of the things have a label"
-    for language, number in survey.languages:
-        yield f"{LANGUAGE_NAMES.get(language, _truncate(language))} {number:,}"
-
-
-def _format_percent(n: int, of: int) -> str:
-    """A share; it is 100% only of all, and 0% only of none."""
-    if n and n * 100 < of:
-        return "<1%"
-    return f"{100 if n >= of else min(99, round(n / of * 100))}%"
-
-
-def _truncate(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
-    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
+MAX_CLASSES = 40
+"""Classes that are shown with their predicates. Of smaller ones the name and the size are shown."""
+MAX_PROPERTIES = 25
+"""Predicates, and subclasses, that are shown of a class."""
+MAX_VALUE_TYPES = 4
+"""Sorts of values that are shown of a predicate."""
+MAX_EXAMPLES = 3
+"""Example values that are shown of a sort, where they are not all its values."""
+MAX_LISTED_IRIS = 200
+SEARCH_LABEL = "Search classes and predicates"
+UNORDERED_SORTS = ("string", "boolean", "anyURI", "IRI", "class", "node")
+"""Sorts of values without a least and a greatest value."""
+SORT_LABELS = {"node": "structure", "IRI": "without a class"}
+"""What sorts are called whose own name does not speak for itself."""
 
 
 def render_survey_page(survey: Survey) -> str:
     """Render a survey as HTML that stands alone."""
-    return h.static_page(render_survey_browser(survey, RenderContext()))
+    return static_page(render_survey(survey, RenderContext()))
 
 
 def render_survey(survey: Survey, context: RenderContext) -> Html:
-    """Render a survey that is the output of a step."""
+    """Render a survey without a search field, all classes collapsed: the view of the record."""
     return render_survey_browser(survey, context)
 
 
@@ -107,192 +66,356 @@ def render_survey_browser(
     below_counts: object = "",
     search_text: str | None = None,
 ) -> Html:
-    """Four numbers, what stands ``under`` them, the classes that ``words`` name, and the labels.
+    """Render the counts of a survey, its classes, its labels, and what is not used.
 
-    What is typed to search for is sent as ``find``; without ``words``, nothing can be typed.
+    ``below_counts`` is shown below the counts. ``search_text`` is the text of the search field,
+    whose changes send the event "find"; only classes that match it are shown, and the first of them
+    is expanded. With an empty text all classes match. With None there is no field, all classes are
+    shown, and none is expanded.
     """
-    shown = _survey_counts(survey).items()
-    big = (
-        h.div("", h.div("big", "–" if n is None else f"{n:,}"), h.muted_text(noun))
-        for noun, n in shown
+    counts = {}
+    for noun, count in survey.counts().items():
+        counts[noun] = "–"
+        if count is not None:
+            counts[noun] = f"{count:,}"
+    can_search = search_text is not None
+    words = search_text or ""
+    return render_template(
+        "show/templates/survey.html",
+        counts=counts,
+        is_sampled=survey.sampled,
+        below_counts=below_counts,
+        has_search_field=can_search and survey.classes,
+        search_label=SEARCH_LABEL,
+        search_text=words,
+        classes=render_classes(survey, context, words, expand_largest=can_search),
+        label_texts=survey.label_texts(),
+        unlabelled=pluralize(survey.unlabelled, "thing") if survey.unlabelled else "",
+        unused=_render_unused(survey),
+        both_ways=_render_both_ways(survey),
     )
-    some = "It is large: what classes have, and how often, is estimated by some instances of the largest."
-    label = "Search classes and predicates"
-    about = {
-        "type": "text",
-        "name": "words",
-        "id": "find",
-        "value": search_text,
-        "aria_label": label,
-    }
-    field = h.tag("input", placeholder=label, autocomplete="off", data_input="find", **about)
-    return h.join(
-        h.div("tiles", *big),
-        h.div("band", h.note(some, level="calm")) if survey.sampled else "",
-        below_counts,
-        h.div("band", field) if search_text is not None and survey.classes else "",
-        render_classes(survey, context, search_text or "", expand_largest=search_text is not None),
-        _render_labels_and_unused(survey),
-    )
+
+
+def _render_unused(survey: Survey) -> Html:
+    """Render the collapsed list of IRIs that are declared and never used; nothing if it is empty."""
+    names = _names_in(survey)
+    unused = [format_term(iri, names) for iri in survey.unused]
+    return _render_list("Declared and never used", unused, key="unused")
+
+
+def _render_both_ways(survey: Survey) -> Html:
+    """Render the collapsed list of predicates of which some triples are also there in reverse.
+
+    Nothing is rendered if there is no such predicate.
+    """
+    names = _names_in(survey)
+    both_ways = []
+    for iri, triples, reversed_triples in survey.both_ways:
+        if reversed_triples:
+            name = format_term(iri, names)
+            both_ways.append(f"{name} ({reversed_triples:,} of {triples:,})")
+    return _render_list("Asserted in both directions", both_ways, key="both")
+
+
+def _render_list(title: str, items: Sequence[str], key: str) -> Html:
+    """Render the title and number of items, which expands to them; nothing if there are none.
+
+    At most MAX_LISTED_IRIS items are shown, and then how many more there are.
+    """
+    if not items:
+        return Html()
+    heading = f"{title}: {len(items):,}"
+    text = list_first(items, MAX_LISTED_IRIS)
+    return collapsible(heading, text, key=key)
+
+
+def _names_in(survey: Survey) -> DisplayNames:
+    return {str(iri): name for iri, name in survey.names}
+
+
+# The classes
+
+
+@dataclass(frozen=True, slots=True)
+class FoundClass:
+    """A class that a search found."""
+
+    surveyed: ClassSurvey
+    properties: Sequence[PropertySurvey]
+    """The predicates to show: all if the class was found by its own name, else those that match."""
+    is_found_by_predicate: bool
+
+
+class PropertyRow(NamedTuple):
+    """A predicate of a class, as the template shows it."""
+
+    name: str
+    """The names along the path from the class."""
+    description: str
+    curie: Html
+    share_bar: Html
+    """The share of the instances of the class that have the predicate."""
+    percent: str
+    counts: str
+    """The numbers behind the share: "12 of 40"."""
+    details: Html
+    """The sorts of its values."""
+
+
+class ClassRow(NamedTuple):
+    """A class with its predicates, as the template shows it."""
+
+    name: str
+    curie: str
+    place: Html
+    """Its superclasses, and how many of its instances are not those of a subclass."""
+    size_bar: Html
+    """Its size relative to the largest class."""
+    total: str
+    descriptions: list[str]
+    properties: list[PropertyRow]
+    omitted: Html
+    is_expanded: bool
+    key: str
+
+    @property
+    def has_details(self) -> bool:
+        return bool(self.descriptions or self.properties)
 
 
 def render_classes(
     survey: Survey, context: RenderContext, search_text: str = "", *, expand_largest: bool = False
 ) -> Html:
-    """The classes, each to unfold, or those that the words name or that have a predicate of that name.
+    """Render the classes of a survey, or those that a search finds, each collapsed.
 
-    Open are the largest, if ``opened``, and those whose predicates are named.
+    A class is found by its name or by those of its predicates. In the second case it is expanded,
+    and only the predicates that match are shown. ``expand_largest`` expands the first class shown.
+    The first MAX_CLASSES are shown in full; of the others the names and sizes are listed.
     """
     context = context.with_names(survey.names)
-    notes = {str(iri): text for iri, text in survey.notes}
-
-    def named(p: PropertySurvey) -> bool:
-        parts = (
-            (context.names.get(str(each.predicate), ""), each.predicate) for each in (p, *p.inner)
-        )
-        return any(_matches_search(search_text, name, iri) for name, iri in parts)
-
-    matching: list[tuple[ClassSurvey, tuple[PropertySurvey, ...]]] = []
-    for kind in survey.classes:
-        if _matches_search(search_text, kind.name, kind.iri or ""):
-            matching.append((kind, ()))
-        elif some := tuple(filter(named, kind.properties)):
-            matching.append((kind, some))
-    most = max((kind.total for kind in survey.classes), default=0) or 1
+    descriptions = {str(iri): text for iri, text in survey.notes}
+    found = _find_classes(survey, search_text, context.names)
     rows = []
-    for place, (kind, some) in enumerate(matching[:MAX_CLASSES]):
-        below = ", ".join(first_items(_list_subclasses(survey, kind), MAX_PROPERTIES))
-        lead = tuple(
-            filter(None, (notes.get(str(kind.iri), ""), f"Subclasses: {below}" if below else ""))
-        )
-        shown = replace(kind, properties=some or kind.properties)
-        unfolded = bool(some) or (expand_largest and not place)
-        rows.append(
-            _render_class(shown, kind.total / most, lead, context, notes, unfolded=unfolded)
-        )
-    rest = [kind for kind, _ in matching[MAX_CLASSES:]]
-    smaller = ", ".join(f"{_truncate(kind.name)} {kind.total:,}" for kind in rest)
-    more = (
-        h.collapsible(h.muted_text(pluralize(len(rest), "smaller class")), smaller, key="classes")
-        if rest
-        else ""
+    for position, found_class in enumerate(found[:MAX_CLASSES]):
+        is_expanded = found_class.is_found_by_predicate
+        if position == 0 and expand_largest:
+            is_expanded = True
+        row = _class_row(survey, found_class, context, descriptions, is_expanded)
+        rows.append(row)
+    smaller = []
+    for found_class in found[MAX_CLASSES:]:
+        surveyed = found_class.surveyed
+        smaller.append(f"{shorten_name(surveyed.name)} {surveyed.total:,}")
+    return render_template(
+        "show/templates/survey_classes.html",
+        rows=rows,
+        smaller_count=pluralize(len(smaller), "smaller class"),
+        smaller_classes=", ".join(smaller),
+        is_search=bool(search_text),
     )
-    nothing = (
-        ""
-        if matching
-        else h.muted_text(
-            "no class and no predicate has these words" if search_text else "no class"
-        )
-    )
-    return h.div("band kinds", *rows, more, nothing)
 
 
-def _matches_search(words: str, name: str, iri: str) -> bool:
+def _find_classes(survey: Survey, search_text: str, names: DisplayNames) -> list[FoundClass]:
+    """Return the classes that a search finds, in the order of the survey, which is by size.
+
+    A class whose name or IRI matches has all its predicates; any other class is found if some of
+    its predicates match, and has only these.
+    """
+    found = []
+    for surveyed in survey.classes:
+        if _matches_search(search_text, surveyed.name, surveyed.iri or ""):
+            found.append(FoundClass(surveyed, surveyed.properties, False))
+            continue
+        properties = []
+        for prop in surveyed.properties:
+            if _property_matches(search_text, prop, names):
+                properties.append(prop)
+        if properties:
+            found.append(FoundClass(surveyed, properties, True))
+    return found
+
+
+def _property_matches(search_text: str, prop: PropertySurvey, names: DisplayNames) -> bool:
+    """Return whether the name or IRI of a predicate matches a search.
+
+    So do those of the predicates that follow it, where it leads to nodes that only hold structure.
+    """
+    for part in (prop, *prop.inner):
+        name = names.get(str(part.predicate), "")
+        if _matches_search(search_text, name, part.predicate):
+            return True
+    return False
+
+
+def _matches_search(search_text: str, name: str, iri: str) -> bool:
+    """Return whether a name and the local part of an IRI together contain every word searched for.
+
+    Letter case and accents do not count; an empty search matches everything.
+    """
     text = normalize(f"{name} {name_from_iri(iri)} {local_part(iri)}")
-    return all(word in text for word in normalize(words).split())
+    return all(word in text for word in normalize(search_text).split())
 
 
-def _render_class(
-    kind: ClassSurvey,
-    relative_size: float,
-    notes_before: Iterable[str],
+def _class_row(
+    survey: Survey,
+    found_class: FoundClass,
     context: RenderContext,
-    notes: Mapping[str, str],
-    *,
-    unfolded: bool,
-) -> Html:
-    """A class to unfold, with its predicates."""
-    above = ", ".join(format_term(parent, context.names) for parent in kind.parents)
-    own = f"{kind.size:,} of its own" if kind.iri and 0 < kind.size < kind.total else ""
-    known = h.span("id", shorten(curie_text(kind.iri, context))) if kind.iri else ""
-    about = h.muted_text(h.join_with_dots(f"in {above}" if above else "", own))
-    name = h.span("row", h.tag("b", shorten(kind.name)), known, about)
-    face = h.span("hbar grow", name, h.bar(relative_size), h.span("num", f"{kind.total:,}"))
-    shown = kind.properties[:MAX_PROPERTIES]
-    rows = []
-    for p in shown:  # and each path through the nodes that it leads to
-        rows.append(
-            _render_property((p.predicate,), p, kind.size, context, notes.get(str(p.predicate), ""))
-        )
-        rows += [
-            _render_property((p.predicate, inner.predicate), inner, p.triples, context, "")
-            for inner in p.inner
-        ]
-    first = (h.div("soft", h.tag("bdi", shorten(text))) for text in notes_before)
-    inside = (*first, *rows, h.omitted_count(len(kind.properties) - len(shown)))
-    return h.collapsible(face, *inside, expanded=unfolded, key=f"class-{kind.iri}-{unfolded}")
+    descriptions: Mapping[str, str],
+    is_expanded: bool,
+) -> ClassRow:
+    """Return the row of a class, with the rows of its first MAX_PROPERTIES predicates.
+
+    ``descriptions`` are the graph's own of classes and predicates, by IRI.
+    """
+    surveyed = found_class.surveyed
+    largest = max(other.total for other in survey.classes) or 1
+    omitted = len(found_class.properties) - MAX_PROPERTIES
+    properties: list[PropertyRow] = []
+    for prop in found_class.properties[:MAX_PROPERTIES]:
+        properties += _property_rows(prop, surveyed.size, context, descriptions)
+    return ClassRow(
+        name=shorten(surveyed.name),
+        curie=shorten(curie_text(surveyed.iri, context)) if surveyed.iri else "",
+        place=_render_place(surveyed, context),
+        size_bar=bar(surveyed.total / largest),
+        total=f"{surveyed.total:,}",
+        descriptions=_describe_class(survey, surveyed, descriptions),
+        properties=properties,
+        omitted=omitted_count(omitted),
+        is_expanded=is_expanded,
+        # A page keeps expanded what the person expanded. A class that a search expands is another.
+        key=f"class-{surveyed.iri}-{is_expanded}",
+    )
 
 
-def _render_property(
-    path: tuple[URIRef, ...],
-    p: PropertySurvey,
+def _render_place(surveyed: ClassSurvey, context: RenderContext) -> Html:
+    """Render the superclasses of a class, and how many instances it has itself.
+
+    The number is only shown if there are some, and its subclasses have others.
+    """
+    superclasses = [format_term(iri, context.names) for iri in surveyed.parents]
+    parts = []
+    if superclasses:
+        text = ", ".join(superclasses)
+        parts.append(f"in {text}")
+    if surveyed.iri and 0 < surveyed.size < surveyed.total:
+        parts.append(pluralize(surveyed.size, "direct instance"))
+    return join_with_dots(*parts)
+
+
+def _describe_class(
+    survey: Survey, surveyed: ClassSurvey, descriptions: Mapping[str, str]
+) -> list[str]:
+    """Return the graph's own description of a class, and a line that lists its subclasses.
+
+    What does not exist is left out. At most MAX_PROPERTIES subclasses are listed.
+    """
+    texts = []
+    description = descriptions.get(str(surveyed.iri), "")
+    if description:
+        texts.append(shorten(description))
+    subclasses = list_first(survey.subclass_texts(surveyed), MAX_PROPERTIES)
+    if subclasses:
+        texts.append(shorten(f"Subclasses: {subclasses}"))
+    return texts
+
+
+def _property_rows(
+    prop: PropertySurvey,
     instance_count: int,
     context: RenderContext,
-    about: str,
-) -> Html:
-    name = " / ".join(format_term(iri, context.names) for iri in path)
-    known = h.span(
-        "", h.tag("bdi", name, title=shorten(about) or None), " ", render_curie(path[-1], context)
-    )
-    share = p.things / instance_count if instance_count else 0.0
-    number = h.span(
-        "num",
-        _format_percent(p.things, instance_count or 1),
-        title=f"{p.things:,} of {instance_count:,}",
-    )
-    sorts = []
-    for v in p.values[
-        :MAX_VALUE_TYPES
-    ]:  # a class with their number, or a datatype with the least and greatest
-        kind, _, language = v.sort.partition("@")
-        sort = {"node": "structure", "IRI": "without a class"}.get(kind, kind)
-        sort = f"{LANGUAGE_NAMES.get(language, _truncate(language))} {sort}" if language else sort
-        sort = format_term(v.of, context.names) if v.sort == "class" and v.of else sort
-        shown = [h.tag("bdi", _truncate(format_term(term, context.names))) for term in v.examples]
-        if v.whole:
-            text = h.join(": ", h.join_with(", ", shown))
-        elif v.sort not in UNORDERED_TYPES and "@" not in v.sort and len(shown) > 1:
-            text = h.join(": ", shown[0], " … ", shown[1])
-        else:
-            text = h.join(": ", h.join_with(", ", shown[:3]), ", …") if shown else Html()
-        sorts.append(
-            h.join(
-                h.tag("bdi", sort), f" {v.triples:,}" if v.sort in ("class", "IRI") else "", text
-            )
-        )
-    more = and_more(len(p.values) - MAX_VALUE_TYPES)
-    loose = f"{p.unnamed:,} without a name" if p.unnamed else ""
-    return h.div(
-        "hbar prop",
-        known,
-        h.bar(share),
-        number,
-        h.span("soft", h.join_with_dots(*sorts, more, loose)),
+    descriptions: Mapping[str, str],
+) -> Iterator[PropertyRow]:
+    """Yield the row of a predicate, then those of the predicates of the nodes that it leads to.
+
+    ``instance_count`` is the number of instances of the class, of which the share of the predicate
+    is computed. The shares of the others are of the triples of the predicate.
+    """
+    description = descriptions.get(str(prop.predicate), "")
+    path = [prop.predicate]
+    yield _property_row(path, prop, instance_count, context, description)
+    for inner in prop.inner:
+        inner_path = [*path, inner.predicate]
+        yield _property_row(inner_path, inner, prop.triples, context)
+
+
+def _property_row(
+    path: Sequence[URIRef],
+    prop: PropertySurvey,
+    subject_count: int,
+    context: RenderContext,
+    description: str = "",
+) -> PropertyRow:
+    """Return the row of the last predicate of a path, named by all predicates of the path.
+
+    ``subject_count`` is the number of subjects that could have it, which 100% stands for.
+    """
+    names = [format_term(iri, context.names) for iri in path]
+    share = 0.0
+    if subject_count:
+        share = prop.things / subject_count
+    return PropertyRow(
+        name=" / ".join(names),
+        description=shorten(description),
+        curie=render_curie(path[-1], context),
+        share_bar=bar(share),
+        percent=format_percent(prop.things, subject_count or 1),
+        counts=f"{prop.things:,} of {subject_count:,}",
+        details=_render_value_sorts(prop, context),
     )
 
 
-def _render_labels_and_unused(survey: Survey) -> Html:
-    """The labels by language; then what is declared and not used, and what is asserted both ways."""
-    names = {str(iri): name for iri, name in survey.names}
-    labels = h.div(
-        "row",
-        h.span("caption", "Labels"),
-        *(h.span("chip", text) for text in _describe_labels(survey)),
-    )
-    both = [f"{format_term(iri, names)} ({n:,} of {of:,})" for iri, of, n in survey.both_ways if n]
-    unused = [format_term(iri, names) for iri in survey.unused]
-    lists = (
-        ("unused", "Declared and never used", unused),
-        ("both", "Asserted in both directions", both),
-    )
-    folds = [
-        h.collapsible(f"{title}: {len(items):,}", ", ".join(first_items(items, 200)), key=key)
-        for key, title, items in lists
-        if items
-    ]
-    unlabelled = (
-        h.muted_text(f"{pluralize(survey.unlabelled, 'thing')} without a label")
-        if survey.unlabelled
-        else ""
-    )
-    return h.div("band stack tight", labels, unlabelled, *folds)
+def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
+    """Render the first MAX_VALUE_TYPES sorts of values of a predicate, each with examples.
+
+    After them it is said how many more sorts there are, and how many values have no name.
+    """
+    parts: list[object] = []
+    for values in prop.values[:MAX_VALUE_TYPES]:
+        parts.append(_render_values(values, context))
+    omitted = len(prop.values) - MAX_VALUE_TYPES
+    parts.append(and_more(omitted))
+    if prop.unnamed:
+        parts.append(f"{prop.unnamed:,} without a name")
+    return join_with_dots(*parts)
+
+
+def _render_values(values: ValueSurvey, context: RenderContext) -> Html:
+    """Render a sort of values with examples: "decimal: 7 … 30.5", "Port 2: Rotterdam, Genoa".
+
+    The number of triples is only shown for IRIs. The examples are all values, if the survey has
+    all; the least and the greatest of numbers and dates; else the first MAX_EXAMPLES.
+    """
+    head = tag("bdi", _sort_name(values, context.names))
+    if values.sort in ("class", "IRI"):
+        head = join(head, f" {values.triples:,}")
+    examples = []
+    for term in values.examples:
+        text = shorten_name(format_term(term, context.names))
+        examples.append(tag("bdi", text))
+    if values.whole:
+        return join(head, ": ", join_with(", ", examples))
+    if not examples:
+        return head
+    has_language = "@" in values.sort
+    is_ordered = values.sort not in UNORDERED_SORTS and not has_language
+    if is_ordered and len(examples) > 1:
+        least, greatest = examples[:2]
+        return join(head, ": ", least, " … ", greatest)
+    first_examples = join_with(", ", examples[:MAX_EXAMPLES])
+    return join(head, ": ", first_examples, ", …")
+
+
+def _sort_name(values: ValueSurvey, names: DisplayNames) -> str:
+    """Return what a sort of values is called: the name of a class or of a datatype.
+
+    A datatype comes after the language, if it has one: "English text". Blank nodes are
+    "structure", and IRIs of no class are "without a class".
+    """
+    if values.sort == "class" and values.of:
+        return format_term(values.of, names)
+    sort, _, language = values.sort.partition("@")
+    label = SORT_LABELS.get(sort, sort)
+    if not language:
+        return label
+    return f"{language_name(language)} {label}"

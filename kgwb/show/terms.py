@@ -17,8 +17,21 @@ from kgwb.flow import Candidate
 from kgwb.run import Run
 from kgwb.run.agents import View
 from kgwb.run.steps import Step
-from kgwb.show import html as h
-from kgwb.show.html import Html
+from kgwb.show.html import (
+    MAX_ROWS,
+    Html,
+    button,
+    collapsible,
+    div,
+    iri_link,
+    join,
+    muted_text,
+    preformatted,
+    safe,
+    span,
+    table,
+    tag,
+)
 from kgwb.terms import (
     DisplayNames,
     Term,
@@ -44,15 +57,19 @@ TOKEN_CLASSES: Mapping[_TokenType, str] = {
 }
 """The CSS class of each kind of token in a query."""
 MAX_SUPPORT_TRIPLES = 20
-"""Supporting triples shown of one value."""
+"""Supporting triples that are shown of one value."""
 MAX_TYPES = 3
+"""Classes that are shown of a candidate."""
 MAX_RELATIONS = 6
+"""Predicates that are shown of a candidate without a description."""
 QUOTED_STRING_PATTERN = r"\"(?:[^\"\\]|\\.)*\""
+IRI_PATTERN = r"<(?P<iri>[A-Za-z][\w+.-]*:[^<>\"\s]+)>"
+KEY_CHARS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class RenderContext:
-    """What is known where a record is rendered."""
+    """What is known where a record is rendered: names, the step, and what the person can do."""
 
     names: DisplayNames = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +85,11 @@ class RenderContext:
     can_mute: bool = False
     """Whether a triple can be muted here, see ``Run.mute``."""
     graph_results: Mapping[str, Any] = field(default_factory=dict)
-    """What the graph replied to questions about this record, by the name of the question."""
+    """What the graph replied to questions about this record, by the name of the question.
+
+    The names are "where", "degrees", "query 0", "why 0" and so on. A reply is a list of lines, or
+    a record; under "degrees" there are numbers by IRI.
+    """
 
     def input_of(self, input_type: type[T]) -> T | None:
         """Return the first input of a type; None if there is none."""
@@ -78,31 +99,33 @@ class RenderContext:
         return None
 
     def prefix_of(self, namespace: str) -> str:
-        """Return the prefix of a namespace; the graph's own if it has one."""
+        """Return the graph's own prefix of a namespace, else a well-known or a generated one."""
         return self.prefixes.get(namespace) or choose_prefix(namespace)
 
     def with_names(self, names: Iterable[tuple[URIRef, str]]) -> RenderContext:
-        """Return this context with the names that a record has of its own IRIs.
+        """Return a copy of this context that also has the given display names.
 
-        A name that is known already stays.
+        An IRI that has a name in this context keeps it.
         """
-        own = {str(iri): name for iri, name in names}
-        return replace(self, names={**own, **self.names})
+        added = {str(iri): name for iri, name in names}
+        return replace(self, names={**added, **self.names})
 
 
 def context_of(
     run: Run, step: Step | None = None, steps: Iterable[Step] = (), **known: Any
 ) -> RenderContext:
-    """Return what a run's record knows. Nothing is asked of the graph.
+    """Return the context in which a step of a run is rendered. The graph is not queried for it.
 
-    ``steps`` may stand for those of the run, where a widget also shows stale ones.
+    ``steps`` replaces the steps of the latest execution, for a widget that also shows stale ones.
+    ``known`` are further fields of the context.
     """
-    steps = tuple(steps) or tuple(run.steps)
+    shown_steps = tuple(steps) or tuple(run.steps)
+    inputs = tuple(step.inputs.values()) if step else ()
     return RenderContext(
         names=run.display_names(),
         prefixes=prefixes_of(run),
-        inputs=tuple(step.inputs.values()) if step else (),
-        steps=steps,
+        inputs=inputs,
+        steps=shown_steps,
         views=run.system.views,
         **known,
     )
@@ -118,7 +141,7 @@ def prefixes_of(run: Run) -> Mapping[str, str]:
 
 def render_curie(iri: str, context: RenderContext) -> Html:
     """Render an IRI as a link with the text "fl:Harry_Potter"."""
-    return h.iri_link(iri, curie_text(iri, context), "curie")
+    return iri_link(iri, curie_text(iri, context), "curie")
 
 
 def curie_text(iri: str, context: RenderContext) -> str:
@@ -130,78 +153,115 @@ def curie_text(iri: str, context: RenderContext) -> str:
 
 
 def render_term(term: Term, context: RenderContext) -> Html:
-    """Render an IRI by its label, or a literal with its language or datatype."""
+    """Render an IRI as a link with its label, or a literal with its language, else its datatype.
+
+    A blank node is its identifier, with the remark that it is one.
+    """
     if isinstance(term, URIRef):
-        return h.iri_link(term, format_term(term, context.names))
+        return iri_link(term, format_term(term, context.names))
     annotation = "blank node"
     if isinstance(term, RdfLiteral):
         annotation = term.language or name_from_iri(term.datatype or "")
-    text = h.tag("bdi", shorten(str(term)))
-    return h.join(text, " ", h.muted_text(annotation)) if annotation else text
+    text = tag("bdi", shorten(str(term)))
+    if not annotation:
+        return text
+    return join(text, " ", muted_text(annotation))
 
 
 def triple_key(triple: Triple) -> str:
-    """Return a short key of a triple's content, by which a page names it."""
-    return hashlib.sha256(repr(triple).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    """Return a short hash of a triple, which identifies it in the events of a page."""
+    content = repr(triple).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(content).hexdigest()[:KEY_CHARS]
 
 
 def render_triples(
     triples: Sequence[Triple], context: RenderContext, answers: Iterable[Term] = ()
 ) -> Html:
-    """Render triples as chains of pills, one a line; pills of answers have a double frame."""
+    """Render triples as chains of pills, one a line; pills of answers have a double frame.
+
+    At most MAX_SUPPORT_TRIPLES are shown, and then how many more there are.
+    """
     answer_texts = {str(term) for term in answers}
-    chains = [
-        _render_triple(triple, context, answer_texts) for triple in triples[:MAX_SUPPORT_TRIPLES]
-    ]
-    hidden = len(triples) - MAX_SUPPORT_TRIPLES
-    more = h.muted_text(f"and {pluralize(hidden, 'more triple')}") if hidden > 0 else ""
-    return h.div("stack tight", *chains, more)
+    lines = []
+    for triple in triples[:MAX_SUPPORT_TRIPLES]:
+        lines.append(_render_triple(triple, context, answer_texts))
+    omitted = len(triples) - MAX_SUPPORT_TRIPLES
+    if omitted > 0:
+        count = pluralize(omitted, "more triple")
+        lines.append(muted_text(f"and {count}"))
+    return div("stack tight", *lines)
 
 
 def _render_triple(triple: Triple, context: RenderContext, answer_texts: set[str]) -> Html:
+    """Render a triple as pill, arrow and pill, with a button to mute it where that is possible.
+
+    A triple with a blank node cannot be muted, since a query cannot name it.
+    """
     subject, predicate, object_ = triple
-    relation = h.tag("em", format_term(predicate, context.names))
+    relation = tag("em", format_term(predicate, context.names))
     parts = [
         _render_term_pill(subject, context, answer_texts),
-        h.span("rel", relation, title=shorten(str(predicate))),
+        span("rel", relation, title=shorten(str(predicate))),
         _render_term_pill(object_, context, answer_texts),
     ]
-    if context.can_mute and not isinstance(subject, BNode) and not isinstance(object_, BNode):
-        mute = h.button(
-            "Mute",
-            "mute",
-            class_="ghost",
-            arg=triple_key(triple),
-            title="does the answer stand without this triple?",
-        )
-        parts.append(mute)
-    return h.div("chain", *parts)
+    has_blank_node = isinstance(subject, BNode) or isinstance(object_, BNode)
+    if context.can_mute and not has_blank_node:
+        parts.append(_render_mute_button(triple))
+    return div("chain", *parts)
+
+
+def _render_mute_button(triple: Triple) -> Html:
+    """Render the button that sends the event "mute" with the key of a triple."""
+    return button(
+        "Mute",
+        "mute",
+        class_="ghost",
+        arg=triple_key(triple),
+        title="ask the question again without this triple",
+    )
 
 
 def _render_term_pill(term: Term, context: RenderContext, answer_texts: set[str]) -> Html:
-    pill_class = "unk asked plain" if str(term) in answer_texts else "ent"
-    tooltip = shorten(str(term)) if isinstance(term, URIRef) else None
-    return h.span(pill_class, format_term(term, context.names), title=tooltip)
+    """Render a term by its name in a frame, which is double if the term is among the answers.
+
+    The tooltip of an IRI is the IRI.
+    """
+    pill_class = "ent"
+    if str(term) in answer_texts:
+        pill_class = "unk asked plain"
+    tooltip = None
+    if isinstance(term, URIRef):
+        tooltip = shorten(str(term))
+    name = format_term(term, context.names)
+    return span(pill_class, name, title=tooltip)
 
 
 def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
-    """Render a vertex: its label and types, below them its CURIE and what tells it apart."""
-    types = [h.span("type", shorten(name)) for name in candidate.types[:MAX_TYPES]]
-    details = candidate.description or ", ".join(candidate.relations[:MAX_RELATIONS])
-    under = [render_curie(candidate.iri, context)]
+    """Render a vertex with its label and classes, and below them its CURIE and its description.
+
+    At most MAX_TYPES classes are shown. A vertex without a description has up to MAX_RELATIONS of
+    its predicates in its place.
+    """
+    label = shorten(candidate.label)
+    head = [tag("b", label)]
+    for name in candidate.types[:MAX_TYPES]:
+        head.append(span("type", shorten(name)))
+    details = candidate.description
+    if not details:
+        details = ", ".join(candidate.relations[:MAX_RELATIONS])
+    under = render_curie(candidate.iri, context)
     if details:
-        under += [h.safe(" · "), h.safe(shorten(details))]
-    head = h.span("row", h.tag("b", shorten(candidate.label)), *types)
-    return h.join(head, h.span("under soft", *under))
+        under = join(under, " · ", shorten(details))
+    return join(span("row", *head), span("under soft", under))
 
 
 # Queries
 
 
 def lay_out(query: str) -> str:
-    """Return a query of one line with a line for each triple pattern.
+    """Return a query of one line with a line for each triple pattern, indented by its braces.
 
-    A query of several lines is returned as its author laid it out.
+    A query whose body has several lines is returned unchanged. PREFIX lines stay as they are.
     """
     prologue, body = _split_prologue(query.strip())
     if "\n" in body:
@@ -215,9 +275,9 @@ def lay_out(query: str) -> str:
         indents.append(depth)
 
     for token_type, text in SPARQL_LEXER.get_tokens(body):
+        if token_type is Keyword and text.upper() == "FILTER":
+            begin_line()
         if token_type is not Punctuation:
-            if token_type is Keyword and text.upper() == "FILTER":
-                begin_line()
             lines[-1] += text
             continue
         for sign in text:  # the lexer gives several signs together: "}."
@@ -229,34 +289,39 @@ def lay_out(query: str) -> str:
             lines[-1] += sign
             if sign in "{.":
                 begin_line()
-    laid_out = [
-        "  " * indent + line.strip()
-        for indent, line in zip(indents, lines, strict=True)
-        if line.strip()
-    ]
+
+    laid_out = []
+    for indent, line in zip(indents, lines, strict=True):
+        text = line.strip()
+        if text:
+            laid_out.append("  " * indent + text)
     return prologue + "\n".join(laid_out)
 
 
 def _split_prologue(query: str) -> tuple[str, str]:
-    """Split a query after its PREFIX lines."""
+    """Return the PREFIX lines at the beginning of a query, and the rest."""
     prologue = re.match(r"(?:PREFIX[^\n]*\n)*", query)
     end = prologue.end() if prologue else 0
     return query[:end], query[end:]
 
 
 def readable_query(query: str, context: RenderContext) -> str:
-    """Return a query laid out, with CURIEs and PREFIX lines where that is safe.
+    """Return a query laid out, with CURIEs and PREFIX lines; it means the same as before.
 
-    The query means the same as before.
+    A query that has PREFIX or BASE already is only laid out. An IRI stays whole if its CURIE would
+    need escapes, or if its prefix stands for another namespace in this query.
     """
     if re.search(r"\bPREFIX\b|\bBASE\b", query, re.I):
         return lay_out(query)
     namespaces: dict[str, str] = {}
+    """The namespaces that are used, by prefix."""
 
     def to_curie(match: re.Match[str]) -> str:
-        if match["iri"] is None:  # quoted text, which is no IRI whatever it holds
+        """Return the CURIE of an IRI that was matched, or what was matched if there is none."""
+        iri = match["iri"]
+        if iri is None:  # a quoted string, in which an IRI is text
             return match[0]
-        namespace, local = split_iri(match["iri"])
+        namespace, local = split_iri(iri)
         prefix = context.prefix_of(namespace)
         is_plain_local = re.fullmatch(r"[A-Za-z_][\w-]*", local, re.ASCII)
         is_plain_prefix = re.fullmatch(r"[A-Za-z]\w*", prefix)
@@ -266,23 +331,28 @@ def readable_query(query: str, context: RenderContext) -> str:
             return match[0]
         return f"{prefix}:{local}"
 
-    iri_or_text = rf"{QUOTED_STRING_PATTERN}|<(?P<iri>[A-Za-z][\w+.-]*:[^<>\"\s]+)>"
-    body = re.sub(iri_or_text, to_curie, lay_out(query))
-    prologue = [f"PREFIX {prefix}: <{namespace}>\n" for prefix, namespace in namespaces.items()]
-    return "".join(prologue) + body
+    body = re.sub(f"{QUOTED_STRING_PATTERN}|{IRI_PATTERN}", to_curie, lay_out(query))
+    prologue = ""
+    for prefix, namespace in namespaces.items():
+        prologue += f"PREFIX {prefix}: <{namespace}>\n"
+    return prologue + body
 
 
 def render_query(query: str, context: RenderContext) -> Html:
-    """Render a query with PREFIX lines and highlighting."""
+    """Render a query laid out, with CURIEs and PREFIX lines, and with highlighting."""
     parts = []
-    for token_type, text in SPARQL_LEXER.get_tokens(readable_query(query, context)):
+    readable = readable_query(query, context)
+    for token_type, text in SPARQL_LEXER.get_tokens(readable):
         token_class = _token_class(token_type)
-        parts.append(h.span(token_class, text) if token_class else h.safe(text))
-    return h.preformatted(*parts)
+        if token_class:
+            parts.append(span(token_class, text))
+        else:
+            parts.append(safe(text))
+    return preformatted(*parts)
 
 
 def _token_class(token_type: _TokenType) -> str:
-    """Return the CSS class of a token type: its own, or that of the type it belongs to."""
+    """Return the CSS class of a token type or of a more general one; "" if it has none."""
     for group, token_class in TOKEN_CLASSES.items():
         if token_type[: len(group)] == group:
             return token_class
@@ -290,20 +360,27 @@ def _token_class(token_type: _TokenType) -> str:
 
 
 def render_term_labels(query: str, context: RenderContext) -> Html:
-    """Render a table of the terms of a query with their labels; nothing if none is known."""
+    """Render a table of the terms of a query that have display names; nothing if none has one."""
+    rows = []
+    for iri in dict.fromkeys(_iris_in_query(query)):
+        if iri in context.names:
+            curie = render_curie(iri, context)
+            rows.append((curie, context.names[iri]))
+    if not rows:
+        return Html()
+    labels = table(("term", "label"), rows[:MAX_ROWS])
+    return collapsible(muted_text("labels of the terms"), labels, key="legend", expanded=True)
+
+
+def _iris_in_query(query: str) -> list[str]:
+    """Return the IRIs in the body of a query in their order, also those written as CURIEs.
+
+    An IRI that occurs several times is returned as often. Quoted strings are not searched.
+    """
     namespaces = dict(re.findall(r"PREFIX\s+([\w-]*):\s*<([^>]*)>", query))
     body = re.sub(rf"PREFIX[^\n]*\n|{QUOTED_STRING_PATTERN}", "", query)
     iris = []
     for iri, prefix, local in re.findall(r"<([^<>\s]+)>|([\w-]+):([\w-]+)", body):
-        iris.append(iri or namespaces.get(prefix, "") + local)
-    rows = [
-        (render_curie(iri, context), context.names[iri])
-        for iri in dict.fromkeys(iris)
-        if iri in context.names
-    ]
-    if not rows:
-        return Html()
-    table = h.table(("term", "label"), rows[: h.MAX_ROWS])
-    return h.collapsible(
-        h.muted_text("what its terms are called"), table, key="legend", expanded=True
-    )
+        namespace = namespaces.get(prefix, "")
+        iris.append(iri or namespace + local)
+    return iris

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kgwb.run.agents import agent_of_key
+from kgwb.run.agents import System, agent_of_key
 from kgwb.run.steps import Step
-from kgwb.show import html as h
-from kgwb.show.html import Html
+from kgwb.show.html import (
+    AGENT_KIND_LABELS,
+    Html,
+    agent_kind_badge,
+    icon,
+    render_template,
+    span,
+    state_badge,
+    tag,
+)
 from kgwb.show.run_state import STEP_STATES, RunState, displayed_agent_kind, subject_text
 from kgwb.text import display_name, format_seconds
 
@@ -19,80 +27,113 @@ NODE_CLASSES = {
     "done": "lit",
     "running": "lit",
 }
-"""CSS classes of an agent in the flow strip, by the first of these states that one of its steps has."""
+"""CSS classes of an agent in the flow strip: of the first state that one of its steps has."""
+ROW_STATE_CLASSES = {"stale": "isstale", "ahead": "ahead"}
+"""CSS classes of a line of the timeline, by the state of its step."""
 MIN_BAR_PERCENT = 2.0
+"""The length of the shortest bar of a step's time, so that it can be seen."""
 
 
 # The flow strip
 
 
+class AgentNode(NamedTuple):
+    """An agent in the flow strip, as the template shows it."""
+
+    key: str
+    """The key of its first step, or its name. A click chooses that."""
+    name: str
+    kind: str
+    icon: Html
+    step_count: int
+    classes: str
+    tooltip: str
+
+
+class Stage(NamedTuple):
+    """A stage of a system in the flow strip, as the template shows it."""
+
+    title: str
+    nodes: list[AgentNode]
+
+
 def render_pipeline(state: RunState, selected: str = "") -> Html:
     """Render the agents by stage, lit as far as the run came; a click chooses an agent's step.
 
-    Screen readers skip it: the timeline says the same in words.
+    ``selected`` is the key of the step that is shown.
     """
+    selected_agent = agent_of_key(selected)
     stages = []
     for title, agents in state.run.system.stages:
-        nodes = [
-            _render_agent_node(state, agent, agent == agent_of_key(selected)) for agent in agents
-        ]
-        stage = h.div(
-            "stage", h.span("caption", title), h.tag("ol", *nodes), style=f"--n:{len(agents)}"
-        )
-        stages.append(stage)
-    return h.div("flow", *stages, aria_hidden="true")
+        nodes = []
+        for agent in agents:
+            is_selected = agent == selected_agent
+            nodes.append(_agent_node(state, agent, is_selected))
+        stages.append(Stage(title, nodes))
+    return render_template("show/templates/flow_strip.html", stages=stages)
 
 
-def _render_agent_node(state: RunState, agent: str, is_selected: bool) -> Html:
+def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
+    """Return the node of an agent: the state of its steps, and whether one has a breakpoint.
+
+    The edge of the node also shows whether a step was set by hand.
+    """
     steps = [step for step in state.steps.values() if step.agent == agent]
     agent_state = _state_of_agent(state, agent, steps)
+    _, state_label = STEP_STATES[agent_state]
     kind = displayed_agent_kind(state.run, agent)
+    name = display_name(agent)
     classes = ["node", NODE_CLASSES.get(agent_state, "waiting")]
     if any(step.origin == "by hand" for step in steps):
         classes.append("ishand")
     if is_selected:
         classes.append("chosen")
-    if state.run.breakpoints & {agent, *(step.key for step in steps)}:
+    keys = [step.key for step in steps]
+    if not state.run.breakpoints.isdisjoint([agent, *keys]):
         classes.append("stop")
-    times = h.span("times", f"×{len(steps)}") if len(steps) > 1 else ""
-    icon = h.icon("bad" if agent_state == "failed" else kind)
-    _, state_word = STEP_STATES[agent_state]
-    button = h.tag(
-        "button",
-        h.span(f"kind {kind}", icon, times),
-        h.span("name", display_name(agent)),
-        type="button",
-        data_do="choose",
-        data_arg=steps[0].key if steps else agent,
-        title=f"{display_name(agent)}: {h.AGENT_KIND_LABELS[kind]}, {state_word}",
-        tabindex="-1",
+    return AgentNode(
+        key=keys[0] if keys else agent,
+        name=name,
+        kind=kind,
+        icon=icon("bad" if agent_state == "failed" else kind),
+        step_count=len(steps),
+        classes=" ".join(classes),
+        tooltip=f"{name}: {AGENT_KIND_LABELS[kind]}, {state_label}",
     )
-    return h.tag("li", button, class_=" ".join(classes))
 
 
-def _state_of_agent(state: RunState, agent: str, steps: list[Step]) -> str:
-    """Return the state of an agent: the first in NODE_CLASSES that one of its steps has."""
-    states = {state.step_state(step.key) for step in steps} or {state.step_state(agent)}
+def _state_of_agent(state: RunState, agent: str, steps: Sequence[Step]) -> str:
+    """Return the first state in NODE_CLASSES that one of the agent's steps has, else "not run".
+
+    The state of an agent without steps is "not needed" if the run has ended.
+    """
+    states = {state.step_state(step.key) for step in steps}
+    if not steps:
+        states = {state.step_state(agent)}
     for candidate in NODE_CLASSES:
         if candidate in states:
             return candidate
     return "not run"
 
 
-# The timeline
+# The lines of the timeline
 
 
 class TimelineRow(NamedTuple):
     """A line of the timeline: a step, or an agent without steps where its step would be."""
 
     key: str
+    """The key of the step, or the name of the agent."""
     step: Step | None
     depth: int
     """The number of supervisors above it."""
 
 
 def step_depths(steps: Iterable[Step]) -> dict[str, int]:
-    """Return the number of supervisors above each step, by key."""
+    """Return the number of supervisors above each step, by key.
+
+    A step comes after its supervisor. One whose supervisor is not among the steps is at the top.
+    """
     depths = {"": -1}
     for step in steps:
         depths[step.key] = depths.get(step.parent, -1) + 1
@@ -101,159 +142,217 @@ def step_depths(steps: Iterable[Step]) -> dict[str, int]:
 
 def timeline_rows(state: RunState) -> list[TimelineRow]:
     """Return the steps in flow order, and between them the agents that have no step."""
-    depths = step_depths(state.steps.values())
-    rows = [TimelineRow(step.key, step, depths[step.key]) for step in state.steps.values()]
-    reached = {step.agent for step in state.steps.values()}
-    for spec in state.run.system.agents:
-        if spec.name not in reached:
-            _insert_agent(state, rows, spec.name)
+    steps = state.steps.values()
+    depths = step_depths(steps)
+    rows = [TimelineRow(step.key, step, depths[step.key]) for step in steps]
+    agents_with_steps = {step.agent for step in steps}
+    system = state.run.system
+    for spec in system.agents:
+        if spec.name not in agents_with_steps:
+            _insert_agent(rows, spec.name, system)
     return rows
 
 
-def _insert_agent(state: RunState, rows: list[TimelineRow], agent: str) -> None:
-    """Insert an agent after the last step of an agent before it, below its supervisor if it can."""
-    system = state.run.system
-    flow_order = [spec.name for spec in system.agents]
-    supervisor_of = {
-        supervised: supervisor
-        for supervisor, agents in system.supervisors.items()
-        for supervised in agents
-    }
-    supervisor = supervisor_of.get(agent)
-    depth = 0
-    above = supervisor
-    while above:
-        depth += 1
-        above = supervisor_of.get(above)
+def _insert_agent(rows: list[TimelineRow], agent: str, system: System) -> None:
+    """Insert a row for an agent without steps, where its step would be.
 
-    agents = [agent_of_key(row.key) for row in rows]
-    siblings = [
-        position
-        for position, name in enumerate(agents)
-        if supervisor in (name, supervisor_of.get(name))
-    ]
-    candidates = siblings or range(len(rows))
+    It comes after the last row of a sibling that is earlier in the flow, and after what that one
+    supervises. It is indented by the number of its supervisors, but at most by one more than the
+    row before it.
+    """
+    supervisors = _supervisors_by_agent(system)
+    flow_order = [spec.name for spec in system.agents]
     place = flow_order.index(agent)
-    earlier = [position for position in candidates if flow_order.index(agents[position]) < place]
-    position = max(earlier, default=-1) + 1
-    depth = min(depth, rows[position - 1].depth + 1 if position else 0)
+    previous = -1
+    for position in _sibling_positions(rows, agent, supervisors):
+        sibling = agent_of_key(rows[position].key)
+        if flow_order.index(sibling) < place:
+            previous = position
+
+    depth = 0
+    if previous >= 0:
+        depth = min(_supervisor_count(agent, supervisors), rows[previous].depth + 1)
+    position = previous + 1
     while position < len(rows) and rows[position].depth > depth:
-        position += 1  # past the steps that are supervised by the one before
+        position += 1
     rows.insert(position, TimelineRow(agent, None, depth))
+
+
+def _supervisors_by_agent(system: System) -> dict[str, str]:
+    """Return the name of the supervisor of each agent that has one."""
+    supervisors = {}
+    for supervisor, agents in system.supervisors.items():
+        for agent in agents:
+            supervisors[agent] = supervisor
+    return supervisors
+
+
+def _supervisor_count(agent: str, supervisors: Mapping[str, str]) -> int:
+    """Return the number of supervisors above an agent: its own, that one's, and so on."""
+    count = 0
+    while agent in supervisors:
+        agent = supervisors[agent]
+        count += 1
+    return count
+
+
+def _sibling_positions(
+    rows: Sequence[TimelineRow], agent: str, supervisors: Mapping[str, str]
+) -> Sequence[int]:
+    """Return the positions of an agent's supervisor and of all agents that have the same one.
+
+    For an agent without a supervisor these are the agents without one. If the rows have none of
+    them, all positions are returned.
+    """
+    supervisor = supervisors.get(agent)
+    positions = []
+    for position, row in enumerate(rows):
+        other = agent_of_key(row.key)
+        if supervisor in (other, supervisors.get(other)):
+            positions.append(position)
+    return positions or range(len(rows))
+
+
+# The timeline
+
+
+class TimelineLine(NamedTuple):
+    """A line of the timeline, as the template shows it."""
+
+    key: str
+    depth: int
+    is_selected: bool
+    shortcut: str
+    """The keys on the keyboard that choose the line; "" for none."""
+    has_breakpoint: bool
+    name: str
+    tooltip: str
+    classes: str
+    kind_badge: Html
+    state_badge: Html
+    outcome: str
+    time_bar: Html
 
 
 def render_timeline(state: RunState, selected: str) -> Html:
     """Render a line for each step: breakpoint, icon, name, outcome, and its time as a bar.
 
-    A line is drawn after the last step that is done, where the run has not ended.
+    ``selected`` is the key of the step that is shown. The lines above and below it have keyboard
+    shortcuts. Where the run has not ended, a cursor is drawn below the last step that is done.
     """
     rows = timeline_rows(state)
-    supervisors = {step.parent for step in state.steps.values()} | set(state.run.system.supervisors)
-    times = [row.step.seconds for row in rows if row.step and row.key not in supervisors]
-    longest = max(times, default=0.0) or 1.0
-    keys = [row.key for row in rows]
-    chosen_position = keys.index(selected) if selected in keys else 0
-    shortcuts = {chosen_position - 1: "k ArrowUp", chosen_position + 1: "j ArrowDown"}
-    cursor = _paused_position(state, rows)
+    supervisors = {step.parent for step in state.steps.values()}
+    supervisors.update(state.run.system.supervisors)
+    longest_s = _longest_step_s(rows, supervisors)
+    shortcuts = _shortcuts(rows, selected)
     lines = []
     for position, row in enumerate(rows):
-        lines.append(
-            _render_timeline_row(
-                state,
-                row,
-                is_selected=row.key == selected,
-                shortcut=shortcuts.get(position),
-                supervises=row.key in supervisors,
-                longest=longest,
-            )
+        line = _timeline_line(
+            state,
+            row,
+            is_selected=row.key == selected,
+            shortcut=shortcuts.get(position, ""),
+            supervises=row.key in supervisors,
+            longest_s=longest_s,
         )
-        if position == cursor:
-            lines.append(h.tag("li", class_="cursor", aria_label="the run stands here"))
-    return h.tag("ol", *lines, class_="tl", aria_label="steps of the run")
+        lines.append(line)
+    return render_template(
+        "show/templates/timeline.html",
+        lines=lines,
+        paused_position=_paused_position(state, rows),
+    )
 
 
-def _paused_position(state: RunState, rows: list[TimelineRow]) -> int | None:
-    """Return the position of the last row that the latest execution reached; None at the end."""
-    if state.has_ended or not state.run.steps:
-        return None
+def _longest_step_s(rows: Sequence[TimelineRow], supervisors: Collection[str]) -> float:
+    """Return the seconds of the longest step that does not supervise others; 1 if all are 0."""
+    times = [row.step.seconds for row in rows if row.step and row.key not in supervisors]
+    return max(times, default=0.0) or 1.0
+
+
+def _shortcuts(rows: Sequence[TimelineRow], selected: str) -> dict[int, str]:
+    """Return the keys that choose the lines above and below the selected one, by position.
+
+    Without a selected line these are the lines around the first.
+    """
+    keys = [row.key for row in rows]
+    position = keys.index(selected) if selected in keys else 0
+    return {position - 1: "k ArrowUp", position + 1: "j ArrowDown"}
+
+
+def _paused_position(state: RunState, rows: Sequence[TimelineRow]) -> int:
+    """Return the position of the last row that the latest execution reached.
+
+    Returns -1 if it has reached none, or if the run has ended.
+    """
+    if state.has_ended:
+        return -1
     reached = {step.key for step in state.run.steps}
-    positions = [
-        position
-        for position, row in enumerate(rows)
-        if row.key in reached and state.step_state(row.key) != "stale"
-    ]
-    return max(positions, default=-1)
+    last = -1
+    for position, row in enumerate(rows):
+        if row.key in reached and state.step_state(row.key) != "stale":
+            last = position
+    return last
 
 
-def _render_timeline_row(
+def _timeline_line(
     state: RunState,
     row: TimelineRow,
     *,
     is_selected: bool,
-    shortcut: str | None,
+    shortcut: str,
     supervises: bool,
-    longest: float,
-) -> Html:
+    longest_s: float,
+) -> TimelineLine:
+    """Return what the template shows of a row; ``longest_s`` is the time of the longest bar."""
     step = row.step
+    step_state = state.step_state(row.key)
     agent = agent_of_key(row.key)
     name = display_name(agent)
     kind = displayed_agent_kind(state.run, agent)
-    step_state = state.step_state(row.key)
+    is_silent = skipped_model(step, kind)
     outcome = _outcome_text(row, step_state, supervises)
-    subject = f" {subject_text(step)}" if step is not None and step.subject else ""
-    button = h.tag(
-        "button",
-        h.agent_kind_badge(kind, small=True, outlined=skipped_model(step, kind)),
-        h.span(
-            "say",
-            h.span("nm", name),
-            render_row_badge(step, step_state, supervises),
-            h.span("out cut", outcome),
-        ),
-        _render_time_bar(step, kind, longest, supervises),
-        class_="go",
-        type="button",
-        tabindex="0" if is_selected else "-1",
-        data_do="choose",
-        data_arg=row.key,
-        data_key=shortcut,
-        title=f"{name}{subject}{': ' if outcome else ''}{outcome}",
-        style=f"--d:{row.depth}",
-        id=f"t-{row.key}",
-        aria_current="step" if is_selected else None,
+    has_breakpoint = not state.run.breakpoints.isdisjoint([row.key, agent])
+    tooltip = name
+    if step is not None and step.subject:
+        tooltip = f"{name} {subject_text(step)}"
+    if outcome:
+        tooltip = f"{tooltip}: {outcome}"
+    return TimelineLine(
+        key=row.key,
+        depth=row.depth,
+        is_selected=is_selected,
+        shortcut=shortcut,
+        has_breakpoint=has_breakpoint,
+        name=name,
+        tooltip=tooltip,
+        classes=_row_classes(row, step_state, is_selected, supervises),
+        kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
+        state_badge=render_row_badge(step, step_state, supervises),
+        outcome=outcome,
+        time_bar=_render_time_bar(step, kind, longest_s, supervises),
     )
+
+
+def _row_classes(row: TimelineRow, step_state: str, is_selected: bool, supervises: bool) -> str:
+    """Return the CSS classes of a line; "trow" if nothing is special about it."""
     classes = []
     if is_selected:
         classes.append("chosen")
     if supervises:
         classes.append("sup")
-    if step is None:
+    if row.step is None:
         classes.append("offrow")
-    if step_state in ("stale", "ahead"):
-        classes.append("isstale" if step_state == "stale" else "ahead")
-    gutter = _render_breakpoint_button(state, row, is_selected)
-    return h.tag("li", gutter, button, class_=" ".join(classes) or "trow")
-
-
-def _render_breakpoint_button(state: RunState, row: TimelineRow, is_chosen: bool) -> Html:
-    agent = agent_of_key(row.key)
-    has_breakpoint = bool(state.run.breakpoints & {row.key, agent})
-    return h.tag(
-        "button",
-        class_="gut",
-        type="button",
-        tabindex="-1",
-        data_do="stop",
-        data_arg=row.key,
-        data_key="b" if is_chosen else None,
-        aria_pressed=str(has_breakpoint).lower(),
-        aria_label=f"stop after {display_name(agent)}",
-        title="stop here (b)",
-    )
+    if step_state in ROW_STATE_CLASSES:
+        classes.append(ROW_STATE_CLASSES[step_state])
+    return " ".join(classes) or "trow"
 
 
 def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
-    """Return the outcome of a line; a supervisor has one only if its step has a subject."""
+    """Return the outcome that a line shows; "" if its step is not done, has failed, or is stale.
+
+    An agent without a step shows "not needed", if the run has ended without it. A supervisor shows
+    its outcome only if its step has a subject, which comes first: "subject: outcome".
+    """
     step = row.step
     if step is None:
         return "not needed" if step_state == "not needed" else ""
@@ -261,24 +360,38 @@ def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
         return ""
     if not supervises:
         return step.outcome
-    return f"{subject_text(step)}: {step.outcome}" if step.subject else ""
+    if not step.subject:
+        return ""
+    return f"{subject_text(step)}: {step.outcome}"
 
 
-def _render_time_bar(step: Step | None, kind: str, longest: float, supervises: bool) -> Html:
-    is_timed = step is not None and (step.done or step.error) and step.origin != "by hand"
-    if step is None or supervises or not is_timed:
-        return h.span("ms")
-    percent = min(100.0, max(MIN_BAR_PERCENT, step.seconds / longest * 100))
-    bar = h.tag("i", class_=kind, style=f"right:0;width:{percent:.1f}%")
-    return h.span("ms", format_seconds(step.seconds), h.span(f"track {kind}", bar))
+def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises: bool) -> Html:
+    """Render the time of a step, and a bar as long as its share of the longest step's time.
+
+    A bar has at least MIN_BAR_PERCENT. Supervisors, steps that were set by hand, and steps that
+    were not executed have neither time nor bar.
+    """
+    if step is None or supervises or step.origin == "by hand":
+        return span("ms")
+    if not step.done and not step.error:
+        return span("ms")
+    percent = step.seconds / longest_s * 100
+    percent = max(MIN_BAR_PERCENT, percent)
+    percent = min(100.0, percent)
+    bar = tag("i", class_=kind, style=f"right:0;width:{percent:.1f}%")
+    track = span(f"track {kind}", bar)
+    return span("ms", format_seconds(step.seconds), track)
 
 
 def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Html:
-    """Render the state of a step where it is worth a word; nothing for a step that is done."""
+    """Render a badge for a step that has failed, is stale, is running, or was set by hand.
+
+    Nothing is rendered for other steps. A supervisor has no badge for the first three states.
+    """
     if step_state in ("failed", "stale", "running") and not supervises:
-        return h.state_badge(*STEP_STATES[step_state])
+        return state_badge(*STEP_STATES[step_state])
     if step is not None and step.origin == "by hand":
-        return h.state_badge("hand", "by hand")
+        return state_badge("hand", "by hand")
     return Html()
 
 

@@ -1,4 +1,4 @@
-"""The workbench in a notebook: widgets that show a run's record and call the run; they decide nothing.
+"""The widgets of the workbench: they show the record of a run, and call the run.
 
-Importing a module of this room imports ipywidgets, and nothing outside of it does; ``session`` needs none.
+Only this room imports ipywidgets. ``worker``, ``session`` and ``conversation`` work without it.
 """

@@ -1,11 +1,11 @@
-"""Choosing a graph, which is then seen at a glance."""
+"""Choosing a graph, and an overview of the chosen graph."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import suppress
-from itertools import chain, islice
+from itertools import islice
 from weakref import WeakKeyDictionary
 
 from kgwb import systems
@@ -13,121 +13,158 @@ from kgwb.errors import GraphFileError, KgwbError, SettingError
 from kgwb.flow import Answer
 from kgwb.kg import SAMPLE_NAMES, Graph, open_kg, sample_path
 from kgwb.kg.embeddings import LEXICAL_MODEL, Embeddings
-from kgwb.kg.survey import SuggestedQuestion, suggest_questions, survey_graph
+from kgwb.kg.suggested_questions import SuggestedQuestion, suggest_questions
+from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_records import Survey
 from kgwb.masking import mask_url
 from kgwb.run import Run
 from kgwb.run.models import open_model
-from kgwb.show.html import Html, button, div, join, muted_text, span, state_badge, tag
+from kgwb.show import html as h
+from kgwb.show.html import Html
 from kgwb.show.survey import render_survey_browser
 from kgwb.show.terms import RenderContext
+from kgwb.terms import Term
 from kgwb.text import shorten, single_line
-from kgwb.ui.live import Event, Live, read_name, render_progress, text_input
-from kgwb.ui.session import Worker
+from kgwb.ui.live import Event, Live, read_name, render_page, render_progress, text_input
+from kgwb.ui.worker import Worker
 
-MAX_EXAMPLE_QUESTIONS, MAX_TRIED_QUESTIONS = 3, 12
-"""Questions that are offered, and that are tried to find them."""
+MAX_EXAMPLE_QUESTIONS = 3
+"""Answered questions that are shown."""
+MAX_TRIED_QUESTIONS = 12
+"""Questions that are tried to find them."""
 MAX_ANSWER_CHARS = 60
-"""Letters of an answer."""
 SURVEY_TIMEOUT_S = 2.0
-"""How long the form for where no kernel is waits for what is counted."""
+"""How long the static HTML of a chooser waits for the survey of the graph."""
+INPUT_LABEL = "Graph: a sample, an RDF file or folder, or the URL of an endpoint"
 
 
 class Glance(Worker):
-    """A graph at a glance: its survey, and questions that ``rules`` answered on it just now."""
+    """An overview of a graph: its survey, and example questions that the graph can answer.
+
+    A worker makes it in the background as soon as the object is made.
+    """
 
     def __init__(self, kg: Graph) -> None:
+        """Begin to survey a graph on the worker's thread."""
         super().__init__()
         self.kg = kg
         self.survey: Survey | None = None
-        self.search_text = ""  # what is searched for in the survey
-        self.example_answers: dict[
-            str, Answer
-        ] = {}  # questions that ``rules`` answered, with what it answered
-        self.submit("looking at the graph", self._survey_graph)
+        """None until the graph is surveyed."""
+        self.search_text = ""
+        """What the person searches for in the survey."""
+        self.example_answers: dict[str, Answer] = {}
+        """Questions with the answers that the system Chatty-KG found by rules, without a model."""
+        self.submit("surveying the graph", self._look)
 
-    def _survey_graph(self) -> None:
-        self.survey = seen = survey_graph(self.kg)
-        self.current_task = "trying questions on it"
+    def _look(self) -> None:
+        """Survey the graph, and then try questions until MAX_EXAMPLE_QUESTIONS are answered.
+
+        At most MAX_TRIED_QUESTIONS are tried. Listeners are notified after the survey and after
+        each answer, and a cancel ends the trying.
+        """
+        self.survey = survey_graph(self.kg)
+        self.current_task = "trying example questions"
         self.notify()
-        system, rules, names = (
-            systems.load_system("chatty_kg"),
-            open_model("rules"),
-            Embeddings(LEXICAL_MODEL),
-        )
-        for text, known_answer in islice(
-            chain(sample_questions(self.kg.source), suggest_questions(self.kg, seen)),
-            MAX_TRIED_QUESTIONS,
-        ):
-            if len(self.example_answers) == MAX_EXAMPLE_QUESTIONS or self.cancelled:
+        for question, right_answer in islice(self._questions(self.survey), MAX_TRIED_QUESTIONS):
+            if self.cancelled or len(self.example_answers) == MAX_EXAMPLE_QUESTIONS:
                 break
-            answer = None
-            with suppress(KgwbError):
-                answer = Run(system, text, kg=self.kg, models=rules, embeddings=names).go().answer
-            values = [str(value.term) for value in answer.values] if answer else []
-            if answer and (known_answer is None or str(known_answer) in values):
-                self.example_answers[text] = answer
+            answer = self._try_question(question, right_answer)
+            if answer is not None:
+                self.example_answers[question] = answer
                 self.notify()
 
+    def _questions(self, survey: Survey) -> Iterator[SuggestedQuestion]:
+        """Yield the questions of a sample graph, and then those that the survey suggests."""
+        yield from sample_questions(self.kg.source)
+        yield from suggest_questions(self.kg, survey)
+
+    def _try_question(self, question: str, right_answer: Term | None) -> Answer | None:
+        """Ask Chatty-KG with the model "rules", and return its answer.
+
+        Returns None if it fails or finds nothing, or if the right answer is known and not among the
+        values of the answer.
+        """
+        system = systems.load_system("chatty_kg")
+        model = open_model("rules")
+        embeddings = Embeddings(LEXICAL_MODEL)
+        try:
+            run = Run(system, question, kg=self.kg, models=model, embeddings=embeddings).go()
+        except KgwbError:
+            return None
+        if not run.answer:
+            return None
+        values = [str(value.term) for value in run.answer.values]
+        if right_answer is not None and str(right_answer) not in values:
+            return None
+        return run.answer
+
     def view(self, *, interactive: bool = True) -> Html:
-        """Four numbers, questions with answers, classes with their predicates, labels."""
-        title = tag("h2", "Your graph at a glance", class_="title grow")
-        head = div("head", title, span("id", single_line(self.kg.source)))
-        if (seen := self.survey) is None:
-            return join(head, render_progress(self))
-        chips = [
-            span(
-                "chip",
-                state_badge("ok", ""),
-                shorten(question),
-                " ",
-                muted_text(shorten(str(answer), MAX_ANSWER_CHARS)),
+        """Render the survey with the example questions, as far as they are known.
+
+        ``interactive`` adds a field that searches the survey.
+        """
+        title = h.tag("h2", "Your graph at a glance", class_="title grow")
+        head = h.div("head", title, h.span("id", single_line(self.kg.source)))
+        survey = Html()
+        if self.survey is not None:
+            context = RenderContext(prefixes=getattr(self.kg, "prefixes", {}))
+            search_text = self.search_text if interactive else None
+            survey = render_survey_browser(
+                self.survey, context, self._render_examples(), search_text
             )
-            for question, answer in self.example_answers.items()
-        ]
-        caption = span("caption", "Questions it can answer: asked just now")
-        offered = div("band stack tight", caption, div("chips", *chips)) if chips else ""
-        around = RenderContext(prefixes=getattr(self.kg, "prefixes", {}))
-        return join(
-            head,
-            render_survey_browser(seen, around, offered, self.search_text if interactive else None),
-            render_progress(self),
-        )
+        return h.join(head, survey, render_progress(self))
+
+    def _render_examples(self) -> Html:
+        """Render each example question with its answer; nothing if there is none."""
+        if not self.example_answers:
+            return Html()
+        examples = {}
+        for question, answer in self.example_answers.items():
+            examples[shorten(question)] = shorten(str(answer), MAX_ANSWER_CHARS)
+        return render_page("graph_examples.html", examples=examples)
 
 
 def sample_questions(source: str) -> list[SuggestedQuestion]:
-    """Questions that come with a sample graph."""
-    with suppress(GraphFileError, OSError):
+    """Return three or four questions of a sample graph, spread over the first half of its set.
+
+    Their right answers are not given. Returns an empty list for any other graph.
+    """
+    try:
         text = sample_path(source).with_suffix(".questions.jsonl").read_text(encoding="utf-8")
-        questions = [json.loads(line)["question"] for line in text.splitlines()]
-        return [
-            SuggestedQuestion(question, None)
-            for question in questions[: len(questions) // 2 : len(questions) // 6]
-        ]
-    return []
+    except (GraphFileError, OSError):
+        return []
+    questions = [json.loads(line)["question"] for line in text.splitlines()]
+    chosen = questions[: len(questions) // 2 : len(questions) // 6]
+    return [SuggestedQuestion(question, None) for question in chosen]
 
 
 _OVERVIEWS: WeakKeyDictionary[Graph, Glance] = WeakKeyDictionary()
 
 
 def overview_of(kg: Graph) -> Glance:
-    """The one glance at a graph, begun with the first who asks for it."""
+    """Return the overview of a graph, and begin to make it when it is first asked for."""
     if kg not in _OVERVIEWS:
         _OVERVIEWS[kg] = Glance(kg)
     return _OVERVIEWS[kg]
 
 
 class GraphChooser(Live):
-    """Opens a sample, a file, a folder or an endpoint; ``kg`` is the graph that was opened latest.
+    """A widget that opens a graph: a sample, a file, a folder, or an endpoint.
 
-    ``start`` is opened at once; "" opens nothing. A failure leaves the graph as it was.
+    A failure leaves the graph that was open before.
     """
 
     def __init__(self, start: str = "films") -> None:
+        """Open a graph at once; an empty ``start`` opens none. A failure is shown in the widget."""
         self.kg: Graph | None = None
-        self.name = ""  # how it was named, without passwords and keys
-        self.input_text, self.revision = start, 0
-        self.overview: Glance | None = None  # of the graph
+        """The graph opened last."""
+        self.name = ""
+        """The name under which it was opened, without passwords and keys."""
+        self.input_text = start
+        self.revision = 0
+        """Increased whenever the text field must take over ``input_text``."""
+        self.overview: Glance | None = None
+        """Of the graph opened last."""
         self.worker = Worker()
         super().__init__(self.worker)
         if start:
@@ -137,58 +174,76 @@ class GraphChooser(Live):
                 self.event_error = exc
 
     def open_graph(self, name: str) -> Future[None]:
-        """Open what is named, on a thread of its own."""
-        self.input_text = mask_url(name.strip())
+        """Open a graph by its name, path or URL, on the worker's thread."""
+        name = name.strip()
+        self.input_text = mask_url(name)
         return self.worker.submit(
-            f"opening {single_line(self.input_text)}", lambda: self._open(name.strip())
+            f"opening {single_line(self.input_text)}", lambda: self._open(name)
         )
 
     def _open(self, name: str) -> None:
+        """Open a graph, make it the chosen one, and begin its overview.
+
+        It is asked one query before, which fails for an endpoint that does not answer. Raises
+        KgwbError, and leaves everything as it was then.
+        """
         kg = open_kg(name)
-        kg.ask("ASK { ?s ?p ?o }")  # an endpoint that does not answer is not opened
+        kg.ask("ASK { ?s ?p ?o }")
         self.overview = overview_of(kg)
         self.subscribe_to(self.overview)
-        self.kg, self.name = kg, mask_url(name)
+        self.kg = kg
+        self.name = mask_url(name)
 
     def view(self) -> Html:
-        label = "Graph: a sample, an RDF file or folder, or the URL of an endpoint"
-        example = "my_graph.ttl, or http://localhost:8890/sparql"
-        typed = text_input(
-            "name", label, self.input_text, placeholder=example, data_rev=self.revision
+        """Render the field for a graph's name, the samples, the progress, and the overview."""
+        name_input = text_input(
+            "name",
+            INPUT_LABEL,
+            self.input_text,
+            placeholder="my_graph.ttl, or http://localhost:8890/sparql",
+            data_rev=self.revision,
         )
-        choose = button("Choose", "choose", "", "primary", disabled=bool(self.worker.current_task))
-        field = tag("label", span("", label), typed, class_="f grow")
-        form = tag("form", field, choose, class_="row ends", data_do="choose")
-        chips = (
-            tag("button", name, class_="chip", type="button", data_do="pick", data_arg=name)
-            for name in SAMPLE_NAMES
-        )
-        body = div("body stack controls", form, div("chips", *chips))
-        return join(
-            body, render_progress(self.worker), self.overview.view() if self.overview else ""
+        return render_page(
+            "graph_chooser.html",
+            label=INPUT_LABEL,
+            name_input=name_input,
+            is_busy=bool(self.worker.current_task),
+            sample_names=SAMPLE_NAMES,
+            progress=render_progress(self.worker),
+            overview=self.overview.view() if self.overview is not None else "",
         )
 
     def render_static(self) -> Html:
-        if self.overview is not None and self.overview.thread is not None:
+        """Render the name of the graph and its overview.
+
+        The overview is waited for SURVEY_TIMEOUT_S at most; then it is rendered as far as it is.
+        """
+        chosen = h.div("body", h.tag("b", self.name or "none chosen"))
+        if self.overview is None:
+            return chosen
+        if self.overview.thread is not None:
             self.overview.thread.join(SURVEY_TIMEOUT_S)
-        chosen = div("body", tag("b", self.name or "none chosen"))
-        return join(chosen, self.overview.view(interactive=False) if self.overview else "")
+        return h.join(chosen, self.overview.view(interactive=False))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({single_line(self.name) or 'none'})"
 
     def do_choose(self, event: Event) -> None:
+        """Open the graph that was typed. A text with a secret is removed; raises SettingError."""
         try:
             name = read_name(event, "name")
         except SettingError:
-            self.input_text, self.revision = "", self.revision + 1
+            self.input_text = ""
+            self.revision += 1
             raise
         self.open_graph(name)
 
     def do_pick(self, event: Event) -> None:
+        """Open the sample graph that was clicked."""
         self.revision += 1
         self.open_graph(str(event["arg"]))
 
     def do_find(self, event: Event) -> None:
+        """Search the survey for the text that was typed."""
         if self.overview is not None:
             self.overview.search_text = str(event["value"])

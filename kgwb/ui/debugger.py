@@ -1,9 +1,9 @@
-"""Step through any system: its agents, steps and answer, one step in full; and two runs side by side."""
+"""The debugger of a run of any system, and the comparison of two runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from kgwb.bench.report import Report
 from kgwb.errors import SettingError
@@ -13,111 +13,134 @@ from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.run.differences import compare_steps
 from kgwb.run.models import open_model
+from kgwb.run.steps import Step
+from kgwb.show import html as h
 from kgwb.show.comparison import ComparedRun, render_comparison
 from kgwb.show.explain import render_reasons
-from kgwb.show.html import Html, button, collapsible, div, join, muted_text, note, span, tabs, tag
+from kgwb.show.html import Html
 from kgwb.show.records import render, render_answer_parts
 from kgwb.show.run import render_answer_banner, render_question_header, render_run, render_waterfall
 from kgwb.show.run_state import RunState
 from kgwb.show.terms import context_of, triple_key
 from kgwb.show.timeline import render_pipeline, render_timeline
+from kgwb.terms import Triple
 from kgwb.text import single_line
-from kgwb.ui.cell import StepPanel
-from kgwb.ui.live import Event, Live, Part, read_name, text_input
+from kgwb.ui.live import Event, Live, Part, TabOption, read_name, render_page, text_input
 from kgwb.ui.session import Session, session_of
+from kgwb.ui.step_panel import StepPanel
 from kgwb.ui.subgraph import SubgraphPanel
 
 VIEW_LABELS = {"step": "Step", "answer": "Answer", "graph": "Subgraph", "compare": "Compare"}
-"""The views, with their labels."""
-SHORTCUTS = (("j", ""), ("k", "move"), ("b", "stop here"), ("s", "step"), ("c", "continue"))
+"""The labels of the debugger's views, by name."""
+OFFERED_PROFILES = ("fast", "paper")
+"""Profiles under which the question can be run for comparison."""
+
+
+class Fork(NamedTuple):
+    """A fork of the debugger's run that is compared with it."""
+
+    name: str
+    """What was changed, in words."""
+    session: Session
 
 
 class Debugger(StepPanel):
-    """One run of any system: step, go on, stop at breakpoints, go back, edit, cancel."""
+    """The debugger of one run: step, continue, stop at breakpoints, go back, edit, compare."""
 
     is_in_debugger = True
 
     def __init__(self, session: Session, *, step_key: str = "", gold_answer: str = "") -> None:
-        """``chosen`` is the key of a step to show, else the one done last; ``gold`` the right answer."""
+        """``step_key`` is a step to show first; by default it is the step done last.
+
+        ``gold_answer`` is the right answer, to be shown beside the run's.
+        """
         self.gold_answer = gold_answer
-        self.selected_view = "step"  # the view that is open
-        self.follows_latest_step = (
-            not step_key
-        )  # whether the step that was done last is the one shown
-        self.forks: list[tuple[str, Session]] = []  # the same question put otherwise
+        self.selected_view = "step"
+        self.follows_latest_step = not step_key
+        """Whether the step that was done last is shown. A click on another step ends it."""
+        self.forks: list[Fork] = []
+        """The latest fork is the last."""
         self.subgraph_panel: SubgraphPanel | None = None
+        """Made when it is first shown."""
         super().__init__(session, step_key)
 
     def children(self) -> Mapping[str, Part]:
-        return {
-            **super().children(),
-            **({"graph": self.subgraph_panel} if self.subgraph_panel else {}),
-        }
+        """Return the person's form, and the subgraph once it was shown."""
+        children = dict(super().children())
+        if self.subgraph_panel is not None:
+            children["graph"] = self.subgraph_panel
+        return children
 
     @property
     def key(self) -> str:
-        if self.follows_latest_step or not self.requested_key:
-            steps = self.run.steps
-            return steps[-1].key if steps else self.run.system.agents[0].name
-        return super().key
+        """The key of the step that is shown.
+
+        It is the one that the person chose, else the one that was begun last, else the name of the
+        system's first agent.
+        """
+        if self.requested_key and not self.follows_latest_step:
+            return super().key
+        if self.run.steps:
+            return self.run.steps[-1].key
+        return self.run.system.agents[0].name
+
+    # The page
 
     def view(self) -> Html:
-        standing, chosen, busy = self.session.run_state(), self.key, self.session.current_task
-        gold = (
-            div("", muted_text("the right answer is "), tag("b", self.gold_answer))
-            if self.gold_answer
-            else ""
+        """Render the answer, the buttons, the pipeline, the timeline, and the selected view."""
+        state = self.session.run_state()
+        key = self.key
+        gold_answer = Html()
+        if self.gold_answer:
+            right = h.tag("b", self.gold_answer)
+            gold_answer = h.div("", h.muted_text("the right answer is "), right)
+        return render_page(
+            "debugger.html",
+            header=render_question_header(self.run),
+            answer_banner=render_answer_banner(state, gold_answer),
+            person=self.render_child("person"),
+            cannot_go_back=self.is_busy or not self.run.steps,
+            cannot_go_on=self.is_busy or state.has_ended,
+            continue_class="" if state.has_ended else "primary",
+            is_running=bool(self.session.current_task),
+            remarks=self._pending_tasks(),
+            view_tabs=self._render_view_tabs(),
+            pipeline=render_pipeline(state, key),
+            timeline=render_timeline(state, key),
+            contents=self._render_contents(),
         )
-        number = len(self.session.history) + len(self.forks)
-        options = [
-            (name, label, number if name == "compare" else "")
-            for name, label in VIEW_LABELS.items()
-        ]
-        stop = button("Cancel", "cancel", "stop") if busy else ""
+
+    def _pending_tasks(self) -> list[str]:
+        """Return texts for the commands in the queue, and for embeddings that are being loaded.
+
+        While a command is executed, the loading is not mentioned: the command waits for it and says
+        so.
+        """
+        texts = [f"queued: {label}" for label in self.session.queued_tasks]
         loading = self.session.embeddings_loader.current_task
-        waits = [muted_text(f"{loading} …")] if loading and not busy else []
-        waits += [muted_text(f"waits its turn: {label}") for label in self.session.queued_tasks]
-        views = tabs(options, self.selected_view, "view", borderless=True)
-        ended, working, begun = standing.has_ended, self.is_busy, bool(self.run.steps)
-        primary, until = "" if ended else "primary", "to the next stop, or the end"
-        transport = div(
-            "group",
-            button("To the start", "start", "start", "square", disabled=working or not begun),
-            button("Back", "back", "back", "square", disabled=working or not begun),
-            button(
-                "Step",
-                "step",
-                "step",
-                disabled=working or ended,
-                shortcut="s",
-                title="run one more step",
-            ),
-            button(
-                "Continue",
-                "go",
-                "run",
-                primary,
-                disabled=working or ended,
-                shortcut="c",
-                title=until,
-            ),
-        )
-        controls = (transport, stop, *waits, span("grow"), views)
-        keys = (join(tag("kbd", key), f" {word} " if word else " ") for key, word in SHORTCUTS)
-        side = div("side", render_timeline(standing, chosen), div("foot controls", *keys))
-        contents = {
-            "answer": self._render_answer,
-            "graph": self._render_subgraph,
-            "compare": self._render_comparison,
-        }
-        return join(
-            render_question_header(self.run),
-            render_answer_banner(standing, gold),
-            self.render_child("person"),
-            div("band row controls", *controls),
-            render_pipeline(standing, chosen),
-            div("split", side, div("main", contents.get(self.selected_view, self.render_panel)())),
-        )
+        if loading and not self.session.current_task:
+            texts.insert(0, f"{loading} …")
+        return texts
+
+    def _render_view_tabs(self) -> Html:
+        """Render the views as tabs; beside "Compare", the number of things to compare with."""
+        options: list[TabOption] = []
+        for name, label in VIEW_LABELS.items():
+            number: object = ""
+            if name == "compare":
+                number = len(self.session.history) + len(self.forks)
+            options.append((name, label, number))
+        return h.tabs(options, self.selected_view, "view", borderless=True)
+
+    def _render_contents(self) -> Html:
+        """Render the selected view."""
+        if self.selected_view == "answer":
+            return self._render_answer()
+        if self.selected_view == "graph":
+            return self._render_subgraph()
+        if self.selected_view == "compare":
+            return self._render_comparison()
+        return self.render_panel()
 
     def render_static(self) -> Html:
         return render_run(self.run)
@@ -125,25 +148,36 @@ class Debugger(StepPanel):
     def __repr__(self) -> str:
         return repr(self.run)
 
+    # The views
+
     def _render_answer(self) -> Html:
-        answer, run, steps = self.run.answer, self.run, tuple(self.session.steps.values())
-        parts = [muted_text("No answer yet.")]
-        if answer is not None and run.status == "done":
-            parts = render_answer_parts(answer, context_of(run, can_mute=self.can_mute))
+        """Render the answer, why it is empty if it is, and the time of each step, collapsed."""
+        steps = self.session.all_steps
+        answer = self.run.answer
+        parts = [h.muted_text("No answer yet.")]
+        if answer is not None and self.run.status == "done":
+            context = context_of(self.run, can_mute=self.can_mute)
+            parts = render_answer_parts(answer, context)
             parts.append(render_reasons(answer, steps))
-            if last := next(
-                (step for step in steps[::-1] if step.done and step.output == answer), None
-            ):
-                known = self._context_of(last)
-                parts += [
-                    render(known.graph_results[name], known)
-                    for name in known.graph_results
-                    if name.startswith("why")
-                ]
-        bars = render_waterfall(steps, run.calls)
-        return div(
-            "body stack", *parts, collapsible(muted_text("Where the time went"), bars, key="time")
-        )
+            parts += self._render_empty_results(answer, steps)
+        title = h.muted_text("Where the time went")
+        times = render_waterfall(steps, self.run.calls)
+        return h.div("body stack", *parts, h.collapsible(title, times, key="time"))
+
+    def _render_empty_results(self, answer: Answer, steps: tuple[Step, ...]) -> list[Html]:
+        """Render why queries have no rows, as far as the graph was asked.
+
+        It was asked about the last step whose output is the answer.
+        """
+        replies: list[Html] = []
+        for step in reversed(steps):
+            if step.done and step.output == answer:
+                context = self._context_of(step)
+                for question, reply in context.graph_results.items():
+                    if question.startswith("why"):
+                        replies.append(render(reply, context))
+                break
+        return replies
 
     def _render_subgraph(self) -> Html:
         if self.subgraph_panel is None:
@@ -151,103 +185,137 @@ class Debugger(StepPanel):
         return self.render_child("graph")
 
     def _render_comparison(self) -> Html:
-        """The run before the latest edit, or put otherwise, beside the run as it stands."""
-        now = ComparedRun("as it stands", self.session.run_state())
-        shown: Html
-        if self.forks:
-            name, other = self.forks[-1]
-            side = ComparedRun(name, other.run_state())
-            shown = (
-                div("body soft", f"{name}: {other.current_task} …")
-                if other.current_task
-                else render_comparison(now, side)
-            )
-        elif self.session.history:
-            stale = note("Some steps are stale: continue to the end to compare them too.")
-            sides = render_comparison(ComparedRun("as it was", self.session.history[-1]), now)
-            shown = join(div("body notes", stale) if now.state.has_stale_steps else "", sides)
-        else:
-            hint = (
-                "Nothing to compare yet: edit a step, then continue; or put the question otherwise."
-            )
-            shown = div("body soft", hint)
-        names = ("fast", "paper")
-        profiles = (button(f"The same under profile {name}", "profile", arg=name) for name in names)
-        model = text_input("model", "another model", placeholder="openai:gpt-4o", id="other-model")
-        form = tag(
-            "form",
-            model,
-            button("The same with this model", "model"),
-            class_="row",
-            data_do="model",
+        """Render two compared runs, and the buttons that run the question with changes."""
+        model_input = text_input(
+            "model", "another model", placeholder="openai:gpt-4o", id="other-model"
         )
-        return join(shown, div("band stack controls", div("row", *profiles), form))
+        return render_page(
+            "debugger_comparison.html",
+            comparison=self._render_compared_runs(),
+            profiles=OFFERED_PROFILES,
+            model_input=model_input,
+        )
+
+    def _render_compared_runs(self) -> Html:
+        """Render the run beside its latest fork; without forks, before and after the latest edit.
+
+        A fork that is still executed, or a run without an edit, is a text instead.
+        """
+        now = ComparedRun("now", self.session.run_state())
+        if self.forks:
+            fork = self.forks[-1]
+            if fork.session.current_task:
+                return h.div("body soft", f"{fork.name}: {fork.session.current_task} …")
+            return render_comparison(now, ComparedRun(fork.name, fork.session.run_state()))
+        if not self.session.history:
+            hint = "Nothing to compare yet. Edit a step and continue, or run the question again:"
+            return h.div("body soft", hint)
+        before = ComparedRun("before the edit", self.session.history[-1])
+        comparison = render_comparison(before, now)
+        if not now.state.has_stale_steps:
+            return comparison
+        remark = h.note("Some steps are stale. To compare them too, continue to the end.")
+        return h.join(h.div("body notes", remark), comparison)
+
+    # Events
 
     def do_choose(self, event: Event) -> None:
-        self.follows_latest_step, self.requested_key, self.selected_view, self.selected_section = (
-            False,
-            self._checked_key(event),
-            "step",
-            "",
-        )
+        """Show a step. Raises SettingError if the system has no such agent."""
+        key = self._checked_key(event)
+        self.follows_latest_step = False
+        self.requested_key = key
+        self.selected_view = "step"
+        self.selected_section = ""
 
     def do_view(self, event: Event) -> None:
         self.selected_view = event["arg"] if event["arg"] in VIEW_LABELS else "step"
 
     def do_stop(self, event: Event) -> None:
-        """Stop after every step of an agent, or no longer after that step or any of its agent."""
+        """Set a breakpoint after an agent. If there is one after the step or its agent, remove it.
+
+        Raises SettingError if the system has no such agent.
+        """
         key = self._checked_key(event)
-        agent, stops = agent_of_key(key), self.run.breakpoints
-        if stops.isdisjoint((key, agent)):
-            stops.add(agent)
+        stops = {key, agent_of_key(key)}
+        if self.run.breakpoints.isdisjoint(stops):
+            self.run.breakpoints.add(agent_of_key(key))
         else:
-            stops.difference_update((key, agent))
+            self.run.breakpoints.difference_update(stops)
 
     def do_step(self, event: Event) -> None:
-        """Step, continue, or go back, and show the step that is done last. Raises SettingError at the end."""
-        name, session = event["do"], self.session
-        if name in ("step", "go") and session.run_state().has_ended:
-            raise SettingError(
-                "the run has come to its end", hint="go back, edit a step, or ask anew"
-            )
-        self.follows_latest_step, self.selected_section, self.selected_view = True, "", "step"
-        moves = {"step": session.step, "go": session.go, "back": session.back}
-        moves.get(name, lambda: session.go(0))()
+        self._check_not_ended()
+        self._follow_latest_step()
+        self.session.step()
 
-    do_go = do_back = do_start = do_step
+    def do_go(self, event: Event) -> None:
+        self._check_not_ended()
+        self._follow_latest_step()
+        self.session.go()
+
+    def do_back(self, event: Event) -> None:
+        self._follow_latest_step()
+        self.session.back()
+
+    def do_start(self, event: Event) -> None:
+        self._follow_latest_step()
+        self.session.go(0)
+
+    def _check_not_ended(self) -> None:
+        """Raise SettingError if the run has ended and nothing is stale."""
+        if self.session.run_state().has_ended:
+            raise SettingError("the run has ended", hint="go back, edit a step, or ask a step anew")
+
+    def _follow_latest_step(self) -> None:
+        """Show the step that is done last, now and after each move."""
+        self.follows_latest_step = True
+        self.selected_section = ""
+        self.selected_view = "step"
 
     def do_profile(self, event: Event) -> None:
         name = str(event["arg"])
         self.run_fork(f"under profile {name}", settings=self.run.system.settings.of_profile(name))
 
     def do_model(self, event: Event) -> None:
-        spec = read_name(event, "model")
-        self.run_fork(f"with model {spec}", models=open_model(spec))
+        name = read_name(event, "model")
+        self.run_fork(f"with model {name}", models=open_model(name))
 
     def do_mute(self, event: Event) -> None:
-        """Ask the same of the graph without a triple that an answer stands on."""
-        outputs = [step.output for step in self.run.steps if step.done]
-        answers = [
-            record for record in nested_records(tuple(outputs)) if isinstance(record, Answer)
-        ]
-        known = {triple_key(triple): triple for answer in answers for triple in answer.support}
-        if (triple := known.get(str(event["arg"]))) is None or self.run.unrecorded_graph is None:
+        """Execute a fork without a triple that supports an answer, and show it beside the run.
+
+        Raises SettingError if the event names no such triple, or in a replay.
+        """
+        triple = self._supporting_triples().get(str(event["arg"]))
+        graph = self.run.unrecorded_graph
+        if triple is None or graph is None:
             raise SettingError(
-                "no answer stands on this triple any more", hint="mute one that is shown"
+                "this triple does not support an answer now", hint="mute a triple that is shown"
             )
-        self.run_fork("one triple muted", kg=self.run.unrecorded_graph.without(triple))
+        self.run_fork("one triple muted", kg=graph.without(triple))
+
+    def _supporting_triples(self) -> dict[str, Triple]:
+        """Return the triples that support the answers of all steps, by ``triple_key``."""
+        outputs = tuple(step.output for step in self.run.steps if step.done)
+        triples = {}
+        for record in nested_records(outputs):
+            if isinstance(record, Answer):
+                for triple in record.support:
+                    triples[triple_key(triple)] = triple
+        return triples
 
     def run_fork(self, name: str, **changes: Any) -> None:
-        """Put the same question with changes, those of Run.fork, and show both. Raises SettingError."""
-        other = session_of(self.run.fork(**changes))
-        self.subscribe_to(other)
-        self.forks.append((name, other))
+        """Execute a fork with changes, those of ``Run.fork``, in the fork's own session.
+
+        The view "Compare" is opened, and shows it beside the run. Raises what ``Run.fork`` raises.
+        """
+        session = session_of(self.run.fork(**changes))
+        self.subscribe_to(session)
+        self.forks.append(Fork(name, session))
         self.selected_view = "compare"
-        other.go()
+        session.go()
 
 
 class ComparisonPanel(Live):
-    """Two executions, each a run or a session, side by side by step; it follows what is done to them."""
+    """Two runs side by side by step. It follows those that are given as sessions."""
 
     def __init__(
         self,
@@ -255,13 +323,18 @@ class ComparisonPanel(Live):
         second: Run | Session,
         names: tuple[str, str] = ("first", "second"),
     ) -> None:
-        self.runs, self.names = (first, second), names
+        self.runs = (first, second)
+        self.names = names
         super().__init__(*(run for run in self.runs if isinstance(run, Session)))
 
     def _compared_runs(self) -> list[ComparedRun]:
+        """Return both runs with their names and present states."""
         compared = []
         for name, run in zip(self.names, self.runs, strict=True):
-            state = run.run_state() if isinstance(run, Session) else RunState.of(run)
+            if isinstance(run, Session):
+                state = run.run_state()
+            else:
+                state = RunState.of(run)
             compared.append(ComparedRun(name, state))
         return compared
 
@@ -269,15 +342,19 @@ class ComparisonPanel(Live):
         return render_comparison(*self._compared_runs())
 
     def __repr__(self) -> str:
+        """Return the names of both runs, and their differences in one line."""
         first, second = self._compared_runs()
-        text = str(compare_steps(first.state.steps, second.state.steps))
-        return f"{type(self).__name__}({single_line(first.name)} and {single_line(second.name)}: {text})"
+        first_name = single_line(first.name)
+        second_name = single_line(second.name)
+        differences = compare_steps(first.state.steps, second.state.steps)
+        return f"ComparisonPanel({first_name} and {second_name}: {differences})"
 
 
 def debug_question(report: Report, question: str, **options: Any) -> Debugger:
-    """Open the debugger on a question of a report, at the step to blame, with the gold answer.
+    """Return the debugger of a question of a report, at the step to blame, with the gold answer.
 
-    ``options`` are those of ``Report.measured_run``. Raises what that raises.
+    ``question`` is an id. ``options`` are those of ``Report.measured_run``, which raises InputError
+    if the question's run was not kept.
     """
     measured = report.measured_run(question, **options)
     return Debugger(

@@ -1,17 +1,19 @@
-"""A person who plays an agent: the question, what is wanted, the choices or fields of the reply."""
+"""A person who plays an agent: the request that waits for a reply, and the form of the reply."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from kgwb.errors import InvalidReplyError, ModelError
+from kgwb.llm.base import ChatModel, ChatRequest
 from kgwb.llm.human import Human, PendingRequest
 from kgwb.run.agents import agent_of_key
 from kgwb.run.models import open_model
-from kgwb.run.steps import Step
+from kgwb.run.steps import Attempt, Step
 from kgwb.show import html as h
 from kgwb.show.form import (
     FormField,
@@ -26,283 +28,388 @@ from kgwb.show.form_html import render_fields
 from kgwb.show.html import Html
 from kgwb.show.prompt_form import render_request
 from kgwb.text import display_name, shorten
-from kgwb.ui.live import Event, Part, read_name, render_failure, text_input
-from kgwb.ui.session import Session, Worker
+from kgwb.ui.live import (
+    Event,
+    Part,
+    form_of,
+    read_name,
+    render_failure,
+    render_page,
+    text_input,
+    typed_text,
+)
+from kgwb.ui.session import Session
+from kgwb.ui.worker import Worker
 
 MAX_CONTEXT_CHARS = 200
-"""Letters of a variable of the prompt that is shown beside the question."""
+"""Only shorter values of prompt variables are shown beside the question."""
+NO_OPTION = -1
+"""The position of the choice "none of these"."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionRow:
+    """A row of the template person.html that the person can pick."""
+
+    position: int
+    is_picked: bool = False
+    label: str = ""
+    """Empty for the choice "none of these"."""
+    details: str = ""
 
 
 class Person(Part):
-    """What waits for the person's reply in a session's run, and the form of the reply.
+    """The request of a session's run that waits for the person, and the form of the reply.
 
-    It listens to the human models of the run while its session is at work: a run from elsewhere learns that
-    nobody is here.
+    It listens to the human models of the run only while the session executes a task. So a run that
+    is executed elsewhere fails, instead of waiting for a reply that nobody is asked for.
     """
 
     def __init__(self, session: Session, outer: Part) -> None:
-        self.session, self.parent = session, outer
+        """``outer`` is the part that this one is shown in."""
+        self.session = session
+        self.parent = outer
         self.humans = {model for model in session.run.models.values() if isinstance(model, Human)}
-        self.shown_request: PendingRequest | None = None  # the request that is shown
+        self.shown_request: PendingRequest | None = None
+        """The request whose form is shown."""
         self.form_field = FormField("", "text")
+        """Describes the form of the reply."""
         self.values: dict[str, str] = {}
+        """The values of the form, by path."""
         self.is_json = False
-        self.revision = 0  # raised whenever Python overwrites what was typed
+        """Whether the reply is typed as JSON."""
+        self.revision = 0
+        """Increased whenever the form must take over values from Python."""
         self.started_steps: dict[str, Step] = {}
-        """The latest steps by key; steps side by side are in the run only when all are done."""
-        self.worker, self.model_comparison = Worker(), Html()
+        """The latest steps by key.
+
+        Steps that run at the same time are in the run only when all of them are done.
+        """
+        self.worker = Worker()
+        """Asks a model for comparison."""
+        self.model_comparison = Html()
         self.subscribe_to(self.worker)
         if self.humans:
-            session.run.listeners.append(
-                lambda _, step: self.started_steps.update({step.key: step})
-            )
+            session.run.listeners.append(self._on_step)
 
-    @property
-    def pending_requests(self) -> tuple[PendingRequest, ...]:
-        """What this run asks while the session is at work; the person plays in other runs too."""
-        mine, requests = self.session.run._cancel, []
+    def _on_step(self, event: str, step: Step) -> None:
+        self.started_steps[step.key] = step
+
+    def _listen(self) -> list[PendingRequest]:
+        """Listen to the human models if the session executes a task, else stop listening.
+
+        A model calls ``redraw`` when its requests change, as long as this part listens. Returns
+        the requests of this run that wait for a reply, oldest first; those of other runs that the
+        person plays in are left out.
+        """
+        run_cancel = self.session.run._cancel
+        requests: list[PendingRequest] = []
         for human in self.humans:
             if not self.session.current_task:
                 human.listeners.pop(self.redraw, None)
                 continue
-            human.listeners[self.redraw] = mine
-            requests += [asked for asked in human.pending_requests if asked.cancel is mine]
-        return tuple(requests)
+            human.listeners[self.redraw] = run_cancel
+            for pending in human.pending_requests:
+                if pending.cancel is run_cancel:
+                    requests.append(pending)
+        return requests
+
+    # The request
 
     def view(self) -> Html:
-        """The reply that is wanted; nothing for a run in which no person plays."""
-        if not (waiting := self.pending_requests):
-            self.shown_request = None
-            return self._render_idle() if self.humans else Html()
-        asked, request, run = waiting[0], waiting[0].request, self.session.run
-        # Which of the steps waits for the reply; none if the request is not theirs
-        steps = [
-            each
-            for each in (*run.steps, *self.started_steps.values())
-            if request.task in each.prompts
-        ]
-        steps = [each for each in steps if not (each.done or each.error)]
-        variables = list(request.variables.values())
-        about = [each for each in steps if each.subject in variables]  # entities side by side
-        step = next(iter(about or steps), None)
-        attempts = step.attempts if step else []
-        if asked is not self.shown_request:
-            # A form for another request, filled with the reply before it
-            self.shown_request, self.is_json = asked, False
-            data = (
-                empty_data(field_for_schema(asked.request.schema)) if asked.request.schema else ""
-            )
-            with suppress(ValueError, RecursionError):
-                data = json.loads(attempts[-1].reply) if attempts else data
-            self._fill_form(asked, data)
-        name = display_name(agent_of_key(step.key) if step else request.task.rpartition("/")[2])
-        more = h.muted_text(f"and {len(waiting) - 1} more after this") if len(waiting) > 1 else ""
-        place = h.muted_text(f"· attempt {len(attempts) + 1} of {run.settings.theta}")
-        sign = h.state_badge("wait", "waits for you", pill=True)
-        title = h.div("row", h.tag("h3", name, class_="title"), sign, more)
-        kind = h.div(
-            "row small", h.span("kindword person", "you answer in the place of a model"), place
+        """Render the oldest request, or that there is none; nothing if no person plays."""
+        waiting = self._listen()
+        if waiting:
+            return self._render_request(waiting[0], queued_count=len(waiting) - 1)
+        self.shown_request = None
+        return self._render_idle() if self.humans else Html()
+
+    def _render_request(self, pending: PendingRequest, *, queued_count: int) -> Html:
+        """Render a request; ``queued_count`` more requests wait behind it."""
+        request = pending.request
+        run = self.session.run
+        step = self._find_waiting_step(request)
+        attempts = step.attempts if step is not None else []
+        if pending is not self.shown_request:
+            self._begin_form(pending, attempts)
+        agent = request.task.rpartition("/")[2]
+        purpose = ""
+        if step is not None:
+            agent = agent_of_key(step.key)
+            purpose = run.prompts.load(request.task).header["purpose"]
+        title = "The full prompt, as a model would receive it"
+        options = self._numbered_options()
+        return render_page(
+            "person.html",
+            request_id=id(pending),
+            agent=display_name(agent),
+            queued_count=queued_count,
+            attempt_number=len(attempts) + 1,
+            attempt_limit=run.settings.theta,
+            failed_checks=attempts[-1].problems if attempts else (),
+            question=str(request.variables.get("question", run.question)),
+            purpose=purpose,
+            context=_context_values(request),
+            options=self._option_rows(options),
+            fields=self._render_fields(options),
+            has_schema=bool(request.schema),
+            is_json=self.is_json,
+            prompt=render_request(request, title=title),
         )
-        head = h.div("head", h.agent_kind_badge("person"), h.div("grow", title, kind))
-        wrong: Html | str = ""
+
+    def _find_waiting_step(self, request: ChatRequest) -> Step | None:
+        """Return the unfinished step that sent a request; None if there is none.
+
+        Steps of one agent that run at the same time are told apart by their subjects, which are
+        among the variables of the prompt.
+        """
+        steps = []
+        for step in (*self.session.run.steps, *self.started_steps.values()):
+            if request.task in step.prompts and not (step.done or step.error):
+                steps.append(step)
+        variables = list(request.variables.values())
+        for step in steps:
+            if step.subject in variables:
+                return step
+        return steps[0] if steps else None
+
+    def _begin_form(self, pending: PendingRequest, attempts: Sequence[Attempt]) -> None:
+        """Show the form of another request, with the reply of the attempt before, if there is one."""
+        self.shown_request = pending
+        self.is_json = False
+        data: Any = ""
+        if pending.request.schema:
+            data = empty_data(field_for_schema(pending.request.schema))
         if attempts:
-            failed = (check for check in attempts[-1].checks if check.problem)
-            lines = (h.join(check.name, ": ", check.problem, h.tag("br")) for check in failed)
-            words = h.tag("b", "Your last reply cannot be used: ")
-            wrong = h.div(
-                "body notes", h.note(words, h.tag("br"), *lines, level="bad"), role="alert"
-            )
-        purpose = run.prompts.load(request.task).header["purpose"] if step else ""
-        context = [
-            h.div("", h.muted_text(f"{display_name(name)} "), h.span("ent", shorten(value)))
-            for name, value in request.variables.items()
-            if isinstance(value, str)
-            and 0 < len(value) < MAX_CONTEXT_CHARS
-            and name not in ("question", "dialogue")
-        ]
-        question = h.div("question", str(request.variables.get("question", run.question)))
-        caption = h.span("caption", "The question")
-        wanted = h.div("body stack tight", caption, question, h.div("soft", purpose), *context)
-        parts = (head, wrong, wanted, self._render_reply_form(asked))
-        return h.tag("form", *parts, data_do="send", id=f"reply-{id(asked)}", class_="person-form")
+            with suppress(
+                ValueError, RecursionError
+            ):  # the reply was no JSON, or nested too deeply
+                data = json.loads(attempts[-1].reply)
+        self._fill_form(pending.request, data)
+
+    def _fill_form(self, request: ChatRequest, data: Any) -> None:
+        """Choose the form's fields for a request, and fill them with the data of a reply."""
+        if self.is_json:
+            self.form_field = FormField("", "json")
+        elif request.schema:
+            self.form_field = fit_field(field_for_schema(request.schema), data)
+        else:
+            self.form_field = FormField("", "text")
+        self.values = to_form_values(self.form_field, data)
+        self.revision += 1
+
+    def _render_fields(self, options: Sequence[Mapping[str, Any]]) -> Html:
+        """Render the fields of the form without those that the choice of an option fills."""
+        form_field = self.form_field
+        if options:
+            others = tuple(part for part in form_field.subfields if part.name not in options[0])
+            form_field = FormField("", "group", subfields=others)
+        return render_fields(form_field, self.values, "", self.revision)
+
+    # Options with numbers
+
+    def _numbered_options(self) -> list[dict[str, Any]]:
+        """Return the options of the request, if the reply names one of them by its number.
+
+        They are in the first variable of the prompt that is a list of objects with numbers. Empty
+        for other requests, and while the reply is typed as JSON.
+        """
+        if self.shown_request is None or self.is_json:
+            return []
+        request = self.shown_request.request
+        if "number" not in (request.schema or {}).get("properties", {}):
+            return []
+        for value in request.variables.values():
+            if isinstance(value, list) and value and all(map(_is_numbered, value)):
+                return value
+        return []
+
+    def _option_rows(self, options: Sequence[Mapping[str, Any]]) -> list[OptionRow]:
+        """Return a row for each option and one for none of them; no rows if there are no options.
+
+        The option with the number in the form is picked, else the first one.
+        """
+        if not options:
+            return []
+        numbers = [str(option["number"]) for option in options]
+        number = self.values.get("number", "")
+        picked = numbers.index(number) if number in numbers else 0
+        rows = []
+        for position, option in enumerate(options):
+            label = shorten(str(option.get("label", option["number"])))
+            details = _option_details(option)
+            rows.append(OptionRow(position, position == picked, label, details))
+        rows.append(OptionRow(NO_OPTION))
+        return rows
+
+    def _read_form(self, event: Event) -> dict[str, str]:
+        """Keep and return the values of the event's form, with those of the picked option."""
+        values = dict(form_of(event))
+        options = self._numbered_options()
+        if options:
+            position = int(values.get("option", "0"))
+            picked = options[position] if position >= 0 else _no_option(options[0])
+            for part in self.form_field.subfields:
+                if part.name in picked:
+                    values |= to_form_values(part, picked[part.name], part.name)
+        self.values = values
+        return values
+
+    # Without a request
 
     def _render_idle(self) -> Html:
-        session = self.session
-        attempts = (
-            session.failure.attempts if isinstance(session.failure, InvalidReplyError) else None
-        )
-        for step in session.steps.values():
-            if tuple(step.attempts) == attempts:
-                words = f"No reply of yours to {display_name(step.key)} passed its checks: ask this step anew."
-                return h.div("body notes", h.note(words, level="bad"))
-        words = (
-            f"yet: {session.current_task}."
-            if session.current_task
-            else "now: run the agent that you play."
-        )
-        calm = h.div("body notes", h.note(f"Nothing waits for you {words}", level="calm"))
-        mine = self._latest_human_step()
-        if mine is None:
-            return calm
-        error = self.worker.failure
-        wrong = h.div("band", render_failure(error), role="alert") if error else ""
-        model = text_input("model", "model", value="rules", id="beside-model")
-        ask = h.div(
-            "row",
-            h.muted_text("What would a model say to "),
-            h.tag("b", display_name(mine.agent)),
-            model,
-        )
-        form = h.tag(
-            "form", ask, h.button("Ask it", "beside", "model"), data_do="beside", class_="row"
-        )
-        return h.join(
-            calm,
-            h.div(
-                "band stack controls",
-                form,
-                h.muted_text(self.worker.current_task),
-                self.model_comparison,
-            ),
-            wrong,
+        """Render that no reply is needed, and after a reply the form that asks a model the same.
+
+        If the last execution ended because no reply was valid, that is rendered instead.
+        """
+        rejected = self._find_rejected_step()
+        if rejected is not None:
+            remark = (
+                f"None of your replies to {display_name(rejected.key)} passed its checks. "
+                "To try again, press “Ask anew” on this step."
+            )
+            return render_page("person_idle.html", remark=remark, level="bad", played_agent="")
+        remark = "No reply is needed now. Run the agent that you play."
+        if self.session.current_task:
+            remark = f"No reply is needed yet: {self.session.current_task}."
+        played = self._latest_human_step()
+        failure = self.worker.failure
+        return render_page(
+            "person_idle.html",
+            remark=remark,
+            level="calm",
+            played_agent=display_name(played.agent) if played is not None else "",
+            model_input=text_input("model", "model", value="rules", id="beside-model"),
+            progress=self.worker.current_task,
+            comparison=self.model_comparison,
+            failure=render_failure(failure) if failure is not None else "",
         )
 
+    def _find_rejected_step(self) -> Step | None:
+        """Return the step whose attempts all failed, if that is why the session failed."""
+        failure = self.session.failure
+        if isinstance(failure, InvalidReplyError):
+            for step in self.session.all_steps:
+                if tuple(step.attempts) == failure.attempts:
+                    return step
+        return None
+
     def _latest_human_step(self) -> Step | None:
-        """The latest step in which a person replied."""
-        for step in reversed([*self.session.steps.values()]):
-            if step.done and any(
-                step.known_calls[key].request.get("model") == Human.name for key in step.calls
-            ):
+        """Return the latest finished step in which a person replied; None if there is none."""
+        for step in reversed(self.session.all_steps):
+            models = [step.known_calls[key].request.get("model") for key in step.calls]
+            if step.done and Human.name in models:
                 return step
         return None
 
-    def _render_reply_form(self, asked: PendingRequest) -> Html:
-        options, fields = self._numbered_options(), self.form_field
-        rows: Html | str = ""
-        if options:
-            number = self.values.get("number", "")
-            picked = next(
-                (n for n, option in enumerate(options) if str(option["number"]) == number), 0
-            )
-            choices = (
-                _render_option(n, option, n == picked)
-                for n, option in [*enumerate(options), (-1, {})]
-            )
-            rows = h.tag("ol", *choices, class_="rows")
-            kept = tuple(part for part in fields.subfields if part.name not in options[0])
-            fields = FormField("", "group", subfields=kept)
-        form = render_fields(fields, self.values, "", self.revision)
-        other = h.button("As a form" if self.is_json else "Reply as JSON", "json", class_="ghost")
-        send = h.button("Send", "send", "run", "primary", shortcut="Control+Enter")
-        hint = h.span("hint", h.tag("kbd", "Ctrl"), "+", h.tag("kbd", "Enter"))
-        cancel = h.button("Cancel", "cancel", "stop", "ghost")
-        row = h.div("row controls", send, hint, other if asked.request.schema else "", cancel)
-        prompt = render_request(asked.request, title="The prompt in full, as a model gets it")
-        return h.join(rows, h.div("body stack", form, row, prompt))
+    # Events
 
     def do_send(self, event: Event) -> None:
-        """Reply with what the form holds. Raises OverrideError with what is wrong where."""
-        if self.shown_request is None:
-            raise ModelError("nobody waits for this reply", hint="run the agent again, then reply")
+        """Reply with the values of the form.
+
+        A text, or JSON, is sent as it was typed: the agent's checks judge it, as they judge a
+        model's. Raises OverrideError for wrong values in other forms, and ModelError if the request
+        does not wait any more.
+        """
         values = self._read_form(event)
-        if self.form_field.kind in (
-            "text",
-            "json",
-        ):  # a text is judged as it is, as a model's would be
-            text = values.get("value", "").replace("\r\n", "\n")
+        if self.form_field.kind in ("text", "json"):
+            text = typed_text(values.get("value", ""))
         else:
             text = json.dumps(parse_form_values(self.form_field, values), ensure_ascii=False)
-        next(human for human in self.humans if self.shown_request in human.pending_requests).reply(
-            text, self.shown_request
-        )
+        for human in self.humans:
+            if self.shown_request is not None and self.shown_request in human.pending_requests:
+                human.reply(text, self.shown_request)
+                return
+        raise ModelError("no agent waits for this reply", hint="run the agent again, then reply")
 
     def do_more(self, event: Event) -> None:
-        less = event["do"] == "less"
+        """Add a row to a list of the form; for the event "less", remove one."""
+        values = self._read_form(event)
+        is_removal = event["do"] == "less"
         self.values = add_or_remove_row(
-            self.form_field, self._read_form(event), str(event["arg"]), remove=less
+            self.form_field, values, str(event["arg"]), remove=is_removal
         )
         self.revision += 1
 
     do_less = do_more
 
     def do_json(self, event: Event) -> None:
-        """Carry the reply over to the other form. Raises OverrideError where that is impossible."""
+        """Switch between the form and JSON, and keep the reply. Raises OverrideError if it cannot."""
         if self.shown_request is not None:
             data = parse_form_values(self.form_field, self._read_form(event))
             self.is_json = not self.is_json
-            self._fill_form(self.shown_request, data)
+            self._fill_form(self.shown_request.request, data)
 
     def do_beside(self, event: Event) -> None:
-        """Have a model play the person's latest step in a fork, and show both replies."""
-        mine, run = self._latest_human_step(), self.session.run
-        if mine is None:
+        """Submit a fork in which a model plays the person's latest step; show both replies after it.
+
+        Raises SettingError for a text that looks like a key, and what opening the model raises.
+        """
+        played = self._latest_human_step()
+        if played is None:
             return
         model = open_model(read_name(event, "model") or "rules")
 
-        def work() -> None:
-            other = run.fork(models={**run.models, mine.agent: model}).remove_override(mine.key)
-            with suppress(InvalidReplyError):  # its replies are shown with the step
-                other.go(until=mine.key)
-            sides = []
-            for name, step in (("you", mine), (model.name, other[mine.key])):
-                replies = (h.preformatted(attempt.reply) for attempt in step.attempts[-1:])
-                sides.append(h.div("", h.tag("b", name), *replies, h.div("", step.outcome)))
-            self.model_comparison = h.div("ab", *sides)
+        def compare() -> None:
+            self.model_comparison = self._compare_with(model, played)
 
-        self.worker.submit(f"asking {model.name} to play {display_name(mine.agent)}", work)
+        task = f"asking {model.name} to play {display_name(played.agent)}"
+        self.worker.submit(task, compare)
+
+    def _compare_with(self, model: ChatModel, played: Step) -> Html:
+        """Execute a fork in which a model plays a step of the person, up to this step.
+
+        Returns the last replies and the outcomes of both, side by side.
+        """
+        run = self.session.run
+        fork = run.fork(models={**run.models, played.agent: model})
+        fork.remove_override(played.key)
+        with suppress(InvalidReplyError):  # the invalid reply is shown with the step
+            fork.go(until=played.key)
+        reply_of_person = _render_reply("you", played)
+        reply_of_model = _render_reply(model.name, fork[played.key])
+        return h.div("ab", reply_of_person, reply_of_model)
 
     def do_cancel(self, event: Event) -> None:
         self.session.cancel()
 
-    def _fill_form(self, asked: PendingRequest, data: Any) -> None:
-        schema = asked.request.schema
-        self.form_field = FormField("", "json") if self.is_json else FormField("", "text")
-        if schema and not self.is_json:
-            self.form_field = fit_field(field_for_schema(schema), data)
-        self.values = to_form_values(self.form_field, data)
-        self.revision += 1
 
-    def _numbered_options(self) -> list[dict[str, Any]]:
-        """What the request offers to choose from, where a reply names one by its number."""
-        request = self.shown_request.request if self.shown_request else None
-        if (
-            request is None
-            or self.is_json
-            or "number" not in (request.schema or {}).get("properties", {})
-        ):
-            return []
-        lists = (value for value in request.variables.values() if isinstance(value, list) and value)
-        numbered = (
-            rows for rows in lists if all(isinstance(row, dict) and "number" in row for row in rows)
-        )
-        return next(numbered, [])
-
-    def _read_form(self, event: Event) -> dict[str, str]:
-        values, options = dict(event.get("form", {})), self._numbered_options()
-        if options:
-            place = int(values.get("option", "0"))
-            none = {name: 0 if isinstance(value, int) else "" for name, value in options[0].items()}
-            chosen = options[place] if place >= 0 else none
-            for part in self.form_field.subfields:
-                if part.name in chosen:
-                    values |= to_form_values(part, chosen[part.name], part.name)
-        self.values = values
-        return values
+def _context_values(request: ChatRequest) -> list[tuple[str, str]]:
+    """Return the short text variables of a prompt with their names, without those shown elsewhere."""
+    values = []
+    for name, value in request.variables.items():
+        is_short_text = isinstance(value, str) and 0 < len(value) < MAX_CONTEXT_CHARS
+        if is_short_text and name not in ("question", "dialogue"):
+            values.append((display_name(name), shorten(value)))
+    return values
 
 
-def _render_option(number: int, option: Mapping[str, Any], chosen: bool) -> Html:
-    radio = h.tag("input", type="radio", name="option", value=number, class_="vh", checked=chosen)
-    words = h.span("soft", "none of these is meant")
-    if number >= 0:
-        values = [value for name, value in option.items() if name not in ("number", "label")]
-        about = [
-            ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            for value in values
-        ]
-        label = h.tag("b", shorten(str(option.get("label", number))))
-        words = h.span("grow", label, h.span("under soft", shorten(" · ".join(about))))
-    return h.tag(
-        "li",
-        h.tag("label", radio, h.span("mark"), words, h.span("take"), class_="cand"),
-        class_="pickable",
-    )
+def _is_numbered(row: Any) -> bool:
+    return isinstance(row, dict) and "number" in row
+
+
+def _no_option(option: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the choice "none of these": 0 for numbers, empty texts for the rest."""
+    return {name: 0 if isinstance(value, int) else "" for name, value in option.items()}
+
+
+def _render_reply(name: str, step: Step) -> Html:
+    """Render the last reply to a step, and the step's outcome, below a name."""
+    parts = [h.tag("b", name)]
+    if step.attempts:
+        parts.append(h.preformatted(step.attempts[-1].reply))
+    parts.append(h.div("", step.outcome))
+    return h.div("", *parts)
+
+
+def _option_details(option: Mapping[str, Any]) -> str:
+    """Return the values of an option in one line, without its number and its label."""
+    details = []
+    for name, value in option.items():
+        if name in ("number", "label"):
+            continue
+        if isinstance(value, list):
+            details.append(", ".join(map(str, value)))
+        else:
+            details.append(str(value))
+    return shorten(" · ".join(details))

@@ -1,9 +1,10 @@
-"""The prompt lab in a notebook: edit a prompt, ask again what was lost, see what is fixed and broken."""
+"""The prompt lab: edit a prompt, ask lost questions again, and see what is fixed and broken."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from kgwb.bench.changes import QuestionChange, load_prompt_texts
 from kgwb.bench.cost import Budget, load_prices
@@ -17,7 +18,8 @@ from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
 from kgwb.run.prompts import Prompts
-from kgwb.show.html import Html, button, div, join, note, span, tabs, tag
+from kgwb.show import html as h
+from kgwb.show.html import Html
 from kgwb.show.prompt_form import (
     render_template_diff,
     render_template_editor,
@@ -26,16 +28,41 @@ from kgwb.show.prompt_form import (
 )
 from kgwb.text import display_name, pluralize, shorten
 from kgwb.ui.debugger import Debugger, debug_question
-from kgwb.ui.live import Event, Live, Part, render_progress, text_input
-from kgwb.ui.session import Worker
+from kgwb.ui.live import (
+    Event,
+    Live,
+    Part,
+    TabOption,
+    form_of,
+    render_page,
+    render_progress,
+    text_input,
+    typed_text,
+)
+from kgwb.ui.worker import Worker
+
+MAX_REPEATS = 100
+OPTION_LABELS = {
+    "only": "questions: lost, wrong, errors, right, all, blamed=AGENT, an id (default: the lost ones "
+    "and as many right ones)",
+    "repeats": "times each is asked",
+    "budget": "budget, such as model_calls=100",
+}
+"""The labels of the options, by name."""
+
+
+class Retry(NamedTuple):
+    """What is to be asked again."""
+
+    setup: BenchSetup
+    """With every edited prompt."""
+    questions: list[BenchQuestion]
+    repeats: int
+    """How often each question is asked."""
 
 
 class PromptLab(Live):
-    """The results of a benchmark's folder, to be asked again with a prompt that is edited here.
-
-    ``others`` are folders that were asked again before, to be shown at once. Graph and models are those that
-    were measured, or the ones given. ``prices`` is a TOML table of prices. Raises InputError.
-    """
+    """The widget in which a benchmark's questions are asked again with edited prompts."""
 
     def __init__(
         self,
@@ -47,239 +74,307 @@ class PromptLab(Live):
         prices: str | Path | None = None,
         workers: int = 4,
     ) -> None:
+        """Open the results folder of a benchmark.
+
+        ``others`` are the folders of earlier retries, to be shown at once. Graph and models are
+        those of the results, or the ones given; ``models`` are by agent. ``prices`` is a TOML table
+        of prices. ``workers`` questions are asked at the same time.
+
+        Raises InputError if the folder holds no results, or if the graph or a model is another one
+        now.
+        """
         self.lab = RetryExperiment(folder, kg=kg, model=model, models=models)
         self.prices = load_prices(prices)
         self.worker_count = workers
         earlier = self.lab.earlier_results
         self.prompt_texts = load_prompt_texts(earlier, earlier.config.get("prompts") or {})
         """The prompts that were sent, by name."""
-        self.template_drafts: dict[str, str] = {}  # what was typed over their templates, by name
-        names = [name for name in self.prompt_texts if name.startswith(f"{self.lab.system.name}/")]
-        self.selected_prompt = next(iter([*names, *self.prompt_texts]), "")
-        self.result_folders = [
-            Path(other) for other in others
-        ]  # what was asked again, oldest first
+        self.template_drafts: dict[str, str] = {}
+        """Their templates as they were typed, by name."""
+        self.selected_prompt = self._first_prompt()
+        """The name of the prompt that is edited; empty if no prompt is known."""
+        self.result_folders = list(dict.fromkeys(Path(other) for other in others))
+        """The folders of the retries, oldest first."""
         self.report: Report | None = None
-        self.estimate_text = self.question = ""
-        self.option_texts = {
-            "only": "",
-            "repeats": "1",
-            "budget": "",
-        }  # the options as they were typed
-        self.revision = 0
+        """Compares the retries with the first results; None without retries."""
+        self.estimate_text = ""
+        """The cost of the retry, as it was estimated last."""
+        self.option_texts = {"only": "", "repeats": "1", "budget": ""}
+        """The options as they were typed, by name."""
         self.debugger: Debugger | None = None
+        """Of the question that was opened last."""
         self.worker = Worker()
         super().__init__(self.worker)
-        self._load_report(*self.result_folders)
+        self._load_report()
+
+    def _first_prompt(self) -> str:
+        """Return the first prompt of the system's own folder, else the first of all, else ""."""
+        for name in self.prompt_texts:
+            if name.startswith(f"{self.lab.system.name}/"):
+                return name
+        return next(iter(self.prompt_texts), "")
 
     def children(self) -> Mapping[str, Part]:
-        return {"debugger": self.debugger} if self.debugger else {}
+        return {} if self.debugger is None else {"debugger": self.debugger}
 
-    def _load_report(self, *folders: Path) -> None:
-        self.result_folders = list(dict.fromkeys([*self.result_folders, *folders]))
-        self.report = (
-            Report(self.lab.earlier_results.folder, *self.result_folders)
-            if self.result_folders
-            else None
-        )
-        _ = (
-            self.report.comparisons if self.report else None
-        )  # computed here, on the thread that waits for it
+    def _load_report(self) -> None:
+        """Read the retries again, and compare them with the first results.
+
+        The comparison takes long, and is made here so that no view has to wait for it.
+        """
+        if not self.result_folders:
+            return
+        report = Report(self.lab.earlier_results.folder, *self.result_folders)
+        _ = report.comparisons
+        self.report = report
+
+    # The page
 
     def view(self) -> Html:
-        return join(
-            self._render_header(),
-            self._render_editor()
-            if self.selected_prompt
-            else note("No run was kept: measure with --save-runs.", level="bad"),
-            render_progress(self.worker),
-            self._render_report(live=True),
-            self.render_child("debugger") if self.debugger else "",
+        """Render the results, the editor of the selected prompt, the options, and the report."""
+        template = text = ""
+        if self.selected_prompt:
+            _header, template = split_prompt(self.prompt_texts[self.selected_prompt])
+            text = self.template_drafts.get(self.selected_prompt, template)
+        return self._render(
+            is_interactive=True,
+            has_prompts=bool(self.selected_prompt),
+            prompt_tabs=self._render_prompt_tabs(),
+            editor=render_template_editor(text, self.selected_prompt),
+            template_diff=render_template_diff(template, text),
+            option_labels=OPTION_LABELS,
+            option_inputs={
+                name: text_input(name, label, self.option_texts[name])
+                for name, label in OPTION_LABELS.items()
+            },
+            is_busy=bool(self.worker.current_task),
+            estimate=self.estimate_text,
+            progress=render_progress(self.worker),
         )
 
     def render_static(self) -> Html:
-        return join(self._render_header(), self._render_report(live=False))
+        return self._render(is_interactive=False)
 
-    def _render_header(self) -> Html:
-        earlier = self.lab.earlier_results
-        title = tag("h2", "Prompt lab", class_="title")
-        return div("head", title, span("soft grow", f"{earlier.name}: {earlier.headline}"))
+    def _render(self, *, is_interactive: bool, **values: object) -> Html:
+        """Render the template lab.html with the results and the report.
 
-    def _render_editor(self) -> Html:
-        """The prompt as it is typed, what that changes, and what to ask."""
-        template = split_prompt(self.prompt_texts[self.selected_prompt])[1]
-        text = self.template_drafts.get(self.selected_prompt, template)
-        edited = {
-            name
-            for name in self.template_drafts
-            if self._edited_prompt(name) != self.prompt_texts[name]
-        }
-        labels = {name: display_name(name.rpartition("/")[2]) for name in self.prompt_texts}
-        options = [
-            (name, label, "edited" if name in edited else "") for name, label in labels.items()
-        ]
-        busy = bool(self.worker.current_task)
-        hints = {
-            "only": "which (lost and as many right): lost, wrong, errors, right, all, blamed=AGENT, an id",
-            "repeats": "times, to see what varies by itself",
-            "budget": "budget, as model_calls=100",
-        }
-        width = {"only": "grow", "repeats": "", "budget": ""}
-        fields = (
-            tag(
-                "label",
-                span("", hint),
-                text_input(name, hint, self.option_texts[name]),
-                class_=f"f {width[name]}",
-            )
-            for name, hint in hints.items()
-        )
-        actions = (
-            button("What will it take?", "estimate", disabled=busy),
-            button("Ask again", "again", "run", "primary", disabled=busy),
-            button("Cancel", "cancel", "stop") if busy else "",
-            span("hint", self.estimate_text),
-        )
-        form = (
-            render_template_editor(text, f"{self.selected_prompt} {self.revision}"),
-            render_template_diff(template, text),
-            div("row ends", *fields),
-            div("row controls", *actions),
-        )
-        return join(
-            tabs(options, self.selected_prompt, "prompt"),
-            tag("form", *form, class_="body stack", data_do="again", id="lab-form"),
+        If interactive, the rest of the page is rendered too, from ``values``; and an open debugger.
+        """
+        results = self.lab.earlier_results
+        has_debugger = is_interactive and self.debugger is not None
+        return render_page(
+            "lab.html",
+            results=f"{results.name}: {results.headline}",
+            is_interactive=is_interactive,
+            changes=self._render_changes(has_links=is_interactive),
+            debugger=self.render_child("debugger") if has_debugger else "",
+            **values,
         )
 
-    def _render_report(self, *, live: bool) -> Html:
-        if self.report is None:
-            return Html()
+    def _render_prompt_tabs(self) -> Html:
+        """Render the prompts as tabs; those that differ from what was sent are marked."""
+        edited = self._edited_prompts()
+        options: list[TabOption] = []
+        for name in self.prompt_texts:
+            mark = "edited" if name in edited else ""
+            options.append((name, _short_name(name), mark))
+        return h.tabs(options, self.selected_prompt, "prompt")
 
-        def link(measured: LoadedResults, change: QuestionChange) -> object:
+    def _render_changes(self, *, has_links: bool) -> list[Html]:
+        """Render what changed in each retry; with links, a click on a question opens it."""
+        report = self.report
+        if report is None:
+            return []
+
+        def render_question(results: LoadedResults, change: QuestionChange) -> object:
+            """Render the question of a change as a text, or as a button that opens it."""
             text = shorten(change.after["question"])
-            if not live:
+            if not has_links:
                 return text
-            sets = self.report.results if self.report else ()
-            number = next(n for n, each in enumerate(sets) if each is measured)
-            arg = f"{number} {change.agent}\t{change.after['id']}"
-            return button(text, "open", class_="ghost", arg=arg, title="open it in the debugger")
+            number = _position_of(results, report.results)
+            question = f"{number} {change.agent}\t{change.after['id']}"
+            return h.button(
+                text, "open", class_="ghost", arg=question, title="open it in the debugger"
+            )
 
-        return div("body stack", *self.report.render_changes(link))
+        return list(report.render_changes(render_question))
+
+    # The retry
 
     def _edited_prompt(self, name: str) -> str:
-        """A prompt with what was typed over it."""
-        sent, draft = self.prompt_texts[name], self.template_drafts.get(name)
-        return sent if draft in (None, split_prompt(sent)[1]) else replace_template(sent, draft)
+        """Return the text of a prompt with the template that was typed, if any was."""
+        sent = self.prompt_texts[name]
+        _header, template = split_prompt(sent)
+        draft = self.template_drafts.get(name, template)
+        return sent if draft == template else replace_template(sent, draft)
 
-    def _read_form(self, event: Event) -> tuple[BenchSetup, list[BenchQuestion], int]:
-        """Keep what was typed; the set-up with every prompt that was edited, what to ask it, and how often.
+    def _edited_prompts(self) -> list[str]:
+        """Return the names of the prompts that differ from what was sent."""
+        return [
+            name for name, text in self.prompt_texts.items() if self._edited_prompt(name) != text
+        ]
 
-        Raises InputError, and PromptError for a prompt that cannot be used.
+    def _read_form(self, event: Event) -> Retry:
+        """Keep what was typed, and return what it asks for.
+
+        Raises InputError for options that are not valid, or if nothing differs from the results,
+        and PromptError for a prompt that its agent cannot use.
         """
-        form = event.get("form", {})
-        self.option_texts |= {
-            name: str(form.get(name, text)).strip() for name, text in self.option_texts.items()
-        }
-        if "template" in form:
-            self.template_drafts[self.selected_prompt] = str(form["template"]).replace("\r\n", "\n")
-        if (
-            not self.option_texts["repeats"].isdecimal()
-            or not 1 <= int(self.option_texts["repeats"]) <= 100
-        ):
-            raise InputError(
-                f"{self.option_texts['repeats']!r} is no number of times", hint="type 1 to 100"
-            )
+        self._keep_form(form_of(event))
+        repeats = self._typed_repeats()
         prompts = Prompts(texts={})
         for name in self.prompt_texts:
             prompts = prompts.with_text(name, self._edited_prompt(name))
         questions = self.lab.choose_questions(self.option_texts["only"].split())
-        return self.lab.make_setup(prompts), questions, int(self.option_texts["repeats"])
+        return Retry(self.lab.make_setup(prompts), questions, repeats)
 
-    def do_prompt(self, event: Event) -> None:
-        self.selected_prompt = (
-            str(event["arg"]) if event["arg"] in self.prompt_texts else self.selected_prompt
-        )
+    def _keep_form(self, form: Mapping[str, str]) -> None:
+        """Keep the values of the form's fields; a field that is missing keeps its value."""
+        for name, text in self.option_texts.items():
+            typed = str(form.get(name, text))
+            self.option_texts[name] = typed.strip()
+        if "template" in form:
+            self.template_drafts[self.selected_prompt] = typed_text(form["template"])
 
-    def do_draft(self, event: Event) -> None:
-        self.template_drafts[self.selected_prompt] = str(event["value"]).replace("\r\n", "\n")
-
-    def do_estimate(self, event: Event) -> None:
-        setup, questions, repeats = self._read_form(event)
-
-        def work() -> None:
-            self.estimate_text = str(
-                self.lab.estimate_cost(setup, questions, prices=self.prices, repeats=repeats)
+    def _typed_repeats(self) -> int:
+        """Return the typed number of repeats. Raises InputError if it is not from 1 to MAX_REPEATS."""
+        text = self.option_texts["repeats"]
+        if not text.isdecimal() or not 1 <= int(text) <= MAX_REPEATS:
+            raise InputError(
+                f"the number of repeats cannot be {text!r}", hint=f"type 1 to {MAX_REPEATS}"
             )
+        return int(text)
 
-        self.worker.submit("looking at what is recorded", work)
+    def _typed_budget(self) -> Budget:
+        """Return the typed budget, such as "model_calls=100 seconds=60". Raises InputError."""
+        limits = {}
+        for limit in self.option_texts["budget"].split():
+            name, _, number = limit.partition("=")
+            limits[name] = number
+        return Budget(limits, self.prices)
 
-    def do_again(self, event: Event) -> None:
-        """Say what it will take, ask, and show what became of it."""
-        self.do_estimate(event)
-        setup, questions, repeats = self._read_form(event)
-        limits = [part.partition("=") for part in self.option_texts["budget"].split()]
-        budget = Budget({name: limit for name, _, limit in limits}, self.prices)
-        names = [
-            name.rpartition("/")[2]
-            for name in self.prompt_texts
-            if self._edited_prompt(name) != self.prompt_texts[name]
-        ]
-        folder = self.lab.get_results_folder(setup, ", ".join(names) or "prompts")
+    def _submit_estimate(self, retry: Retry) -> None:
+        """Estimate the cost of a retry on the worker's thread, from what is recorded."""
+
+        def estimate() -> None:
+            """Keep the estimate as a text."""
+            cost = self.lab.estimate_cost(
+                retry.setup, retry.questions, prices=self.prices, repeats=retry.repeats
+            )
+            self.estimate_text = str(cost)
+
+        self.worker.submit("estimating the cost", estimate)
+
+    def _submit_retry(self, retry: Retry, budget: Budget) -> None:
+        """Ask the questions on the worker's thread.
+
+        The folder depends on setup and prompts, so the same retry continues in it.
+        """
+        prompt_names = ", ".join(_short_name(name) for name in self._edited_prompts())
+        folder = self.lab.get_results_folder(retry.setup, prompt_names or "prompts")
+        self.worker.submit("asking again", lambda: self._ask_again(retry, budget, folder))
+
+    def _ask_again(self, retry: Retry, budget: Budget, folder: Path) -> None:
+        """Ask the questions, write the results to a folder, and load the report with them.
+
+        Raises InputError if the retry was cancelled or reached the budget. What was asked until
+        then is in the report.
+        """
         asked: list[BenchRow] = []
 
-        def finished(row: BenchRow) -> None:
+        def on_row(row: BenchRow) -> None:
+            """Show how many questions are done. Raises Cancelled if the worker was cancelled."""
             asked.append(row)
-            self.worker.current_task = f"asking again: {len(asked)} of {len(questions)} questions"
+            progress = f"{len(asked)} of {len(retry.questions)} questions"
+            self.worker.current_task = f"asking again: {progress}"
             self.worker.notify_soon()
             if self.worker.cancelled:
                 raise Cancelled
 
-        def work() -> None:
-            try:
-                stopped = self.lab.ask_again(
-                    setup,
-                    questions,
-                    folder,
-                    repeats=repeats,
-                    workers=self.worker_count,
-                    budget=budget,
-                    on_row=finished,
-                )
-            except Cancelled:
-                stopped = "cancelled"
-            self._load_report(folder)
-            if stopped:
-                hint = "ask again: it goes on from there"
-                raise InputError(
-                    f"stopped with {pluralize(len(asked), 'question')} asked: {stopped}", hint=hint
-                )
+        try:
+            stopped = self.lab.ask_again(
+                retry.setup,
+                retry.questions,
+                folder,
+                repeats=retry.repeats,
+                workers=self.worker_count,
+                budget=budget,
+                on_row=on_row,
+            )
+        except Cancelled:
+            stopped = "cancelled"
+        if folder not in self.result_folders:
+            self.result_folders.append(folder)
+        self._load_report()
+        if stopped:
+            raise InputError(
+                f"stopped after {pluralize(len(asked), 'question')}: {stopped}",
+                hint="to continue from there, press “Ask again”",
+            )
 
-        self.worker.submit("asking again", work)
+    # Events
+
+    def do_prompt(self, event: Event) -> None:
+        if event["arg"] in self.prompt_texts:
+            self.selected_prompt = str(event["arg"])
+
+    def do_draft(self, event: Event) -> None:
+        self.template_drafts[self.selected_prompt] = typed_text(event["value"])
+
+    def do_estimate(self, event: Event) -> None:
+        self._submit_estimate(self._read_form(event))
+
+    def do_again(self, event: Event) -> None:
+        """Submit an estimate of the cost, and then the retry.
+
+        Everything that was typed is checked before: if it is not valid, nothing is submitted.
+        """
+        retry = self._read_form(event)
+        budget = self._typed_budget()
+        self._submit_estimate(retry)
+        self._submit_retry(retry, budget)
 
     def do_cancel(self, event: Event) -> None:
         self.worker.cancel()
 
     def do_open(self, event: Event) -> None:
-        """Open a question of the page in the debugger, live, at the agent that decided otherwise."""
+        """Open a question of the report in the debugger, at the agent that decided otherwise.
+
+        The event's ``arg`` is "NUMBER AGENT<tab>QUESTION", with the number of the results. Raises
+        InputError if the question's run was not kept.
+        """
         place, _, question = str(event["arg"]).partition("\t")
         number, _, agent = place.partition(" ")
-        if self.report is not None:
-            self.debugger = debug_question(
-                self.report,
-                question,
-                kg=self.lab.kg,
-                model=self.lab.models,
-                number=int(number),
-                agent=agent,
-            )
-            self.debugger.parent = self
+        if self.report is None:
+            return
+        self.debugger = debug_question(
+            self.report,
+            question,
+            kg=self.lab.kg,
+            model=self.lab.models,
+            number=int(number),
+            agent=agent,
+        )
+        self.debugger.parent = self
 
     def __repr__(self) -> str:
-        effects = self.report.comparisons if self.report else []
-        lines = (line for effect in effects for line in effect.summary_lines())
-        return "\n".join(
-            [
-                f"PromptLab({self.lab.earlier_results.name}: {self.lab.earlier_results.headline})",
-                *lines,
-            ]
-        )
+        """Return the headline of the results, and the summary of each retry, as lines."""
+        results = self.lab.earlier_results
+        lines = [f"PromptLab({results.name}: {results.headline})"]
+        if self.report is not None:
+            for comparison in self.report.comparisons:
+                lines += comparison.summary_lines()
+        return "\n".join(lines)
+
+
+def _position_of(results: LoadedResults, all_results: Sequence[LoadedResults]) -> int:
+    """Return the position of results, by identity: those of two folders may be equal."""
+    for position, other in enumerate(all_results):
+        if other is results:
+            return position
+    raise ValueError("the report does not hold these results")
+
+
+def _short_name(prompt_name: str) -> str:
+    """Return the name of a prompt without its folder, in words."""
+    return display_name(prompt_name.rpartition("/")[2])

@@ -1,4 +1,7 @@
-"""The one widget: its state is HTML made in Python, and what a person does comes back as plain messages."""
+"""The base of all widgets: their state is HTML made in Python, and the page sends back events.
+
+live.js shows the HTML, and sends what the person does.
+"""
 
 from __future__ import annotations
 
@@ -14,137 +17,175 @@ from traitlets import Unicode
 
 from kgwb.errors import KgwbError, SettingError
 from kgwb.masking import mask_url, mask_urls_in_text
-from kgwb.show.html import Html, div, join, load_style, note, section, static_section, tag
+from kgwb.show import html as h
+from kgwb.show.html import Html
 from kgwb.text import single_line
-from kgwb.ui.session import Worker
+from kgwb.ui.worker import Worker
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 API_KEY_PATTERN = re.compile(r"\b(sk|gsk|hf|xai|AIza)[-_\w]{16,}", re.I)
-"""What looks like a key; texts of widgets are saved with a notebook."""
+"""What looks like an API key. Texts in widgets are saved with the notebook."""
+SILENT_EVENTS = ("draft", "shown", "gone")
+"""Events after which the message about the event before them stays."""
 Event = dict[str, Any]
-"""``do`` names the action, ``scope`` the part it was done in; ``arg``, ``value``, ``form`` may come too."""
+"""An event of the page.
+
+``do`` is its name, and ``scope`` the part of the widget that it belongs to. It may also have
+``arg``, ``value``, ``form`` (the values of the form's fields by name), and ``seq`` (its number).
+"""
+
+TabOption = tuple[str, str, object]
+"""A tab: its name, its label, and a number beside the label; empty for none."""
 
 
 @cache
 def load_script() -> str:
-    """Idiomorph, then kgwb's own script."""
-    files = (HERE / "vendor" / "idiomorph.min.js", HERE / "live.js")
+    """Return the JavaScript of the widgets: Idiomorph, and then kgwb's own script."""
+    files = (FOLDER / "vendor" / "idiomorph.min.js", FOLDER / "live.js")
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
-class Part:
-    """What is shown in a widget: ``view()`` is its HTML, and each event in it goes to a ``do_`` method.
+def render_page(template: str, **values: object) -> Html:
+    """Render a template of the folder ui/templates.
 
-    What that method returns is shown as a remark, what it raises as a failure.
+    The functions of ``kgwb.show.html`` are there as ``h``: ``{{ h.button("Run", "run") }}``.
+    """
+    return h.render_template(f"ui/templates/{template}", h=h, **values)
+
+
+class Part:
+    """A part of a widget: ``view`` renders it, and its ``do_`` methods handle its events.
+
+    An event "run" calls ``do_run(event)``. A text that the method returns is shown as a message,
+    and an error that it raises as a failure.
     """
 
     parent: Part | None = None
-    """What it is shown inside of, which draws it."""
+    """The part that this one is shown in, and that draws it; None for a whole widget."""
     workers: tuple[Worker, ...] = ()
-    """The workers whose changes it shows."""
+    """The workers whose changes this part shows."""
 
     def view(self) -> Html:
-        """The contents as they stand."""
+        """Render the present state."""
         raise NotImplementedError
 
     def children(self) -> Mapping[str, Part]:
-        """What is shown inside of this, by its scope."""
+        """Return the parts shown inside this one, by their scopes."""
         return {}
 
     def find_component(self, scope: str) -> Part | None:
-        """The part of that scope, at any depth."""
-        for name, part in self.children().items():
-            if (inner := part if name == scope else part.find_component(scope)) is not None:
-                return inner
+        """Return the part of a scope at any depth below this one; None if there is none."""
+        for name, child in self.children().items():
+            found = child if name == scope else child.find_component(scope)
+            if found is not None:
+                return found
         return None
 
     def render_child(self, name: str) -> Html:
-        """One of the parts; what is done in it is its own."""
-        return div("inside-part", self.children()[name].view(), data_scope=name)
+        """Render one of the children. Events inside it are sent with its scope."""
+        return h.div("inside-part", self.children()[name].view(), data_scope=name)
 
     def subscribe_to(self, *workers: Worker) -> None:
-        """Draw whenever one of the workers changes."""
+        """Draw this part again whenever one of the workers changes."""
         self.workers += workers
         for worker in workers:
             worker.subscribe(self.redraw)
 
     def redraw(self) -> None:
-        """Draw the latest state; on any thread."""
+        """Draw the present state. It may be called on any thread."""
         if self.parent is not None:
             self.parent.redraw()
 
 
 class Live(Part, anywidget.AnyWidget):
-    """Shows ``view()`` where a page displays it.
+    """A widget that shows ``view()`` wherever a page displays it.
 
-    Where there is no kernel, and wherever widgets are not drawn, ``static()`` is what is seen.
+    ``render_static()`` is shown where no kernel is, or where widgets are not drawn.
     """
 
     _esm = load_script()
-    _css = load_style()
+    _css = h.load_style()
     html = Unicode().tag(sync=True)
+    """The HTML of the present state; empty until a page displays the widget."""
     frame_page = Unicode().tag(sync=True)
-    """What frames in the view load, see ui/subgraph."""
+    """The page that frames in the view load, see ``kgwb.ui.subgraph_frame``."""
 
-    def __init__(self, *follows: Worker) -> None:
-        self.event_error: BaseException | None = None  # what the latest event raised
-        self.message = ""  # the message about the latest event
-        self._last_sequence, self._redraw_requested = 0, False
+    def __init__(self, *followed: Worker) -> None:
+        """Make a widget that is drawn again whenever one of these workers changes."""
+        self.event_error: BaseException | None = None
+        """The error of the latest event; None if it succeeded."""
+        self.message = ""
+        """The message about the latest event."""
+        self._last_sequence = 0
+        """The number of the latest event. The page learns from it which clicks are handled."""
+        self._redraw_requested = False
         self._displays: set[str] = set()
-        """The places that display it, by a name of the page's; nothing is drawn while there are none."""
-        self._draw_lock, self._event_lock = threading.Lock(), threading.RLock()
+        """Where the widget is displayed, by names that the pages chose.
+
+        Nothing is drawn while this is empty.
+        """
+        self._draw_lock = threading.Lock()
+        self._event_lock = threading.RLock()
         super().__init__()
-        self.subscribe_to(*follows)
-        self.on_msg(lambda _, event, __: self.update(event))
+        self.subscribe_to(*followed)
+        self.on_msg(lambda _widget, event, _buffers: self.update(event))
 
     def close(self) -> None:
-        """Stop following, and leave the page."""
+        """Stop following the workers, and remove the widget from the page."""
         for worker in self.workers:
             worker.unsubscribe(self.redraw)
         super().close()
 
     def announcement(self) -> str:
-        """What is read out when it changes."""
+        """Return the text that a screen reader reads out whenever it changes."""
         return ""
 
     def render_static(self) -> Html:
-        """The contents for where no kernel is."""
+        """Render the contents for where no kernel is."""
         return self.view()
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is being done that the person waits for."""
+        """Whether the person waits for a task."""
         return any(worker.current_task for worker in self.workers)
 
-    def update(self, event: Event) -> None:
-        """Do what the person did; a failure is shown in the widget, for there is nowhere else.
+    # From the page
 
-        What works for long, or on another thread, draws when it has got somewhere.
+    def update(self, event: Event) -> None:
+        """Handle an event of the page, and draw the state after it.
+
+        An error is shown in the widget, since a callback has no other place for it. If the event
+        submitted a task, the task's worker draws the widget soon.
         """
         if not isinstance(event, dict):
             return
-        number = event.get("seq", 0)
         part = self.find_component(str(event.get("scope"))) or self
-        does = getattr(part, f"do_{event.get('do')}", None)
-        followed = {
-            worker
-            for worker in (*self.workers, *part.workers)
-            if not worker.has_pending_notification
-        }
+        workers = (*self.workers, *part.workers)
+        quiet_workers = [worker for worker in workers if not worker.has_pending_notification]
         with self._event_lock:
-            self._displays = self._displays or {""}  # who sends events is displayed
-            self._last_sequence = max(self._last_sequence, number if isinstance(number, int) else 0)
-            for worker in (*self.workers, *part.workers):
+            self._displays = self._displays or {""}  # a page that sends events displays the widget
+            sequence = event.get("seq", 0)
+            if isinstance(sequence, int):
+                self._last_sequence = max(self._last_sequence, sequence)
+            for worker in workers:
                 worker.prioritize(self.redraw, part.redraw)
-            try:
-                if event.get("do") not in ("draft", "shown", "gone"):
-                    self.event_error, self.message = None, ""
-                if does is not None:
-                    self.message = does(event) or self.message
-            except Exception as exc:  # noqa: BLE001  # whatever a callback raises is shown
-                self.event_error = exc
-        if self.event_error or not any(worker.has_pending_notification for worker in followed):
+            self._handle(event, part)
+        will_be_drawn_soon = any(worker.has_pending_notification for worker in quiet_workers)
+        if self.event_error is not None or not will_be_drawn_soon:
             self.redraw()
+
+    def _handle(self, event: Event, part: Part) -> None:
+        """Call the part's method for an event, if it has one; keep its message, or its error."""
+        handler = getattr(part, f"do_{event.get('do')}", None)
+        if event.get("do") not in SILENT_EVENTS:
+            self.event_error = None
+            self.message = ""
+        if handler is None:
+            return
+        try:
+            self.message = handler(event) or self.message
+        except Exception as exc:  # noqa: BLE001  # whatever a callback raises is shown
+            self.event_error = exc
 
     def do_shown(self, event: Event) -> None:
         self._displays = {*self._displays, str(event.get("display"))} - {""}
@@ -152,88 +193,132 @@ class Live(Part, anywidget.AnyWidget):
     def do_gone(self, event: Event) -> None:
         self._displays = self._displays - {str(event.get("display"))}
 
+    # To the page
+
     def redraw(self) -> None:
-        """Draw the latest state; whoever draws already does it once more, so the last state wins."""
+        """Draw the present state, if a page displays the widget. It may be called on any thread.
+
+        If another thread is drawing, that thread draws once more, and this one does not wait. So
+        the latest state is always drawn last.
+        """
         if self.parent is not None:
-            return self.parent.redraw()
+            self.parent.redraw()
+            return
         if not self._displays:
             return
         self._redraw_requested = True
         while self._redraw_requested and self._draw_lock.acquire(blocking=False):
             try:
-                self._redraw_requested = False  # before it is looked at what there is to draw
+                # Before the state is read: a change after this point requests another drawing.
+                self._redraw_requested = False
                 self.html = str(self._render_section(self._last_sequence))
             finally:
                 self._draw_lock.release()
 
-    def _render_section(self, seen: int) -> Html:
+    def _render_section(self, sequence: int) -> Html:
+        """Render the view, and below it the message or the error of the latest event.
+
+        ``sequence`` is the number of the latest event that the view takes into account.
+        """
         try:
             body = self.view()
         except Exception as exc:  # noqa: BLE001  # a bug in a view must be seen, and must not stop the drawing
-            body = div("body", render_failure(exc))
-        remark = (
-            div("band", note(self.message, level="calm"), role="status") if self.message else ""
+            body = h.div("body", render_failure(exc))
+        message = error = Html()
+        if self.message:
+            message = h.div("band", h.note(self.message, level="calm"), role="status")
+        if self.event_error is not None:
+            error = h.div("band", render_failure(self.event_error), role="alert")
+        return h.section(
+            body,
+            message,
+            error,
+            data_seen=sequence,
+            data_say=single_line(self.announcement()) or None,
+            id=f"kg-{id(self):x}",
+            aria_busy=str(self.is_busy).lower(),
         )
-        failed = (
-            div("band", render_failure(self.event_error), role="alert") if self.event_error else ""
-        )
-        about = {
-            "data_seen": seen,
-            "data_say": single_line(self.announcement()) or None,
-            "id": f"kg-{id(self):x}",
-        }
-        return section(body, remark, failed, **about, aria_busy=str(self.is_busy).lower())
 
     def static_html(self) -> str:
-        """The same as HTML that stands alone."""
-        return static_section(self.render_static())
+        """Return the static rendering as HTML that stands alone."""
+        return h.static_section(self.render_static())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Return what Jupyter displays: the widget, its static HTML, and its repr as text."""
         self._displays = self._displays or {""}
         self.redraw()
         bundle = super()._repr_mimebundle_(**kwargs)
         data = bundle[0] if isinstance(bundle, tuple) else bundle
         if data is not None:
-            data["text/plain"], data["text/html"] = repr(self), self.static_html()
+            data["text/plain"] = repr(self)
+            data["text/html"] = self.static_html()
         return bundle
 
 
 def text_input(name: str, label: str, value: object = "", **attributes: object) -> Html:
-    """A line to type into."""
+    """Render a text field of one line. ``label`` is read out by screen readers."""
     about = {"aria_label": label, "autocomplete": "off", "id": f"typed-{name}", **attributes}
-    return tag("input", type="text", name=name, value=value, **about)
+    return h.tag("input", type="text", name=name, value=value, **about)
+
+
+def typed_text(value: object) -> str:
+    """Return a text that was typed into a text area. Forms send "\\r\\n", which becomes "\\n"."""
+    return str(value).replace("\r\n", "\n")
+
+
+def form_of(event: Event) -> dict[str, str]:
+    """Return the values of the form in which an event happened; empty outside of forms."""
+    form: dict[str, str] = event.get("form", {})
+    return form
 
 
 def read_name(event: Event, field: str) -> str:
-    """What was typed to name something. Raises SettingError for what looks like a key or a password."""
+    """Return the name typed into a field of the event's form; empty if nothing was typed.
+
+    Raises SettingError for a text that looks like an API key, or an address with a password.
+    """
     text = str(event["form"].get(field) or "").strip()
-    if (
-        API_KEY_PATTERN.search(text)
-        or mask_urls_in_text(text) != text
-        or (" " not in text and mask_url(text) != text)
-    ):
+    if _has_secret(text):
         raise SettingError(
-            "what was written looks as if it held a key or a password, and was taken away again",
-            hint="a notebook saves what its widgets hold: set keys in the environment before JupyterLab "
-            "starts, and open an address that has a password in a cell",
+            "the text was removed, since it looks like a key or a password",
+            hint="a notebook saves what its widgets hold: set keys in the environment before "
+            "starting JupyterLab, and open an address with a password in a cell",
         )
     return text
 
 
+def _has_secret(text: str) -> bool:
+    if API_KEY_PATTERN.search(text) or mask_urls_in_text(text) != text:
+        return True
+    return " " not in text and mask_url(text) != text
+
+
 def render_failure(error: BaseException) -> Html:
-    """What was seen, and what to do next."""
-    what = error.message if isinstance(error, KgwbError) else f"{type(error).__name__}: {error}"
+    """Render the message of an error, and its hint after "What to do:" if it has one.
+
+    An error that is no KgwbError is shown with the name of its class.
+    """
+    message = f"{type(error).__name__}: {error}"
     hint = getattr(error, "hint", "")
-    todo = join(tag("br"), f"What to do: {hint}") if hint else ""
-    return note(tag("b", "Failed: "), what, todo, level="bad")
+    if isinstance(error, KgwbError):
+        message = error.message
+    return render_page("failure.html", message=message, hint=hint)
 
 
 def render_progress(worker: Worker) -> Html:
-    """What a worker does now, what waits for its turn, and what stopped the latest work."""
-    lines = [div("soft", f"{worker.current_task} …")] if worker.current_task else []
-    lines += [div("soft", f"waits its turn: {label}") for label in worker.queued_tasks]
-    lines += [render_failure(worker.failure)] if worker.failure and not worker.current_task else []
-    return div("band stack tight", *lines) if lines else Html()
+    """Render a worker's current task, its queue, and the failure of its latest task.
+
+    Nothing is rendered for an idle worker whose latest task succeeded.
+    """
+    failure = Html()
+    if worker.failure is not None and not worker.current_task:
+        failure = render_failure(worker.failure)
+    queued = worker.queued_tasks
+    if not (worker.current_task or queued or failure):
+        return Html()
+    return render_page(
+        "progress.html", task=worker.current_task, queued_tasks=queued, failure=failure
+    )

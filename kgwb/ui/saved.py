@@ -1,8 +1,9 @@
-"""Notebooks that `kgwb lab` saves and opens: where no kernel fills a widget, its latest HTML is shown.
+"""The notebooks that `kgwb lab` saves and opens, with the HTML of kgwb's widgets.
 
-JupyterLab shows "model not found" for a widget of an earlier kernel, though its output has HTML besides. So
-what a person saves gets each widget's HTML as it stands, and a notebook that is opened before it has a kernel
-comes without the widgets that only its last one had.
+JupyterLab shows "model not found" for a widget of an earlier kernel, although its output also has
+HTML. So a saved notebook gets the latest HTML of each widget in place of the widget's state. A
+notebook that is opened without a running kernel is delivered without the widgets, so that
+JupyterLab shows their HTML.
 """
 
 from __future__ import annotations
@@ -14,60 +15,80 @@ from jupyter_server.services.contents.largefilemanager import AsyncLargeFileMana
 
 from kgwb.show.html import Html, embed_style
 
-VIEW_MIME_TYPE, STATE_MIME_TYPE = (
-    f"application/vnd.jupyter.widget-{name}+json" for name in ("view", "state")
-)
+VIEW_MIME_TYPE = "application/vnd.jupyter.widget-view+json"
+"""Of the data of an output that refers to a widget."""
+STATE_MIME_TYPE = "application/vnd.jupyter.widget-state+json"
+"""Of the states of all widgets in the metadata of a notebook."""
 
 
 class Notebooks(AsyncLargeFileManager):
-    """The files of a server, notebooks with what their widgets showed."""
+    """The contents manager of the server. It treats kgwb's widgets in notebooks specially."""
 
     async def save(self, model: dict[str, Any], path: str = "") -> Any:
-        """Save a file; of kgwb's widgets their HTML is kept, and not their state, which is larger."""
+        """Save a file; in a notebook, replace the state of kgwb's widgets by their HTML.
+
+        The HTML is smaller.
+        """
         if model.get("type") == "notebook" and model.get("content"):
             embed_widget_html(model["content"])
         return await super().save(model, path)  # type: ignore[no-untyped-call]
 
-    async def get(self, path: str, content: bool = True, *args: Any, **more: Any) -> Any:
-        """Read a file; a notebook without a running kernel comes without kgwb's widgets."""
+    async def get(self, path: str, content: bool = True, *args: Any, **options: Any) -> Any:
+        """Return the model of a file, as Jupyter's contents API has it.
+
+        If a notebook has no running kernel, kgwb's widgets are left out, and their HTML stays.
+        """
+        model = await super().get(path, content, *args, **options)  # type: ignore[no-untyped-call]
+        if not content or model["type"] != "notebook":
+            return model
         server: Any = self.parent
-        model = await super().get(path, content, *args, **more)  # type: ignore[no-untyped-call]
-        notebook = content and model["type"] == "notebook"
-        if notebook and not await server.session_manager.session_exists(path.strip("/")):
+        if not await server.session_manager.session_exists(path.strip("/")):
             remove_widget_views(model["content"])
         return model
 
 
 def embed_widget_html(notebook: dict[str, Any]) -> None:
-    """Put the HTML of kgwb's widgets from the state that a page saved into the outputs that show them."""
-    saved = (
-        notebook.get("metadata", {}).get("widgets", {}).get(STATE_MIME_TYPE, {}).get("state", {})
-    )
-    states = ((name, widget.get("state", {})) for name, widget in saved.items())
-    mine = {
-        name: state for name, state in states if str(state.get("_anywidget_id")).startswith("kgwb.")
-    }
+    """Put the HTML of kgwb's widgets into the outputs that show them, and remove their states.
+
+    The HTML is taken from the widget states that the page saved in the notebook's metadata. The
+    notebook is changed in place. Widgets of other packages stay.
+    """
+    metadata = notebook.get("metadata", {})
+    widgets = metadata.get("widgets", {}).get(STATE_MIME_TYPE, {}).get("state", {})
+    states = _kgwb_states(widgets)
     for data in _output_data(notebook):
-        state = mine.get(data.get(VIEW_MIME_TYPE, {}).get("model_id"), {})
-        if html := state.get("html"):
-            data["text/html"] = embed_style(
-                Html(html.replace("<section", "<section data-static", 1))
-            )
-    for name, state in mine.items():
-        for known in (name, str(state.get("layout")).removeprefix("IPY_MODEL_")):
-            saved.pop(known, None)
-    if not saved:
-        notebook.get("metadata", {}).pop("widgets", None)
+        widget_id = data.get(VIEW_MIME_TYPE, {}).get("model_id")
+        html = states.get(widget_id, {}).get("html")
+        if html:
+            static = html.replace("<section", "<section data-static", 1)
+            data["text/html"] = embed_style(Html(static))
+    for widget_id, state in states.items():
+        widgets.pop(widget_id, None)
+        widgets.pop(str(state.get("layout")).removeprefix("IPY_MODEL_"), None)
+    if not widgets:
+        metadata.pop("widgets", None)
+
+
+def _kgwb_states(widgets: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the states of kgwb's widgets among all widgets, by their ids."""
+    states = {}
+    for widget_id, widget in widgets.items():
+        state = widget.get("state", {})
+        if str(state.get("_anywidget_id")).startswith("kgwb."):
+            states[widget_id] = state
+    return states
 
 
 def remove_widget_views(notebook: dict[str, Any]) -> None:
-    """Take the widget out of every output that has kgwb's HTML besides."""
+    """Remove the widget from every output that also has kgwb's static HTML."""
     for data in _output_data(notebook):
         if "data-static" in "".join(data.get("text/html", "")):
             data.pop(VIEW_MIME_TYPE, None)
 
 
 def _output_data(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The data of each output."""
+    """Yield the data of each output by MIME type, for outputs that have any."""
     for cell in notebook.get("cells", ()):
-        yield from (output["data"] for output in cell.get("outputs", ()) if "data" in output)
+        for output in cell.get("outputs", ()):
+            if "data" in output:
+                yield output["data"]

@@ -1,204 +1,90 @@
-"""What a person does to one run, without a widget: commands on a worker, what is stale, what was before.
+"""The commands that a person gives to a run: step, edit, cancel. It works without widgets.
 
-Every widget of a run shares its session, whichever thread a click arrives on.
+All widgets of a run share its session, on whichever threads their events arrive.
 """
 
 from __future__ import annotations
 
 import threading
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
-from kgwb.errors import EmbeddingError, KgwbError, SettingError
+from kgwb.errors import EmbeddingError, SettingError
 from kgwb.llm.base import ChatRequest
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.run.steps import Step, group_by_supervisor
 from kgwb.show.run_state import RunState
 from kgwb.text import display_name
-from kgwb.threads import shielded
-
-NOTIFY_DELAY_S = 0.05
-"""Changes within this time are shown together: what ends so soon is not shown as begun."""
-PRIORITY_DELAY_S = 0.02
-"""How long what the person looks at is drawn before the rest, whose drawing would keep it from being sent."""
-Work = Callable[[], Any]
+from kgwb.ui.worker import NOTIFY_DELAY_S, Work, Worker
 
 
-class Worker:
-    """Does one thing after another on a thread of its own; whatever takes long in a widget has one."""
+class FinishedStep(NamedTuple):
+    """A step that is done."""
 
-    def __init__(self) -> None:
-        self.current_task = ""  # what is done now; empty if nothing
-        self.failure: KgwbError | None = None  # what stopped the latest work
-        self.cancelled = False
-        self.listeners: list[Callable[[], None]] = []
-        """Called after every change, on any thread; never changed in place."""
-        self._priority_count = 0  # how many of them are called before the others
-        self.thread: threading.Thread | None = None  # the latest thread
-        self._queue: deque[tuple[str, Work, Future[None]]] = deque()
-        self._timer: threading.Timer | None = None
-        self._lock = threading.RLock()
-
-    @property
-    def queued_tasks(self) -> tuple[str, ...]:
-        """What waits for its turn."""
-        return tuple(label for label, _, _ in tuple(self._queue))
-
-    def submit(self, label: str, work: Work) -> Future[None]:
-        """Have the work done, now or when its turn comes; a failure before it, or a cancel, drops it."""
-        promise = Future[None]()
-
-        def begin() -> None:
-            with self._lock:
-                if self.current_task:
-                    self._queue.append((label, work, promise))
-                    return self.notify_soon()
-                self.current_task, self.cancelled, self.failure = label, False, None
-                self.notify_soon()
-                self.thread = threading.Thread(
-                    target=self._run_tasks, args=(work, promise), name="kgwb-worker", daemon=True
-                )
-                try:
-                    self.thread.start()
-                except RuntimeError:  # the process may have no more threads
-                    self.current_task = ""
-                    raise
-
-        shielded(begin)  # an interrupt in the middle would leave it busy for good
-        return promise
-
-    def cancel(self) -> None:
-        """Stop what is done, and drop what waits; whoever works looks at ``cancelled``."""
-        with self._lock:
-            self.cancelled = bool(self.current_task)
-            self._clear_queue()
-
-    def require_idle(self) -> None:
-        """Raise SettingError while something is done."""
-        if self.current_task:
-            raise SettingError(f"busy: {self.current_task}", hint="wait for it, or cancel it")
-
-    def _run_tasks(self, work: Work | None, promise: Future[None]) -> None:
-        while work is not None:
-            try:
-                work()
-            except KgwbError as exc:
-                self.failure = exc
-            except BaseException as exc:  # noqa: BLE001  # a bug must not leave the worker busy; it is shown
-                self.failure = KgwbError(
-                    f"{type(exc).__name__}: {exc}", hint="please report this as a bug"
-                )
-            ended = promise
-            with self._lock:
-                if self.failure is not None:
-                    self._clear_queue()
-                self.current_task, work, promise = (
-                    self._queue.popleft() if self._queue else ("", None, ended)
-                )
-                self.cancelled = False
-            try:
-                self.notify()
-            finally:
-                ended.set_result(None)
-
-    def _clear_queue(self) -> None:
-        while self._queue:
-            self._queue.popleft()[2].set_result(None)
-
-    def notify(self) -> None:
-        """Call every listener: something changed."""
-        with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = None
-            first, rest = (
-                self.listeners[: self._priority_count],
-                self.listeners[self._priority_count :],
-            )
-        for listener in first:
-            listener()
-        if first and rest:
-            time.sleep(PRIORITY_DELAY_S)
-        for listener in rest:
-            listener()
-
-    def notify_soon(self) -> None:
-        """Call them in TELL_S, once for all that changes until then."""
-        with self._lock:
-            if self._timer is None:
-                self._timer = threading.Timer(NOTIFY_DELAY_S, self.notify)
-                self._timer.daemon = True
-                self._timer.start()
-
-    def subscribe(self, listener: Callable[[], None]) -> None:
-        """Call it after every change."""
-        with self._lock:
-            self.listeners = [*self.listeners, listener]
-
-    @property
-    def has_pending_notification(self) -> bool:
-        """Whether the listeners will be called within TELL_S."""
-        return self._timer is not None
-
-    def prioritize(self, *listeners: Callable[[], None]) -> None:
-        """Call these of the listeners first: the person looks at them."""
-        with self._lock:
-            self.listeners = sorted(self.listeners, key=lambda listener: listener not in listeners)
-            self._priority_count = sum(listener in listeners for listener in self.listeners)
-
-    def unsubscribe(self, listener: Callable[[], None]) -> None:
-        """Call a listener no more."""
-        with self._lock:
-            self.listeners = [other for other in self.listeners if other != listener]
-            self._priority_count = 0
+    key: str
+    is_supervisor: bool
+    """Whether the step supervises others."""
 
 
 class Session(Worker):
-    """One run, and what the person does to it; commands are executed one at a time."""
+    """A run, and its worker: the commands of the person are executed one at a time.
+
+    A step that an edit makes stale is kept, and shown, until it is run again. So are the steps
+    beyond the position to which the person goes back.
+    """
 
     def __init__(self, run: Run) -> None:
+        """Follow a run, and begin to load its embeddings unless it is a replay.
+
+        Use ``session_of`` instead: all widgets of a run must share its session.
+        """
         super().__init__()
         self.run = run
-        self.history: list[RunState] = []  # the run before each edit, oldest first
-        self.embeddings_loader = (
-            Worker()
-        )  # loads the embeddings from the start, so that no agent is charged with it
+        self.history: list[RunState] = []
+        """The state of the run before each edit, oldest first."""
+        self.embeddings_loader = Worker()
+        """Loads the embeddings from the start, so that their time is not added to an agent's."""
         self._steps: dict[str, Step] = run.steps_by_key
-        self._executed_keys: set[str] = set(
-            self._steps
-        )  # keys of the steps of the latest execution
+        self._executed_keys: set[str] = set(self._steps)
+        """Keys of the steps of the latest execution."""
         self._stale: set[str] = set()
-        self._complete_result = (
-            run.totals,
-            run.answer,
-        )  # of the execution that reached furthest, as the steps are
-        self._has_new_steps = False  # whether the run has gone on since its steps were taken over
+        """Keys of the stale steps."""
+        self._complete_totals = run.totals
+        """Of the execution that reached the last of the known steps."""
+        self._complete_answer = run.answer
+        """Of the same execution."""
+        self._has_new_steps = False
+        """Whether the run has begun or ended a step since its steps were taken over."""
         self._previews: dict[tuple[str, str, str], ChatRequest | None] = {}
         if run.unrecorded_graph is not None:
             self.embeddings_loader.submit("loading the embeddings, once", self._load_embeddings)
             self.embeddings_loader.subscribe(self.notify)
-        run.listeners.append(self._on_step)  # code may run it too
+        run.listeners.append(self._on_step)  # code of the person may execute the run, too
+
+    # The state of the run
 
     @property
     def steps(self) -> Mapping[str, Step]:
-        """The latest known step of every key in flow order, also those that are stale."""
+        """The latest known step of every key in flow order, also stale ones."""
         with self._lock:
             return dict(self._steps)
 
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """The latest known steps in flow order, also stale ones."""
+        return tuple(self.steps.values())
+
     def steps_of(self, agent: str) -> tuple[Step, ...]:
-        """The steps of an agent, or the step of that key."""
-        return tuple(step for step in self.steps.values() if agent in (step.agent, step.key))
+        """Return the steps of an agent; for a key, the step with this key."""
+        return tuple(step for step in self.all_steps if agent in (step.agent, step.key))
 
     def run_state(self) -> RunState:
-        """Where the run stands.
+        """Return the state of the run and of each step, see ``kgwb.show.run_state``.
 
-        Stale are an edited step and all after it until they are run again; ahead is what was done before, and
-        lies beyond where the run stands now.
+        A step is "ahead" if an earlier execution reached it, and the latest one stopped before it.
         """
         with self._lock:
             states = {}
@@ -209,97 +95,144 @@ class Session(Worker):
                     states[key] = "ahead"
                 elif not (step.done or step.error):
                     states[key] = "running" if self.current_task else "unfinished"
-            before = self.history[-1].answer if self.history else None
-            run = self.run
-            done = run.answer, run.status, run.totals
             return RunState(
-                run, dict(self._steps), states, self.current_task, self.failure, before, *done
+                self.run,
+                dict(self._steps),
+                states,
+                self.current_task,
+                self.failure,
+                previous_answer=self.history[-1].answer if self.history else None,
+                answer=self.run.answer,
+                status=self.run.status,
+                totals=self.run.totals,
             )
 
     def step_state(self, key: str) -> str:
-        """Where a step stands, see Standing."""
+        """Return the state of a step or agent, one of ``kgwb.show.run_state.STEP_STATES``."""
         return self.run_state().step_state(key)
 
     def peek(self, step: str, name: str = "", text: str = "") -> ChatRequest | None:
-        """See Run.peek; with the prompt ``name`` as ``text``. It is made once, until something changes."""
-        place = (step, name, text)
-        if place not in self._previews:
-            prompts = self.run.prompts.with_text(name, text) if name else None
-            self._previews[place] = self.run.preview_request(step, prompts=prompts)
-        return self._previews[place]
+        """Return the first request that a step or agent will send, without sending it.
+
+        With ``name``, the prompt of that name has this text. The request is kept until the run
+        changes. Returns None, and raises, as ``Run.preview_request`` does.
+        """
+        preview = (step, name, text)
+        if preview not in self._previews:
+            prompts = self.run.prompts
+            if name:
+                prompts = prompts.with_text(name, text)
+            self._previews[preview] = self.run.preview_request(step, prompts=prompts)
+        return self._previews[preview]
+
+    # Moving through the run
 
     def go(self, until: str | int | None = None) -> Future[None]:
-        """See Run.go."""
-        where = display_name(agent_of_key(str(until or "the end")))
-        label = "going back to the start" if until == 0 else f"running to {where}"
-        return self._execute(label, lambda: self.run.go(until))
+        """Submit an execution of the run up to where ``Run.go`` stops.
+
+        Raises SettingError if code executes the run, as all commands do.
+        """
+        label = _run_label(str(until or "the end"))
+        if until == 0:
+            label = "going back to the start"
+        return self._submit_command(label, lambda: self.run.go(until))
 
     def step(self) -> Future[None]:
-        """Run until one more agent that works has done so; the end of one that supervises is no step."""
+        """Submit an execution that ends with one more step.
+
+        The end of a supervisor does not count: the steps that it supervises did the work.
+        """
 
         def step() -> None:
             self.run.step()
-            while (
-                self.run.status == "paused" and not self.cancelled and self._finished_steps()[-1][1]
-            ):
+            while self._paused_after_supervisor() and not self.cancelled:
                 self.run.step()
 
-        return self._execute("running one step", step)
+        return self._submit_command("running one step", step)
+
+    def _paused_after_supervisor(self) -> bool:
+        return self.run.status == "paused" and self._finished_steps()[-1].is_supervisor
 
     def back(self) -> Future[None]:
-        """Go back to before the latest agent that works."""
+        """Submit going back to before the latest step that is not a supervisor."""
 
-        def back() -> None:
-            done = self._finished_steps()
-            while done and done[-1][1]:
-                done.pop()
-            self.run.step_back(self.run.position - max(len(done) - 1, 0))
+        def go_back() -> None:
+            """Leave out the supervisors at the end, and then one step."""
+            finished = self._finished_steps()
+            while finished and finished[-1].is_supervisor:
+                finished.pop()
+            remaining = max(len(finished) - 1, 0)
+            self.run.step_back(self.run.position - remaining)
 
-        return self._execute("going back one step", back)
+        return self._submit_command("going back one step", go_back)
 
-    def _finished_steps(self) -> list[tuple[str, bool]]:
-        """The keys of the steps that are done, as they ended, and whether each supervises others."""
-        steps = group_by_supervisor(self.run.steps)
+    def _finished_steps(self) -> list[FinishedStep]:
+        """Return the steps of the latest execution that are done, in the order of their ends."""
+        groups = group_by_supervisor(self.run.steps)
 
-        def ended(parent: str | None) -> Iterator[Step]:
-            for step in steps.get(parent, ()):
-                yield from ended(step.key)
+        def steps_by_end(supervisor: str | None) -> Iterator[Step]:
+            for step in groups.get(supervisor, ()):
+                yield from steps_by_end(step.key)
                 yield step
 
-        return [(step.key, step.key in steps) for step in ended(None) if step.done]
+        return [
+            FinishedStep(step.key, step.key in groups) for step in steps_by_end(None) if step.done
+        ]
 
     def run_to(self, key: str) -> Future[None]:
-        """Run up to the end of a step or agent; if that is done, again, so that the run stands there."""
+        """Submit an execution up to the end of a step or agent.
+
+        If the step is done, the run goes back to its end.
+        """
 
         def run_to() -> None:
-            done = [ended for ended, _ in self._finished_steps()]
-            if key in done and self.step_state(key) == "done":
-                self.run.step_back(self.run.position - done.index(key) - 1)
+            """Go back to the end of the step if it is done; else execute the run up to it."""
+            finished_keys = [step.key for step in self._finished_steps()]
+            is_done = key in finished_keys and self.step_state(key) == "done"
+            if is_done:
+                position = finished_keys.index(key) + 1
+                self.run.step_back(self.run.position - position)
             else:
                 self.run.go(key)
 
-        return self._execute(f"running to {display_name(agent_of_key(key))}", run_to)
+        return self._submit_command(_run_label(key), run_to)
+
+    # Edits
 
     def replace(self, key: str, value: Any) -> Future[None]:
-        """Put a value in by hand, and run up to there. Raises OverrideError."""
+        """Put in a value as the output of a step, and submit an execution up to this step.
+
+        Raises SettingError if the run is busy, and OverrideError if the value is not valid.
+        """
         with self._edit(key):
             self.run.override(key, value)
         return self.go(key)
 
     def restore(self, key: str) -> Future[None]:
-        """Take a value put in by hand out again, and run up to there."""
+        """Remove a value that was put in, and submit an execution up to its step.
+
+        Raises SettingError if the run is busy.
+        """
         with self._edit(key):
             self.run.remove_override(key)
         return self.go(key)
 
     def edit_prompt(self, name: str, text: str) -> None:
-        """Use a text for a prompt in this run; the steps that used it are stale. Raises PromptError."""
-        with self._edit(*(step.key for step in self.steps.values() if name in step.prompts)):
+        """Use another text for a prompt in this run. The steps that used the prompt become stale.
+
+        Raises SettingError if the run is busy, and PromptError if the text is wrong.
+        """
+        users = [step.key for step in self.all_steps if name in step.prompts]
+        with self._edit(*users):
             self.run.edit_prompt(name, text)
         self.notify()
 
     def save_prompt(self, name: str, text: str) -> str:
-        """Write a prompt to its file and use it; where it was written. Raises PromptError."""
+        """Write a prompt to its file, and use it in this run. Returns the path of the file.
+
+        Raises SettingError if the run is busy, and PromptError if the text is wrong or the file
+        cannot be written.
+        """
         self.require_idle()
         used = self.run.prompts.text(name)
         path = self.run.prompts.save(name, text)
@@ -308,32 +241,82 @@ class Session(Worker):
         return str(path)
 
     def refresh(self, key: str) -> Future[None]:
-        """Have a step's calls made anew."""
+        """Submit an execution up to a step that makes the step's calls again.
+
+        If it does not get there, the recorded calls are used after all. Raises SettingError if the
+        run is busy, or has not reached the step.
+        """
         with self._edit(key):
             self.run.refresh(key)
 
-        def ask() -> None:
+        def ask_again() -> None:
+            """Execute the run up to the step. If it stops before, use the recorded calls again."""
             try:
                 self.run.go(key)
             finally:
                 if self.run.status not in ("paused", "done"):
-                    self.run.undo_refresh()  # what was recorded is better than nothing
+                    self.run.undo_refresh()
 
-        return self._execute(f"asking {display_name(agent_of_key(key))} anew", ask)
+        label = f"asking {display_name(agent_of_key(key))} anew"
+        return self._submit_command(label, ask_again)
+
+    @contextmanager
+    def _edit(self, *keys: str) -> Iterator[None]:
+        """Guard an edit of the steps with these keys.
+
+        Afterwards the state before the edit is in ``history``, unless steps were stale already, and
+        the steps that follow are stale. If the edit raises, neither happens. Raises SettingError if
+        the run is busy.
+        """
+        with self._lock:
+            self.require_idle()
+            if self._has_new_steps:
+                self._update_steps()
+            self._previews.clear()
+            before = RunState(
+                self.run, self.steps, answer=self._complete_answer, totals=self._complete_totals
+            )
+            yield
+            if before.steps and not self._stale:
+                self.history.append(before)
+            self._mark_stale(keys)
+
+    def _mark_stale(self, edited: Iterable[str]) -> None:
+        """Mark the first of the edited steps, all steps after it, and its supervisors as stale."""
+        order = list(self._steps)
+        positions = [order.index(key) for key in edited if key in order]
+        if not positions:
+            return
+        first = min(positions)
+        self._stale.update(order[first:])
+        supervisor = self._steps[order[first]].parent
+        while supervisor in self._steps:
+            self._stale.add(supervisor)
+            supervisor = self._steps[supervisor].parent
+
+    # The worker
 
     def cancel(self) -> None:
-        """Stop what the worker does; a slow call is left behind."""
+        """Cancel the execution at its next call, and drop the queue.
+
+        A slow remote call is left behind on its thread.
+        """
         super().cancel()
         self.run.cancel()
 
     def require_idle(self) -> None:
-        """See Worker; code may execute the run too."""
+        """Raise SettingError if the run is being executed, by this session or by code."""
         super().require_idle()
         if self.run.status == "running":
-            raise SettingError("busy: code executes this run", hint="wait for it, or cancel it")
+            raise SettingError(
+                "busy: code of the notebook executes this run", hint="wait for it, or cancel it"
+            )
 
     def notify(self) -> None:
-        """See Worker; of a run that code executes, until it has ended."""
+        """Take over new steps, and call every listener.
+
+        While code executes the run, this is repeated until the run has ended.
+        """
         if self._has_new_steps:
             self._update_steps()
         super().notify()
@@ -341,22 +324,22 @@ class Session(Worker):
             self.notify_soon()
 
     def _load_embeddings(self) -> None:
-        with suppress(EmbeddingError):  # the agent that needs them raises it
+        with suppress(EmbeddingError):  # the agent that needs them raises it again
             self.run.embeddings.load()
 
-    def _execute(self, label: str, work: Work) -> Future[None]:
+    def _submit_command(self, label: str, command: Work) -> Future[None]:
+        """Submit a command on the run, to be executed once the embeddings are loaded.
+
+        Raises SettingError if code executes the run.
+        """
+
         def execute() -> None:
+            """Execute the command unless it was cancelled, and take over the steps in any case."""
             try:
-                while (
-                    (loading := self.embeddings_loader.thread)
-                    and loading.is_alive()
-                    and not self.cancelled
-                ):
-                    self.current_task = self.embeddings_loader.current_task or self.current_task
-                    loading.join(NOTIFY_DELAY_S)
+                self._wait_for_embeddings()
                 if not self.cancelled:
                     self.current_task = label
-                    work()
+                    command()
             finally:
                 self._update_steps()
 
@@ -364,58 +347,67 @@ class Session(Worker):
             self.require_idle()
         return self.submit(label, execute)
 
+    def _wait_for_embeddings(self) -> None:
+        """Wait until the embeddings are loaded or the command is cancelled.
+
+        Meanwhile the loading is shown as the current task. Returns at once in a replay.
+        """
+        loading = self.embeddings_loader.thread
+        while loading is not None and loading.is_alive() and not self.cancelled:
+            self.current_task = self.embeddings_loader.current_task or self.current_task
+            loading.join(NOTIFY_DELAY_S)
+
     def _on_step(self, event: str, step: Step) -> None:
+        """Note that a step has begun or ended. The run calls this on its own threads."""
         if self.cancelled and self.current_task:
-            self.run.cancel()  # it came before the execution had begun
+            # The cancel came before the execution had begun, which did not see it.
+            self.run.cancel()
         self._has_new_steps = True
         self.notify_soon()
 
     def _update_steps(self) -> None:
-        """Take over what was reached; later steps stay as they were, stale if what they saw changed."""
+        """Take over the steps of the latest execution.
+
+        Steps that it did not reach stay, unless it has come to the end. They are all stale if a
+        step before them has another output now; else each stays as it was.
+        """
         with self._lock:
             self._has_new_steps = False
             self._previews.clear()
             latest = self.run.steps_by_key
-            known = {} if self.run.status == "done" else self._steps
+            known = self._steps
+            if self.run.status == "done":
+                known = {}
             later = {key: step for key, step in known.items() if key not in latest}
-            changed = any(
-                step.done and key in known and known[key].done and known[key].output != step.output
-                for key, step in latest.items()
-            )
-            self._stale = set(later) if changed else self._stale & later.keys()
-            self._steps, self._executed_keys = {**latest, **later}, set(latest)
+            if _have_changed_output(known, latest):
+                self._stale = set(later)
+            else:
+                self._stale = self._stale.intersection(later)
+            self._steps = {**latest, **later}
+            self._executed_keys = set(latest)
             if not later:
-                self._complete_result = self.run.totals, self.run.answer
+                self._complete_totals = self.run.totals
+                self._complete_answer = self.run.answer
 
-    @contextmanager
-    def _edit(self, *keys: str) -> Iterator[None]:
-        """An edit of the run, refused while it is busy; what was before is kept, what follows is stale."""
-        with self._lock:
-            self.require_idle()
-            if self._has_new_steps:
-                self._update_steps()
-            self._previews.clear()
-            totals, answer = self._complete_result
-            version = RunState(self.run, self.steps, answer=answer, totals=totals)
-            yield
-            if version.steps and not self._stale:
-                self.history.append(version)
-            order = list(self._steps)
-            first = min((order.index(key) for key in keys if key in order), default=len(order))
-            self._stale.update(
-                order[first:]
-            )  # the edited steps and all after them, and their supervisors
-            above = self._steps[order[first]].parent if order[first:] else ""
-            while above in self._steps:
-                self._stale.add(above)
-                above = self._steps[above].parent
+
+def _run_label(key: str) -> str:
+    return f"running to {display_name(agent_of_key(key))}"
+
+
+def _have_changed_output(known: Mapping[str, Step], latest: Mapping[str, Step]) -> bool:
+    """Return whether a step that is done in both has another output in the latest execution."""
+    for key, step in latest.items():
+        before = known.get(key)
+        if before is not None and step.done and before.done and before.output != step.output:
+            return True
+    return False
 
 
 _ATTACH_LOCK = threading.Lock()
 
 
 def session_of(run: Run) -> Session:
-    """The one session of a run."""
+    """Return the session of a run, and make it when it is first asked for."""
     with _ATTACH_LOCK:
         if not isinstance(run.widget_state, Session):
             run.widget_state = Session(run)

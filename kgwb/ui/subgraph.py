@@ -1,183 +1,242 @@
-"""The linked subgraph of a run: lit along what an answer stands on; click through it, expand it."""
+"""The widget of a run's subgraph: what supports an answer is highlighted, and nodes expand."""
 
 from __future__ import annotations
 
 import json
-import secrets
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from html import escape
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import pyvis
-from pyvis.network import Network
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, SettingError
 from kgwb.flow import Value
+from kgwb.kg.base import Graph
 from kgwb.kg.queries import Description, describe_vertices
 from kgwb.records import MAX_LINE_CHARS
+from kgwb.show import html as h
 from kgwb.show import subgraph_html as picture
-from kgwb.show.html import Html, button, div, join, muted_text, span, tabs, tag
+from kgwb.show.html import Html
 from kgwb.show.run import render_question_header
 from kgwb.show.subgraph import Subgraph, build_subgraph, expand_node
-from kgwb.show.subgraph_layout import box_lines, compute_layout, edge_label, fit_width
+from kgwb.show.subgraph_layout import fit_width
 from kgwb.show.terms import context_of, render_curie
-from kgwb.text import remove_controls, shorten, single_line
-from kgwb.ui.live import Event, Live
-from kgwb.ui.session import Session, Worker
+from kgwb.text import shorten, single_line
+from kgwb.ui.live import Event, Live, TabOption, render_page
+from kgwb.ui.session import Session
+from kgwb.ui.subgraph_frame import frame_page, to_vis_network
+from kgwb.ui.worker import Worker
 
 Item = TypeVar("Item")
-MAX_PICTURE_NODES, MAX_ANSWER_TABS = 60, 12
-"""Nodes that a picture shows readably, and answers to mark."""
-NEIGHBOUR_TRIPLES, MAX_EXPANDED_NODES = 5, 8
-"""Triples around a node that are shown at once, if no more nodes than these stand on the way."""
-VIEWS = (("picture", "Picture", ""), ("graph", "To move around in", ""), ("table", "Table", ""))
+MAX_PICTURE_NODES = 60
+"""A larger subgraph is not readable as a picture; by default it is shown interactively."""
+MAX_ANSWER_TABS = 12
 MAX_TAB_CHARS = 60
+NEIGHBOUR_TRIPLES = 5
+"""Triples around a node that are added at once, see ``SubgraphPanel._add_neighbours``."""
+MAX_EXPANDED_NODES = 8
+"""They are added only if the subgraph has no more nodes than this."""
+NOTHING = -1
+"""The number of no node or no answer."""
+VIEWS = (("picture", "Picture", ""), ("graph", "Interactive", ""), ("table", "Table", ""))
 GRAPH_HINT = (
-    "Click a node to see what it is. Drag, arrow keys and wheel move it, a double-click fits it."
+    "Click a node to see what it is. Drag or press the arrow keys to move, turn the wheel to zoom, "
+    "double-click to see all."
 )
-VIS_SCRIPT_PATH = max(Path(pyvis.__file__).parent.glob("lib/vis-*/vis-network.min.js"))
-FRAME_SCRIPT_PATH = Path(__file__).with_name("subgraph_frame.js")
-FRAME_STYLE = """
-html, body, #graph { margin: 0; height: 100%; overflow: hidden; background: var(--ground);
-  font: 13px sans-serif }
-.vis-network:focus { outline: none }
-div.vis-tooltip { position: absolute; visibility: hidden; padding: 4px 8px;
-  background: var(--ground); color: var(--text); border: 1px solid var(--aside);
-  border-radius: 3px; max-width: 24em; white-space: pre-line; overflow-wrap: anywhere; pointer-events: none;
-  z-index: 5 }
-"""
 
 
 class SubgraphPanel(Live):
-    """What a run stands on: a picture, a graph to move around in, and a table; it follows the run."""
+    """The subgraph of a run as a picture, an interactive graph, or tables. It follows the run."""
 
     def __init__(self, session: Session, *, outer: Live | None = None) -> None:
-        """``outer`` is a widget of the same session that it is shown inside of."""
-        self.session, self.parent = session, outer
+        """``outer`` is a widget of the same session in which this one is shown."""
+        self.session = session
+        self.parent = outer
         self.subgraph = Subgraph()
-        self.selected_view = ""  # the chosen view; empty for the one that fits
-        self.highlighted_number, self.selected_number = 0, -1
-        """The answer whose support stands out, and the node that is looked at; -1 for none."""
-        self.descriptions: dict[
-            int, Description
-        ] = {}  # the graph's descriptions of nodes, by their numbers
+        self.selected_view = ""
+        """The view that the person chose; empty for the one that fits the number of nodes."""
+        self.highlighted_number = 0
+        """The position of the answer whose support is highlighted, or NOTHING."""
+        self.selected_number = NOTHING
+        """The position of the node that was clicked last, or NOTHING."""
+        self.descriptions: dict[int, Description] = {}
+        """What the graph says of nodes that were clicked, by their positions."""
         self.worker = Worker()
+        """Asks the graph about nodes."""
         self._last_outputs: object = None
+        """The outputs of the run from which the subgraph was built."""
         self._last_subgraph: object = None
+        """The subgraph without added neighbours, and whether the run was done."""
         self._update_lock = threading.RLock()
-        super().__init__(self.worker, *(() if outer else (session,)))
+        followed = (self.worker,) if outer is not None else (self.worker, session)
+        super().__init__(*followed)
+
+    # The subgraph
 
     def _update_subgraph(self) -> None:
-        """Take the run's subgraph anew if what the run yielded has changed."""
+        """Build the subgraph again if the outputs of the run have changed.
+
+        If it is another one then, it replaces the old one with all expanded nodes, the first
+        answer is highlighted, and no node is selected. If the run is done and its graph is local,
+        neighbours are added.
+        """
         with self._update_lock:
             run = self.session.run
-            done = run.status == "done"
-            outputs = run.answer, done, [step.output for step in tuple(run.steps)]
+            is_done = run.status == "done"
+            outputs = (run.answer, is_done, [step.output for step in tuple(run.steps)])
             if outputs == self._last_outputs:
                 return
-            linked, self._last_outputs = build_subgraph(run), outputs
-            if self._last_subgraph == (linked, done):
+            subgraph = build_subgraph(run)
+            self._last_outputs = outputs
+            if self._last_subgraph == (subgraph, is_done):
                 return
-            self._last_subgraph, self.subgraph = (linked, done), linked
-            self.highlighted_number, self.selected_number, self.descriptions = 0, -1, {}
-            if (
-                done
-                and run.unrecorded_graph
-                and not run.unrecorded_graph.remote
-                and len(linked.nodes) <= MAX_EXPANDED_NODES
-            ):
-                for node in linked.nodes:  # what lies around a short path, where that costs nothing
-                    if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
-                        with suppress(GraphError):
-                            self.subgraph = expand_node(
-                                run.unrecorded_graph, self.subgraph, node.term, NEIGHBOUR_TRIPLES
-                            )
+            self._last_subgraph = (subgraph, is_done)
+            self.subgraph = subgraph
+            self.highlighted_number = 0
+            self.selected_number = NOTHING
+            self.descriptions = {}
+            graph = run.unrecorded_graph
+            if is_done and graph is not None and not graph.remote:
+                self._add_neighbours(graph)
+
+    def _add_neighbours(self, graph: Graph) -> None:
+        """Add the triples around the linked vertices and unknowns of a small subgraph.
+
+        The graph is asked at once, so it must be a local one.
+        """
+        nodes = self.subgraph.nodes
+        if len(nodes) > MAX_EXPANDED_NODES:
+            return
+        for node in nodes:
+            if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
+                with suppress(GraphError):
+                    self.subgraph = expand_node(graph, self.subgraph, node.term, NEIGHBOUR_TRIPLES)
 
     @property
     def highlighted_answer(self) -> Value | None:
-        """The answer whose support stands out."""
+        """The answer whose support is highlighted."""
         return _item_at(self.subgraph.answers, self.highlighted_number)
 
+    # The page
+
     def view(self) -> Html:
+        """Render the subgraph in the selected view, the tabs, the legend, and the clicked node.
+
+        Inside another widget, the question is left out.
+        """
         self._update_subgraph()
-        top = Html() if self.parent else render_question_header(self.session.run)
+        header = Html()
+        if self.parent is None:
+            header = render_question_header(self.session.run)
         if not self.subgraph.nodes:
-            return join(top, picture.EMPTY_MESSAGE)
-        shown = self.selected_view or (
-            "picture" if len(self.subgraph.nodes) <= MAX_PICTURE_NODES else "graph"
+            return h.join(header, picture.EMPTY_MESSAGE)
+        view = self._view_to_show()
+        answer = self.highlighted_answer
+        unsupported_answer = ""
+        if answer is not None and not answer.support:
+            unsupported_answer = shorten(answer.label)
+        return render_page(
+            "subgraph.html",
+            header=header,
+            answer_tabs=self._render_answer_tabs(),
+            view_tabs=h.tabs(VIEWS, view, "drawn", borderless=True),
+            subgraph=self._render_subgraph(view),
+            legend=picture.render_legend(self.subgraph, answer),
+            unsupported_answer=unsupported_answer,
+            selected_node=self._render_selected_node(),
         )
-        labels = [
-            fit_width(single_line(value.label), MAX_TAB_CHARS) for value in self.subgraph.answers
-        ]
-        numbers = (n + 1 if labels.count(label) > 1 else "" for n, label in enumerate(labels))
-        options = [*zip(map(str, range(len(labels))), labels, numbers, strict=True)][
-            :MAX_ANSWER_TABS
-        ]
-        marks = tabs(
-            [*options, ("-1", "nothing marked", "")],
-            str(self.highlighted_number),
-            "lit",
-            borderless=True,
-        )
-        bar = div("row controls", marks, span("grow"), tabs(VIEWS, shown, "drawn", borderless=True))
-        lit, parts = (
-            self.highlighted_answer,
-            [picture.render_legend(self.subgraph, self.highlighted_answer)],
-        )
-        if shown == "table":
-            parts.insert(0, picture.render_tables(self.subgraph, context_of(self.session.run)))
-        elif shown == "picture":
-            parts.insert(0, picture.render_svg(self.subgraph, lit, event="node"))
-        else:
-            parts.insert(0, self._render_frame())
-        if lit is not None and not lit.support:
-            parts.append(div("", tag("b", shorten(lit.label)), " has no supporting triple."))
-        return join(top, div("band", bar), div("body stack", *parts, self._render_selected_node()))
+
+    def _view_to_show(self) -> str:
+        if self.selected_view:
+            return self.selected_view
+        return "picture" if len(self.subgraph.nodes) <= MAX_PICTURE_NODES else "graph"
+
+    def _render_answer_tabs(self) -> Html:
+        """Render the first MAX_ANSWER_TABS answers as tabs, and one that highlights nothing.
+
+        Answers whose labels are the same are numbered.
+        """
+        labels = [_tab_label(answer) for answer in self.subgraph.answers]
+        options: list[TabOption] = []
+        for position, label in enumerate(labels[:MAX_ANSWER_TABS]):
+            number: object = ""
+            if labels.count(label) > 1:
+                number = position + 1
+            options.append((str(position), label, number))
+        options.append((str(NOTHING), "no highlight", ""))
+        return h.tabs(options, str(self.highlighted_number), "lit", borderless=True)
+
+    def _render_subgraph(self, view: str) -> Html:
+        """Render the subgraph as tables, as a picture whose nodes can be clicked, or in a frame."""
+        if view == "table":
+            return picture.render_tables(self.subgraph, context_of(self.session.run))
+        if view == "picture":
+            return picture.render_svg(self.subgraph, self.highlighted_answer, event="node")
+        return self._render_frame()
 
     def render_static(self) -> Html:
+        """Render the picture, and below it the tables."""
         self._update_subgraph()
-        shown, lit = self.subgraph, self.highlighted_answer
-        if not shown.nodes:
+        if not self.subgraph.nodes:
             return picture.EMPTY_MESSAGE
-        words = picture.render_tables(shown, context_of(self.session.run))
-        return div(
-            "body stack", picture.render_svg(shown, lit), picture.render_legend(shown, lit), words
+        answer = self.highlighted_answer
+        return h.div(
+            "body stack",
+            picture.render_svg(self.subgraph, answer),
+            picture.render_legend(self.subgraph, answer),
+            picture.render_tables(self.subgraph, context_of(self.session.run)),
         )
 
     def _render_frame(self) -> Html:
-        top: Live = self
-        while isinstance(top.parent, Live):
-            top = top.parent
-        top.frame_page = top.frame_page or frame_page()
-        lit = picture.highlighted_parts(self.subgraph, self.highlighted_answer)
-        shown = {"graph": to_vis_network(self.subgraph), "lit": lit, "picked": self.selected_number}
-        title = shorten(f"Subgraph of: {single_line(self.session.run.question)}")
-        # as Html, because JSON may not be cut as other texts are
-        text = Html(escape(json.dumps(shown, ensure_ascii=False), quote=True))
-        data = {"data_page": "node", "data_keep": "graph", "data_graph": text}
-        return join(div("frame", **data, title=title, id="graph"), muted_text(GRAPH_HINT))
+        """Render the place of the interactive graph, with the graph as data.
+
+        The script of the outermost widget puts the frame there. So that widget gets the page of the
+        frame, when it is first needed: the page is half a megabyte.
+        """
+        outermost: Live = self
+        while isinstance(outermost.parent, Live):
+            outermost = outermost.parent
+        if not outermost.frame_page:
+            outermost.frame_page = frame_page()
+        data = {
+            "graph": to_vis_network(self.subgraph),
+            "lit": picture.highlighted_parts(self.subgraph, self.highlighted_answer),
+            "picked": self.selected_number,
+        }
+        # Escaped here, because a text that is no Html would be shortened.
+        json_text = Html(escape(json.dumps(data, ensure_ascii=False), quote=True))
+        frame = h.div(
+            "frame",
+            data_page="node",
+            data_keep="graph",
+            data_graph=json_text,
+            title=shorten(f"Subgraph of: {single_line(self.session.run.question)}"),
+            id="graph",
+        )
+        return h.join(frame, h.muted_text(GRAPH_HINT))
 
     def _render_selected_node(self) -> Html:
-        """The node that is looked at, and what may be asked about it."""
+        """Render label, types, IRI, roles and description of the node that was clicked."""
         node = _item_at(self.subgraph.nodes, self.selected_number)
         if node is None:
-            return muted_text("Click a node to see what it is, and to expand it.")
-        about = self.descriptions.get(self.selected_number, Description())
-        parts = [
-            tag("b", shorten(node.label)),
-            *(span("type", shorten(name)) for name in about.types),
-        ]
+            return h.muted_text("Click a node to see what it is, and to expand it.")
+        iri_link = Html()
         if isinstance(node.term, URIRef):
-            iri = render_curie(node.term, context_of(self.session.run))
-            parts += [iri, span("grow"), button("Expand one hop", "expand", "plus")]
-        lines = [muted_text(picture.describe_roles(node.roles))] if node.roles else []
-        lines += [div("", shorten(about.description, MAX_LINE_CHARS))] if about.description else []
-        lines += [muted_text(self.worker.failure.message)] if self.worker.failure else []
-        return div("well stack tight", div("row", *parts), *lines)
+            iri_link = render_curie(node.term, context_of(self.session.run))
+        description = self.descriptions.get(self.selected_number, Description())
+        return render_page(
+            "subgraph_node.html",
+            label=shorten(node.label),
+            types=[shorten(name) for name in description.types],
+            iri_link=iri_link,
+            roles=picture.describe_roles(node.roles),
+            description=shorten(description.description, MAX_LINE_CHARS),
+            failure=self.worker.failure,
+        )
+
+    # Events
 
     def do_drawn(self, event: Event) -> None:
         self.selected_view = str(event["arg"])
@@ -186,84 +245,63 @@ class SubgraphPanel(Live):
         self.highlighted_number = int(event["arg"])
 
     def do_node(self, event: Event) -> None:
-        """Look at a node; an answer shows what it stands on too."""
-        self.selected_number = number = int(event["arg"])
-        node, kg = _item_at(self.subgraph.nodes, number), self.session.run.unrecorded_graph
+        """Select a node, and ask the graph for its description if it has an IRI.
+
+        If the node is an answer, its support is highlighted.
+        """
+        number = int(event["arg"])
+        self.selected_number = number
+        node = _item_at(self.subgraph.nodes, number)
         if node is None:
             return
-        answers = [n for n, value in enumerate(self.subgraph.answers) if value.term == node.term]
-        self.highlighted_number = answers[0] if answers else self.highlighted_number
-        term, about = node.term, self.descriptions
-        if kg and isinstance(term, URIRef) and number not in about:
-            self.worker.submit(
-                "asking the graph",
-                lambda: about.update({number: describe_vertices(kg, [term])[term]}),
-            )
+        for position, answer in enumerate(self.subgraph.answers):
+            if answer.term == node.term:
+                self.highlighted_number = position
+                break
+        graph = self.session.run.unrecorded_graph
+        if graph is not None and isinstance(node.term, URIRef) and number not in self.descriptions:
+            self._submit_description(graph, number, node.term)
+
+    def _submit_description(self, graph: Graph, number: int, iri: URIRef) -> None:
+        """Ask the graph to describe an IRI, and keep the reply as that of a node of this subgraph."""
+        descriptions = self.descriptions  # another subgraph, whose numbers differ, has its own
+
+        def describe() -> None:
+            descriptions[number] = describe_vertices(graph, [iri])[iri]
+
+        self.worker.submit("asking the graph", describe)
 
     def do_expand(self, event: Event) -> None:
-        kg, before = self.session.run.unrecorded_graph, self.subgraph
+        """Add the triples around the selected node.
+
+        Raises SettingError if no node is selected, or in a replay.
+        """
+        graph = self.session.run.unrecorded_graph
+        before = self.subgraph
         node = _item_at(before.nodes, self.selected_number)
         if node is None:
-            raise SettingError("no node is chosen", hint="click a node")
-        if kg is None:
-            hint = "open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))"
-            raise SettingError("this run is a replay: there is no graph to ask", hint=hint)
+            raise SettingError("no node is selected", hint="click a node")
+        if graph is None:
+            raise SettingError(
+                "this run is a replay without a graph",
+                hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
+            )
+        term = node.term
 
-        def grow() -> None:
-            grown = expand_node(kg, before, node.term)
+        def expand() -> None:
+            """Expand the node, unless the run has changed the subgraph meanwhile."""
+            expanded = expand_node(graph, before, term)
             with self._update_lock:
-                if self.subgraph is before:  # the run may have gone on
-                    self.subgraph = grown
+                if self.subgraph is before:
+                    self.subgraph = expanded
 
-        self.worker.submit("asking the graph", grow)
-
-
-def _item_at(items: Sequence[Item], number: int) -> Item | None:
-    return items[number] if 0 <= number < len(items) else None
+        self.worker.submit("asking the graph", expand)
 
 
-def frame_page() -> str:
-    """The HTML for ``<iframe sandbox="allow-scripts" srcdoc>``, still empty: it asks nothing of any network.
-
-    It takes messages ``{kgwb: {graph, theme, lit, picked}}`` from the window around it, and sends it
-    ``{kgwb: {picked}}`` when a node is clicked. pyvis's own page loads Bootstrap whatever its options are.
-    """
-    nonce = secrets.token_hex(16)
-    # Even if something in the page wanted to, it may load nothing, and run nothing but these scripts.
-    policy = (
-        f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data:"
-    )
-    scripts = (
-        f'<script nonce="{nonce}">{path.read_text("utf-8")}</script>'
-        for path in (VIS_SCRIPT_PATH, FRAME_SCRIPT_PATH)
-    )
-    return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{FRAME_STYLE}</style></head>'
-        f'<body><div id="graph"></div>{"".join(scripts)}</body></html>'
-    )
+def _tab_label(answer: Value) -> str:
+    return fit_width(single_line(answer.label), MAX_TAB_CHARS)
 
 
-def to_vis_network(subgraph: Subgraph) -> dict[str, Any]:
-    """Nodes and edges as pyvis hands them to vis-network; an id is a place in the subgraph."""
-    network, drawn = Network(directed=True), compute_layout(subgraph)
-    for number, (node, place) in enumerate(zip(subgraph.nodes, drawn.boxes, strict=True)):
-        look: dict[str, Any] = {
-            "kind": node.shape,
-            "told": remove_controls(picture.tooltip_text(node)),
-            "x": place.x,
-            "y": place.y,
-        }
-        shape = "ellipse" if node.shape == "unknown" else "box"
-        network.add_node(number, remove_controls("\n".join(box_lines(node))), shape, **look)
-    for number, (edge, ends, bend) in enumerate(
-        zip(subgraph.edges, drawn.endpoints, drawn.curvatures, strict=True)
-    ):
-        turn = {"enabled": True, "type": "curvedCCW" if bend > 0 else "curvedCW", "roundness": 0.2}
-        look = {
-            "label": remove_controls(edge_label(edge)),
-            "told": remove_controls(picture.tooltip_text(edge)),
-        }
-        look |= {"found": picture.is_only_expanded(edge), "smooth": turn if bend else False}
-        network.add_edge(*ends, id=number, **look)
-    return {"nodes": network.nodes, "edges": network.edges}
+def _item_at(items: Sequence[Item], position: int) -> Item | None:
+    """Return the item at a position; None if the position is negative or too large."""
+    return items[position] if 0 <= position < len(items) else None

@@ -1,4 +1,4 @@
-// Inside the sandboxed frame, after vis-network: shows what it is told to, and tells of clicks.
+// Runs in the sandboxed frame, after vis-network: draws the graph that it receives by messages, and reports clicks.
 const nodes = new vis.DataSet();
 const edges = new vis.DataSet();
 const network = new vis.Network(document.getElementById("graph"), { nodes, edges }, {

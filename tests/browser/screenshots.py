@@ -124,7 +124,7 @@ def edit_result(cell: Cell) -> None:
 
 
 def play(cell: Cell) -> None:
-    cell.click("Run").wait("waits for you")
+    cell.click("Run").wait("waiting for your reply")
 
 
 def step_through(cell: Cell) -> None:
@@ -158,7 +158,7 @@ def show_graph(cell: Cell) -> None:
 
 
 def open_turn(cell: Cell) -> None:
-    cell.click(cell.button("Open").last).wait("It stands on")
+    cell.click(cell.button("Open").last).wait("Supporting triples")
     cell.click("Open in the debugger").wait("vertex selection")
 
 

@@ -138,7 +138,7 @@ def test_an_answers_path_is_lit_at_once_and_a_node_says_what_it_is(page: Noteboo
     cell.click(cell.output.locator("#node-0")).wait("Expand one hop")
     cell.click("Expand one hop").wait("more triples shown")
     cell.tab("Table").wait("stands for")
-    cell.tab("To move around in").show().frame().locator("canvas").wait_for()
+    cell.tab("Interactive").show().frame().locator("canvas").wait_for()
 
 
 def test_a_page_reload_finds_the_widgets_of_the_living_kernel(page: NotebookPage) -> None:

@@ -120,7 +120,7 @@ def test_a_query_has_the_graphs_own_prefixes_and_is_edited_where_it_is_shown(
 
 
 def test_a_graph_of_ones_own_is_seen_at_a_glance(page: NotebookPage) -> None:
-    cell = page.cell("GraphChooser(").run().wait("Questions it can answer: asked just now")
+    cell = page.cell("GraphChooser(").run().wait("Questions it can answer (just tried)")
     for number in ("triples", "5 things", "4 classes", "predicates"):
         cell.wait(number)
     expect(cell.output.locator(".chip", has_text="?")).to_have_count(3)

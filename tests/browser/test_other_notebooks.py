@@ -110,7 +110,7 @@ def test_a_dialogue_is_held_with_the_newest_turn_in_view(lab: Site) -> None:
         expect(box).to_have_value("What is the keeper of Ella?")
         cell.click("Ask").wait("What is the keeper of Ella?")
         expect(cell.output.locator("#turn-1")).to_be_in_viewport()
-        cell.click(cell.button("Open").last).wait("It stands on")
+        cell.click(cell.button("Open").last).wait("Supporting triples")
         cell.click("Open in the debugger").wait("entity retriever").click("Close the debugger")
         cell.click("Subgraph").wait("pale: not used").tab("Table").wait("supports")
 
@@ -119,7 +119,7 @@ def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
     with lab.visit("50_benchmark.ipynb") as page:
         page.run_all()
         page.cell('Report(folder / "fast")').wait("Where answers were lost")
-        cell = page.cell("kgwb.debug(report").wait("the right answer is").wait("What came in")
+        cell = page.cell("kgwb.debug(report").wait("the right answer is").wait("Inputs")
         blamed = cell.output.locator(".tl [aria-current=step] .nm").inner_text()
         assert f"'{blamed}'" in page.cell("lines = locate_losses").text
         cell.click("Run again").wait("Stopped on the way")

@@ -50,7 +50,7 @@ def test_tex_is_shown_letter_for_letter(site: Site) -> None:
             page.cell("workbench.debug()").tab(view)
         page.cell("workbench.debug()").tab("Step")
         subgraph = page.cell("workbench.subgraph()")
-        subgraph.tab("To move around in").show().frame().locator("canvas").wait_for()
+        subgraph.tab("Interactive").show().frame().locator("canvas").wait_for()
         subgraph.tab("Table").wait(f"Denis {TEX}")
         page.cell(len(SHOWN)).show().tab("Edit as a form").wait("Use this result")
         page.cell(len(SHOWN)).tab("Result")

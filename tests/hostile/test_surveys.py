@@ -1,4 +1,4 @@
-"""What a model reads of a graph before it writes a query: the graph's words stay in quotes or brackets."""
+"""Text of a graph stays in quotes or brackets when it is shown to a model."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from kgwb.kg.base import ResultSet
 from kgwb.kg.findings import QuantityWithUnit, SchemaFacts, inspect_result
 from kgwb.kg.queries import ValueMatch
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
-from kgwb.kg.survey_text import INVALID_IRI_CHARACTER, SurveyWriter
+from kgwb.kg.survey_text import SurveyWriter
+from kgwb.kg.term_text import INVALID_IRI_CHARACTER
 from kgwb.llm import Scripted
-from kgwb.systems.surveyor.drafter import format_mentions, format_result
+from kgwb.systems.surveyor.drafter import format_result
+from kgwb.systems.surveyor.mentions import format_mentions
 from kgwb.systems.surveyor.records import Executed, Mention, Mentions
 
 LABELS = texts(1_000)
 
 
 def outside(text: str) -> str:
-    """What of a prompt stands neither in quotes nor in brackets."""
+    """Return the text of a prompt that is neither in quotes nor in brackets."""
     return re.sub(r'"(?:[^"\\\n]|\\.)*"|<[^<>\s]*>', "", text)
 
 
@@ -36,7 +38,7 @@ def assert_quoted(text: str) -> None:
     assert not re.search(r'INJECTED|["<>{}\x00]', rest), f"{rest!r:.300} of {text!r:.2000}"
 
 
-def test_what_a_graph_says_stands_in_quotes_before_surveyor() -> None:
+def test_surveyor_is_shown_text_of_the_graph_in_quotes() -> None:
     """Survey, names, findings and rows: labels, descriptions, values and names of classes."""
     sparql = f"SELECT ?f ?o {{ ?f <{iri('director')}> ?o }} ORDER BY ?o LIMIT 2"
     none = f"SELECT ?f {{ ?f <{iri('director')}> <{iri('film')}> }}"
@@ -60,7 +62,7 @@ ODD_IRIS = (*IRIS, *NO_IRIS, "http://e/INJECTED.", "http://e/a\u2028INJECTED", "
 
 
 @pytest.mark.parametrize("text", ODD_IRIS)
-def test_no_iri_ends_the_brackets_that_it_stands_in(text: str) -> None:
+def test_no_iri_can_end_its_brackets(text: str) -> None:
     kinds = tuple(URIRef(f"{text}{end}") for end in ENDS)
     of_kinds = product(("class", "IRI", "a b", ""), kinds)
     sorts = tuple(ValueSurvey(sort, kind, 2, 2, (kind, Literal(kind))) for sort, kind in of_kinds)
@@ -80,9 +82,8 @@ def test_no_iri_ends_the_brackets_that_it_stands_in(text: str) -> None:
         "\n".join([*texts, *writer.remarks(texts), *map(writer.format_title, writer.groups)])
     )
     prefixes = tuple((prefix, space) for space, prefix in writer.prefixes.items())
-    assert not any(INVALID_IRI_CHARACTER.search(space) for _, space in prefixes), (
-        "they are written into queries"
-    )
+    # Prefixes are written into queries.
+    assert not any(INVALID_IRI_CHARACTER.search(space) for _, space in prefixes)
     injected = ("INJECTED",)
     candidates = tuple(
         Candidate(kind, *injected, 1, injected, relations=injected) for kind in kinds

@@ -1,4 +1,4 @@
-"""The label index: what is found, in which order, and that no text can harm it."""
+"""The label index: which labels are found, in which order, and that no text breaks it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rdflib import URIRef
 from small import films
 
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.labels import Label, LabelIndex
+from kgwb.kg.label_index import Label, LabelIndex
 from kgwb.kg.local import LocalGraph
 from kgwb.kg.text import normalize, score_label
 from kgwb.terms import name_from_iri
@@ -71,7 +71,7 @@ def test_search_goes_from_strict_to_loose(text: str, how: str, names: list[str])
     assert (found.query == '"har"* "pot"*') == (text == "har pot")
 
 
-def test_scores_tell_exact_from_near() -> None:
+def test_exact_matches_score_higher_than_near_ones() -> None:
     hits = shared.search("harry potter", 10).hits
     assert hits[0].score == 1 > hits[1].score > 0
     assert score_label("harry potter", "harry potter") == 1
@@ -89,7 +89,7 @@ def test_the_limit_keeps_exact_matches() -> None:
     assert shared.search("the", 0).hits == ()
 
 
-def test_a_vertex_comes_once_by_its_best_label() -> None:
+def test_a_vertex_is_found_once_by_its_best_label() -> None:
     labels = [
         Label(EX + "a", text, False, True) for text in ("Ada King", "Ada", "Ada Lovelace, Countess")
     ]
@@ -97,7 +97,7 @@ def test_a_vertex_comes_once_by_its_best_label() -> None:
     assert (hit.label, hit.score) == ("Ada", 1)
 
 
-def test_exact_takes_whole_labels_only() -> None:
+def test_exact_compares_whole_labels() -> None:
     found = shared.exact(
         ["tom hanks", "Tom", "OCEANS ELEVEN", "ocean's eleven", "!!!", "the boy who lived"]
     )
@@ -119,14 +119,14 @@ def test_no_text_breaks_the_search(text: str) -> None:
     shared.exact([text])
 
 
-def test_a_flood_of_words_is_cut_short() -> None:
+def test_a_very_long_text_is_searched_in_seconds() -> None:
     started = time.monotonic()
     shared.search(" ".join(f"word{n}" for n in range(10_000)), 5)
     shared.search("x" * 1_000_000, 5)
     assert time.monotonic() - started < 10
 
 
-def test_short_labels_are_kept_where_there_are_many() -> None:
+def test_short_labels_are_preferred_if_many_match() -> None:
     labels = [
         Label(f"{EX}{n:04}", f"war {'and peace ' * (n % 7)}{n}", True, True) for n in range(700)
     ]
@@ -165,7 +165,9 @@ def test_normal_form() -> None:
     assert {text: normalize(text) for text in texts} == texts
 
 
-def test_what_has_no_label_is_found_by_its_iri_and_the_schema_is_not(people: LocalGraph) -> None:
+def test_vertices_without_label_are_found_by_iri_but_schema_terms_are_not(
+    people: LocalGraph,
+) -> None:
     assert people.search("analytical engine", 5).hits[0].iri == URIRef(EX + "analyticalEngine")
     assert people.search("born in", 5).hits == people.search("person", 5).hits == ()
     born_in, person = URIRef(EX + "bornIn"), URIRef(EX + "Person")

@@ -1,4 +1,4 @@
-"""The survey of a graph: what is counted, what the values are, what is left out, where it is kept."""
+"""The survey of a graph: its numbers, its values, what is left out, and its cache."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from small import FILMS, films, iri
 
 from kgwb import disk, open_kg
 from kgwb.errors import GraphTimeoutError, GraphUnreachableError
-from kgwb.kg import Graph, sample_path
-from kgwb.kg import survey as surveying
+from kgwb.kg import Graph, sample_path, survey_builder, survey_queries
 from kgwb.kg.base import ResultSet
-from kgwb.kg.survey import _SurveyBuilder, suggest_questions, survey_graph
+from kgwb.kg.suggested_questions import suggest_questions
+from kgwb.kg.survey import survey_graph
+from kgwb.kg.survey_builder import SurveyBuilder
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 
 ODD = f"""{FILMS}
@@ -47,11 +48,11 @@ SHOP = """
 """
 
 
-def kinds(seen: Survey) -> dict[str, ClassSurvey]:
+def classes_by_name(seen: Survey) -> dict[str, ClassSurvey]:
     return {kind.name: kind for kind in seen.classes}
 
 
-def uses(kind: ClassSurvey) -> dict[str, PropertySurvey]:
+def properties_by_name(kind: ClassSurvey) -> dict[str, PropertySurvey]:
     return {str(p.predicate).rpartition("/")[2].rpartition("#")[2]: p for p in kind.properties}
 
 
@@ -69,14 +70,14 @@ def test_a_graph_is_counted_without_its_schema() -> None:
         1,
     )
     assert seen.languages == (("", 13), ("de", 1))
-    film = uses(kinds(seen)["film"])
+    film = properties_by_name(classes_by_name(seen)["film"])
     assert (film["director"].things, film["starring"].things, film["starring"].triples) == (4, 2, 3)
     assert not seen.sampled
     assert str(seen) == f"2 classes in {seen.triples} triples"
 
 
 def test_instances_of_subclasses_count_once_for_their_superclasses() -> None:
-    seen = kinds(survey_graph(films(SHOP)))
+    seen = classes_by_name(survey_graph(films(SHOP)))
     sizes = {name: (kind.size, kind.total) for name, kind in seen.items()}
     expected = {
         "Machine": (0, 3),
@@ -89,9 +90,12 @@ def test_instances_of_subclasses_count_once_for_their_superclasses() -> None:
     assert seen["Gantry"].parents == (iri("Crane"),)
 
 
-def test_values_are_told_by_class_datatype_and_language() -> None:
+def test_values_are_grouped_by_class_datatype_and_language() -> None:
     seen = survey_graph(films(SHOP))
-    gantry, tractor = uses(kinds(seen)["Gantry"]), uses(kinds(seen)["Tractor"])
+    gantry, tractor = (
+        properties_by_name(classes_by_name(seen)["Gantry"]),
+        properties_by_name(classes_by_name(seen)["Tractor"]),
+    )
     [status], [built], [port] = (gantry[name].values for name in ("status", "built", "port"))
     assert (status.sort, status.examples, status.whole) == ("string", (Literal("running"),), True)
     assert (built.sort, [str(date) for date in built.examples]) == (
@@ -108,15 +112,15 @@ def test_values_are_told_by_class_datatype_and_language() -> None:
     assert [v.sort for v in gantry["power"].values] == ["integer"]
 
 
-def test_nodes_that_hold_structure_are_looked_into() -> None:
-    weight = uses(kinds(survey_graph(films(SHOP)))["Gantry"])["weight"]
+def test_the_predicates_of_nodes_that_only_hold_structure_are_collected() -> None:
+    weight = properties_by_name(classes_by_name(survey_graph(films(SHOP)))["Gantry"])["weight"]
     assert [(v.sort, v.examples) for v in weight.values] == [("node", ())]
     unit, value = weight.inner
     assert (unit.predicate, unit.values[0].of, unit.triples) == (iri("unit"), iri("Unit"), 2)
     assert [float(term) for term in value.values[0].examples] == [9.5, 120]
 
 
-def test_what_is_declared_described_and_asserted_in_reverse() -> None:
+def test_unused_declarations_descriptions_and_both_directions_are_found() -> None:
     seen = survey_graph(films(SHOP))
     assert seen.unused == (iri("Boat"), iri("colour"))
     assert seen.both_ways == ((iri("nextTo"), 3, 2),)
@@ -124,29 +128,31 @@ def test_what_is_declared_described_and_asserted_in_reverse() -> None:
     assert dict(seen.names)[iri("kg")] == "kilogram"
 
 
-def test_all_values_are_there_where_they_are_few() -> None:
+def test_all_values_are_listed_if_they_are_few() -> None:
     many = "".join(
         f':n{n} a :Node ; :even {n % 2} ; :number {n} ; :third "{n % 3}" .' for n in range(30)
     )
-    node = uses(kinds(survey_graph(films(f"@prefix : <http://example.org/> . {many}")))["Node"])
+    node = properties_by_name(
+        classes_by_name(survey_graph(films(f"@prefix : <http://example.org/> . {many}")))["Node"]
+    )
     [even], [number], [third] = (node[name].values for name in ("even", "number", "third"))
     assert (even.whole, [str(term) for term in even.examples]) == (True, ["0", "1"])
     assert (third.whole, len(third.examples)) == (True, 3)
     assert (number.whole, [str(term) for term in number.examples[:2]]) == (False, ["0", "29"])
 
 
-def test_a_graph_without_types_has_one_class_of_all() -> None:
+def test_a_graph_without_types_has_one_class_without_an_iri() -> None:
     seen = survey_graph(
         films('@prefix : <http://example.org/> . :a :knows :b . :b :age 3 . :c :knows "x" .')
     )
     [only] = seen.classes
-    assert (only.iri, only.size, {*uses(only)}) == (None, 3, {"knows", "age"})
+    assert (only.iri, only.size, {*properties_by_name(only)}) == (None, 3, {"knows", "age"})
 
 
-def limited(
+def watch_queries(
     kg: Graph, monkeypatch: pytest.MonkeyPatch, ask: Callable[[str, Any], ResultSet]
 ) -> list[str]:
-    """Have ``ask`` answer the graph's queries, which are returned as they come."""
+    """Let ``ask`` answer the graph's queries. Return a list to which every query is added."""
     select, asked = kg.select, list[str]()
 
     def answer(query: str) -> ResultSet:
@@ -158,7 +164,7 @@ def limited(
 
 
 @pytest.mark.parametrize("counted", [True, False])
-def test_of_a_large_graph_some_instances_of_each_class_are_looked_at(
+def test_a_large_graph_is_surveyed_by_a_sample_of_each_class(
     counted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
@@ -167,30 +173,33 @@ def test_of_a_large_graph_some_instances_of_each_class_are_looked_at(
         return select(query)
 
     kg = open_kg("films")
-    whole = kinds(survey_graph(kg))
+    whole = classes_by_name(survey_graph(kg))
     monkeypatch.setenv("KGWB_CACHE", str(Path(os.environ["KGWB_CACHE"]) / "other"))
-    monkeypatch.setattr(surveying, "LARGE_GRAPH_TRIPLES", 100)
-    monkeypatch.setattr(surveying, "SAMPLED_INSTANCES", 160)
-    asked = limited(kg, monkeypatch, ask)
+    monkeypatch.setattr(survey_builder, "LARGE_GRAPH_TRIPLES", 100)
+    monkeypatch.setattr(survey_builder, "SAMPLED_INSTANCES", 160)
+    asked = watch_queries(kg, monkeypatch, ask)
     seen = survey_graph(kg)
     assert (seen.sampled, seen.things, seen.triples is None) == (True, None, not counted)
-    assert {name: kind.total for name, kind in kinds(seen).items()} == {
+    assert {name: kind.total for name, kind in classes_by_name(seen).items()} == {
         n: k.total for n, k in whole.items()
     }
-    director, label = (uses(kinds(seen)["film"])[name] for name in ("director", "label"))
+    director, label = (
+        properties_by_name(classes_by_name(seen)["film"])[name] for name in ("director", "label")
+    )
     assert (label.things, director.things) == (79, 79)  # 10 were looked at
     assert not any(v.whole for kind in seen.classes for p in kind.properties for v in p.values)
-    assert not any("?v ?any ?value" in query for query in asked), "nothing reads the whole graph"
+    # A pattern for any thing would make the engine read the whole graph.
+    assert not any("?v ?any ?value" in query for query in asked)
 
 
-def test_some_classes_alone_are_looked_at_anew() -> None:
+def test_only_the_given_classes_are_surveyed() -> None:
     kg = films(SHOP)
     seen = survey_graph(kg, [iri("Tractor")])
     assert [kind.name for kind in seen.classes] == ["Machine", "Tractor"]
-    assert uses(kinds(seen)["Tractor"])["status"].things == 1
+    assert properties_by_name(classes_by_name(seen)["Tractor"])["status"].things == 1
 
 
-def test_what_a_graph_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parts_whose_queries_are_refused_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     kg, refused = films(SHOP), ""
     parts = "triples things predicates unlabelled languages unused both_ways notes sampled".split()
 
@@ -199,10 +208,10 @@ def test_what_a_graph_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch) -> No
             raise GraphTimeoutError("too slow", hint="")
         return select(query)
 
-    asked = limited(kg, monkeypatch, ask)
-    whole, lost = _SurveyBuilder(kg).build(), dict[str, set[str]]()
+    asked = watch_queries(kg, monkeypatch, ask)
+    whole, lost = SurveyBuilder(kg).build(), dict[str, set[str]]()
     for refused in list(dict.fromkeys(asked)):
-        seen = _SurveyBuilder(kg).build()
+        seen = SurveyBuilder(kg).build()
         lost[refused] = {part for part in parts if getattr(seen, part) != getattr(whole, part)}
     assert set().union(*lost.values()) >= {*parts} - {"sampled"}
     assert min(map(len, lost.values())) == 0 and sum(len(some) > 3 for some in lost.values()) < 5
@@ -217,7 +226,7 @@ def test_a_graph_that_answers_nothing_is_an_error(monkeypatch: pytest.MonkeyPatc
         assert select.call_count <= 2
 
 
-def test_a_row_of_no_group_and_one_that_no_query_can_name_are_no_classes(
+def test_rows_without_a_valid_class_are_ignored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Some engines count nothing as a row with unbound keys."""
@@ -232,20 +241,20 @@ def test_a_row_of_no_group_and_one_that_no_query_can_name_are_no_classes(
         return replace(rows, rows=(*rows.rows, *odd)) if "GROUP BY" in query else rows
 
     kg = films(ODD)
-    expected = replace(_SurveyBuilder(kg).build(), seconds=0)
-    limited(kg, monkeypatch, ask)
-    assert replace(_SurveyBuilder(kg).build(), seconds=0) == expected
+    expected = replace(SurveyBuilder(kg).build(), seconds=0)
+    watch_queries(kg, monkeypatch, ask)
+    assert replace(SurveyBuilder(kg).build(), seconds=0) == expected
 
 
-def test_after_its_time_nothing_more_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_query_is_sent_after_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     kg = films()
-    monkeypatch.setattr(surveying, "SURVEY_TIMEOUT_S", -1.0)
+    monkeypatch.setattr(survey_queries, "SURVEY_TIMEOUT_S", -1.0)
     assert survey_graph(kg).queries == 0
 
 
-def test_a_survey_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_survey_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     kg: Any = films(SHOP)
-    asked = limited(kg, monkeypatch, lambda query, select: select(query))
+    asked = watch_queries(kg, monkeypatch, lambda query, select: select(query))
     first = survey_graph(kg)
     assert asked
     asked.clear()
@@ -258,15 +267,13 @@ def test_a_survey_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         assert asked
     asked.clear()
     os.utime(file, (0, 0))
-    assert (replace(survey_graph(kg), seconds=0), asked) == (replace(first, seconds=0), []), (
-        "a file is known"
-    )
-    kg.remote = True
+    assert (replace(survey_graph(kg), seconds=0), asked) == (replace(first, seconds=0), [])
+    kg.remote = True  # an endpoint may have changed, unlike a file
     survey_graph(kg)
-    assert asked, "an endpoint may have changed since"
+    assert asked
 
 
-def test_questions_are_about_things_of_one_name_and_facts_that_count() -> None:
+def test_suggested_questions_use_unique_names_and_no_labels() -> None:
     kg = films()
     made = {one.question: one.answer for one in suggest_questions(kg, survey_graph(kg))}
     assert made["What is the director of Arrival?"] == iri("denis")
@@ -277,8 +284,8 @@ def test_questions_are_about_things_of_one_name_and_facts_that_count() -> None:
 # --- engines
 
 
-def told(seen: Survey) -> Survey:
-    """What is the same on every engine: examples, and how a value is written, are its own."""
+def without_engine_differences(seen: Survey) -> Survey:
+    """Return a survey without what differs between engines: examples and names of values."""
 
     def values(some: tuple[ValueSurvey, ...]) -> tuple[ValueSurvey, ...]:
         return tuple(replace(v, examples=()) for v in some)
@@ -292,7 +299,7 @@ def told(seen: Survey) -> Survey:
 
 @pytest.mark.long
 @pytest.mark.parametrize("engine", ["oxigraph", "virtuoso"])
-def test_an_endpoint_is_seen_as_its_file_is(
+def test_an_endpoint_has_the_survey_of_its_file(
     engine: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     server: engines.Engine = request.getfixturevalue(engine)
@@ -304,17 +311,21 @@ def test_an_endpoint_is_seen_as_its_file_is(
     ):
         kg = open_kg(server.load(file))
         there = survey_graph(kg)
-        assert told(there) == told(survey_graph(open_kg(file)))
+        assert without_engine_differences(there) == without_engine_differences(
+            survey_graph(open_kg(file))
+        )
         assert there.queries < 30
         if file.stem == "films":
             assert len([*islice(suggest_questions(kg, there), 5)]) == 5
 
 
 @pytest.mark.long
-def test_metaqa_in_virtuoso_is_seen_as_its_file_is(virtuoso: engines.Engine, metaqa: Path) -> None:
+def test_metaqa_in_virtuoso_has_the_survey_of_its_file(
+    virtuoso: engines.Engine, metaqa: Path
+) -> None:
     here, there = survey_graph(open_kg(metaqa)), survey_graph(open_kg(virtuoso.load(metaqa)))
     sys.stdout.write(
         f"MetaQA: {there.queries} queries; file {here.seconds} s, {virtuoso.name} {there.seconds} s\n"
     )
-    assert told(there) == told(here)
+    assert without_engine_differences(there) == without_engine_differences(here)
     assert there.seconds < 30

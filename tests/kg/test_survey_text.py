@@ -1,4 +1,4 @@
-"""A survey as a model reads it: alike classes told once, structure with its units, terms that can be used."""
+"""A survey as text for a model: groups of classes, values, and names that a query can contain."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from small import EX, films, iri
 
 from kgwb.kg.survey import survey_graph
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
-from kgwb.kg.survey_text import (
-    SurveyWriter,
+from kgwb.kg.survey_text import SurveyWriter
+from kgwb.kg.term_text import (
     add_missing_prefixes,
     bracket_iri,
     format_value,
@@ -42,7 +42,7 @@ def writer(turtle: str = SHOP) -> SurveyWriter:
     return SurveyWriter(survey_graph(films(turtle)))
 
 
-def test_a_survey_is_written_with_alike_classes_together() -> None:
+def test_similar_classes_are_written_as_one_group() -> None:
     written = writer()
     machine, unit, sale = (written.format_group(group) for group in written.groups)
     assert machine.splitlines() == [
@@ -67,7 +67,7 @@ def test_a_survey_is_written_with_alike_classes_together() -> None:
     assert sorted(written.class_names()) == sorted(names)
 
 
-def test_classes_that_are_not_alike_stay_apart() -> None:
+def test_classes_with_other_predicates_are_groups_of_their_own() -> None:
     apart = writer(
         f"@prefix : <{EX}> . @prefix rdfs: <{RDFS}> . :Lot rdfs:subClassOf :Place ."
         ":Sea rdfs:subClassOf :Place . :a a :Lot ; :p 1 ; :q 2 . :b a :Sea ; :x 1 ; :y 2 ."
@@ -75,7 +75,7 @@ def test_classes_that_are_not_alike_stay_apart() -> None:
     assert sorted(group.top_class.name for group in apart.groups) == ["Lot", "Sea"]
 
 
-def test_many_values_are_told_by_their_ends() -> None:
+def test_many_values_are_written_as_the_least_and_the_greatest() -> None:
     many = "".join(
         f':n{n} a :N ; :size {n} ; :day "20{n:02}-01-01" ; :name "n{n}" .' for n in range(40)
     )
@@ -98,13 +98,13 @@ def lattice(depth: int, width: int) -> Survey:
 
 
 @pytest.mark.parametrize(("depth", "width"), [(1_500, 1), (30, 3), (2, 200)])
-def test_a_tree_of_classes_is_told_however_deep_or_tangled_it_is(depth: int, width: int) -> None:
+def test_deep_and_tangled_class_hierarchies_stay_short(depth: int, width: int) -> None:
     written = SurveyWriter(lattice(depth, width))
     assert sum(len(group.members) for group in written.groups) == depth * width
     assert all(len(written.format_group(group)) < 100_000 for group in written.groups)
 
 
-def test_a_circle_of_classes_ends_and_values_that_are_not_known_are_left_out() -> None:
+def test_a_circle_of_classes_ends_and_unknown_values_are_left_out() -> None:
     a, b, use = iri("A"), iri("B"), (PropertySurvey(iri("p"), 1, 1, (), (), 3),)
     written = SurveyWriter(
         Survey(
@@ -133,13 +133,13 @@ def test_a_circle_of_classes_ends_and_values_that_are_not_known_are_left_out() -
         ("urn:x", "<urn:x>"),
     ],
 )
-def test_a_name_is_one_that_a_query_can_hold(value: str, written: str) -> None:
+def test_a_query_can_contain_the_name_of_any_iri(value: str, written: str) -> None:
     assert to_curie(value, {EX: "ex"}) == written
     query = add_missing_prefixes(f"ASK {{ {written} ?p ?o }}", (("ex", EX), ("other", "http://e/")))
     assert query.startswith(f"PREFIX ex: <{EX}>\nASK" if written.startswith("ex:") else "ASK")
 
 
-def test_terms_are_plain_or_in_quotes_or_in_brackets() -> None:
+def test_terms_are_unquoted_or_in_quotes_or_in_brackets() -> None:
     assert [
         format_value(term)
         for term in (None, Literal(3), Literal("2001-02-03"), Literal('a\n"b"'), iri("a"))

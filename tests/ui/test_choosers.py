@@ -42,8 +42,8 @@ def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
     shown = text(chooser)
     assert "birth date" in shown and "director" not in shown and "film 79" not in shown
     chooser.update({"do": "find", "value": "no such words"})
-    assert "no class and no predicate has these words" in text(chooser)
-    assert "director" in chooser.static_html(), "where nobody can search all is shown"
+    assert "birth date" not in text(chooser)
+    assert "director" in chooser.static_html()  # it has no search, so it shows all
     chooser.update({"do": "find", "value": ""})
     assert repr(chooser) == "GraphChooser(films)"
     assert (
@@ -55,9 +55,11 @@ def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
         (NOWHERE, "127.0.0.1:9"),
     ):
         shown = choose(chooser, name)
-        assert said in shown and "What to do:" in shown and "2,863" in shown
+        assert said in shown and "2,863" in shown
+        assert chooser.worker.failure is not None
         assert chooser.kg is before
-    assert "What to do:" not in choose(chooser, "cars")
+    choose(chooser, "cars")
+    assert chooser.worker.failure is None
 
 
 def test_a_graph_is_chosen_by_a_click_or_by_its_name(tmp_path: Path) -> None:
@@ -72,7 +74,8 @@ def test_a_graph_is_chosen_by_a_click_or_by_its_name(tmp_path: Path) -> None:
     )
     shown = choose(chooser, str(tmp_path / "mine.ttl"))
     assert "without a class 9" in shown and "1 thing without a label" in shown
-    assert "What is the director of Arrival? Denis Villeneuve" in shown
+    assert chooser.overview is not None
+    assert "Denis Villeneuve" in map(str, chooser.overview.example_answers.values())
     assert "<img" not in chooser.html
     chooser.close()
     chooser.redraw()  # as its work may do that ends later
@@ -107,9 +110,9 @@ def test_classes_of_one_name_are_told_apart_and_found_by_label_or_iri() -> None:
 
 def test_a_graph_that_fails_while_it_is_looked_at_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object) -> None:
-        raise GraphTimeoutError("the endpoint is gone", hint="wait")
+        raise GraphTimeoutError("gone", hint="wait")
 
     monkeypatch.setattr(choosers, "survey_graph", gone)
     glance = Glance(films())
     settle(glance)
-    assert "the endpoint is gone" in glance.view()
+    assert "gone" in glance.view()

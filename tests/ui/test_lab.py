@@ -49,11 +49,11 @@ def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(
 ) -> None:
     model = Scripted(careless)
     lab = kgwb.PromptLab(measured, kg=KG, model=model)
-    assert "1 right, 1 lost (1 wrong, 0 unanswered, 0 errors)" in text(lab)
+    assert "1 lost" in text(lab)
     press(lab, "qir")
     better = template(lab) + "\nWith care."
-    press(lab, "What will it take?", template=better)
-    wait_for(lambda: "2 questions, 2 to " in text(lab))
+    press(lab, "Estimate the cost", template=better)
+    wait_for(lambda: lab.estimate_text and lab.estimate_text in text(lab))
     assert model.requests == []
     press(lab, "Ask again", template=better, repeats="2")
     settle(lab.worker)
@@ -63,7 +63,10 @@ def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(
     assert lab.debugger is not None and lab.debugger.key == "qir"
     wait_for(lambda: "the right answer is" in text(lab))
     assert lab.debugger.run.unrecorded_graph is KG
-    assert "1 fixed" in repr(lab) and "data-do" not in str(lab._render_report(live=False))
+    assert (
+        "1 fixed" in repr(lab)
+        and "data-do" not in lab.static_html().partition('class="body stack"')[2]
+    )
     [folder] = lab.result_folders
     shown = kgwb.PromptLab(measured, folder, kg=KG, model=model)
     assert "1 fixed" in text(shown)
@@ -73,16 +76,17 @@ def test_what_cannot_be_asked_is_said(measured: Path) -> None:
     lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless), workers=1)
     press(lab, "qir")
     for typed, problem in (
-        ({}, "nothing differs from what"),
-        ({"template": "[user]\n{{nonsense}}"}, "uses nonsense, which its header does not declare"),
-        ({"template": template(lab) + "\nWith care.", "repeats": "0"}, "'0' is no number of times"),
-        ({"repeats": "1", "only": "nobody"}, "no question of"),
-        ({"only": "", "budget": "hope=1"}, "'hope' is no budget"),
+        ({}, "differs"),
+        ({"template": "[user]\n{{nonsense}}"}, "nonsense"),
+        ({"template": template(lab) + "\nWith care.", "repeats": "0"}, "repeats cannot be '0'"),
+        ({"repeats": "1", "only": "nobody"}, "'nobody'"),
+        ({"only": "", "budget": "hope=1"}, "'hope'"),
     ):
         press(lab, "Ask again", **typed)
         assert problem in text(lab)
+    assert lab.worker.thread is None  # what is wrong is found before anything is begun
     press(lab, "Ask again", budget="model_calls=1")
-    wait_for(lambda: "stopped with 1 question asked: model calls 2 of 1" in text(lab))
+    wait_for(lambda: "stopped after 1 question" in text(lab))
     press(lab, "Ask again", budget="")
     settle(lab.worker)
     wait_for(lambda: "1 fixed" in text(lab))
@@ -93,5 +97,5 @@ def test_a_model_at_an_address_of_the_folder_is_not_asked(measured: Path) -> Non
     config.write_text(
         config.read_text().replace('"scripted"', '"openai:x@http://elsewhere.example/v1"')
     )
-    with pytest.raises(InputError, match="with a model at an address of its own"):
+    with pytest.raises(InputError, match="address"):
         kgwb.PromptLab(measured, kg=KG)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from rdflib import RDFS, BNode, URIRef
 
 from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
-from kgwb.kg.survey import GENERIC_CLASSES
+from kgwb.kg.survey_builder import GENERIC_CLASSES
 from kgwb.terms import Term, Triple
 
 

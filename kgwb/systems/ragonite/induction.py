@@ -18,7 +18,7 @@ from typing import NamedTuple
 from rdflib import URIRef
 
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.survey_text import quote_text
+from kgwb.kg.term_text import quote_text
 from kgwb.systems.ragonite.classes import GraphClasses
 from kgwb.systems.ragonite.identifiers import TermNames, assign_ids, make_identifier
 from kgwb.systems.ragonite.quantities import parse_quantity

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from kgwb.deprecated import renamed_names
 from kgwb.flow import NOT_IN_GRAPH, AnswerKind
 from kgwb.kg.sparql import is_valid_iri, n3
-from kgwb.kg.survey_text import quote_text
+from kgwb.kg.term_text import quote_text
 from kgwb.records import Explanation, Hidden, Record, Score
 from kgwb.terms import Iri, Term, Triple
 from kgwb.text import pluralize

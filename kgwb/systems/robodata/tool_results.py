@@ -12,7 +12,7 @@ import rdflib
 
 from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError
 from kgwb.kg.base import Graph
-from kgwb.kg.survey_text import add_missing_prefixes, quote_text
+from kgwb.kg.term_text import add_missing_prefixes, quote_text
 from kgwb.records import Hidden, Record, to_data
 from kgwb.run import Run
 from kgwb.run.agents import AgentKind

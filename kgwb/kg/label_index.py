@@ -1,0 +1,308 @@
+"""A search index over labels: an SQLite database with full-text search (FTS5).
+
+Labels are compared in normal form (``kgwb.kg.text``).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from difflib import SequenceMatcher
+from functools import partial
+from math import log
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rdflib import URIRef
+
+from kgwb.errors import GraphFileError
+from kgwb.kg.base import SearchResult
+from kgwb.kg.text import MAX_SEARCH_CHARS, normalize, normalized_words, rank_labels
+from kgwb.terms import name_from_iri
+
+MIN_SPELLING_SIMILARITY = 0.75
+"""How similar (difflib's ratio) a word must be to replace a word that no label has."""
+SPELLING_SEARCH_TIMEOUT_S = 0.2
+"""The longest time spent on finding similar spellings of one word."""
+_MAX_SIMILAR_WORDS = 5
+_MAX_CACHED_SPELLINGS = 10_000
+_MAX_MATCHES_PER_WORD = 20_000
+_TABLES_SQL = """
+CREATE TEMP TABLE unsorted (length, key, text, iri, shown);
+CREATE TABLE labels (id INTEGER PRIMARY KEY, length INTEGER, key TEXT, text TEXT, iri TEXT, shown INTEGER);
+CREATE VIRTUAL TABLE words USING fts5(key, content='', detail=none, columnsize=0, tokenize=ascii);
+CREATE VIRTUAL TABLE terms USING fts5vocab(words, row);
+"""
+# A query on ``terms`` counts the labels of every word, so its words are also kept in ``vocabulary``.
+# The keys are already in normal form. So splitting them at ASCII blanks (tokenize=ascii) gives the
+# same words as text.py.
+_INDEXES_SQL = """
+CREATE INDEX by_iri ON labels (iri) WHERE shown;
+CREATE INDEX by_key ON labels (key) WHERE length;
+CREATE TABLE vocabulary (word TEXT PRIMARY KEY) WITHOUT ROWID;
+INSERT INTO vocabulary SELECT term FROM terms;
+"""
+_COLUMNS = "length, key, text, iri, shown"
+_CACHE_SIZE_SQL = "PRAGMA cache_size=-65536;"
+"""In KiB. Building an index takes so much memory, however many labels there are."""
+_LENGTH_CONDITION = "AND length(word) BETWEEN ? AND ?"
+_MATCH_SQL = "SELECT rowid FROM words WHERE words MATCH ? LIMIT ?"
+_SELECT_LABELS_SQL = "SELECT iri, text, key FROM labels WHERE "
+_GIVEN_VALUES_SQL = "(SELECT value FROM json_each(?))"
+
+
+class Label(NamedTuple):
+    """One label of an IRI."""
+
+    iri: str
+    text: str
+    is_display_name: bool
+    """Whether it is the name to show; true of one label of each IRI."""
+    is_searchable: bool
+    """Whether the IRI can be found by it."""
+
+
+class LabelIndex:
+    """Finds vertices by their labels, and names for IRIs. Threads may share it.
+
+    It is made by ``build``, or opened from its file by ``open``. Both raise sqlite3.Error if the
+    file cannot be used. ``close`` closes the database; it is also called when the index is deleted.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path | None = None) -> None:
+        self._connection = connection
+        self._path = path
+        # A lock is released even if an interrupt comes. A pool of connections could lose one.
+        self._lock = threading.Lock()
+        self._spellings: dict[str, dict[str, float]] = {}
+        self.close = weakref.finalize(self, connection.close)
+
+    @classmethod
+    def open(cls, path: Path) -> LabelIndex:
+        """Open the index in a file, read-only. Raises sqlite3.Error if the file is not an index."""
+        uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        connection.execute("SELECT id FROM labels LIMIT 1").fetchall()
+        return cls(connection, path)
+
+    @classmethod
+    def build(cls, labels: Iterable[Label], path: Path | None = None) -> LabelIndex:
+        """Build an index of labels in a new file, or in memory without a path.
+
+        Raises sqlite3.Error if it cannot be written.
+        """
+        connection = sqlite3.connect(
+            path or ":memory:", check_same_thread=False, isolation_level=None
+        )
+        # An index in memory must not sort on disk either: the disk may be full.
+        sorting = "" if path else "PRAGMA temp_store=MEMORY;"
+        connection.executescript(
+            f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {sorting} {_CACHE_SIZE_SQL} {_TABLES_SQL}"
+        )
+        connection.execute("BEGIN")
+        connection.executemany(
+            "INSERT INTO unsorted VALUES (?, ?, ?, ?, ?)", map(_label_row, labels)
+        )
+        # Short labels come first: where matches are cut, the labels with the most other words go.
+        connection.execute(
+            f"INSERT INTO labels ({_COLUMNS}) SELECT * FROM unsorted ORDER BY {_COLUMNS}"
+        )
+        connection.execute("DROP TABLE unsorted")
+        connection.execute("INSERT INTO words (rowid, key) SELECT id, key FROM labels WHERE length")
+        connection.execute("COMMIT")
+        connection.executescript(_INDEXES_SQL)
+        return cls(connection, path)
+
+    def search(self, text: str, limit: int) -> SearchResult:
+        """Return at most ``limit`` vertices whose labels match a text, the best first.
+
+        Three ways are tried until one finds a label: all words of the text, all words as
+        beginnings of words, and any word. In the last, a word that no label has is replaced by
+        words with a similar spelling. Labels equal to the text are found in any case. How the
+        vertices were found is in the result: "all words", "prefix", "any word", "close spelling"
+        if all words were replaced, or "nothing".
+
+        Raises GraphFileError if the index cannot be read.
+        """
+        key = normalize(text[:MAX_SEARCH_CHARS])
+        words = normalized_words(text)
+        equal = self._fetch(
+            f"{_SELECT_LABELS_SQL}length AND key = ? ORDER BY iri LIMIT ?", key, limit
+        )
+        queries = {
+            "all words": _join_quoted(words, " "),
+            "prefix": _join_quoted(words, " ", suffix="*"),
+        }
+        for how, query in queries.items():
+            matching = []
+            if query:
+                select = f"{_SELECT_LABELS_SQL} id IN ({_MATCH_SQL})"
+                matching = self._fetch(select, query, 4 * limit)
+            if matching or equal:
+                hits = rank_labels(key, equal + matching, limit)
+                return SearchResult(tuple(hits), how, query or key)
+        return self._search_any_word(key, words, limit)
+
+    def _search_any_word(self, key: str, words: Sequence[str], limit: int) -> SearchResult:
+        """Return at most ``limit`` vertices whose labels have any of the words, the best first.
+
+        A word that no label has is replaced by words that are spelled like it. ``key`` is the
+        searched text in normal form.
+        """
+        spellings = {}
+        queries = []
+        for word in words:
+            alternatives = {word: 1.0}
+            if not self._fetch("SELECT 1 FROM vocabulary WHERE word = ?", word):
+                alternatives = self._similar_words(word)
+                spellings[word] = alternatives
+            if alternatives:
+                queries.append(_join_quoted(alternatives, " OR "))
+
+        best = self._rank_matches(queries)[: 4 * limit]
+        labels = self._fetch(f"{_SELECT_LABELS_SQL} id IN {_GIVEN_VALUES_SQL}", json.dumps(best))
+        if not labels:
+            how = "nothing"
+        elif len(spellings) < len(words):
+            how = "any word"
+        else:
+            how = "close spelling"
+        hits = rank_labels(key, labels, limit, spellings)
+        return SearchResult(tuple(hits), how, " OR ".join(queries))
+
+    def _rank_matches(self, queries: Sequence[str]) -> list[int]:
+        """Return the ids of labels that match at least one query.
+
+        Those that match the most queries come first, then those that match the rarest. A query's
+        weight is 1 / ln(2 + its number of matches).
+        """
+        counts: dict[int, int] = defaultdict(int)
+        weights: dict[int, float] = defaultdict(float)
+        for query in queries:
+            matches = self._fetch(_MATCH_SQL, query, _MAX_MATCHES_PER_WORD)
+            for (label_id,) in matches:
+                counts[label_id] += 1
+                weights[label_id] += 1 / log(2 + len(matches))
+
+        def rank(label_id: int) -> tuple[int, float, int]:
+            return -counts[label_id], -weights[label_id], label_id
+
+        return sorted(counts, key=rank)
+
+    def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
+        """Return the vertices that have a label equal to a text, sorted, by text.
+
+        Labels and texts are compared in normal form. Texts that no vertex has are left out. Raises
+        GraphFileError if the index cannot be read.
+        """
+        keys = {label: normalize(label) for label in labels}
+        vertices: dict[str, set[str]] = defaultdict(set)
+        select = f"{_SELECT_LABELS_SQL} length AND key IN {_GIVEN_VALUES_SQL}"
+        for iri, _, key in self._fetch(select, json.dumps([*keys.values()])):
+            vertices[key].add(iri)
+
+        found = {}
+        for label, key in keys.items():
+            if key in vertices:
+                found[label] = tuple(URIRef(iri) for iri in sorted(vertices[key]))
+        return found
+
+    def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
+        """Return the display name of each IRI: its preferred label, else its local part as words.
+
+        Raises GraphFileError if the index cannot be read.
+        """
+        select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
+        names = dict(self._fetch(select, json.dumps(iris)))
+        return {iri: names.get(str(iri)) or name_from_iri(iri) for iri in iris}
+
+    def _similar_words(self, word: str) -> dict[str, float]:
+        """Return at most five words of the index spelled like this one, and their similarities.
+
+        The most similar comes first. The lengths differ by a third at most. The search ends after
+        SPELLING_SEARCH_TIMEOUT_S, and its result is kept.
+        """
+        if word in self._spellings:
+            return self._spellings[word]
+        if len(self._spellings) > _MAX_CACHED_SPELLINGS:
+            self._spellings.clear()
+        end_time = time.monotonic() + SPELLING_SEARCH_TIMEOUT_S
+        difference = max(1, len(word) // 3)
+        shortest = len(word) - difference
+        longest = len(word) + difference
+        first_letter = word[0]
+        similar: list[tuple[str, float]] = []
+        # By far most misspelled words have the right first letter, so these are compared first.
+        for negation in ("", "NOT "):
+            similar += self._fetch(
+                f"SELECT word FROM vocabulary WHERE {negation}word BETWEEN ? AND ? {_LENGTH_CONDITION}",
+                first_letter,
+                first_letter + "\U0010ffff",
+                shortest,
+                longest,
+                read=partial(_filter_similar, word, end_time),
+            )
+        similar.sort(key=lambda pair: (-pair[1], pair[0]))
+        self._spellings[word] = dict(similar[:_MAX_SIMILAR_WORDS])
+        return self._spellings[word]
+
+    def _fetch(
+        self, sql: str, *values: Any, read: Callable[[sqlite3.Cursor], list[Any]] = list
+    ) -> list[Any]:
+        """Return the rows of a query, or what ``read`` makes of them.
+
+        Raises GraphFileError if the database cannot be read.
+        """
+        try:
+            with self._lock:
+                return read(self._connection.execute(sql, values))
+        except sqlite3.DatabaseError as error:
+            # The cached file was damaged since it was opened.
+            raise GraphFileError(
+                f"the label index {self._path} cannot be read: {error}",
+                hint="open the graph again: a damaged index is built again",
+            ) from error
+
+
+def _join_quoted(words: Iterable[str], separator: str, suffix: str = "") -> str:
+    """Return an FTS5 query of words in quotes. The suffix "*" makes them beginnings of words."""
+    return separator.join(f'"{word}"{suffix}' for word in words)
+
+
+def _label_row(label: Label) -> tuple[int, str, str, str, bool]:
+    """Return the row of a label in the table of labels.
+
+    The key is empty if the label is not searchable.
+    """
+    key = normalize(label.text) if label.is_searchable else ""
+    return len(key), key, label.text, label.iri, label.is_display_name
+
+
+def _filter_similar(
+    word: str, end_time: float, rows: Iterable[tuple[str]]
+) -> list[tuple[str, float]]:
+    """Return the words among the rows that are spelled like this one, with their similarities.
+
+    Rows that could not be compared before ``end_time`` (monotonic) are left out.
+    """
+    letters = set(word)
+    min_shared_letters = MIN_SPELLING_SIMILARITY * len(letters) - 1
+    similar = []
+    for number, (other,) in enumerate(rows):
+        if number % 256 == 0 and time.monotonic() > end_time:
+            break
+        if len(letters & set(other)) < min_shared_letters:
+            continue
+        matcher = SequenceMatcher(None, word, other)
+        # quick_ratio is an upper bound of the ratio, and much faster.
+        if matcher.quick_ratio() < MIN_SPELLING_SIMILARITY:
+            continue
+        similarity = matcher.ratio()
+        if similarity >= MIN_SPELLING_SIMILARITY:
+            similar.append((other, similarity))
+    return similar

@@ -1,0 +1,105 @@
+"""Questions that a graph may answer, made from its survey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from rdflib import URIRef
+
+from kgwb.errors import GraphError
+from kgwb.kg.base import Graph
+from kgwb.kg.sparql import n3
+from kgwb.kg.survey_queries import untyped_pattern
+from kgwb.kg.survey_records import ClassSurvey, Survey
+from kgwb.terms import Term
+
+MAX_CLASSES = 5
+"""Classes that questions are about: the largest."""
+MAX_PREDICATES = 6
+"""Predicates of each class that questions are about."""
+PREPOSITIONS = ("at", "by", "for", "from", "in", "of", "on", "to", "with")
+NON_NOUN_ENDINGS = tuple(f" {preposition}" for preposition in PREPOSITIONS)
+"""A predicate whose name ends like this is no noun: "the directed by of" is not English."""
+
+
+class SuggestedQuestion(NamedTuple):
+    """A question that the graph may answer, and a right answer if one is known."""
+
+    question: str
+    answer: Term | None
+
+
+def suggest_questions(kg: Graph, survey: Survey) -> Iterator[SuggestedQuestion]:
+    """Yield questions "What is the PREDICATE of THING?" with one of the right answers each.
+
+    They are about things of the largest classes that many triples describe, and that no other thing
+    has the name of. First comes one question about each class, then another predicate of each. A
+    system may still be unable to answer one, so run it before you show it.
+
+    Questions whose query the graph refuses are left out.
+    """
+    names = dict(survey.names)
+    types = "|".join(n3(predicate) for predicate in kg.vocabulary.types)
+    for round_number, surveyed, predicate in _choose_predicates(kg, survey):
+        with suppress(GraphError):
+            instances = untyped_pattern(types)
+            if surveyed.iri:
+                instances = f"?v ({types}) {n3(surveyed.iri)} FILTER(isIRI(?v))"
+            found = _find_named(kg, instances, predicate, round_number)
+            if found:
+                name, answer = found
+                yield SuggestedQuestion(f"What is the {names[predicate]} of {name}?", answer)
+
+
+def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSurvey, URIRef]]:
+    """Yield the predicates to ask for, with a round number from 0 and their class.
+
+    A round has one predicate of each of the MAX_CLASSES largest classes. Classes whose instances
+    have labels come first. Labels, descriptions, noise and predicates with NON_NOUN_ENDINGS are
+    left out.
+    """
+    names = dict(survey.names)
+    labels = set(kg.vocabulary.labels)
+    hidden = kg.vocabulary.excluded_predicates
+
+    def lacks_labels(surveyed: ClassSurvey) -> bool:
+        return labels.isdisjoint(surveyed.predicates)
+
+    classes = sorted(survey.classes, key=lacks_labels)[:MAX_CLASSES]
+    nouns = []
+    for surveyed in classes:
+        visible = [iri for iri in surveyed.predicates if iri not in hidden]
+        nouns.append([iri for iri in visible if not names[iri].endswith(NON_NOUN_ENDINGS)])
+    for round_number in range(MAX_PREDICATES):
+        for surveyed, predicates in zip(classes, nouns, strict=True):
+            if round_number < len(predicates):
+                yield round_number, surveyed, predicates[round_number]
+
+
+def _find_named(
+    kg: Graph, instances: str, predicate: URIRef, round_number: int
+) -> tuple[str, Term] | None:
+    """Return the name of a well described instance, and a value that its predicate has.
+
+    It is one that no other vertex has the name of; None if there is no such instance. Each round
+    begins with another instance, so that the questions are not all about the same one.
+    """
+    rows = kg.select(
+        "SELECT ?v (COUNT(?any) AS ?n) (SAMPLE(?one) AS ?o) WHERE { { SELECT DISTINCT ?v ?one"
+        f" WHERE {{ {instances} ?v {n3(predicate)} ?one }} LIMIT 200 }} ?v ?any ?value }}"
+        f" GROUP BY ?v ORDER BY DESC(?n) ?v LIMIT {MAX_PREDICATES * 2}"
+    ).rows
+    values = []
+    for vertex, _, value in rows:
+        if isinstance(vertex, URIRef) and value is not None:
+            values.append((vertex, value))
+    if not values:
+        return None
+    names = kg.names([vertex for vertex, _ in values])
+    vertices_by_name = kg.exact([names[vertex] for vertex, _ in values])
+    for vertex, value in values[round_number:] + values[:round_number]:
+        if len(vertices_by_name.get(names[vertex], ())) == 1:
+            return names[vertex], value
+    return None

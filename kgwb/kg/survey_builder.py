@@ -1,0 +1,401 @@
+"""Building the survey of a graph with some twenty aggregate queries, whatever the question is."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from rdflib import OWL, RDFS, URIRef
+
+from kgwb.kg.base import SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Graph
+from kgwb.kg.queries import describe_vertices, parse_count
+from kgwb.kg.sparql import is_valid_iri, n3, values_clause
+from kgwb.kg.survey_properties import ClassProperties, PropertyCollector
+from kgwb.kg.survey_queries import (
+    DISTINCT_VERTICES,
+    MISSING_PREDICATE,
+    UNTYPED_CLASS,
+    Instances,
+    SurveyQueries,
+    untyped_pattern,
+    values_of_pairs,
+)
+from kgwb.kg.survey_records import ClassSurvey, Survey
+from kgwb.terms import name_from_iri
+
+LARGE_GRAPH_TRIPLES = 5_000_000
+"""A graph with more triples is large, and so is one that does not count them.
+
+The survey of a large graph looks at a sample of its instances.
+"""
+SAMPLED_INSTANCES = 1_000
+"""Instances in a sample, divided equally among its classes."""
+MAX_SAMPLED_CLASSES = 40
+"""Classes in a sample: the largest."""
+MAX_LANGUAGES = 12
+GENERIC_CLASSES = (OWL.Thing, RDFS.Resource, OWL.NamedIndividual)
+"""Classes that say nothing about their instances."""
+ParentClasses = Mapping[URIRef, set[URIRef]]
+"""The direct superclasses of each class."""
+
+
+class SurveyBuilder:
+    """Asks a graph for everything that its survey holds."""
+
+    is_large: bool
+    types: str
+    """A property path over the predicates from a vertex to its class that the graph has."""
+    labels: str
+    """A property path over the label predicates that the graph has."""
+    schema_classes: list[URIRef]
+    """Classes of RDF, RDFS, OWL and Wikibase that have instances, such as owl:Class."""
+
+    def __init__(self, kg: Graph, only_classes: Sequence[URIRef] = ()) -> None:
+        """With ``only_classes``, the survey is of samples of these classes."""
+        self.kg = kg
+        self.only_classes = only_classes
+        self.queries = SurveyQueries(kg)
+
+    def build(self) -> Survey:
+        """Ask the graph everything, and return the survey.
+
+        The parts whose queries the graph refuses are left out. Raises GraphError if it neither
+        counts its triples nor returns one, and GraphUnreachableError if an endpoint cannot be
+        reached.
+        """
+        triples = self._count_triples()
+        self.is_large = triples is None or triples > LARGE_GRAPH_TRIPLES
+        self.types = self.queries.path_over_existing(self.kg.vocabulary.types)
+        self.labels = self.queries.path_over_existing(self.kg.vocabulary.labels)
+        triples_by_predicate = {}
+        if not self.is_large:
+            triples_by_predicate = self.queries.count_by("?p", "*", "?s ?p ?o")
+        sizes = self._count_instances()
+        schema_terms = self._find_schema_terms([*triples_by_predicate, *sizes])
+        things = self._count_things(schema_terms)
+
+        instances = self._choose_instances(sizes, things, schema_terms)
+        parents = self._find_parents()
+        collector = PropertyCollector(self.queries, instances, self.labels)
+        properties = collector.collect()
+
+        classes = [*sizes, *find_ancestors(sizes, parents)]
+        classes = [iri for iri in classes if iri != UNTYPED_CLASS]
+        unused = () if instances.is_sample else self._find_unused(classes)
+        names = self._find_names([*classes, *unused, *_iris_in_properties(properties)])
+        labelled, languages = self._count_labels(instances, schema_terms)
+        totals = self._count_totals(instances, sizes, parents)
+        both_ways = self._count_symmetric_use(properties, triples_by_predicate)
+        predicates = [*triples_by_predicate]
+        for used in properties.values():
+            predicates += [surveyed.predicate for surveyed in used]
+        notes = self._find_descriptions([*predicates, *classes, *unused])
+
+        return Survey(
+            triples=triples,
+            things=things,
+            predicates=len(triples_by_predicate) or None,
+            classes=make_class_surveys(properties, sizes, totals, parents, names),
+            unlabelled=None if things is None or labelled is None else things - labelled,
+            languages=languages,
+            unused=unused,
+            both_ways=both_ways,
+            notes=notes,
+            names=tuple(sorted(names.items())),
+            sampled=instances.is_sample,
+            queries=self.queries.sent,
+            seconds=round(self.queries.seconds, 3),
+        )
+
+    def _count_triples(self) -> int | None:
+        """Return the number of triples; None if the graph refuses to count them.
+
+        Raises the reason, a GraphError, if the graph does not return a single triple either.
+        """
+        triples = self.queries.count("*", "?s ?p ?o")
+        refusal = self.queries.first_error
+        if triples is not None or refusal is None:
+            return triples
+        if not self.queries.select("SELECT ?s WHERE { ?s ?p ?o } LIMIT 1"):
+            raise refusal
+        return None
+
+    # Classes and their instances
+
+    def _count_instances(self) -> dict[URIRef, int]:
+        """Return the number of instances of each class, the largest first.
+
+        Classes of a schema, such as owl:Class, are left out and become ``schema_classes``. In a
+        large graph not distinct instances are counted, but the triples that give a class.
+        """
+        only = values_clause("?c", self.only_classes) if self.only_classes else ""
+        counted = "*" if self.is_large else DISTINCT_VERTICES
+        pattern = f"{only} ?v ({self.types}) ?c FILTER(isIRI(?c))"
+        sizes = self.queries.count_by("?c", counted, pattern)
+
+        self.schema_classes = []
+        for iri in sizes:
+            # URIRef has a startswith of its own, which takes no tuple
+            if str(iri).startswith(SCHEMA_NAMESPACES) and iri not in GENERIC_CLASSES:
+                self.schema_classes.append(iri)
+        for hidden in (*self.schema_classes, OWL.NamedIndividual):
+            sizes.pop(hidden, None)
+        return sizes
+
+    def _find_schema_terms(self, used: Iterable[URIRef]) -> list[URIRef]:
+        """Return the classes and predicates that are the subject of a triple, sorted.
+
+        They are not counted as things. ``used`` are the predicates and classes in use. Declared
+        ones, the instances of schema classes, are found by a query. A large graph is not asked.
+        """
+        if self.is_large:
+            return []
+        query = f"SELECT ?v WHERE {{ {values_clause('?v', used)} FILTER EXISTS {{ ?v ?a ?b }} }}"
+        rows = self.queries.select(query, 1)
+        if self.schema_classes:
+            declared = f"{values_clause('?m', self.schema_classes)} ?v ({self.types}) ?m"
+            rows += self.queries.select(f"SELECT DISTINCT ?v WHERE {{ {declared} }}", 1)
+        return sorted({iri for (iri,) in rows})
+
+    def _count_things(self, schema_terms: Sequence[URIRef]) -> int | None:
+        """Return the number of IRIs that are subjects of triples, without schema terms.
+
+        None if the graph is large, or refuses to count them.
+        """
+        if self.is_large:
+            return None
+        subjects = self.queries.count(DISTINCT_VERTICES, "?v ?any ?value FILTER(isIRI(?v))")
+        return None if subjects is None else subjects - len(schema_terms)
+
+    def _choose_instances(
+        self, sizes: dict[URIRef, int], things: int | None, schema_terms: Sequence[URIRef]
+    ) -> Instances:
+        """Return the instances to look at.
+
+        They are all instances, or a sample if the graph is large or ``only_classes`` are given.
+        Things without a class become instances of UNTYPED_CLASS, and their number is added to
+        ``sizes``.
+        """
+        if self.is_large or self.only_classes:
+            return self._sample_instances(sizes)
+
+        hidden = ", ".join(n3(iri) for iri in (*self.schema_classes, OWL.NamedIndividual))
+        pattern = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
+
+        typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
+        typed_things = self.queries.count(DISTINCT_VERTICES, typed) or 0
+        of_schema = f"{values_clause('?v', schema_terms)} {typed}"
+        typed_things -= self.queries.count(DISTINCT_VERTICES, of_schema) or 0
+        if things is not None and things > typed_things:
+            untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {untyped_pattern(self.types)} }} }}"
+            number = self.queries.count(DISTINCT_VERTICES, untyped)
+            if number:
+                sizes[UNTYPED_CLASS] = number
+                pattern = f"{{ {pattern} UNION {{ {untyped} BIND({n3(UNTYPED_CLASS)} AS ?c) }} }}"
+        return Instances(self.types, pattern, {})
+
+    def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
+        """Return a sample of at most SAMPLED_INSTANCES instances, equally many of each class.
+
+        The classes are the MAX_SAMPLED_CLASSES largest. If no class is known, the sample is of any
+        instances, or of any things if the graph has no types; their classes are added to ``sizes``.
+        """
+        classes = list(sizes)[:MAX_SAMPLED_CLASSES]
+        limit = SAMPLED_INSTANCES // max(1, len(classes))
+        parts = []
+        for iri in classes:
+            parts.append(
+                f"{{ SELECT ?v ({n3(iri)} AS ?c)"
+                f" WHERE {{ ?v ({self.types}) {n3(iri)} FILTER(isIRI(?v)) }} LIMIT {limit} }}"
+            )
+        if not parts:
+            any_instance = f"?v ({self.types}) ?c"
+            if self.types == MISSING_PREDICATE:
+                any_instance = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED_CLASS)} AS ?c)"
+            parts = [f"{{ SELECT DISTINCT ?v ?c WHERE {{ {any_instance} }} LIMIT {limit} }}"]
+        rows = self.queries.select(f"SELECT ?v ?c WHERE {{ {' UNION '.join(parts)} }}", 2)
+
+        fractions = {}
+        for iri, number in Counter(class_iri for _, class_iri in rows).items():
+            size = sizes.setdefault(iri, number)
+            fractions[iri] = number / size
+        # Later queries name the instances. Joined with a subquery that has a LIMIT, Virtuoso would
+        # read the whole graph.
+        pattern = values_of_pairs("?v ?c", rows)
+        return Instances(self.types, pattern, fractions or {UNTYPED_CLASS: 1.0})
+
+    def _find_parents(self) -> ParentClasses:
+        """Return the direct superclasses of each class, but not itself or GENERIC_CLASSES."""
+        parents: dict[URIRef, set[URIRef]] = defaultdict(set)
+        query = f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}"
+        for child, parent in self.queries.select(query, 2):
+            if child != parent and parent not in GENERIC_CLASSES:
+                parents[child].add(parent)
+        return parents
+
+    def _count_totals(
+        self, instances: Instances, sizes: Mapping[URIRef, int], parents: ParentClasses
+    ) -> dict[URIRef, int]:
+        """Return the number of instances of each class and superclass, with those of subclasses.
+
+        An instance of several subclasses counts once. In a sample, or if the graph refuses, the
+        number is estimated. If a subclass has more instances than the class itself, all are added.
+        Otherwise the instances of subclasses are taken to be among those of the class.
+        """
+        pairs = []
+        subclass_sizes: dict[URIRef, list[int]] = defaultdict(list)
+        for iri, size in sizes.items():
+            for ancestor in find_ancestors([iri], parents):
+                pairs.append((iri, ancestor))
+                subclass_sizes[ancestor].append(size)
+
+        totals = dict(sizes)
+        if pairs and not instances.is_sample:
+            pairs += [(ancestor, ancestor) for ancestor in subclass_sizes]
+            pattern = f"{values_of_pairs('?c ?d', pairs)} ?v ({self.types}) ?c"
+            exact = self.queries.count_by("?d", DISTINCT_VERTICES, pattern)
+            if exact:
+                return totals | exact
+        for ancestor, below in subclass_sizes.items():
+            totals[ancestor] = sizes.get(ancestor, 0)
+            if totals[ancestor] < max(below):
+                totals[ancestor] += sum(below)
+        return totals
+
+    # What classes and predicates have besides
+
+    def _find_unused(self, classes: Iterable[URIRef]) -> tuple[URIRef, ...]:
+        """Return the predicates and classes that are declared and that no triple uses, sorted.
+
+        Properties of Wikibase are left out, and so are ``classes``.
+        """
+        schema = [iri for iri in self.schema_classes if not iri.startswith(WIKIBASE_NAMESPACE)]
+        rows = self.queries.select(
+            f"SELECT DISTINCT ?p WHERE {{ {values_clause('?k', schema)} ?p ({self.types}) ?k"
+            f" FILTER NOT EXISTS {{ ?s ?p ?o }} FILTER NOT EXISTS {{ ?v ({self.types}) ?p }} }}",
+            1,
+        )
+        return tuple(sorted({iri for (iri,) in rows}.difference(classes)))
+
+    def _find_names(self, iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
+        """Return display names by IRI; none if the graph refuses."""
+        shown = sorted(set(iris))
+        names = self.queries.attempt(lambda: self.kg.names(shown)) if shown else None
+        return names or {}
+
+    def _find_descriptions(self, iris: Iterable[URIRef]) -> tuple[tuple[URIRef, str], ...]:
+        """Return the IRIs that the graph describes, sorted, with their descriptions."""
+        valid = list(dict.fromkeys(filter(is_valid_iri, iris)))
+        described = self.queries.attempt(lambda: describe_vertices(self.kg, valid)) or {}
+        texts = []
+        for iri, found in sorted(described.items()):
+            if found.description:
+                texts.append((iri, found.description))
+        return tuple(texts)
+
+    def _count_symmetric_use(
+        self, properties: ClassProperties, triples: Mapping[URIRef, int]
+    ) -> tuple[tuple[URIRef, int, int], ...]:
+        """Return the predicates between instances of one class, sorted, with two numbers.
+
+        They are the number of its triples, and of those that are also asserted with subject and
+        object exchanged. Predicates are left out if less than a tenth of their triples connect
+        instances of one class.
+        """
+        within: Counter[URIRef] = Counter()
+        for class_iri, used in properties.items():
+            for surveyed in used:
+                for values in surveyed.values:
+                    if values.of == class_iri:
+                        within[surveyed.predicate] += values.triples
+
+        predicates = []
+        for predicate, number in sorted(within.items()):
+            if predicate in triples and 0 < triples[predicate] <= number * 10:
+                predicates.append(predicate)
+        if not predicates:
+            return ()
+        pattern = f"{values_clause('?p', predicates)} ?a ?p ?b . ?b ?p ?a"
+        both = self.queries.count_by("?p", "*", pattern)
+        return tuple((iri, triples[iri], both.get(iri, 0)) for iri in predicates)
+
+    def _count_labels(
+        self, instances: Instances, schema_terms: Sequence[URIRef]
+    ) -> tuple[int | None, tuple[tuple[str, int], ...]]:
+        """Return how many things have a label, and how many have one in each language.
+
+        The first number is None if the graph refuses to count it. Languages are tags, "" for none;
+        there are at most MAX_LANGUAGES, the most frequent first. In a sample only its instances
+        are counted. Schema terms are subtracted.
+        """
+        counts: Counter[str] = Counter()
+        labelled: int | None = None
+        label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
+        # The sign tells whether the things of a pattern are added or subtracted.
+        signs = {instances.pattern if instances.is_sample else "": 1}
+        if schema_terms:
+            signs[values_clause("?v", schema_terms)] = -1
+        for pattern, sign in signs.items():
+            number = self.queries.count(DISTINCT_VERTICES, f"{pattern} {label}")
+            if number is None:
+                labelled = None
+            else:
+                labelled = (labelled or 0) + sign * number
+            rows = self.queries.select(
+                "SELECT ?tag (COUNT(DISTINCT ?v) AS ?n)"
+                f" WHERE {{ {pattern} {label} BIND(LANG(?label) AS ?tag) }} GROUP BY ?tag"
+            )
+            for language, vertices in rows:
+                counts[str(language or "")] += sign * parse_count(vertices)
+        languages = sorted((+counts).items(), key=lambda item: (-item[1], item[0]))
+        return labelled, tuple(languages[:MAX_LANGUAGES])
+
+
+def make_class_surveys(
+    properties: ClassProperties,
+    sizes: Mapping[URIRef, int],
+    totals: Mapping[URIRef, int],
+    parents: ParentClasses,
+    names: Mapping[URIRef, str],
+) -> tuple[ClassSurvey, ...]:
+    """Return a survey of each class in ``totals``, the class with the most instances first.
+
+    UNTYPED_CLASS becomes a class without an IRI, and comes last. Of a class's predicates those come
+    first that the most instances have.
+    """
+    classes = []
+    for iri, total in totals.items():
+        name = names.get(iri) or name_from_iri(iri)
+        above = tuple(sorted(parents.get(iri, ())))
+        used = sorted(properties.get(iri, ()), key=lambda prop: (-prop.things, prop.predicate))
+        surveyed = ClassSurvey(iri, name, sizes.get(iri, 0), total, above, tuple(used))
+        if iri == UNTYPED_CLASS:
+            surveyed = replace(surveyed, iri=None, name="without a class")
+        classes.append(surveyed)
+    classes.sort(key=lambda found: (found.iri is None, -found.total, str(found.iri)))
+    return tuple(classes)
+
+
+def find_ancestors(iris: Iterable[URIRef], parents: ParentClasses) -> list[URIRef]:
+    """Return the superclasses of classes at any distance, each once, the nearest first."""
+    ancestors: dict[URIRef, None] = {}
+    waiting = list(iris)
+    for iri in waiting:
+        for parent in sorted(parents.get(iri, ())):
+            if parent not in ancestors:
+                ancestors[parent] = None
+                waiting.append(parent)
+    return list(ancestors)
+
+
+def _iris_in_properties(properties: ClassProperties) -> Iterator[URIRef]:
+    """Yield the predicates, inner predicates, value types and example IRIs, with duplicates."""
+    for used in properties.values():
+        for surveyed in used:
+            for part in (surveyed, *surveyed.inner):
+                yield part.predicate
+                for values in part.values:
+                    for term in (values.of, *values.examples):
+                        if isinstance(term, URIRef):
+                            yield term

@@ -1,0 +1,191 @@
+"""Classes that are described alike, as one group each: so a survey becomes short enough to read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rdflib import URIRef
+
+from kgwb.kg.base import SCHEMA_NAMESPACES
+from kgwb.kg.survey_properties import MAX_LISTED_VALUES
+from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
+from kgwb.terms import Term
+
+MIN_SHARED_PREDICATES = 0.6
+"""The share of predicates that subclasses must have in common to be one group."""
+MAX_EXAMPLES = 3
+"""Examples of values that are not all known."""
+NUMBER_PATTERN = re.compile(r"[-+]?\d+(\.\d+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassGroup:
+    """A class, or a superclass with subclasses that are described alike."""
+
+    top_class: ClassSurvey
+    members: tuple[ClassSurvey, ...]
+    """The classes of the group that have instances of their own."""
+    properties: tuple[PropertySurvey, ...]
+    """Their predicates, merged; those that the most instances have come first."""
+
+    @property
+    def size(self) -> int:
+        """The number of instances."""
+        return max(self.top_class.total, sum(member.size for member in self.members))
+
+    @property
+    def names(self) -> list[str]:
+        """The distinct names of the top class and of the members."""
+        names = [self.top_class.name, *(member.name for member in self.members)]
+        return list(dict.fromkeys(names))
+
+
+def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
+    """Return the classes of a survey in groups, the group with the most instances first.
+
+    A superclass is in one group with all its subclasses if these are similar, and else alone. Each
+    class is a member of one group. Classes of a schema and classes without instances are left out.
+    """
+    subclasses: dict[URIRef, list[ClassSurvey]] = defaultdict(list)
+    for surveyed in survey.classes:
+        for parent in surveyed.parents:
+            subclasses[parent].append(surveyed)
+
+    grouped: set[URIRef | None] = set()
+    groups = []
+    top_classes = sorted(survey.classes, key=lambda found: (bool(found.parents), -found.total))
+    for surveyed in top_classes:
+        is_schema = str(surveyed.iri).startswith(SCHEMA_NAMESPACES)
+        if surveyed.iri in grouped or not surveyed.total or is_schema:
+            continue
+        members = []
+        for member in _with_subclasses(surveyed, subclasses):
+            if member.size and member.iri not in grouped:
+                members.append(member)
+        if len(members) > 1 and not _are_similar(members):
+            members = [surveyed] if surveyed.size else []
+        if members:
+            grouped.update(member.iri for member in members)
+            groups.append(ClassGroup(surveyed, tuple(members), _merge_properties(members)))
+    return tuple(sorted(groups, key=lambda group: -group.size))
+
+
+def _with_subclasses(
+    top_class: ClassSurvey, subclasses: Mapping[URIRef, Sequence[ClassSurvey]]
+) -> list[ClassSurvey]:
+    """Return a class and its subclasses at any depth, each once, a class before its subclasses."""
+    found: dict[ClassSurvey, None] = {}
+    waiting = [top_class]
+    while waiting:
+        surveyed = waiting.pop()
+        if surveyed not in found:
+            found[surveyed] = None
+            if surveyed.iri:
+                waiting += reversed(subclasses.get(surveyed.iri, ()))
+    return list(found)
+
+
+def _are_similar(classes: Sequence[ClassSurvey]) -> bool:
+    """Return whether classes have mostly the same predicates.
+
+    A predicate is usual if more than half of the classes have it. A class's share is the number of
+    its usual predicates, divided by that of all its predicates, or of all usual ones if these are
+    fewer. The mean share must be at least MIN_SHARED_PREDICATES.
+    """
+    predicate_sets = []
+    counts: Counter[URIRef] = Counter()
+    for surveyed in classes:
+        predicates = set(surveyed.predicates)
+        predicate_sets.append(predicates)
+        counts.update(predicates)
+
+    usual = {predicate for predicate, number in counts.items() if number > len(classes) / 2}
+    shares = 0.0
+    for predicates in predicate_sets:
+        possible = min(len(predicates), len(usual))
+        shares += len(predicates & usual) / max(1, possible)
+    return shares / len(classes) >= MIN_SHARED_PREDICATES
+
+
+def _merge_properties(classes: Sequence[ClassSurvey]) -> tuple[PropertySurvey, ...]:
+    """Return the predicates of classes, each once, those that the most instances have first.
+
+    How the numbers and values of a predicate are merged is described in ``_merge_property``.
+    """
+    if len(classes) == 1:
+        return classes[0].properties
+    by_predicate: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
+    for surveyed in classes:
+        for prop in surveyed.properties:
+            by_predicate[prop.predicate].append(prop)
+    merged = map(_merge_property, by_predicate.values())
+    return tuple(sorted(merged, key=lambda prop: (-prop.things, prop.predicate)))
+
+
+def _merge_property(same: Sequence[PropertySurvey]) -> PropertySurvey:
+    """Return one predicate of several classes.
+
+    Numbers are added, but the number of values without a label is the largest one. The inner
+    predicates are those of the class with the most instances that have any.
+    """
+    values: list[ValueSurvey] = []
+    for prop in same:
+        values += prop.values
+    with_inner = [prop for prop in same if prop.inner]
+    largest = max(with_inner, key=lambda prop: prop.things, default=same[0])
+    return PropertySurvey(
+        same[0].predicate,
+        sum(prop.things for prop in same),
+        sum(prop.triples for prop in same),
+        merge_values(values),
+        largest.inner,
+        max(prop.unnamed for prop in same),
+    )
+
+
+def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
+    """Return values of several classes with one entry for each sort, the most frequent first."""
+    by_sort: dict[tuple[str, URIRef | None], list[ValueSurvey]] = defaultdict(list)
+    for of_sort in values:
+        by_sort[of_sort.sort, of_sort.of].append(of_sort)
+    merged = map(_merge_sort, by_sort.values())
+    return tuple(sorted(merged, key=lambda of_sort: -of_sort.triples))
+
+
+def _merge_sort(same: Sequence[ValueSurvey]) -> ValueSurvey:
+    """Return values of one sort of several classes as one entry.
+
+    It is whole, with all values as examples, if all entries are and the values are few enough.
+    Otherwise it has MAX_EXAMPLES examples. The number of distinct values is the largest that is
+    certain.
+    """
+    examples: dict[Term, None] = {}
+    for values in same:
+        examples |= dict.fromkeys(values.examples)
+    is_whole = all(values.whole for values in same) and len(examples) <= MAX_LISTED_VALUES
+    return replace(
+        same[0],
+        triples=sum(values.triples for values in same),
+        distinct=max(len(examples), *(values.distinct for values in same)),
+        examples=tuple(examples) if is_whole else _choose_examples(list(examples)),
+        whole=is_whole,
+    )
+
+
+def _choose_examples(values: Sequence[Term]) -> tuple[Term, ...]:
+    """Return at most MAX_EXAMPLES values: the least, the greatest, and the first of the others.
+
+    They are compared as numbers if all are numbers, else as texts.
+    """
+    are_numbers = all(NUMBER_PATTERN.fullmatch(str(value)) for value in values)
+
+    def rank(value: Term) -> tuple[float, str]:
+        return float(str(value)) if are_numbers else 0.0, str(value)
+
+    ranked = sorted(values, key=rank)
+    extremes = [*ranked[:1], *ranked[-1:]]
+    chosen = dict.fromkeys([*extremes, *values])
+    return tuple(chosen)[:MAX_EXAMPLES]

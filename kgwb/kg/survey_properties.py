@@ -1,0 +1,272 @@
+"""The predicates that the instances of each class use, with their values."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from rdflib import RDF, XSD, BNode, Literal, URIRef
+
+from kgwb.kg.queries import parse_count
+from kgwb.kg.sparql import values_clause
+from kgwb.kg.survey_queries import UNTYPED_CLASS, Instances, Row, SurveyQueries, values_of_pairs
+from kgwb.kg.survey_records import PropertySurvey, ValueSurvey
+from kgwb.terms import Term, local_part
+
+MAX_INNER_PREDICATES = 4
+"""Predicates of a class whose instances only hold structure."""
+MAX_LISTED_VALUES = 12
+"""If a predicate of a class has at most so many distinct values, all are in the survey."""
+MAX_PAIRS_PER_QUERY = 300
+"""Pairs of class and predicate in one query for all values."""
+ClassProperties = Mapping[URIRef, Sequence[PropertySurvey]]
+"""The predicates of each class."""
+PropertyKey = tuple[URIRef, ...]
+"""A class and a predicate; for structure also an inner predicate."""
+ValuesByKey = Mapping[PropertyKey, Sequence[ValueSurvey]]
+
+
+class PropertyCollector:
+    """Asks for the predicates and values of instances."""
+
+    def __init__(self, queries: SurveyQueries, instances: Instances, labels: str) -> None:
+        """Prepare to ask for the properties of ``instances``.
+
+        ``labels`` is a property path over label predicates.
+        """
+        self.queries = queries
+        self.instances = instances
+        self.labels = labels
+
+    def collect(self) -> ClassProperties:
+        """Return the predicates that the instances of each class use, without type predicates.
+
+        Numbers of a sample are scaled to the whole class. The predicates of a class are in the
+        order in which the graph returns them.
+        """
+        facts = f"{self.instances.pattern} ?v ?p ?o FILTER(?p NOT IN ({self.instances.not_a_type}))"
+        values_by_key = self._collect_values("?c ?p", facts)
+        inner = self._collect_inner(values_by_key)
+        value_sets = self._list_small_value_sets(values_by_key)
+        unnamed = self._count_unnamed(values_by_key)
+        properties: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
+        counts = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
+        for class_iri, predicate, things, triples in self.queries.select_grouped(
+            "?c ?p", counts, facts
+        ):
+            key = (class_iri, predicate)
+            surveyed = PropertySurvey(
+                predicate,
+                self.instances.scale(class_iri, things),
+                self.instances.scale(class_iri, triples),
+                self._complete_values(values_by_key.get(key, ()), value_sets.get(key)),
+                tuple(inner.get(key, ())),
+                unnamed.get(key, 0),
+            )
+            properties[class_iri].append(surveyed)
+        return properties
+
+    def _collect_values(self, keys: str, facts: str) -> ValuesByKey:
+        """Return the sorts of the values ?o in a pattern, for each binding of ``keys``.
+
+        ``keys`` is "?c ?p" or "?c ?p ?q". A sort is a class, a datatype, a language, IRIs without
+        a class, or blank nodes. The most frequent comes first.
+        """
+        triples = "COUNT(*)"
+        distinct = "COUNT(DISTINCT ?o)"
+        pattern = facts
+        if not self.queries.kg.remote:
+            # This takes Oxigraph half the time, but Virtuoso 7 may return no row at all for it.
+            triples = "SUM(?m)"
+            distinct = "COUNT(*)"
+            pattern = (
+                f"{{ SELECT {keys} ?o (COUNT(*) AS ?m) WHERE {{ {facts} }} GROUP BY {keys} ?o }}"
+            )
+        query = (
+            f"SELECT {keys} ({triples} AS ?n) ({distinct} AS ?d) ?k ?type ?tag"
+            " (MIN(?o) AS ?least) (MAX(?o) AS ?most) (SAMPLE(?o) AS ?some)"
+            f" WHERE {{ {pattern} OPTIONAL {{ ?o ({self.instances.types}) ?k }}"
+            " BIND(isBlank(?o) AS ?blank) BIND(DATATYPE(?o) AS ?type) BIND(LANG(?o) AS ?tag) }"
+            f" GROUP BY {keys} ?k ?blank ?type ?tag"
+        )
+        key_count = keys.count("?")
+        values_by_key: dict[PropertyKey, list[ValueSurvey]] = defaultdict(list)
+        for row in self.queries.select(query, key_count):
+            surveyed = self._read_values(row[0], row[key_count:])
+            if surveyed:
+                values_by_key[row[:key_count]].append(surveyed)
+        for sorts in values_by_key.values():
+            sorts.sort(key=lambda values: (-values.triples, values.sort, str(values.of)))
+        return values_by_key
+
+    def _read_values(self, class_iri: URIRef, row: Row) -> ValueSurvey | None:
+        """Return the values of one sort from a row of ``_collect_values``, without its keys.
+
+        None if their class is a blank node. Blank nodes and empty texts are no examples.
+        """
+        triples, distinct, value_class, datatype, language, *terms = row
+        shown = [term for term in terms if term is not None and str(term)]
+        example = shown[0] if shown else terms[0]
+        value_type = value_class
+        if isinstance(example, Literal):
+            language = str(language or "")
+            sort = literal_sort(datatype, language)
+            value_type = RDF.langString if language else URIRef(datatype or XSD.string)
+        elif isinstance(value_class, BNode):
+            return None
+        elif value_class:
+            sort = "class"
+        elif isinstance(example, BNode):
+            sort = "node"
+        else:
+            sort = "IRI"
+        if isinstance(example, BNode):
+            shown = []
+        return ValueSurvey(
+            sort,
+            value_type,
+            self.instances.scale(class_iri, triples),
+            parse_count(distinct),
+            tuple(dict.fromkeys(shown)),
+        )
+
+    def _collect_inner(
+        self, values_by_key: ValuesByKey
+    ) -> Mapping[PropertyKey, list[PropertySurvey]]:
+        """Return the predicates of nodes that only hold structure, such as an amount with its unit.
+
+        They are given by the class and the predicate that lead to the nodes. A node only holds
+        structure if it is blank and without a class, or an instance of a class that
+        ``_find_structure_classes`` returns.
+        """
+        types = self.instances.types
+        patterns = []
+        all_sorts = chain.from_iterable(values_by_key.values())
+        if any(values.sort == "node" for values in all_sorts):
+            patterns.append(
+                f"?v ?p ?b FILTER(isBlank(?b)) FILTER NOT EXISTS {{ ?b ({types}) ?t }} ?b ?q ?o"
+            )
+        structure_classes = self._find_structure_classes(values_by_key)
+        if structure_classes:
+            patterns.append(
+                f"?v ?p ?b . {values_clause('?t', structure_classes)} ?b ({types}) ?t"
+                f" . ?b ?q ?o FILTER(?q NOT IN ({self.instances.not_a_type}))"
+            )
+        inner: dict[PropertyKey, list[PropertySurvey]] = defaultdict(list)
+        for pattern in patterns:
+            inner_values = self._collect_values("?c ?p ?q", f"{self.instances.pattern} {pattern}")
+            for (class_iri, predicate, inner_predicate), sorts in sorted(inner_values.items()):
+                triples = sum(values.triples for values in sorts)
+                complete = self._complete_values(sorts, None)
+                surveyed = PropertySurvey(inner_predicate, triples, triples, complete)
+                inner[class_iri, predicate].append(surveyed)
+        return inner
+
+    def _find_structure_classes(self, values_by_key: ValuesByKey) -> list[URIRef]:
+        """Return the classes whose instances only hold structure.
+
+        Instances of such a class are values of predicates. They have two to MAX_INNER_PREDICATES
+        predicates, no label among them, and all but at most one have only literals as values.
+        """
+        has_literals: dict[URIRef, dict[URIRef, bool]] = defaultdict(dict)
+        value_classes: set[URIRef | None] = set()
+        for (class_iri, predicate), sorts in values_by_key.items():
+            has_literals[class_iri][predicate] = all(values.is_literal for values in sorts)
+            value_classes.update(values.of for values in sorts)
+
+        found = []
+        for class_iri, predicates in has_literals.items():
+            is_small = 1 < len(predicates) <= MAX_INNER_PREDICATES
+            is_labelled = not predicates.keys().isdisjoint(self.queries.kg.vocabulary.labels)
+            others = len(predicates) - sum(predicates.values())
+            if is_small and others <= 1 and class_iri in value_classes and not is_labelled:
+                found.append(class_iri)
+        return found
+
+    def _list_small_value_sets(
+        self, values_by_key: ValuesByKey
+    ) -> Mapping[PropertyKey, list[Term]]:
+        """Return all values of each class and predicate that has at most MAX_LISTED_VALUES.
+
+        Those are left out whose values include blank nodes, or occur only once, as names do. But
+        exactly three values of one sort are always listed. Things without a class are left out.
+        """
+        pairs = []
+        for (class_iri, predicate), sorts in values_by_key.items():
+            number = sum(values.distinct for values in sorts)
+            has_nodes = any(values.sort == "node" for values in sorts)
+            is_repeated = any(values.distinct < values.triples for values in sorts)
+            is_three = len(sorts) == 1 and number == 3
+            if class_iri == UNTYPED_CLASS or has_nodes or number > MAX_LISTED_VALUES:
+                continue
+            if is_repeated or is_three:
+                pairs.append((class_iri, predicate))
+
+        typed = f"?v ({self.instances.types}) ?c ."
+        instances = self.instances.pattern if self.instances.is_sample else typed
+        value_sets: dict[PropertyKey, list[Term]] = defaultdict(list)
+        for start in range(0, len(pairs), MAX_PAIRS_PER_QUERY):
+            listed = values_of_pairs("?c ?p", pairs[start : start + MAX_PAIRS_PER_QUERY])
+            query = f"SELECT DISTINCT ?c ?p ?o WHERE {{ {listed} {instances} ?v ?p ?o }}"
+            rows = self.queries.select(query, 2)
+            for class_iri, predicate, value in rows:
+                value_sets[class_iri, predicate].append(value)
+        return value_sets
+
+    def _count_unnamed(self, values_by_key: ValuesByKey) -> dict[PropertyKey, int]:
+        """Return the number of distinct IRIs without a label among the values of a predicate.
+
+        It is counted for each class, but only for predicates with IRIs without a class as values.
+        """
+        predicates = set()
+        for (_, predicate), sorts in values_by_key.items():
+            if any(values.sort == "IRI" for values in sorts):
+                predicates.add(predicate)
+        if not predicates:
+            return {}
+        pattern = (
+            f"{values_clause('?p', sorted(predicates))} {self.instances.pattern}"
+            f" ?v ?p ?o FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
+        )
+        rows = self.queries.select_grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", pattern)
+        return {
+            (class_iri, predicate): parse_count(number) for class_iri, predicate, number in rows
+        }
+
+    def _complete_values(
+        self, sorts: Sequence[ValueSurvey], value_set: Sequence[Term] | None
+    ) -> tuple[ValueSurvey, ...]:
+        """Return the values of each sort with all of them as examples, if they are known.
+
+        ``value_set`` has all values of the predicate, of every sort; None if they were not listed.
+        One or two values are known in any case: they are the least and the greatest. In a sample
+        it is never known whether there are others.
+        """
+        completed = []
+        for values in sorts:
+            examples: Sequence[Term] = values.examples
+            if value_set is None:
+                is_complete = values.distinct == len(examples) < 3
+            else:
+                sort = "IRI" if values.sort == "class" else values.sort
+                listed = [term for term in value_set if _term_sort(term) == sort]
+                is_complete = values.distinct == len(listed)
+                if is_complete:
+                    examples = sorted(listed, key=str)
+            is_whole = is_complete and not self.instances.is_sample
+            completed.append(replace(values, examples=tuple(examples), whole=is_whole))
+        return tuple(completed)
+
+
+def literal_sort(datatype: str | None, language: str | None) -> str:
+    """Return the sort of a literal: "text@en" with a language, else the datatype's local part."""
+    return f"text@{language}" if language else local_part(datatype or XSD.string)
+
+
+def _term_sort(term: Term) -> str:
+    """Return the sort of a value whose class is not considered."""
+    if isinstance(term, Literal):
+        return literal_sort(term.datatype, term.language)
+    return "IRI" if isinstance(term, URIRef) else "node"

@@ -1,0 +1,147 @@
+"""The queries of a survey, and the patterns that they have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from rdflib import URIRef
+
+from kgwb.errors import GraphError, GraphUnreachableError
+from kgwb.kg.base import Graph
+from kgwb.kg.queries import parse_count
+from kgwb.kg.sparql import is_valid_iri, n3, values_clause
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+SURVEY_TIMEOUT_S = 120.0
+"""After this time no more queries are sent. The survey is what is known by then."""
+UNTYPED_CLASS = URIRef("urn:kgwb:without-a-class")
+"""Stands in queries for the class of things that have none."""
+MISSING_PREDICATE = "<urn:kgwb:none>"
+"""Stands in queries for predicates that the graph lacks."""
+DISTINCT_VERTICES = "DISTINCT ?v"
+
+
+class SurveyQueries:
+    """Sends the queries of one survey to a graph.
+
+    A query that the graph refuses has no result, and neither has one after SURVEY_TIMEOUT_S: the
+    survey leaves out what the query asks for. An endpoint that cannot be reached is an error.
+    """
+
+    def __init__(self, kg: Graph) -> None:
+        self.kg = kg
+        self.started = time.perf_counter()
+        self.sent = 0
+        """How many queries were sent, refused ones included."""
+        self.first_error: GraphError | None = None
+        """Why the graph refused a query, if it did."""
+
+    @property
+    def seconds(self) -> float:
+        """The time since the survey began."""
+        return time.perf_counter() - self.started
+
+    def attempt(self, send: Callable[[], T]) -> T | None:
+        """Return what ``send`` returns; None if the graph refuses the query, or the time is over.
+
+        The query is counted, and the first refusal is kept. Raises GraphUnreachableError.
+        """
+        if self.seconds > SURVEY_TIMEOUT_S:
+            return None
+        self.sent += 1
+        try:
+            return send()
+        except GraphUnreachableError:
+            raise
+        except GraphError as error:
+            self.first_error = self.first_error or error
+            return None
+
+    def select(self, query: str, keys: int = 0) -> list[Row]:
+        """Return the rows whose first ``keys`` terms are valid IRIs; none if there is no result.
+
+        Some engines return a row without keys where there are no groups, and IRIs that no query
+        can contain.
+        """
+        rows = self.attempt(lambda: self.kg.select(query).rows) or ()
+        return [row for row in rows if all(map(_is_usable_iri, row[:keys]))]
+
+    def select_grouped(self, keys: str, numbers: str, pattern: str) -> list[Row]:
+        """Return rows of numbers, for each binding of the variables ``keys`` ("?c ?p") to IRIs."""
+        query = f"SELECT {keys} {numbers} WHERE {{ {pattern} }} GROUP BY {keys}"
+        return self.select(query, keys.count("?"))
+
+    def count(self, counted: str, pattern: str) -> int | None:
+        """Return how many solutions a pattern has, or distinct terms; None if there is no result.
+
+        ``counted`` is what is in COUNT(): "*" or "DISTINCT ?v".
+        """
+        rows = self.select(f"SELECT (COUNT({counted}) AS ?n) WHERE {{ {pattern} }}")
+        return parse_count(rows[0][0]) if rows else None
+
+    def count_by(self, key: str, counted: str, pattern: str) -> dict[URIRef, int]:
+        """Return what ``count`` does for each IRI of the variable ``key``, the largest first."""
+        rows = self.select_grouped(key, f"(COUNT({counted}) AS ?n)", pattern)
+        counts = {iri: parse_count(number) for iri, number in rows}
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def path_over_existing(self, predicates: Sequence[URIRef]) -> str:
+        """Return a property path over those of the predicates that the graph has.
+
+        The others would cost an engine time. Without any, MISSING_PREDICATE is returned.
+        """
+        rows = self.select(
+            f"SELECT ?p WHERE {{ {values_clause('?p', predicates)} FILTER EXISTS {{ ?s ?p ?o }} }}"
+        )
+        existing = [n3(predicate) for predicate in predicates if (predicate,) in rows]
+        return "|".join(existing) or MISSING_PREDICATE
+
+
+def _is_usable_iri(term: object) -> bool:
+    return isinstance(term, URIRef) and is_valid_iri(term)
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """The instances that a survey looks at: all, or a sample of each class."""
+
+    types: str
+    """A property path over the predicates from a vertex to its class."""
+    pattern: str
+    """Binds each instance to ?v, and its class to ?c."""
+    fractions: Mapping[URIRef, float]
+    """The share of a class's instances that are in the sample. Empty if it is no sample."""
+
+    @property
+    def is_sample(self) -> bool:
+        return bool(self.fractions)
+
+    @property
+    def not_a_type(self) -> str:
+        """The predicates of ``types`` as a list for NOT IN."""
+        return self.types.replace("|", ", ")
+
+    def scale(self, class_iri: URIRef, number: Any) -> int:
+        """Return a number that was counted in the sample as it is estimated for the whole class."""
+        return round(parse_count(number) / self.fractions.get(class_iri, 1.0))
+
+
+def values_of_pairs(variables: str, pairs: Iterable[tuple[URIRef, URIRef]]) -> str:
+    """Return a VALUES clause that binds two variables ("?c ?p") to each of the pairs."""
+    listed = " ".join(f"({n3(first)} {n3(second)})" for first, second in pairs)
+    return f"VALUES ({variables}) {{ {listed} }}"
+
+
+def untyped_pattern(types: str) -> str:
+    """Return a pattern that binds ?v to things without a class, but not to classes or predicates.
+
+    ``types`` is a property path over the predicates from a vertex to its class.
+    """
+    return (
+        f"?v ?any ?value FILTER(isIRI(?v)) FILTER NOT EXISTS {{ ?v ({types}) ?type }}"
+        f" FILTER NOT EXISTS {{ ?instance ({types}) ?v }} FILTER NOT EXISTS {{ ?a ?v ?b }}"
+    )

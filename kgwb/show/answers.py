@@ -1,0 +1,283 @@
+"""Answers as HTML: their values with the triples that support them, and their queries."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rdflib import URIRef
+
+from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, UNGROUNDED_NOTE, Answer, Value
+from kgwb.records import MAX_LINE_CHARS
+from kgwb.show.graph_results import render_graph_result
+from kgwb.show.html import (
+    MAX_ROWS,
+    Html,
+    button,
+    collapsible,
+    div,
+    join,
+    muted_text,
+    note,
+    omitted_count,
+    render_template,
+    span,
+    table,
+    tag,
+)
+from kgwb.show.terms import (
+    MAX_SUPPORT_TRIPLES,
+    RenderContext,
+    readable_query,
+    render_curie,
+    render_query,
+    render_term,
+    render_triples,
+)
+from kgwb.terms import Triple, name_from_iri
+from kgwb.text import pluralize, shorten
+
+MAX_VALUES = 12
+"""Values of an answer whose triples are shown at once; the others are collapsed."""
+MAX_EDITOR_LINES = 16
+MAX_REVISION_CHARS = 40
+"""Characters of a query by which a page notices that another query is in the editor."""
+
+
+def render_answer(answer: Answer, context: RenderContext) -> Html:
+    """Render what supports an answer, or why there is none, and its queries."""
+    return div("body stack", *render_answer_parts(answer, context))
+
+
+def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
+    """Return the parts of a rendered answer: its text, its values with their support, its queries.
+
+    An answer without values has the reason in their place, and an answer from a model's own
+    knowledge a warning. At most MAX_ROWS values are shown: MAX_VALUES at once, the others
+    collapsed. An answer of several columns is a table, and the support of its rows is collapsed.
+    """
+    context = _with_unique_names(answer, context.with_names(answer.names))
+    parts = []
+    if answer.ungrounded:
+        parts.append(note(UNGROUNDED_NOTE, level="bad"))
+    if answer.text:
+        parts.append(div("b", shorten(answer.text, MAX_LINE_CHARS)))
+    if not answer.values:
+        parts.append(note(_reason_text(answer.reason)))
+    values = []
+    for number, value in enumerate(answer.values[:MAX_ROWS], 1):
+        rendered = _render_numbered_value(number, value, context)
+        values.append(rendered)
+    if answer.columns:
+        parts.append(_render_answer_table(answer, context))
+        title = muted_text("the triples that support each row")
+        parts.append(collapsible(title, *values, key="support"))
+    else:
+        parts += values[:MAX_VALUES]
+        parts.append(_collapse_values(values[MAX_VALUES:]))
+    omitted = len(answer.values) - MAX_ROWS
+    parts.append(omitted_count(omitted))
+    if answer.queries:
+        parts.append(_render_answer_queries(answer, context))
+    return parts
+
+
+def _collapse_values(values: Sequence[Html]) -> Html:
+    """Render values of an answer collapsed below their number; nothing if there are none."""
+    if not values:
+        return Html()
+    title = muted_text(f"{len(values)} more")
+    return collapsible(title, *values)
+
+
+def _reason_text(reason: str) -> str:
+    """Return why there is no answer, as a sentence that says whether the graph lacks it.
+
+    A reason that begins with CANNOT_EXPRESS is returned as it is.
+    """
+    if reason.startswith(CANNOT_EXPRESS):
+        return reason
+    cause = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
+    return f"The graph holds no answer: {cause}"
+
+
+def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
+    """Render the first MAX_ROWS rows of an answer that is a table; unbound cells are empty."""
+    rows = []
+    for value in answer.values[:MAX_ROWS]:
+        cells = []
+        for term in value.row:
+            cells.append(Html() if term is None else render_term(term, context))
+        rows.append(cells)
+    return table(answer.columns, rows, total=len(answer.values))
+
+
+def _render_numbered_value(number: int, value: Value, context: RenderContext) -> Html:
+    """Render a value of an answer with its number and the triples that support it.
+
+    The value itself is only written if no triple has it as subject or object, and shows it.
+    """
+    support = muted_text("no triple")
+    if value.support:
+        support = render_triples(value.support, context, [value.term])
+    label = Html()
+    if not _is_end_of_triple(value, value.support):
+        label = _render_value_label(value, context)
+    content = div("grow stack tight", label, support)
+    return div("row top", span("num", number), content)
+
+
+def _is_end_of_triple(value: Value, triples: Sequence[Triple]) -> bool:
+    """Return whether a value is the subject or the object of one of the triples."""
+    ends = set()
+    for subject, _, object_ in triples:
+        ends.add(str(subject))
+        ends.add(str(object_))
+    return str(value.term) in ends
+
+
+def _render_value_label(value: Value, context: RenderContext) -> Html:
+    """Render the name of a value, and beside it the CURIE, or a literal if it differs from the name.
+
+    The name is that of the context, but a row of a table has its own.
+    """
+    name = value.label
+    if not value.row:
+        name = context.names.get(str(value.term), value.label)
+    exact = Html()
+    if isinstance(value.term, URIRef):
+        exact = render_curie(value.term, context)
+    elif str(value.term) != value.label:
+        exact = render_term(value.term, context)
+    title = tag("b", shorten(name))
+    return div("row", title, exact)
+
+
+# Queries
+
+
+def _render_answer_queries(answer: Answer, context: RenderContext) -> Html:
+    """Render the queries of an answer, collapsed.
+
+    Without values they are expanded, if the person can ask why a query is empty. The "no" to a
+    yes-or-no question counts as empty, too.
+    """
+    is_false = answer.kind == "boolean" and answer.labels == ("false",)
+    is_empty = is_false or not answer.values
+    blocks = []
+    for number, query in enumerate(answer.queries):
+        block = render_query_block(number, query, context, is_empty=is_empty)
+        blocks.append(block)
+    count = muted_text(pluralize(len(blocks), "query"))
+    title = join("The SPARQL it came from ", count)
+    if answer.values:
+        return collapsible(title, *blocks, key="queries")
+    # With another key: a page keeps collapsed what the person collapsed, and here the person
+    # must see at once that the query can be asked why it is empty.
+    return collapsible(title, *blocks, key="empty", expanded=context.is_interactive)
+
+
+def render_query_block(
+    number: int,
+    query: str,
+    context: RenderContext,
+    *,
+    head: object = "",
+    can_replace: bool = False,
+    is_empty: bool = False,
+) -> Html:
+    """Render a query below its ``head``; in an interactive context, with a form to edit and run it.
+
+    The form has what the graph replied below it. ``number`` tells the queries of one record apart.
+    ``can_replace`` adds a button that makes the query the result of the step. ``is_empty`` means
+    that the query has no rows: the form is expanded, and the person can ask why. Once the person
+    has run a query, the result of that decides whether they can.
+    """
+    shown = render_query(query, context)
+    if not context.is_interactive:
+        return div("", head, shown)
+    result = context.graph_results.get(f"query {number}")
+    has_no_rows = is_empty if result is None else result.is_empty
+    buttons = [button("Run query", "query", "run", arg=number)]
+    if can_replace:
+        buttons.append(button("Use this query", "use", arg=number))
+    if has_no_rows:
+        buttons.append(button("Why is it empty?", "why", arg=number))
+    text = readable_query(query, context)
+    line_count = text.count("\n") + 1
+    return render_template(
+        "show/templates/query_block.html",
+        number=number,
+        head=head,
+        query=shown,
+        is_empty=is_empty,
+        # A page keeps expanded what the person expanded; a query without rows is expanded at once.
+        key=f"empty-{number}" if is_empty else f"edit-{number}",
+        text=text,
+        rows=min(line_count, MAX_EDITOR_LINES),
+        revision=shorten(query, MAX_REVISION_CHARS),
+        buttons=buttons,
+        result=render_graph_result(f"query {number}", context),
+        reason=render_graph_result(f"why {number}", context),
+    )
+
+
+# Names
+
+
+def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
+    """Return a context in which the vertices of an answer have names that differ.
+
+    Those that share a name have the last part of their IRI added: "Dune (Dune_2021)".
+    """
+    names = dict(context.names)
+    for name, iris in _iris_by_name(answer, context).items():
+        if len(iris) == 1:
+            names[iris[0]] = name
+            continue
+        distinctions = _distinctions(iris)
+        for iri, distinction in zip(iris, distinctions, strict=True):
+            names[iri] = f"{shorten(name)} ({distinction})"
+    return replace(context, names=names)
+
+
+def _iris_by_name(answer: Answer, context: RenderContext) -> dict[str, list[str]]:
+    """Return the IRIs among the values and supporting triples that are shown, by display name.
+
+    The name is that of the context, else the label of the value, else made of the IRI.
+    """
+    labels = {}
+    for value in answer.values[:MAX_ROWS]:
+        if isinstance(value.term, URIRef):
+            labels[str(value.term)] = value.label
+    iris = _support_iris(answer).union(labels)
+    iris_by_name: dict[str, list[str]] = defaultdict(list)
+    for iri in sorted(iris):
+        name = context.names.get(iri)
+        if not name:
+            name = labels.get(iri) or name_from_iri(iri)
+        iris_by_name[name].append(iri)
+    return iris_by_name
+
+
+def _support_iris(answer: Answer) -> set[str]:
+    """Return the IRIs in the supporting triples that are shown."""
+    iris = set()
+    for value in answer.values[:MAX_ROWS]:
+        for triple in value.support[:MAX_SUPPORT_TRIPLES]:
+            for term in triple:
+                if isinstance(term, URIRef):
+                    iris.add(str(term))
+    return iris
+
+
+def _distinctions(iris: Sequence[str]) -> Sequence[str]:
+    """Return what follows the last "/", "#" or ":" of each IRI; the IRIs if that is not unique."""
+    endings = []
+    for iri in iris:
+        parts = re.split(r"[/#:]", iri.rstrip("/#:"))
+        endings.append(parts[-1])
+    are_unique = len(set(endings)) == len(iris)
+    return endings if are_unique else iris

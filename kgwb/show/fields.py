@@ -1,0 +1,135 @@
+"""Records as HTML by the types and marks of their fields, for record classes without a view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rdflib import BNode, Literal, URIRef
+
+from kgwb.records import (
+    EXPLANATION_PREFIXES,
+    ShownField,
+    has_custom_str,
+    is_record,
+    is_table,
+    one_line,
+    shown_fields,
+)
+from kgwb.show.html import Html, div, join, score_bar, span, table, tag
+from kgwb.show.terms import RenderContext, render_curie, render_query, render_term
+from kgwb.text import display_name, shorten
+
+EMPTY_VALUES = ("", (), None)
+"""Values of fields that are not shown."""
+
+
+def render_fields(record: Any, context: RenderContext) -> Html:
+    """Render the line of a record, and below it those of its fields that are not empty.
+
+    A field with the same text as the line is left out.
+    """
+    line = one_line(record)
+    pieces = [div("b", line)]
+    for field in shown_fields(record):
+        is_empty = field.value in EMPTY_VALUES
+        is_repeated = str(field.value) == str(record)
+        if not is_empty and not is_repeated:
+            pieces.append(_render_field(record, field, context))
+    return div("body stack", *pieces)
+
+
+def _render_field(record: Any, field: ShownField, context: RenderContext) -> Html:
+    """Render a field by its mark and type; nothing if the line of the record is to say it.
+
+    A record with a text of its own says its plain values in it. Explanations, tables, queries,
+    scores, records and tuples are shown in any case.
+    """
+    if field.mark == "explanation":
+        lead = EXPLANATION_PREFIXES.get(field.name, "because")
+        return render_explanation(field.value, lead)
+    if is_table(field.value):
+        return render_table(field.value, context)
+    if field.mark == "sparql":
+        return render_query(field.value, context)
+    is_composite = is_record(field.value) or isinstance(field.value, tuple)
+    is_plain = not is_composite and field.mark != "score"
+    if is_plain and has_custom_str(record):
+        return Html()
+    label = span("soft", f"{display_name(field.name)} ")
+    value = render_cell(field.value, field.mark, context)
+    return div("", label, value)
+
+
+def render_explanation(text: str, lead: str = "because") -> Html:
+    """Render an explanation after the word that leads to it; nothing if it is empty."""
+    if not text:
+        return Html()
+    leading_word = span("soft", f"{lead} ")
+    return div("why", leading_word, tag("bdi", text))
+
+
+def render_table(records: Sequence[Any], context: RenderContext) -> Html:
+    """Render records of one class as a table, with a column for each field that any of them has.
+
+    Fields that are empty in all records have no column. Values that are not records are a table of
+    one column without a heading. There must be at least one record or value.
+    """
+    first = records[0]
+    rows = []
+    if not is_record(first):
+        for value in records:
+            rows.append([render_cell(value, "", context)])
+        return table((), rows)
+    columns = [field for field in shown_fields(first) if _is_filled(field.name, records)]
+    for record in records:
+        cells = []
+        for column in columns:
+            value = getattr(record, column.name, "")
+            cell = render_cell(value, column.mark, context)
+            cells.append(cell)
+        rows.append(cells)
+    headings = [_column_heading(column.name) for column in columns]
+    return table(headings, rows)
+
+
+def _is_filled(field_name: str, records: Sequence[Any]) -> bool:
+    """Return whether any of the records has a value in a field."""
+    values = [getattr(record, field_name, None) for record in records]
+    return any(value not in EMPTY_VALUES for value in values)
+
+
+def _column_heading(field_name: str) -> str:
+    return "IRI" if field_name == "iri" else display_name(field_name)
+
+
+def render_cell(value: Any, mark: str, context: RenderContext) -> Html:
+    """Render a value in a table, or after the name of its field; ``mark`` is that of the field.
+
+    A score is a bar, a query is highlighted, an IRI is its CURIE, a literal has its language or
+    datatype, and a list is its items. Anything else is its text, which is cut if it is long; None
+    is empty.
+    """
+    if mark == "score":
+        return score_bar(value)
+    if mark == "sparql":
+        return render_query(value, context)
+    if isinstance(value, URIRef):
+        return render_curie(value, context)
+    if isinstance(value, Literal | BNode):
+        return render_term(value, context)
+    if isinstance(value, list | tuple):
+        return _render_items(value, context)
+    text = "" if value is None else str(value)
+    return tag("bdi", shorten(text))
+
+
+def _render_items(items: Sequence[Any], context: RenderContext) -> Html:
+    """Render the items of a list in one line with commas; IRIs as CURIEs, one a line."""
+    if items and isinstance(items[0], URIRef):
+        lines = []
+        for iri in items:
+            lines.append(div("", render_curie(iri, context)))
+        return join(*lines)
+    texts = [one_line(item) for item in items]
+    return tag("bdi", shorten(", ".join(texts)))

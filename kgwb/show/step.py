@@ -1,0 +1,265 @@
+"""A step of a run as HTML: its output, its inputs, its cost, and its attempts with their prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from kgwb.records import one_line
+from kgwb.run.agents import agent_of_key
+from kgwb.run.calls import Call
+from kgwb.run.steps import Attempt, CheckResult, Step, names_in_steps, step_costs
+from kgwb.show.html import (
+    AGENT_KIND_LABELS,
+    Html,
+    agent_kind_badge,
+    div,
+    join_with_dots,
+    muted_text,
+    note,
+    render_template,
+    span,
+    state_badge,
+    static_section,
+    tag,
+)
+from kgwb.show.records import has_details, render
+from kgwb.show.run_state import STEP_STATES, RunState, displayed_agent_kind, subject_text
+from kgwb.show.terms import RenderContext
+from kgwb.show.timeline import skipped_model
+from kgwb.text import display_name, format_seconds, pluralize, single_line
+
+ORIGIN_TEXTS = {"record": "from the record", "live": "live"}
+"""Where the calls of a step came from, by the origin of its output."""
+
+
+def render_step_page(step: Step) -> str:
+    """Render a step as HTML that stands alone: its output, inputs, prompts and replies."""
+    names = names_in_steps([step], step.known_calls)
+    context = RenderContext(names, steps=(step,), views=step.views)
+    inputs = render_inputs(step, context)
+    page = render_template(
+        "show/templates/step.html",
+        agent_name=display_name(step.agent),
+        subject=subject_text(step),
+        outcome=step.outcome,
+        is_done=step.done,
+        body=render_step_body(step, context, step.known_calls, inputs),
+    )
+    return static_section(page)
+
+
+def render_step_body(
+    step: Step,
+    context: RenderContext,
+    calls: Mapping[str, Call],
+    inputs: Html,
+    *,
+    supervises: bool = False,
+) -> Html:
+    """Render a step in full: notes, output, cost, and collapsed its inputs and attempts.
+
+    ``inputs`` are the rendered inputs. The output of a step that ``supervises`` others is left out,
+    since the steps below it show the same.
+    """
+    output = Html()
+    if step.done and not supervises:
+        context = replace(context, inputs=tuple(step.inputs.values()))
+        output = render(step.output, context)
+    key = muted_text(single_line(step.key))
+    return render_template(
+        "show/templates/step_body.html",
+        notes=render_step_notes(step),
+        output=output,
+        costs=join_with_dots(key, *_render_cost_and_origin(step, calls)),
+        has_inputs=bool(step.inputs),
+        input_count=pluralize(len(step.inputs), "input"),
+        inputs=inputs,
+        has_attempts=bool(step.attempts),
+        attempt_count=pluralize(len(step.attempts), "attempt"),
+        attempts=render_attempts(step, calls),
+    )
+
+
+# The head
+
+
+def render_step_header(state: RunState, key: str, controls: object = "") -> Html:
+    """Render the icon, name, subject and state of a step, and below them its kind and cost.
+
+    ``key`` may be the name of an agent that has no step. ``controls`` are shown at the end.
+    """
+    step = state.steps.get(key)
+    agent = agent_of_key(key)
+    kind = displayed_agent_kind(state.run, agent)
+    purpose = state.run.system.agent_spec(agent).purpose
+    is_silent = skipped_model(step, kind)
+    badge_icon, badge_label = _step_badge(step, state.step_state(key))
+    facts = _render_step_facts(state, step, agent, kind)
+    return render_template(
+        "show/templates/step_header.html",
+        kind_badge=agent_kind_badge(kind, outlined=is_silent),
+        purpose=purpose.replace("``", ""),
+        agent_name=display_name(agent),
+        subject=subject_text(step) if step is not None else "",
+        state_badge=state_badge(badge_icon, badge_label, pill=True),
+        facts=join_with_dots(*facts),
+        controls=controls,
+    )
+
+
+def _step_badge(step: Step | None, step_state: str) -> tuple[str, str]:
+    """Return the icon and the label of a step's state; a value set by hand has its own."""
+    if step is not None and step.origin == "by hand" and step_state == "done":
+        return "hand", "by hand"
+    return STEP_STATES[step_state]
+
+
+def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str) -> list[Html]:
+    """Render facts about a step: the agent's kind, the cost, the origin, and the model if asked.
+
+    A step that was not executed has only the kind. It is said if the model was not asked.
+    """
+    facts = [span(f"kindword {kind}", AGENT_KIND_LABELS[kind])]
+    if skipped_model(step, kind):
+        facts.append(span("", "was not asked"))
+    if step is None:
+        return facts
+    if step.done or step.error:
+        facts += _render_cost_and_origin(step, state.run.calls)
+        if step.attempts:
+            model_name = state.run.model_name(agent)
+            facts.append(muted_text(f"by {model_name}"))
+    return facts
+
+
+def _render_cost_and_origin(step: Step, calls: Mapping[str, Call]) -> list[Html]:
+    """Render what a step cost, and if it made calls, whether they were recorded or live."""
+    costs = " · ".join(step_costs(step, calls))
+    parts = [muted_text(costs)]
+    if step.calls and step.origin in ORIGIN_TEXTS:
+        parts.append(muted_text(ORIGIN_TEXTS[step.origin]))
+    return parts
+
+
+def render_step_notes(step: Step | None) -> Html:
+    """Render the notes of an agent, and why its step failed; nothing if there is neither."""
+    if step is None:
+        return Html()
+    notes = []
+    for text in step.notes:
+        notes.append(note(text, level="calm"))
+    if step.error:
+        failed = tag("b", "Failed. ")
+        notes.append(note(failed, step.error, level="bad"))
+    if not notes:
+        return Html()
+    return div("body notes", *notes)
+
+
+# Inputs
+
+
+class ShownInput(NamedTuple):
+    """An input of a step, as the template shows it."""
+
+    name: str
+    origin: str
+    """The agent that it came from."""
+    content: Html
+
+
+def render_inputs(step: Step, context: RenderContext) -> Html:
+    """Render the inputs of a step, and which earlier step each of them came from.
+
+    Earlier steps are known if the step is one of ``context.steps``.
+    """
+    if not step.inputs:
+        return div("body soft", "This step has no inputs.")
+    earlier: Sequence[Step] = ()
+    if step in context.steps:
+        position = context.steps.index(step)
+        earlier = context.steps[:position]
+    inputs = []
+    for name, value in step.inputs.items():
+        origin = _origin_of_input(step, value, earlier)
+        content = _render_input(value, context)
+        inputs.append(ShownInput(display_name(name), origin, content))
+    return render_template("show/templates/inputs.html", inputs=inputs)
+
+
+def _render_input(value: Any, context: RenderContext) -> Html:
+    if has_details(value, context):
+        return render(value, context)
+    return div("body", tag("bdi", one_line(value)))
+
+
+def _origin_of_input(step: Step, value: Any, earlier: Sequence[Step]) -> str:
+    """Return the first earlier agent whose output is this very object, else "the question".
+
+    The supervisor of the step does not count: it stands before the step, but ends after it.
+    """
+    for other in earlier:
+        is_supervisor = other.key == step.parent
+        if other.done and other.output is value and not is_supervisor:
+            return display_name(other.agent)
+    return "the question"
+
+
+# Attempts
+
+
+class ShownAttempt(NamedTuple):
+    """An attempt, as the template shows it."""
+
+    badge: Html
+    cost: str
+    reply: str
+    checks: list[Html]
+    messages: Sequence[tuple[str, str]]
+    """The prompt that was sent: the role and the content of each message."""
+
+
+def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
+    """Render each attempt: the reply as it came, the checks by name, and the prompt as sent.
+
+    A step without attempts is a line that says so.
+    """
+    if not step.attempts:
+        return div("body soft", "This step made no model call.")
+    attempts = []
+    for attempt in step.attempts:
+        call = calls.get(attempt.call)
+        attempts.append(_shown_attempt(attempt, call))
+    return render_template("show/templates/attempts.html", attempts=attempts)
+
+
+def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
+    """Return what the template shows of an attempt; without its call, no cost and no prompt."""
+    badge = state_badge("bad", "not accepted")
+    if attempt.accepted:
+        badge = state_badge("ok", "accepted")
+    cost = ""
+    messages: Sequence[tuple[str, str]] = ()
+    if call is not None:
+        cost = _model_call_cost(call)
+        messages = call.request["content"]["messages"]
+    checks = [_render_check(check) for check in attempt.checks]
+    return ShownAttempt(badge, cost, attempt.reply, checks, messages)
+
+
+def _model_call_cost(call: Call) -> str:
+    """Return the model, tokens and seconds of a call: "rules · 120 + 31 tokens · 4 ms"."""
+    reply = call.result
+    model_name = call.request["model"]
+    tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
+    return f"{model_name} · {tokens} · {format_seconds(call.seconds)}"
+
+
+def _render_check(check: CheckResult) -> Html:
+    """Render the name of a check with a mark: passed, or failed and then with the problem."""
+    if not check.problem:
+        return state_badge("ok", check.name)
+    badge = state_badge("bad", check.name)
+    return div("row", badge, span("", check.problem))

@@ -1,0 +1,161 @@
+"""The dialogue of a workbench with its worker: ask, reword, resume. It works without widgets."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Protocol
+
+from kgwb.flow import Dialogue
+from kgwb.kg import Graph
+from kgwb.run import Run, Setup
+from kgwb.run.run import check_question
+from kgwb.text import shorten, single_line
+from kgwb.ui.session import Session, session_of
+from kgwb.ui.worker import Worker
+
+MAX_LABEL_CHARS = 80
+
+
+class DialogueWorkbench(Protocol):
+    """What a conversation uses of a ``kgwb.workbench.Workbench``."""
+
+    kg: Graph
+    setup: Setup
+    runs: list[Run]
+
+    @property
+    def dialogue(self) -> Dialogue: ...
+    def begin(self, question: str) -> Run: ...
+    def new_dialogue(self) -> None: ...
+
+
+class Conversation(Worker):
+    """The turns of a workbench's dialogue. One is executed at a time, and the others are queued.
+
+    Turns are numbered from 0. ``failure`` is an error that kept a turn from being executed; the
+    error of a run is in the run's own session.
+    """
+
+    def __init__(self, workbench: DialogueWorkbench) -> None:
+        """Follow the runs that the workbench has already."""
+        super().__init__()
+        self.workbench = workbench
+        self.replaced_runs: dict[str, Run] = {}
+        """The run that was in a turn before, by the id of the run that replaced it."""
+        self.ended: list[tuple[Run, ...]] = []
+        """The runs of earlier dialogues, oldest dialogue first."""
+        self._current_session: Session | None = None
+        """Of the turn that is being executed."""
+        self._subscribed_ids: set[str] = set()
+        """Ids of the runs whose sessions notify this worker."""
+        self.subscribe_to_runs()
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The run of every turn, oldest first."""
+        return tuple(self.workbench.runs)
+
+    def dialogue_before(self, number: int) -> Dialogue:
+        """Return the present dialogue before a turn. Turns that are not finished are not in it."""
+        turns = self.workbench.dialogue.turns
+        finished_later = [run for run in self.runs[number:] if run.turn is not None]
+        return Dialogue(turns[: len(turns) - len(finished_later)])
+
+    def is_stale(self, number: int) -> bool:
+        """Return whether the dialogue before a turn has changed since the turn was executed."""
+        return self.runs[number].dialogue != self.dialogue_before(number)
+
+    def ask(self, question: str) -> Future[None]:
+        """Submit a question as the next turn, to be asked when the turns before it are answered.
+
+        Raises QuestionError for an empty or far too long question.
+        """
+        check_question(question, self.workbench.setup.settings)
+
+        def ask() -> None:
+            run = self.workbench.begin(question)
+            self._execute_turn(len(self.runs) - 1, run)
+
+        label = f"answering “{shorten(single_line(question), MAX_LABEL_CHARS)}”"
+        return self.submit(label, ask)
+
+    def reword(self, number: int, question: str) -> Future[None]:
+        """Submit another question for a turn. Its new run has none of the old one's overrides.
+
+        Raises QuestionError for an empty or far too long question.
+        """
+        check_question(question, self.workbench.setup.settings)
+
+        def ask() -> None:
+            """Execute a fork with the question, in the place of the turn's run."""
+            dialogue = self.dialogue_before(number)
+            run = self.runs[number].fork(question=question, dialogue=dialogue)
+            run.overrides.clear()
+            self._execute_turn(number, run)
+
+        return self.submit(f"answering turn {number + 1} again", ask)
+
+    def resume(self, number: int) -> Future[None]:
+        """Submit the rest of a turn that failed, was cancelled, or is paused."""
+        return self.submit(f"resuming turn {number + 1}", lambda: self._resume_turn(number))
+
+    def rerun_stale(self) -> Future[None]:
+        """Submit an execution of every stale turn, each with the dialogue before it as it is then.
+
+        Recorded calls are used where their content is the same. A turn that fails is not in the
+        dialogue of those after it.
+        """
+
+        def rerun() -> None:
+            for number in range(len(self.runs)):
+                if self.is_stale(number) and not self.cancelled:
+                    self._resume_turn(number)
+
+        return self.submit("running the later turns again", rerun)
+
+    def cancel(self) -> None:
+        """Cancel the turn that is being executed, and drop the queue."""
+        super().cancel()
+        if self._current_session is not None:
+            self._current_session.cancel()
+
+    def begin_new(self) -> None:
+        """Begin a new dialogue, and keep the runs of the old one in ``ended``.
+
+        Raises SettingError if a turn is being executed.
+        """
+        self.require_idle()
+        self.ended.append(self.runs)
+        self.workbench.new_dialogue()
+        self.notify()
+
+    def subscribe_to_runs(self) -> None:
+        """Notify the listeners of changes in any turn from now on, also in other widgets."""
+        for run in self.runs:
+            if run.id not in self._subscribed_ids:
+                self._subscribed_ids.add(run.id)
+                session_of(run).subscribe(self.notify)
+
+    def _resume_turn(self, number: int) -> None:
+        """Execute the run of a turn; if it is stale, a fork with the present dialogue."""
+        run = self.runs[number]
+        if self.is_stale(number):
+            run = run.fork(dialogue=self.dialogue_before(number))
+        self._execute_turn(number, run)
+
+    def _execute_turn(self, number: int, run: Run) -> None:
+        """Put a run in the place of a turn's run, and execute it in its session.
+
+        It is not executed if the conversation was cancelled meanwhile.
+        """
+        previous = self.runs[number]
+        if previous is not run:
+            self.replaced_runs[run.id] = previous
+            self.workbench.runs[number] = run
+        self.subscribe_to_runs()
+        self._current_session = session_of(run)
+        try:
+            if not self.cancelled:
+                self._current_session.go().result()
+        finally:
+            self._current_session = None

@@ -1,0 +1,158 @@
+"""The prompts of a run as the person edits them, before they are tried or saved."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kgwb.errors import KgwbError, PromptError
+from kgwb.llm.rules import BASELINE_REMARK
+from kgwb.run.agents import agent_of_key
+from kgwb.run.steps import Step
+from kgwb.show import html as h
+from kgwb.show.html import Html
+from kgwb.show.prompt_form import render_prompt_form, replace_template, split_prompt
+from kgwb.ui.live import Event, form_of, typed_text
+from kgwb.ui.session import Session
+
+OVERRIDDEN_NOTE = (
+    "Its result was put in by hand. “Try once” removes that result, and asks the model."
+)
+
+
+class EditedPrompt(NamedTuple):
+    """A prompt with the template as it was typed."""
+
+    name: str
+    text: str
+
+
+class PromptEditor:
+    """Drafts of the prompts of a session's run, and the form in which they are edited.
+
+    Steps are named by their keys, or by their agent if they were not run yet.
+    """
+
+    def __init__(self, session: Session) -> None:
+        """Begin without drafts."""
+        self.session = session
+        self.run = session.run
+        self.drafts: dict[str, str] = {}
+        """Templates as they were typed, by step."""
+        self.revision = 0
+        """Increased whenever the text area must take over the draft."""
+
+    def prompt_name(self, key: str) -> str:
+        """Return the name of a step's prompt.
+
+        It is the prompt that the step used last, now or before an edit; else one that another step
+        of the agent used; else the one that the step will use; else "SYSTEM/AGENT".
+        """
+        agent = agent_of_key(key)
+        versions = self._versions_of(key)
+        for step in (*versions, *self.session.steps_of(agent)):
+            if step.prompts:
+                return step.prompts[-1]
+        is_done = bool(versions) and versions[0].done
+        if not is_done and not self.session.current_task:
+            request = self.session.peek(key)
+            if request is not None:
+                return request.task
+        return f"{self.run.system.name}/{agent}"
+
+    def _versions_of(self, key: str) -> list[Step]:
+        """Return the step with this key now and before each edit, the newest first."""
+        versions = []
+        if key in self.session.steps:
+            versions.append(self.session.steps[key])
+        for state in reversed(self.session.history):
+            if key in state.steps:
+                versions.append(state.steps[key])
+        return versions
+
+    def edited_prompt(self, key: str, event: Event) -> EditedPrompt:
+        """Return a step's prompt with the template in the event's form, else with its draft.
+
+        Raises PromptError if there is no such prompt.
+        """
+        name = self.prompt_name(key)
+        text = self.run.prompts.text(name)
+        draft = self.drafts.get(key)
+        template = form_of(event).get("template", draft)
+        if template is not None:
+            text = replace_template(text, template)
+        return EditedPrompt(name, text)
+
+    def keep_draft(self, key: str, template: object) -> None:
+        """Keep the template as it is in the text area."""
+        self.drafts[key] = typed_text(template)
+
+    def discard_draft(self, key: str) -> None:
+        """Forget the draft of a step, if there is one."""
+        self.drafts.pop(key, None)
+
+    def revert(self, key: str) -> None:
+        """Replace the draft by the template of the prompt's file.
+
+        There is no draft if the run uses the text of the file. Raises PromptError if the file
+        cannot be read.
+        """
+        name = self.prompt_name(key)
+        file_text = self._file_text(name)
+        if file_text is None:
+            raise PromptError(
+                f"the file prompts/{name}.md is missing or cannot be read",
+                hint="press “Save to file” to write it from this text",
+            )
+        self.discard_draft(key)
+        if self.run.prompts.text(name) != file_text:
+            _header, self.drafts[key] = split_prompt(file_text)
+        self.revision += 1
+
+    def _file_text(self, name: str) -> str | None:
+        """Return the text of a prompt's file; None if there is none, or it cannot be read."""
+        try:
+            return self.run.prompts.path(name).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError, PromptError):
+            return None
+
+    def render(self, key: str, step: Step | None) -> Html:
+        """Render the form of a step's prompt, with the request that it will send.
+
+        ``step`` is None if the step was not run. While a task is executed, no request is shown.
+        """
+        name = self.prompt_name(key)
+        try:
+            used_text = self.run.prompts.text(name)
+        except PromptError:
+            return h.div("body soft", "This agent has no prompt file.")
+        draft = self.drafts.get(key)
+        request = None
+        problem = ""
+        if not self.session.current_task:
+            text = used_text if draft is None else replace_template(used_text, draft)
+            try:
+                request = self.session.peek(key, name, text)
+            except KgwbError as exc:
+                problem = exc.message
+        return render_prompt_form(
+            name,
+            self._file_text(name),
+            used_text,
+            draft,
+            request=request,
+            problem=problem,
+            note=self._remark(key, step),
+            revision=self.revision,
+        )
+
+    def _remark(self, key: str, step: Step | None) -> str:
+        """Return a remark if the prompt does not decide the result; else an empty text.
+
+        That is so if the result was put in by hand, or if the model is "rules", which reads no
+        prompt.
+        """
+        if step is not None and step.origin == "by hand":
+            return OVERRIDDEN_NOTE
+        if self.run.model_name(agent_of_key(key)) == "rules":
+            return f"{BASELINE_REMARK}."
+        return ""

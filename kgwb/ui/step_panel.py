@@ -1,0 +1,251 @@
+"""What the person can do with one step: run it, edit it, and ask the graph about its output.
+
+The cell of an agent and the debugger are such panels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from kgwb.errors import GraphError, InputError
+from kgwb.kg.base import Graph
+from kgwb.kg.queries import count_degrees
+from kgwb.run.steps import Step
+from kgwb.show import explain
+from kgwb.show.form import add_or_remove_row
+from kgwb.show.output_form import OutputForm, choose_option, update_derived_fields
+from kgwb.show.records import MAX_DEGREE
+from kgwb.show.terms import readable_query
+from kgwb.threads import run_in_thread
+from kgwb.ui.live import Event, form_of, typed_text
+from kgwb.ui.step_view import StepView
+
+
+class EditedQuery(NamedTuple):
+    """A query of a step's output, as it was edited."""
+
+    number: int
+    """Its position among the queries of the output."""
+    sparql: str
+
+
+class StepPanel(StepView):
+    """A step, and its events: a ``do_`` method for each."""
+
+    # Running
+
+    def do_run(self, event: Event) -> None:
+        self.selected_section = ""
+        self.session.run_to(self.key)
+
+    def do_anew(self, event: Event) -> None:
+        self.selected_section = ""
+        self.session.refresh(self.key)
+
+    def do_restore(self, event: Event) -> None:
+        self.session.restore(self.key)
+
+    def do_cancel(self, event: Event) -> None:
+        self.graph_worker.cancel()
+        self.session.cancel()
+
+    def do_section(self, event: Event) -> None:
+        self.selected_section = str(event["arg"])
+
+    def do_which(self, event: Event) -> None:
+        self.requested_key = self._checked_key(event)
+        self.selected_section = ""
+
+    def _checked_key(self, event: Event) -> str:
+        """Return the step or agent that an event names. Raises SettingError for no such agent."""
+        key = str(event["arg"])
+        self.run.system.agent_spec(key)
+        return key
+
+    # The prompt
+
+    def do_draft(self, event: Event) -> None:
+        self.prompt_editor.keep_draft(self.key, event["value"])
+
+    def do_try(self, event: Event) -> None:
+        """Use the edited prompt in this run, and run the step. A result put in by hand is removed.
+
+        Raises PromptError if the agent cannot use the prompt.
+        """
+        key = self.key
+        step = self.step
+        prompt = self.prompt_editor.edited_prompt(key, event)
+        self.session.edit_prompt(prompt.name, prompt.text)
+        self.prompt_editor.discard_draft(key)
+        self.selected_section = ""
+        if step is not None and step.origin == "by hand":
+            self.session.restore(key)
+        else:
+            self.session.go(key)
+
+    def do_save(self, event: Event) -> str:
+        """Write the edited prompt to its file, and use it in this run.
+
+        Returns a message with the path. The draft is discarded.
+        Raises PromptError if the agent cannot use the prompt, or the file cannot be written.
+        """
+        prompt = self.prompt_editor.edited_prompt(self.key, event)
+        path = self.session.save_prompt(prompt.name, prompt.text)
+        self.prompt_editor.discard_draft(self.key)
+        return f"saved to {path}; the next run uses it"
+
+    def do_revert(self, event: Event) -> None:
+        self.prompt_editor.revert(self.key)
+
+    # The output
+
+    def do_take(self, event: Event) -> None:
+        """Put in the output with the option that was clicked, and run up to the step.
+
+        Nothing is done if the step chose this option itself.
+        """
+        step = self._shown_step()
+        value = choose_option(step, int(event["arg"]))
+        if value != step.output:
+            self.session.replace(self.key, value)
+
+    def do_apply(self, event: Event) -> None:
+        """Put in the values of the form as the step's output. Raises OverrideError for wrong ones.
+
+        They stay in the form then.
+        """
+        step = self._keep_typed_form(event)
+        results = self.results_of(step)
+        value = OutputForm(step).parse(form_of(event))
+        self.session.replace(self.key, value)
+        results.typed_form = None
+        self.selected_section = ""
+        self.revision += 1
+
+    def do_more(self, event: Event) -> None:
+        """Add a row to a list of the form; for the event "less", remove one."""
+        step = self._keep_typed_form(event)
+        self.results_of(step).typed_form = add_or_remove_row(
+            OutputForm(step).field,
+            form_of(event),
+            str(event["arg"]),
+            remove=event["do"] == "less",
+        )
+        self.revision += 1
+
+    do_less = do_more
+
+    def _keep_typed_form(self, event: Event) -> Step:
+        """Keep the values of the form, and return the step that it belongs to."""
+        step = self._shown_step()
+        self.results_of(step).typed_form = form_of(event)
+        return step
+
+    # Questions to the graph
+
+    def _ask_graph(self, question: str, ask: Callable[[Graph], Any]) -> None:
+        """Submit a question about the step's output, and keep the reply under the question's name.
+
+        A cancel leaves the graph working on a thread of its own. Raises InputError in a replay.
+        """
+        step = self._shown_step()
+        graph = self.run.unrecorded_graph
+        if graph is None:
+            raise InputError("this run is a replay without a graph", hint="open it with kg=...")
+
+        def stop_if_cancelled() -> None:
+            """Raise GraphError if the person has cancelled the question."""
+            if self.graph_worker.cancelled:
+                raise GraphError(
+                    "the question to the graph was cancelled",
+                    hint="the graph may work on it until its time limit; ask for less",
+                )
+
+        def work() -> None:
+            reply = run_in_thread(lambda: ask(graph), poll=stop_if_cancelled)
+            self.results_of(step).graph_results[question] = reply
+
+        self.graph_worker.submit("asking the graph", work)
+
+    def do_where(self, event: Event) -> None:
+        """Ask where the vertices of a typed name or IRI are among the candidates.
+
+        Raises InputError if nothing was typed.
+        """
+        name = str(event["form"].get("name", "")).strip()
+        if not name:
+            raise InputError("the search field is empty", hint="type a name or an IRI")
+        output = self._shown_step().output
+        limit = self.run.settings.v_limit
+
+        def locate(kg: Graph) -> Any:
+            return explain.locate_vertices(kg, name, output, limit)
+
+        self._ask_graph("where", locate)
+
+    def do_degrees(self, event: Event) -> None:
+        """Ask for the degree of each candidate."""
+        candidates = self._shown_step().output.candidates
+        iris = [candidate.iri for candidate in candidates]
+        self._ask_graph("degrees", lambda kg: count_degrees(kg, iris, MAX_DEGREE))
+
+    def do_examples(self, event: Event) -> None:
+        """Ask for triples of the step's fact with one predicate: ``arg`` is its position."""
+        position = int(event["arg"])
+        output = self._shown_step().output
+        ends = output.fact.ends
+        predicate = output.predicates[position]
+        steps = self.session.all_steps
+
+        def find_examples(kg: Graph) -> explain.PredicateExamples:
+            return explain.find_examples(kg, ends, predicate.iri, predicate.direction, steps)
+
+        self._ask_graph(f"examples {position}", find_examples)
+
+    def do_query(self, event: Event) -> None:
+        """Execute a query as it was edited on the graph, and keep its result."""
+        query = self._edited_query(event)
+
+        def execute(kg: Graph) -> explain.QueryResult:
+            return explain.execute_query(kg, query.sparql)
+
+        self._ask_graph(f"query {query.number}", execute)
+
+    def do_why(self, event: Event) -> None:
+        """Ask the graph which pattern of a query, as it was edited, leaves it without rows."""
+        query = self._edited_query(event)
+        steps = self.session.all_steps
+
+        def find_cause(kg: Graph) -> Any:
+            return explain.explain_empty_query(kg, query.sparql, steps)
+
+        self._ask_graph(f"why {query.number}", find_cause)
+
+    def do_use(self, event: Event) -> None:
+        """Put in the output with the edited query. Nothing is done if the query was not changed."""
+        query = self._edited_query(event)
+        output = self._shown_step().output
+        if query.sparql == output.queries[query.number].sparql:
+            return
+        queries = list(output.queries)
+        original = queries[query.number]
+        queries[query.number] = explain.edit_candidate_query(original, query.sparql)
+        edited = replace(output, queries=tuple(queries))
+        self.session.replace(self.key, update_derived_fields(edited))
+
+    def _edited_query(self, event: Event) -> EditedQuery:
+        """Return the query that an event names, with the text typed in its place.
+
+        A query is shown with prefixes and line breaks. If that text was not changed, the query
+        itself is returned.
+        """
+        number = int(event["arg"])
+        step = self._shown_step()
+        query = explain.queries_in(step.output)[number]
+        shown = readable_query(query, self._context_of(step))
+        typed = typed_text(form_of(event).get("sparql", ""))
+        if typed in ("", shown):
+            return EditedQuery(number, query)
+        return EditedQuery(number, typed)

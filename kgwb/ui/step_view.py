@@ -1,0 +1,286 @@
+"""What is shown of one step: its state, its sections, and its form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kgwb.errors import KgwbError
+from kgwb.kg.base import Graph
+from kgwb.run.agents import agent_of_key
+from kgwb.run.steps import Step
+from kgwb.show import explain
+from kgwb.show import html as h
+from kgwb.show.html import Html
+from kgwb.show.output_form import OutputForm
+from kgwb.show.records import render
+from kgwb.show.run import render_attempts, render_inputs, render_step_header, render_step_notes
+from kgwb.show.run_state import displayed_agent_kind, subject_text
+from kgwb.show.terms import RenderContext, context_of
+from kgwb.text import display_name, shorten
+from kgwb.ui.human import Person
+from kgwb.ui.live import (
+    Live,
+    Part,
+    TabOption,
+    render_page,
+    render_progress,
+)
+from kgwb.ui.prompt_editor import PromptEditor
+from kgwb.ui.session import Session
+from kgwb.ui.worker import Worker
+
+MAX_SUBJECT_CHARS = 60
+
+
+@dataclass(slots=True)
+class StepResults:
+    """What the panel knows of a step beyond the run, as long as the step's output is the same."""
+
+    output: Any
+    graph_results: dict[str, Any] = field(default_factory=dict)
+    """Replies of the graph to questions about the output, by the name of the question."""
+    typed_form: Mapping[str, str] | None = None
+    """The values of the form as they were typed."""
+
+
+class StepView(Live):
+    """What is shown of a step, or of an agent that was not run yet."""
+
+    is_in_debugger = False
+    """Whether it is shown in a debugger, which has buttons to move through the run."""
+
+    def __init__(self, session: Session, key: str) -> None:
+        """``key`` is the key of a step or the name of an agent."""
+        self.session = session
+        self.run = session.run
+        self.requested_key = key
+        """The step or agent that the person wants to see."""
+        self.selected_section = ""
+        """The section that the person chose; empty for the one that fits the step's state."""
+        self.revision = 0
+        """Increased whenever the form must take over values from Python."""
+        self.prompt_editor = PromptEditor(session)
+        self.graph_worker = Worker()
+        """Asks the graph questions about the output of the step."""
+        self.human_reply = Person(session, self)
+        self._results_by_step: dict[str, StepResults] = {}
+        super().__init__(session, self.graph_worker)
+
+    def children(self) -> Mapping[str, Part]:
+        return {"person": self.human_reply}
+
+    # The step
+
+    @property
+    def key(self) -> str:
+        """The key of the step that is shown; the name of the agent if it has no step.
+
+        The name of an agent stands for its first step. So does, in a debugger only, the key of a
+        step that the run does not have.
+        """
+        steps = self.session.steps
+        if self.requested_key in steps:
+            return self.requested_key
+        if "[" in self.requested_key and not self.is_in_debugger:
+            return self.requested_key
+        agent = agent_of_key(self.requested_key)
+        for step in steps.values():
+            if step.agent == agent:
+                return step.key
+        return self.requested_key
+
+    @property
+    def step(self) -> Step | None:
+        """The step that is shown; None if it was not run yet."""
+        return self.session.steps.get(self.key)
+
+    def _shown_step(self) -> Step:
+        """Return the step that is shown. Raises KeyError if it was not run."""
+        return self.session.steps[self.key]
+
+    def results_of(self, step: Step) -> StepResults:
+        """Return the graph's replies about a step's output, and the values typed into its form.
+
+        They are kept as long as the output is the same.
+        """
+        results = self._results_by_step.get(step.key)
+        if results is None or results.output != step.output:
+            results = StepResults(step.output)
+            self._results_by_step[step.key] = results
+        return results
+
+    @property
+    def can_mute(self) -> bool:
+        """Whether the run can be repeated without a triple."""
+        has_graph = self.run.unrecorded_graph is not None
+        return self.is_in_debugger and has_graph and self.session.run_state().has_ended
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self.session.current_task or self.graph_worker.current_task)
+
+    def announcement(self) -> str:
+        """Return agent, state and outcome of the step: "qir: done, 1 fact"."""
+        agent = display_name(agent_of_key(self.key))
+        state = self.session.step_state(self.key)
+        step = self.step
+        if step is None or not step.done:
+            return f"{agent}: {state}"
+        return f"{agent}: {state}, {step.outcome}"
+
+    # The panel
+
+    def render_panel(self) -> Html:
+        """Render the step with its tabs, and the section that is chosen or that fits."""
+        key = self.key
+        step = self.step
+        state = self.session.run_state()
+        sections = self.sections(key, step)
+        section = self._section_to_show(key, step, [name for name, _, _ in sections])
+        return render_page(
+            "step_panel.html",
+            header=render_step_header(state, key, self._render_controls(step)),
+            step_tabs=self._render_step_tabs(key),
+            section_tabs=h.tabs(sections, section, "section"),
+            is_stale=state.step_state(key) == "stale",
+            update_label="Continue" if self.is_in_debugger else "Run again",
+            remarks=render_step_notes(step),
+            section=section,
+            panel=self._render_section_body(section, key, step),
+        )
+
+    def sections(self, key: str, step: Step | None) -> list[TabOption]:
+        """Return the sections of a step as tabs.
+
+        Agents that ask no model have no prompt and no attempts, and supervisors have no form.
+        """
+        sections: list[TabOption] = [("result", "Result", ""), ("in", "Inputs", "")]
+        if self._asks_model(key, step):
+            attempts = step.attempts if step is not None else []
+            count = len(attempts) if len(attempts) > 1 else ""
+            sections.append(("prompt", "Prompt", ""))
+            sections.append(("attempts", "Attempts", count))
+        if self.run.system.agent_kind(key) != "group":
+            sections.append(("form", "Edit as a form", ""))
+        return sections
+
+    def _asks_model(self, key: str, step: Step | None) -> bool:
+        """Return whether an agent asks a model, or a person in the place of one."""
+        if step is not None and step.prompts:
+            return True
+        kind = displayed_agent_kind(self.run, agent_of_key(key))
+        return kind in ("model", "person")
+
+    def _section_to_show(self, key: str, step: Step | None, names: list[str]) -> str:
+        """Return the chosen section, if the step has it; else the one that fits the step's state.
+
+        That is the result once there is one; before, the prompt, or the inputs without a model.
+        """
+        if self.selected_section in names:
+            return self.selected_section
+        if step is not None and (step.done or step.error):
+            return "result"
+        if displayed_agent_kind(self.run, agent_of_key(key)) == "model":
+            return "prompt"
+        return "in"
+
+    def _render_step_tabs(self, key: str) -> Html:
+        """Render the steps of the agent as tabs; nothing in a debugger, or if there is only one."""
+        steps = self.session.steps_of(agent_of_key(key))
+        if self.is_in_debugger or len(steps) < 2:
+            return Html()
+        options: list[TabOption] = []
+        for step in steps:
+            label = shorten(subject_text(step), MAX_SUBJECT_CHARS) or step.key
+            options.append((step.key, label, ""))
+        return h.tabs(options, key, "which", borderless=True)
+
+    def _render_controls(self, step: Step | None) -> Html:
+        """Render the buttons that run the step, ask its model again, undo an edit, and cancel."""
+        is_done = step is not None and step.done
+        has_calls = step is not None and bool(step.calls)
+        # In the debugger, another button cancels the run.
+        can_cancel_run = self.is_busy and not self.is_in_debugger
+        return render_page(
+            "step_controls.html",
+            run_label="Run again" if is_done else "Run",
+            run_class="fold" if is_done or self.is_in_debugger else "fold primary",
+            is_busy=self.is_busy,
+            cannot_refresh=self.is_busy or not has_calls,
+            is_overridden=step is not None and step.origin == "by hand",
+            can_cancel=can_cancel_run or bool(self.graph_worker.current_task),
+        )
+
+    def _render_section_body(self, section: str, key: str, step: Step | None) -> Html:
+        """Render a section by its name. Only the prompt is shown before the step was run."""
+        if section == "prompt":
+            return self.prompt_editor.render(key, step)
+        if step is None:
+            has_ended = self.session.run_state().has_ended
+            text = "The run ended without this step." if has_ended else "Not run yet."
+            return h.div("body soft", text)
+        if section == "in":
+            return render_inputs(step, self._context_of(step))
+        if section == "attempts":
+            return render_attempts(step, self.run.calls)
+        if section == "form":
+            return self._render_form(step)
+        return self._render_result(step)
+
+    def _render_result(self, step: Step) -> Html:
+        """Render the output of a step, and why it is empty if it is."""
+        if not step.done:
+            text = "No result." if step.error else "No result yet."
+            return h.div("body soft", text)
+        steps = self.session.all_steps
+        is_replay = self.run.unrecorded_graph is None
+        return render_page(
+            "step_result.html",
+            output=render(step.output, self._context_of(step)),
+            reasons=explain.render_reasons(step.output, steps),
+            has_no_graph=is_replay and not self.is_in_debugger,
+            progress=render_progress(self.graph_worker),
+        )
+
+    def _context_of(self, step: Step) -> RenderContext:
+        """Return what is known where the step's output is rendered: names, steps, graph replies.
+
+        A local graph is asked first why the output is empty, if it is, and if it was not asked.
+        """
+        results = self.results_of(step)
+        graph = self.run.unrecorded_graph
+        context = context_of(self.run, step, self.session.all_steps)
+        if graph is not None and not graph.remote and not results.graph_results:
+            self._explain_empty_result(graph, step, context.steps)
+        return replace(
+            context,
+            is_interactive=graph is not None,
+            can_mute=self.can_mute,
+            graph_results=results.graph_results,
+        )
+
+    def _explain_empty_result(self, graph: Graph, step: Step, steps: tuple[Step, ...]) -> None:
+        """Ask a graph why a step's first query has no rows, and keep the reply.
+
+        Nothing is asked if the query has rows, or if the output has no query.
+        """
+        queries = explain.queries_in(step.output)
+        if not queries or not explain.is_unanswered(step.output):
+            return
+        with suppress(KgwbError):  # a query that is not conjunctive cannot be taken apart
+            cause = explain.explain_empty_query(graph, queries[0], steps)
+            self.results_of(step).graph_results["why 0"] = cause
+
+    def _render_form(self, step: Step) -> Html:
+        """Render the output of a step as a form, with the values that were typed into it.
+
+        A step that has neither ended nor failed has no form, but a text that says so.
+        """
+        if not (step.done or step.error):
+            return h.div("body soft", "Run this agent first: the form shows its result.")
+        typed_form = self.results_of(step).typed_form
+        inputs = OutputForm(step).render(typed_form, self.revision)
+        return render_page("result_form.html", inputs=inputs)
