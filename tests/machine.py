@@ -1,4 +1,4 @@
-"""RoboData on the graph of two dozen triples: what a scripted model says in each state, and runs of it."""
+"""RoboData on the graph of two dozen triples: replies of a scripted model in each state, and runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RAGonite on the graph of two dozen triples: what a scripted model says, and runs of it."""
+"""RAGonite on the graph of two dozen triples: replies of a scripted model, and runs with them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ DIRECTED = (
 
 
 def use(tool: str, **arguments: str) -> dict[str, Any]:
+    """A reply that uses a tool."""
     return {"thought": "so", "action": {"tool": tool, **arguments}}
 
 
@@ -34,6 +35,7 @@ FINISH = use("finish")
 
 
 def cited(*values: tuple[str, int], text: str = "These [1].", kind: str = "list") -> dict[str, Any]:
+    """A reply with the answer; each value is given with the number of its source."""
     return {
         "reason": "the sources say so",
         "kind": kind,
@@ -51,6 +53,7 @@ def ragonite(model: Any, question: str = QUESTION, **options: Any) -> Run:
 
 
 def script(*uses: dict[str, Any], answer: Any = ARRIVAL) -> dict[str, Any]:
+    """The replies of a run: uses of tools in order, then the answer."""
     return {
         "ragonite/tool_selector": list(uses or (sql(), passages(), FINISH)),
         "ragonite/answerer": answer,
@@ -58,6 +61,6 @@ def script(*uses: dict[str, Any], answer: Any = ARRIVAL) -> dict[str, Any]:
 
 
 def answered(*uses: dict[str, Any], answer: Any = ARRIVAL, **options: Any) -> tuple[Run, Scripted]:
-    """A run that went to its end, and the model it asked."""
+    """A finished run, and the model that it asked."""
     model = Scripted(script(*uses, answer=answer))
     return ragonite(model, **options).go(), model

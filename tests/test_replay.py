@@ -27,7 +27,7 @@ def recorded(text: str, **changes: Any) -> tuple[Any, ChatReply]:
     return asked(**changes).recorded_content(), ChatReply(text)
 
 
-def test_equal_requests_get_their_replies_in_order_and_then_the_last_one_again() -> None:
+def test_replies_come_in_order_and_the_last_is_repeated() -> None:
     model = Replay([recorded("1"), recorded("other", seed=8), recorded("2")])
     assert [say(model), say(model), say(model), say(model, seed=8)] == ["1", "2", "2", "other"]
 

@@ -1,4 +1,4 @@
-"""RAGonite's database: hostile texts stay values, and a hostile query reads nothing but the tables."""
+"""RAGonite's database: hostile texts remain values, and a hostile query reads only the tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hostile.test_surveys import assert_quoted
 from kgwb.disk import cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
-from kgwb.systems.ragonite.database import open_database
+from kgwb.systems.ragonite.database_file import open_database
 
 ATTACKS = (
     "ATTACH DATABASE '/etc/passwd' AS other", "PRAGMA writable_schema = 1",
@@ -34,17 +34,17 @@ SETTINGS = RAGONITE.settings(sql_timeout_s=0.5)
 
 @pytest.mark.parametrize("attack", [*ATTACKS, *QUOTES])
 def test_a_query_can_only_read_the_tables(attack: str) -> None:
-    known = open_database(films(), SETTINGS, Embeddings("lexical"))
+    database = open_database(films(), SETTINGS, Embeddings("lexical"))
     [path] = cache_dir().glob("ragonite-*.sqlite")
     before = path.read_bytes()
-    assert known.execute_sql(attack, SETTINGS).error
-    assert known.execute_sql("SELECT count(*) FROM film", SETTINGS).rows == (("4",),)
+    assert database.execute_sql(attack, SETTINGS).error
+    assert database.execute_sql("SELECT count(*) FROM film", SETTINGS).rows == (("4",),)
     assert path.read_bytes() == before
     assert not (cache_dir() / "x").exists()
 
 
-def test_what_a_graph_says_stays_a_value() -> None:
-    """In tables, in passages, in prompts and on the page, whatever is in labels and literals."""
+def test_hostile_labels_and_literals_remain_values() -> None:
+    """In tables, in passages, in prompts and on the page."""
     for number, bundle in enumerate(bundles(texts(400))):
         words = tuple(f"INJECTED {text}" for text in bundle)
         kg = graph(words, IRIS[number % len(IRIS)])
@@ -66,7 +66,7 @@ def test_what_a_graph_says_stays_a_value() -> None:
             assert Page(record_html(step.output)).odd == []
 
 
-def test_hostile_arguments_are_feedback() -> None:
+def test_hostile_arguments_are_errors_that_the_model_is_shown() -> None:
     for bundle in bundles(texts(80)):
         model = Scripted(
             script(sql(bundle[0]), use("passages", question=bundle[1]), sql(bundle[2]))

@@ -1,4 +1,4 @@
-"""Support sets that a model invents, hostile ids and hostile graphs before RoboData."""
+"""RoboData with support sets that a model invents, hostile ids, and hostile graphs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from kgwb.systems.robodata.records import TOOLS_BY_STATE
 
 RUNS, ELEMENTS = 60, 8
 WHOLE = [text for text in texts(500) if not LONE_SURROGATE.search(text)]
-"""Without half characters, with which no reply is accepted."""
+"""Texts without lone surrogates, because no reply with one is accepted."""
 THERE = set(films().construct("CONSTRUCT WHERE { ?s ?p ?o }"))
 
 
 def invented(number: int) -> list[list[str]]:
-    """Support elements, most of them wrong: ids wrongly combined, ids that there are not, hostile texts."""
+    """Support elements, most of them wrong: wrong combinations, unknown ids, hostile texts."""
     chance = random.Random(SEED + number)
     ids = [
         "orgx:dune",
@@ -45,7 +45,7 @@ def invented(number: int) -> list[list[str]]:
     return [[chance.choice(ids) for _ in range(length)] for length in lengths]
 
 
-def test_no_invented_support_is_shown_as_if_it_were_in_the_graph() -> None:
+def test_invented_support_is_marked_and_never_part_of_the_answer() -> None:
     wrong = 0
     for number in range(RUNS):
         elements = [*invented(number), PROVEN[0]]
@@ -67,7 +67,7 @@ def test_no_invented_support_is_shown_as_if_it_were_in_the_graph() -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_hostile_arguments_of_tools_are_results_and_change_nothing(part: int) -> None:
-    """Each tool with each text in each argument: a result or an error, and never a query that does more."""
+    """Each tool gets each text as each argument. It returns a result or an error, and changes nothing."""
     kg = films()
     for text in WHOLE[part:120:4]:
         remote = [goes("REMOTE", *uses("REMOTE", text)), goes("EVAL_REMOTE", search())]
@@ -81,7 +81,7 @@ def test_hostile_arguments_of_tools_are_results_and_change_nothing(part: int) ->
 
 
 def uses(state: str, text: str) -> list[dict[str, object]]:
-    """Each tool of a state with one text for every argument."""
+    """A use of each tool of a state, with one text for every argument."""
     kinds = {"string": text, "array": [text], "integer": 20}
     return [
         {
@@ -93,7 +93,7 @@ def uses(state: str, text: str) -> list[dict[str, object]]:
     ]
 
 
-def test_what_a_graph_says_stands_in_quotes_in_every_state() -> None:
+def test_texts_of_a_graph_are_in_quotes_in_the_prompts_of_every_state() -> None:
     for number, bundle in enumerate(bundles(WHOLE[:300])):
         words = tuple(f"INJECTED {text}" for text in bundle)
         entity = {"tool": "get_entity_info", "entity": "orgx:film"}
@@ -111,7 +111,7 @@ def test_what_a_graph_says_stands_in_quotes_in_every_state() -> None:
         assert "INJECTED" not in re.sub(r'"(?:[^"\\]|\\.)*"', "", to_cypher(local))
 
 
-def test_ids_mean_one_iri_each() -> None:
+def test_each_id_stands_for_one_iri() -> None:
     run, _ = answered()
     ids = run.output("local_graph[turn 5]").id_mapping
     for text in (*IRIS, *(f"http://e/{n}#{text}" for n, text in enumerate(IRIS))):

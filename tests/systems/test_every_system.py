@@ -35,7 +35,7 @@ ASKED: Mapping[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", list_systems())
-def test_steps_saved_runs_and_recordings_ask_nothing_twice(
+def test_steps_saved_runs_and_recordings_make_no_call_twice(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

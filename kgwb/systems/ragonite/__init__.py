@@ -1,1 +1,1 @@
-"""RAGonite: SQL over a database induced from the graph, and search over its triples put into words."""
+"""RAGonite: SQL over a database induced from the graph, and a search of passages about it."""

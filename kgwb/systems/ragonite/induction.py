@@ -1,50 +1,35 @@
-"""Induction: tables, keys and links of a graph's triples (RAGonite, section 2.1), and passages (section 2.2).
+"""Induction: the tables of a graph's triples (RAGonite, section 2.1).
 
-Every triple is in a passage, and in a table or on the list of those that are in none. A link is named by its
-predicate and stands at its subject; several values of one subject are a table of their own.
+Each class has a table with a row for each instance. A predicate is a column of that table, or a
+table of its own if a subject has several values. Links are named by their predicate and stand at
+their subject: the published code names them by tables only, so that two predicates between the same
+tables overwrite each other. A triple that is in no table is marked with the reason.
 """
 
 from __future__ import annotations
 
 import json
-import re
-import sqlite3
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from sqlite3 import Connection
-from typing import Any
+from typing import NamedTuple
 
-from rdflib import RDFS, XSD, BNode, Literal, URIRef
+from rdflib import URIRef
 
-from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, Vocabulary
-from kgwb.kg.survey_builder import GENERIC_CLASSES
+from kgwb.kg.base import Vocabulary
 from kgwb.kg.term_text import quote_text
-from kgwb.kg.text import normalize
+from kgwb.systems.ragonite.classes import GraphClasses
+from kgwb.systems.ragonite.identifiers import TermNames, assign_ids, make_identifier
+from kgwb.systems.ragonite.quantities import parse_quantity
 from kgwb.systems.ragonite.records import Column, Table
-from kgwb.terms import Term, Triple, local_part, term_to_data
+from kgwb.terms import Term, Triple, term_to_data
 
-SCHEMA_REASON, TOO_WIDE_REASON = (
-    "it describes a class or a predicate",
-    "its table has too many columns",
-)
-(
-    MAX_TABLE_COLUMNS,
-    MAX_IDENTIFIER_CHARS,
-    MAX_LISTED_VALUES,
-    MAX_PASSAGE_CHARS,
-    MAX_OBJECTS_PER_SENTENCE,
-    MAX_NESTED_TRIPLES,
-) = 400, 60, 8, 900, 12, 4
-"""Columns of a table, letters of a name, values that are all shown; of a passage letters, things, parts."""
-NUMERIC_DATATYPES = {
-    XSD[name]
-    for name in "integer int long short byte decimal double float gYear nonNegativeInteger".split()
-}
-TermNames = Mapping[Term, str]
-NUMBER = r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?"
-QUANTITY = re.compile(rf"({NUMBER})(?:\s?[-–]\s?({NUMBER}))?\s?([^\W\d_]{{1,6}}|[%°€$£])?")
-"""A number or a range, with a unit; leading zeros make a text, as in 007."""
+SCHEMA_REASON = "it describes a class or a predicate"
+TOO_WIDE_REASON = "its table has too many columns"
+MAX_TABLE_COLUMNS = 400
+MAX_LISTED_VALUES = 8
+"""A column's comment lists all of its values if there are so many at most, else two of them."""
 HELPER_TABLES_SQL = """
 CREATE TABLE _terms (id TEXT PRIMARY KEY, name TEXT, term TEXT, home TEXT);
 CREATE TABLE _triples (n INTEGER PRIMARY KEY, subject TEXT, predicate TEXT, object TEXT, value TEXT, tag TEXT,
@@ -58,6 +43,13 @@ CREATE INDEX _by_place ON _triples (place);
 CREATE INDEX _by_passage ON _facts (passage);
 CREATE VIRTUAL TABLE _words USING fts5(title, key, content='', tokenize=ascii);
 """
+"""The tables behind the induced ones. No query of a model may read them.
+
+``_triples`` has for each triple the ids of its ends, the object as JSON (``value``), its language
+(``tag``), what a cell shows of it (``cell``), its quantity, the tables of subject and object
+(``home`` and ``target``), and where it is stored (``place``): "table.column", or why it is in no
+table. ``_facts`` says which triples are in which passage, and ``_words`` is the index of passages.
+"""
 PREDICATE_GROUPS_SQL = """
 SELECT home, predicate, tag, count(*), count(DISTINCT subject),
   count(low) = count(*) AND count(DISTINCT unit) = 1
@@ -67,352 +59,277 @@ SELECT home, predicate, tag, count(*), count(DISTINCT subject),
 FROM _triples WHERE home IS NOT NULL AND place IS NULL
 GROUP BY home, predicate, tag ORDER BY home, count(DISTINCT subject) DESC, predicate, tag
 """
-"""What the values of a predicate are, by the table of their subjects and by language."""
+"""Selects the fields of PredicateGroup."""
+
+
+class PredicateGroup(NamedTuple):
+    """The triples of one predicate in one language, with subjects in one table, in numbers."""
+
+    table: str
+    predicate: str
+    language: str
+    triples: int
+    subjects: int
+    is_numeric: bool
+    """Whether all values are quantities of the same unit.
+
+    A single value with a unit does not count: the unit may be any word behind a number.
+    """
+    unit: str
+    low: float
+    high: float
+    has_ranges: bool
+    is_whole: bool
+    """Whether all numbers are integers."""
+    has_links: bool
+    """Whether all values are IRIs or blank nodes."""
+    target_count: int
+    """The number of tables that the values are in."""
+    targets: str | None
+    """The names of these tables, joined by commas."""
+
+
+@dataclass(slots=True)
+class ClassTable:
+    """The table of a class, to which columns are still added."""
+
+    name: str
+    class_iri: URIRef | None
+    """The class, or the predicate that leads to the blank nodes in the table, or None."""
+    rows: int
+    columns: list[Column]
+    used_names: set[str]
 
 
 class DatabaseBuilder:
-    """Writes the tables and passages of some triples into a database."""
+    """Writes the tables of some triples into an empty SQLite database."""
 
     def __init__(
-        self, triples: list[Triple], names: TermNames, vocabulary: Vocabulary, db: Connection
+        self,
+        triples: Sequence[Triple],
+        names: TermNames,
+        vocabulary: Vocabulary,
+        connection: Connection,
     ) -> None:
-        self.triples, self.names, self.vocabulary, self.connection = triples, names, vocabulary, db
-        self.types_by_term: dict[Term, set[URIRef]] = defaultdict(set)
-        self.used_identifiers: set[str] = set()
-        parents, leads = dict[Term, URIRef](), dict[Term, URIRef]()
-        for s, p, o in triples:
-            if p in vocabulary.types and isinstance(o, URIRef):
-                self.types_by_term[s].add(o)
-            elif p == RDFS.subClassOf and isinstance(o, URIRef) and o not in GENERIC_CLASSES:
-                parents[s] = min(o, parents.get(s, o))
-            elif isinstance(o, BNode):
-                leads[o] = min(p, leads.get(o, p))
-        self.schema_terms = set[Term](p for _, p, _ in triples).union(*self.types_by_term.values())
-        for thing, some in self.types_by_term.items():
-            spaced = any(
-                str(kind).startswith(SCHEMA_NAMESPACES) for kind in some.difference(GENERIC_CLASSES)
-            )
-            if spaced or not some.isdisjoint(SCHEMA_CLASSES):  # it is itself a class or a predicate
-                self.schema_terms.add(thing)
-        # The highest class of each thing, of several the commonest; of a node without, what leads to it
-        things = [s for s in dict.fromkeys(s for s, _, _ in triples) if s not in self.schema_terms]
-        kinds = {s: self.types_by_term.get(s, set()).difference(GENERIC_CLASSES) for s in things}
-        tops = {s: {_find_root_class(kind, parents) for kind in some} for s, some in kinds.items()}
-        common = Counter(top for some in tops.values() for top in some)
-        homes = {
-            s: min(tops[s], key=lambda top: (-common[top], top), default=leads.get(s))
-            for s in things
-        }
-        sizes = Counter(homes.values())
-        order = sorted(sizes, key=lambda home: (-sizes[home], str(home)))
-        self.class_by_table = {
-            make_identifier(names[home] if home else "thing", self.used_identifiers): home
-            for home in order
-        }
-        tables = {home: table for table, home in self.class_by_table.items()}
-        self.table_by_term = {term: tables[home] for term, home in homes.items()}
-        """The table that a subject is in."""
-        self.id_by_term: dict[Term, str] = {}
-        """A short one for each IRI and node, the same each time; for what is in no table its name."""
-        ids, nodes = set[str](), defaultdict[BNode, list[str]](list)
-        ends = {end for triple in triples for end in triple if isinstance(end, URIRef)}
-        for iri in sorted(ends, key=lambda iri: (iri not in self.table_by_term, iri)):
-            text, blank = (
-                (local_part(iri) or iri, "_") if iri in self.table_by_term else (names[iri], " ")
-            )
-            self.id_by_term[iri] = _make_unique(
-                re.sub(r"[\s,'\"]+", blank, text)[:MAX_IDENTIFIER_CHARS], ids
-            )
-        for s, p, o in triples:
-            for node, other in ((s, o), (o, s)):
-                if isinstance(node, BNode):
-                    nodes[node].append("" if isinstance(other, BNode) else f"{p} {other}")
-        for node in sorted(nodes, key=lambda node: (sorted(nodes[node]), node)):
-            self.id_by_term[node] = _make_unique(f"{self.table_by_term.get(node, 'node')}_1", ids)
-        db.executescript(HELPER_TABLES_SQL)
+        """Decide which table and which id each term has. ``names`` has all IRIs of the triples."""
+        self.triples = triples
+        self.names = names
+        self.vocabulary = vocabulary
+        self.connection = connection
+        self.classes = GraphClasses(triples, vocabulary)
+        self.table_by_term: dict[Term, str] = {}
+        """The table of each subject. Classes and predicates are in none."""
+        self._used_table_names: set[str] = set()
+        self._class_tables: dict[str, ClassTable] = {}
+        self._assign_tables()
+        self.id_by_term = assign_ids(triples, names, self.table_by_term)
+
+    def _assign_tables(self) -> None:
+        """Make a ClassTable for each group of subjects, the largest first, and assign these."""
+        group_by_subject = self.classes.group_subjects(self.triples)
+        sizes = Counter(group_by_subject.values())
+        name_by_group: dict[URIRef | None, str] = {}
+        for iri in sorted(sizes, key=lambda iri: (-sizes[iri], str(iri))):
+            label = self.names[iri] if iri else "thing"
+            name = make_identifier(label, self._used_table_names)
+            name_by_group[iri] = name
+            columns = [Column("id", "TEXT PRIMARY KEY"), Column("name", "TEXT")]
+            self._class_tables[name] = ClassTable(name, iri, sizes[iri], columns, {"id", "name"})
+        for subject, iri in group_by_subject.items():
+            self.table_by_term[subject] = name_by_group[iri]
+
+    def create_tables(self) -> tuple[Table, ...]:
+        """Create and fill all tables, and return the induced ones, the largest first.
+
+        For each predicate, language and class table there is a new table if a subject has several
+        values, else one or more columns of the class table. Above MAX_TABLE_COLUMNS no columns are
+        added, and the triples are in no table.
+        """
+        self.connection.executescript(HELPER_TABLES_SQL)
+        self._write_terms()
         self._write_triples()
-        self.tables = tuple(sorted(self._create_tables(), key=lambda table: -table.rows))
+        for name in self._class_tables:
+            self.connection.execute(f"CREATE TABLE {name} (id TEXT PRIMARY KEY, name TEXT)")
+            rows = "SELECT id, name FROM _terms WHERE home = ? ORDER BY id"
+            self.connection.execute(f"INSERT INTO {name} {rows}", (name,))
+
+        tables = []
+        for row in self.connection.execute(PREDICATE_GROUPS_SQL).fetchall():
+            group = PredicateGroup(*row)
+            table = self._class_tables[group.table]
+            label = f"{self.names[URIRef(group.predicate)]} {group.language}"
+            column_name = make_identifier(label, table.used_names)
+            if group.triples > group.subjects:
+                tables.append(self._create_value_table(group, column_name))
+            elif len(table.columns) < MAX_TABLE_COLUMNS:
+                self._add_columns(table, group, column_name)
+            else:
+                self._set_place(group, TOO_WIDE_REASON)
+        for table in self._class_tables.values():
+            # A superclass may have no instances of its own, and a predicate is not a class: a query
+            # for instances of either finds nothing.
+            class_iri = table.class_iri if table.class_iri in self.classes.used_classes else None
+            tables.append(Table(table.name, table.rows, tuple(table.columns), class_iri))
+        return tuple(sorted(tables, key=lambda table: -table.rows))
+
+    def _write_terms(self) -> None:
+        """Fill ``_terms``: id, name, JSON form, and table if any, of each IRI and blank node."""
+        for term, id_ in self.id_by_term.items():
+            name = self.names.get(term, id_)
+            row = (id_, name, _term_to_json(term), self.table_by_term.get(term))
+            self.connection.execute("INSERT INTO _terms VALUES (?, ?, ?, ?)", row)
 
     def _write_triples(self) -> None:
-        typed: dict[str, set[frozenset[URIRef]]] = defaultdict(set)
-        for s, table in self.table_by_term.items():
-            typed[table].add(frozenset(self.types_by_term.get(s, ())))
-        constant = {
-            table
-            for table, kinds in typed.items()
-            if kinds == {frozenset([self.class_by_table[table]])}
-        }
-        named = ((i, self.names.get(t, i), t) for t, i in self.id_by_term.items())
-        terms = (
-            (i, name, json.dumps(term_to_data(t)), self.table_by_term.get(t))
-            for i, name, t in named
-        )
-        self.connection.executemany("INSERT INTO _terms VALUES (?, ?, ?, ?)", terms)
-        rows = []
-        for n, (s, p, o) in enumerate(self.triples):
-            place: str | None = None
-            home, tag = self.table_by_term.get(s), getattr(o, "language", None) or ""
-            if home is None:
-                place = SCHEMA_REASON
-            elif p in self.vocabulary.types and home in constant:
-                place = f"{home}.id"
-            elif p in self.vocabulary.labels and str(o).strip() == self.names.get(s):
-                place = f"{home}.name"
-            measure, target = _parse_quantity(o) or (None, None, None), self.table_by_term.get(o)
-            cell, value = self.id_by_term.get(o, str(o)), json.dumps(term_to_data(o))
-            rows.append(
-                (
-                    n,
-                    self.id_by_term[s],
-                    p,
-                    self.id_by_term.get(o),
-                    value,
-                    tag,
-                    cell,
-                    *measure,
-                    home,
-                    target,
-                    place,
-                )
+        """Fill ``_triples``. A triple that needs no column of its own gets its place already."""
+        single_class_tables = self._find_single_class_tables()
+        insert = f"INSERT INTO _triples VALUES ({', '.join('?' * 13)})"
+        for number, triple in enumerate(self.triples):
+            subject, predicate, object_ = triple
+            row = (
+                number,
+                self.id_by_term[subject],
+                predicate,
+                self.id_by_term.get(object_),
+                _term_to_json(object_),
+                getattr(object_, "language", None) or "",
+                self.id_by_term.get(object_, str(object_)),
+                *(parse_quantity(object_) or (None, None, None)),
+                self.table_by_term.get(subject),
+                self.table_by_term.get(object_),
+                self._find_initial_place(triple, single_class_tables),
             )
-        self.connection.executemany(f"INSERT INTO _triples VALUES ({', '.join('?' * 13)})", rows)
+            self.connection.execute(insert, row)
 
-    def _create_tables(self) -> Iterator[Table]:
-        """Makes the tables, and gives them as the model sees them."""
-        sizes = Counter(self.table_by_term.values())
-        first = Column("id", "TEXT PRIMARY KEY"), Column("name", "TEXT")
-        columns, labels = (
-            {home: [*first] for home in self.class_by_table},
-            {home: {"id", "name"} for home in self.class_by_table},
+    def _find_single_class_tables(self) -> set[str]:
+        """Return the names of the tables whose rows all have one type only: the table's class."""
+        single_class_tables = set(self._class_tables)
+        for subject, table in self.table_by_term.items():
+            class_iri = self._class_tables[table].class_iri
+            if self.classes.types.get(subject) != {class_iri}:
+                single_class_tables.discard(table)
+        return single_class_tables
+
+    def _find_initial_place(self, triple: Triple, single_class_tables: set[str]) -> str | None:
+        """Return the place of a triple that needs no column of its own, or None if it needs one.
+
+        It is SCHEMA_REASON if the subject is in no table; the column ``id`` for a type, if all rows
+        of the table have only that type; and the column ``name`` for the display name.
+        """
+        subject, predicate, _ = triple
+        table = self.table_by_term.get(subject)
+        if table is None:
+            return SCHEMA_REASON
+        if predicate in self.vocabulary.types and table in single_class_tables:
+            return f"{table}.id"
+        if self.is_display_name(triple):
+            return f"{table}.name"
+        return None
+
+    def is_display_name(self, triple: Triple) -> bool:
+        """Return whether a triple states the display name of its subject.
+
+        That is so if its predicate is one for labels, and its object is the display name, apart
+        from blanks around it.
+        """
+        subject, predicate, object_ = triple
+        if predicate not in self.vocabulary.labels:
+            return False
+        return str(object_).strip() == self.names.get(subject)
+
+    def _set_place(self, group: PredicateGroup, place: str) -> None:
+        """Write to ``_triples`` where the triples of a group are stored, or why they are not."""
+        self.connection.execute(
+            "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ?",
+            (place, group.table, group.predicate, group.language),
         )
-        for home in self.class_by_table:
-            self.connection.execute(f"CREATE TABLE {home} (id TEXT PRIMARY KEY, name TEXT)")
-            things = "SELECT id, name FROM _terms WHERE home = ? ORDER BY id"
-            self.connection.execute(f"INSERT INTO {home} {things}", (home,))
-        placed = "UPDATE _triples SET place = ? WHERE home = ? AND predicate = ? AND tag = ?"
-        for home, p, tag, triples, subjects, *kind in self.connection.execute(
-            PREDICATE_GROUPS_SQL
-        ).fetchall():
-            label = make_identifier(f"{self.names[URIRef(p)]} {tag}", labels[home])
-            several, wide = triples > subjects, len(columns[home]) >= MAX_TABLE_COLUMNS
-            table = make_identifier(f"{home} {label}", self.used_identifiers) if several else home
-            place = f"{table}.{label}" if several or not wide else TOO_WIDE_REASON
-            self.connection.execute(placed, (place, home, p, tag))
-            own = self._describe_columns(
-                label, place, p, " NOT NULL" * (several or triples == sizes[home]), kind
-            )
-            if several:
-                of = Column(f"{home}_" if label == home else home, "TEXT NOT NULL", home)
-                values = (
-                    f"SELECT subject, {', '.join(own)} FROM _triples WHERE place = ? ORDER BY n"
-                )
-                created = ", ".join(
-                    f"{column.name} {column.type}" for column in (of, *own.values())
-                )
-                self.connection.execute(f"CREATE TABLE {table} ({created})")
-                self.connection.execute(f"INSERT INTO {table} {values}", (place,))
-                yield Table(table, triples, (of, *own.values()))
-            elif not wide:
-                columns[home] += own.values()
-                for source, column in own.items():
-                    value = f"SELECT {source} FROM _triples WHERE subject = {home}.id AND place = ?"
-                    self.connection.execute(
-                        f"ALTER TABLE {home} ADD COLUMN {column.name} {column.type.split()[0]}"
-                    )
-                    self.connection.execute(
-                        f"UPDATE {home} SET {column.name} = ({value})", (place,)
-                    )
-        classes = set().union(*self.types_by_term.values())
-        for home, of_class in self.class_by_table.items():
-            yield Table(
-                home, sizes[home], tuple(columns[home]), of_class if of_class in classes else None
-            )
+
+    def _create_value_table(self, group: PredicateGroup, column_name: str) -> Table:
+        """Create a table with a row for each triple of a group: the subject's id and the value.
+
+        Its name is that of the class table with the column's name. The key column is named after
+        the class table, with "_" behind it if the value column has that name. All are NOT NULL.
+        """
+        name = make_identifier(f"{group.table} {column_name}", self._used_table_names)
+        place = f"{name}.{column_name}"
+        self._set_place(group, place)
+        values = self._describe_columns(group, column_name, place, not_null=" NOT NULL")
+        key_name = group.table if group.table != column_name else f"{group.table}_"
+        key = Column(key_name, "TEXT NOT NULL", group.table)
+
+        columns = (key, *values.values())
+        definitions = ", ".join(f"{column.name} {column.type}" for column in columns)
+        self.connection.execute(f"CREATE TABLE {name} ({definitions})")
+        sources = ", ".join(["subject", *values])
+        rows = f"SELECT {sources} FROM _triples WHERE place = ? ORDER BY n"
+        self.connection.execute(f"INSERT INTO {name} {rows}", (place,))
+        return Table(name, group.triples, columns)
+
+    def _add_columns(self, table: ClassTable, group: PredicateGroup, column_name: str) -> None:
+        """Add the columns of a group to the table of its subjects, and fill them.
+
+        In the returned schema they are NOT NULL if every row has a value, but not in SQLite.
+        """
+        place = f"{table.name}.{column_name}"
+        self._set_place(group, place)
+        not_null = " NOT NULL" if group.triples == table.rows else ""
+        columns = self._describe_columns(group, column_name, place, not_null=not_null)
+        for source, column in columns.items():
+            table.columns.append(column)
+            # SQLite cannot add a column that is NOT NULL to a table with rows.
+            definition = f"{column.name} {column.type.removesuffix(' NOT NULL')}"
+            self.connection.execute(f"ALTER TABLE {table.name} ADD COLUMN {definition}")
+            value = f"SELECT {source} FROM _triples WHERE subject = {table.name}.id AND place = ?"
+            update = f"UPDATE {table.name} SET {column.name} = ({value})"
+            self.connection.execute(update, (place,))
 
     def _describe_columns(
-        self,
-        column_name: str,
-        location: str,
-        predicate: str,
-        not_null: str,
-        statistics: Sequence[Any],
+        self, group: PredicateGroup, name: str, place: str, *, not_null: str
     ) -> dict[str, Column]:
-        """The columns that hold the values of a predicate, by what of a triple is in them."""
-        numbers, unit, low, high, ranges, whole, linked, targets, target = statistics
-        iri, number = URIRef(predicate), ("INTEGER" if whole else "REAL") + not_null
-        if numbers and not ranges:
-            comment = f"{low} … {high}" + (f", in {quote_text(unit)}" if unit else "")
-            return {"low": Column(column_name, number, "", comment, iri)}
-        if linked and targets == 1:  # ids of things that the graph says nothing else of do not join
-            return {"cell": Column(column_name, "TEXT" + not_null, target, "", iri)}
-        sql = "SELECT cell FROM _triples WHERE place = ? GROUP BY cell ORDER BY count(*) DESC, cell LIMIT ?"
-        shown = [
-            quote_text(cell)
-            for (cell,) in self.connection.execute(sql, (location, MAX_LISTED_VALUES + 1))
-        ]
-        comment = (
-            f"one of {', '.join(shown)}"
-            if len(shown) <= MAX_LISTED_VALUES
-            else f"such as {', '.join(shown[:2])}"
-        )
-        comment = f"ids of {target}; {comment}" if target else comment
-        columns = {"cell": Column(column_name, "TEXT" + not_null, "", comment, iri)}
-        if numbers:
-            in_unit = f"in {quote_text(unit)}" if unit else ""
-            columns |= {
-                end: Column(f"{column_name}_{end}", number, "", in_unit, iri)
-                for end in ("low", "high")
-            }
+        """Return the columns for the values of a group, by their source: a column of ``_triples``.
+
+        Numbers without ranges are one column ("low"), with their range and unit as the comment.
+        Links to one table are a column ("cell") that references it. Any other values are a column
+        of texts ("cell"), with examples as the comment; ranges have two number columns more, with
+        "_low" and "_high" behind the name. ``not_null`` is " NOT NULL" or "".
+        """
+        text_type = f"TEXT{not_null}"
+        number_type = f"INTEGER{not_null}" if group.is_whole else f"REAL{not_null}"
+        unit_note = f"in {quote_text(group.unit)}" if group.unit else ""
+        predicate = URIRef(group.predicate)
+        if group.is_numeric and not group.has_ranges:
+            comment = f"{group.low} … {group.high}"
+            if unit_note:
+                comment += f", {unit_note}"
+            return {"low": Column(name, number_type, "", comment, predicate)}
+        if group.has_links and group.targets and group.target_count == 1:
+            return {"cell": Column(name, text_type, group.targets, "", predicate)}
+
+        comment = self._list_values(place)
+        if group.targets:
+            comment = f"ids of {group.targets}; {comment}"
+        columns = {"cell": Column(name, text_type, "", comment, predicate)}
+        if group.is_numeric:
+            for end in ("low", "high"):
+                columns[end] = Column(f"{name}_{end}", number_type, "", unit_note, predicate)
         return columns
 
-    # --- passages
+    def _list_values(self, place: str) -> str:
+        """Return a comment with the values of a column in quotes, the most frequent first.
 
-    def write_passages(self, *, reverse_facts: bool) -> int:
-        """Put every triple into words, with ``reverse_facts`` also at its object; the number of passages.
-
-        A blank node stands in brackets where a fact leads to it; one that none leads to has its own passage.
+        It is "one of" with all values if these are at most MAX_LISTED_VALUES, else "such as" with
+        two.
         """
-        own, leading = defaultdict[Term, list[int]](list), defaultdict[Term, list[int]](list)
-        for n, (s, _, o) in enumerate(self.triples):
-            own[s].append(n)
-            leading[o].append(n)
-        described, number = set[int](), 0
-        telling = [self.names[p] for p in self.vocabulary.descriptions if p in self.names]
-        first = {"is a": 0, **{f"has {name}": 1 for name in telling}}
-
-        def within(thing: Term) -> bool:
-            """Whether it only holds the parts of a value: a blank node, or a small thing without a label."""
-            small = 0 < len(own.get(thing, ())) <= MAX_NESTED_TRIPLES and len(leading[thing]) == 1
-            labelled = any(self.triples[n][1] in self.vocabulary.labels for n in own.get(thing, ()))
-            return isinstance(thing, BNode) or (
-                small and not labelled and thing in self.table_by_term
-            )
-
-        def fact(n: int, seen: frozenset[Term]) -> tuple[str, str, list[int]]:
-            s, p, o = self.triples[n]
-            if p in self.vocabulary.labels and str(o).strip() == self.names.get(s):
-                return "", "", [n]  # the title says it
-            relation = "is a" if p in self.vocabulary.types else f"has {self._relation_text(p)}"
-            if o in seen or not within(o):
-                return relation, self._term_text(o), [n]
-            inner = [fact(each, seen | {o}) for each in own[o]]
-            parts = "; ".join(
-                f"{relation.removeprefix('has ')} {other}" for relation, other, _ in inner
-            )
-            return relation, f"({parts})", [n, *(place for *_, places in inner for place in places)]
-
-        ends = (
-            end
-            for end in (*own, *(leading if reverse_facts else ()))
-            if not isinstance(end, Literal)
+        rows = self.connection.execute(
+            "SELECT cell FROM _triples WHERE place = ?"
+            " GROUP BY cell ORDER BY count(*) DESC, cell LIMIT ?",
+            (place, MAX_LISTED_VALUES + 1),
         )
-        for thing in sorted(dict.fromkeys(ends), key=within):
-            node = within(thing)
-            facts = [
-                fact(n, frozenset([thing]))
-                for n in own.get(thing, ())
-                if not (node and n in described)
-            ]
-            facts.sort(key=lambda fact: first.get(fact[0], len(first)))
-            if reverse_facts and not node and thing not in self.schema_terms:
-                leads = ((n, *self.triples[n]) for n in leading.get(thing, ()))
-                facts += [
-                    (f"is {self._relation_text(p)} of", self._term_text(s), [n])
-                    for n, s, p, _ in leads
-                    if not isinstance(s, BNode) and p not in self.vocabulary.types
-                ]
-            name = self._term_text(thing)
-            for text, places in _split_into_passages(name, facts):
-                described.update(places)
-                title = (
-                    name if name == self.id_by_term[thing] else f"{name} [{self.id_by_term[thing]}]"
-                )
-                self.connection.execute(
-                    "INSERT INTO _passages VALUES (?, ?, ?)", (number, title, text)
-                )
-                searched = (number, normalize(title), normalize(text))
-                self.connection.execute(
-                    "INSERT INTO _words (rowid, title, key) VALUES (?, ?, ?)", searched
-                )
-                self.connection.executemany(
-                    "INSERT INTO _facts VALUES (?, ?)", ((number, n) for n in places)
-                )
-                number += 1
-        return number
-
-    def _relation_text(self, p: URIRef) -> str:
-        return self.names[p].removeprefix("has ")
-
-    def _term_text(self, term: Term) -> str:
-        if isinstance(term, Literal):
-            return f"{term} ({term.language})" if term.language else str(term)
-        return self.names.get(term) or self.id_by_term[term]
+        values = [quote_text(cell) for (cell,) in rows]
+        if len(values) <= MAX_LISTED_VALUES:
+            return f"one of {', '.join(values)}"
+        return f"such as {', '.join(values[:2])}"
 
 
-def _split_into_passages(
-    name: str, facts: Sequence[tuple[str, str, list[int]]]
-) -> Iterator[tuple[str, list[int]]]:
-    """Sentences about a thing in passages of some length, with the triples in them."""
-    by = defaultdict[str, list[tuple[str, list[int]]]](list)
-    for relation, other, places in facts:
-        by[relation].append((other, places))
-    text, inside = "", [place for _, places in by.pop("", ()) for place in places]
-    for relation, some in by.items():
-        for start in range(0, len(some), MAX_OBJECTS_PER_SENTENCE):
-            part = some[start : start + MAX_OBJECTS_PER_SENTENCE]
-            sentence = f"{relation} {', '.join(other for other, _ in part)}."
-            if text and len(text) + len(sentence) > MAX_PASSAGE_CHARS:
-                yield text, inside
-                text, inside = "", []
-            text += f" It {sentence}" if text else f"{name} {sentence}"
-            inside = [*inside, *(place for _, places in part for place in places)]
-    if inside:
-        yield text or name, inside
-
-
-def _parse_quantity(value: Term) -> tuple[float, float, str] | None:
-    """The ends of a number or a range, and its unit; None for a text, or what SQLite has no number for."""
-    if (
-        not isinstance(value, Literal)
-        or value.language
-        or value.datatype not in (None, XSD.string, *NUMERIC_DATATYPES)
-    ):
-        return None
-    if parts := QUANTITY.fullmatch(value):
-        low, high = (
-            float(end) if "." in end else int(end) for end in (parts[1], parts[2] or parts[1])
-        )
-        return (low, high, parts[3] or "") if -(2**63) < low <= high < 2**63 else None
-    with suppress(ValueError):
-        if (
-            value.datatype in NUMERIC_DATATYPES and abs(number := float(value)) < 2**63
-        ):  # not NaN either
-            return number, number, ""
-    return None
-
-
-def _find_root_class(kind: URIRef, parents: Mapping[Term, URIRef]) -> URIRef:
-    """The highest superclass; of a circle, its least."""
-    seen = {kind}
-    while (kind := parents.get(kind, kind)) not in seen:
-        seen.add(kind)
-    return min(seen) if kind in parents else kind
-
-
-def _make_unique(text: str, used: set[str]) -> str:
-    """The text, numbered if it is taken; SQL does not tell letter case in names."""
-    base, number = text.removesuffix("_1"), 1
-    while text.casefold() in used:
-        number += 1
-        text = f"{base}_{number}"
-    used.add(text.casefold())
-    return text
-
-
-def make_identifier(text: str, used: set[str]) -> str:
-    """A name for a table or column that needs no quotes, not even if it is a word of SQL."""
-    name = re.sub(r"\W+", "_", text.lower()).strip("_")[:MAX_IDENTIFIER_CHARS] or "x"
-    for candidate in (name, f"{name}_", f"x_{name}"):
-        with closing(sqlite3.connect(":memory:")) as scratch, suppress(sqlite3.Error):
-            scratch.execute(f"CREATE TABLE {candidate} ({candidate} TEXT)")
-            return _make_unique(candidate, used)
-    return _make_unique("x", used)
+def _term_to_json(term: Term) -> str:
+    """Return the JSON form of a term as text."""
+    return json.dumps(term_to_data(term))

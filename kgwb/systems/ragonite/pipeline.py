@@ -1,9 +1,10 @@
-"""RAGonite as a table of contents: induce a database, gather with the tools, answer from what they gave."""
+"""RAGonite: induce a database from the graph, gather sources with tools, and answer from them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 from rdflib import Literal
@@ -26,23 +27,27 @@ from kgwb.systems.ragonite.tools import (
 from kgwb.systems.ragonite.views import VIEWS
 from kgwb.terms import Term, Triple
 
+MAX_TRIPLES_PER_VALUE = 30
+"""Triples that the support of a value has."""
+
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-    """Look things up with the tools, then write one answer from all sources."""
+    """Induce the schema, gather sources with the tools, and write one answer from all sources."""
     schema = induce_schema(run)
     sources = gather_sources(question.text, dialogue, schema, run)
-    return build_answer(question.text, write_answer(question.text, dialogue, sources, run), run)
+    cited_answer = write_answer(question.text, dialogue, sources, run)
+    return build_answer(question.text, cited_answer, run)
 
 
 @agent("ragonite")
 def induce_schema(run: Run) -> Schema:
-    """The database induced from the graph; the same for every question, and kept with the graph."""
-    schema: Schema = call_database("schema", {}, lambda known: known.schema, Schema, run)
+    """Return the schema of the database that is induced from the graph.
+
+    The database is made for the first question, and kept with the graph. Raises GraphError for a
+    graph without triples or with too many.
+    """
+    schema: Schema = call_database("schema", {}, lambda database: database.schema, Schema, run)
     return schema
-
-
-MAX_TRIPLES_PER_VALUE = 30
-"""Triples that are shown of a value."""
 
 
 class ValueReply(Reply):
@@ -55,7 +60,7 @@ class ValueReply(Reply):
 
 
 class AnswerReply(Reply):
-    """The answer in a sentence or more, and its values; no value if the sources do not answer."""
+    """The answer in one or more sentences, and its values. Without an answer there is no value."""
 
     model_config = schema_config(
         "AnswerReply",
@@ -71,96 +76,161 @@ class AnswerReply(Reply):
 def find_citation_problems(
     cited: CitedAnswer, question: str, dialogue: Dialogue, sources: tuple[Source, ...]
 ) -> Iterator[str]:
-    """What is wrong with an answer put in by hand."""
-    if wrong := [n for n in cited.cited_numbers if not 1 <= n <= len(cited.sources)]:
-        yield f"there is no source {wrong[0]}"
+    """Yield a problem if an answer that a person put in cites a source that does not exist."""
+    for number in sorted(cited.cited_numbers):
+        if not 1 <= number <= len(cited.sources):
+            yield f"there is no source {number}"
 
 
 @agent("answerer", check=find_citation_problems, kind="model")
 def write_answer(
     question: str, dialogue: Dialogue, sources: tuple[Source, ...], run: Run
 ) -> CitedAnswer:
-    """The answer that the sources give, with citations."""
-    shown = "\n\n".join(
-        f"[{number}] {source.text_with_query}" for number, source in enumerate(sources, 1)
+    """Ask a model for the answer that the sources give, with citations (section 2.4).
+
+    The model is shown the question, earlier turns of the dialogue, and the numbered sources. Every
+    value must cite a source. Raises InvalidReplyError if no reply does so.
+    """
+    numbered = [f"[{n}] {source.text_with_query}" for n, source in enumerate(sources, 1)]
+    variables = {
+        "question": question,
+        "earlier": list_earlier_turns(dialogue),
+        "sources": "\n\n".join(numbered),
+    }
+    checks = (
+        Check("cites sources that are there", partial(_citation_problem, len(sources))),
+        Check("a truth value", _truth_value_problem),
     )
-    variables = {"question": question, "earlier": list_earlier_turns(dialogue), "sources": shown}
-
-    def cited(reply: AnswerReply) -> str:
-        numbers = [n for value in reply.values for n in value.sources]
-        numbers += [int(n) for n in re.findall(r"\[(\d{1,6})\]", reply.answer)]
-        wrong = sorted({n for n in numbers if not 1 <= n <= len(sources)})
-        bare = [value.value for value in reply.values if not value.sources]
-        return (
-            f"there is no source {wrong[0]}"
-            if wrong
-            else f"{bare[0]!r} has no source"
-            if bare
-            else ""
-        )
-
-    def truth(reply: AnswerReply) -> str:
-        values = [value.value.strip().lower() for value in reply.values]
-        fits = reply.kind != "boolean" or not values or values in (["true"], ["false"])
-        return "" if fits else "the value of a boolean is true or false"
-
-    checks = (Check("cites sources that are there", cited), Check("a truth value", truth))
     reply = ask("ragonite/answerer", variables, AnswerReply, run, checks=checks)
-    values = tuple(CitedValue(each.value.strip(), tuple(each.sources)) for each in reply.values)
-    return CitedAnswer(reply.answer, reply.kind, values, sources, reply.reason)
+    values = [CitedValue(value.value.strip(), tuple(value.sources)) for value in reply.values]
+    return CitedAnswer(reply.answer, reply.kind, tuple(values), sources, reply.reason)
+
+
+def _citation_problem(source_count: int, reply: AnswerReply) -> str:
+    """Return what is wrong with the citations of a reply; "" if nothing is.
+
+    Numbers in brackets in the text, and those of the values, must be sources, which are numbered
+    from 1. Each value must have a source.
+    """
+    numbers = [int(number) for number in re.findall(r"\[(\d{1,6})\]", reply.answer)]
+    for value in reply.values:
+        numbers += value.sources
+    wrong = [number for number in numbers if not 1 <= number <= source_count]
+    if wrong:
+        return f"there is no source {min(wrong)}"
+    for value in reply.values:
+        if not value.sources:
+            return f"{value.value!r} has no source"
+    return ""
+
+
+def _truth_value_problem(reply: AnswerReply) -> str:
+    """Return what is wrong if an answer of kind "boolean" has other values than one true or false.
+
+    It may have no value. Returns "" if nothing is wrong.
+    """
+    values = [value.value.strip().lower() for value in reply.values]
+    if reply.kind == "boolean" and values not in ([], ["true"], ["false"]):
+        return "the value of a boolean is true or false"
+    return ""
 
 
 @agent("answer", kind="sparql")
 def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
-    """The values as terms of the graph, each with the triples of its sources that it stands on."""
-    queries = tuple(
-        source.title for source in cited.sources if source.tool == "sparql" and not source.error
-    )
+    """Turn the values into terms of the graph, each supported by triples of its sources.
+
+    An answer without values has the model's reason. The queries of the answer are those SPARQL
+    queries that could be run. The graph is asked for display names only.
+    """
+    queries = []
+    for source in cited.sources:
+        if source.tool == "sparql" and not source.error:
+            queries.append(source.title)
     if not cited.values:
-        why = f"{NOT_IN_GRAPH}: {cited.reason or cited.text}"
-        return Answer("list", queries=queries, text=cited.text, reason=why)
-    words = f"{question} {cited.text}".casefold()
-    values: dict[Value, None] = {}
-    for (
-        value
-    ) in cited.values:  # as the term that its sources, else the others, have under its id or name
-        mine = [cited.sources[number - 1] for number in value.sources]
-        triples = list(dict.fromkeys(triple for source in mine for triple in source.triples))
-        if cited.kind == "boolean":
-            term: Term = Literal(value.value.lower() == "true")
-        elif cited.kind == "count":
-            term = _make_literal(value.value)
-        else:
-            known = chain(
-                _find_terms(value.value, mine, triples), _find_terms(value.value, cited.sources, ())
-            )
-            term = next(known, _make_literal(value.value))  # by next, as a literal 0 is false
-        names = {other: text for source in mine for text, other in source.terms}
-        near = [triple for triple in triples if term in triple[::2]] or triples
-        others = {
-            triple: [names.get(end, str(end)) for end in triple[::2] if end != term]
-            for triple in near
-        }
-        support = [
-            t for t, ends in others.items() if all(end.casefold() in words for end in ends)
-        ] or near
-        values[
-            Value(term, names.get(term, value.value), tuple(support[:MAX_TRIPLES_PER_VALUE]))
-        ] = None
-    return with_display_names(run.kg, Answer(cited.kind, tuple(values), queries, cited.text))
+        reason = f"{NOT_IN_GRAPH}: {cited.reason or cited.text}"
+        return Answer("list", queries=tuple(queries), text=cited.text, reason=reason)
+    values = [_make_value(value, cited, question) for value in cited.values]
+    distinct_values = tuple(dict.fromkeys(values))
+    answer = Answer(cited.kind, distinct_values, tuple(queries), cited.text)
+    return with_display_names(run.kg, answer)
 
 
-def _find_terms(text: str, sources: Sequence[Source], triples: Iterable[Triple]) -> Iterator[Term]:
-    """What has a text as its id or name in sources, then the literals of that text in triples."""
-    key = text.casefold()
-    yield from (
-        term for source in sources for known, term in source.terms if known.casefold() == key
-    )
-    yield from (o for _, _, o in triples if isinstance(o, Literal) and str(o).casefold() == key)
+def _make_value(cited_value: CitedValue, cited: CitedAnswer, question: str) -> Value:
+    """Return the term of a cited value with its label and its support.
+
+    The label is the term's name in the sources of the value, else the text of the value. At most
+    MAX_TRIPLES_PER_VALUE triples support it.
+    """
+    sources = [cited.sources[number - 1] for number in cited_value.sources]
+    all_triples = chain.from_iterable(source.triples for source in sources)
+    triples = list(dict.fromkeys(all_triples))
+    names: dict[Term, str] = {}
+    for source in sources:
+        for text, named_term in source.terms:  # ids come first, and are replaced by names
+            names[named_term] = text
+    term = _find_term(cited_value.value, cited, sources, triples)
+    question_and_answer = f"{question} {cited.text}".casefold()
+    support = _choose_support(term, triples, names, question_and_answer)
+    label = names.get(term, cited_value.value)
+    return Value(term, label, tuple(support[:MAX_TRIPLES_PER_VALUE]))
 
 
-def _make_literal(text: str) -> Literal:
-    return Literal(int(text)) if re.fullmatch(r"-?\d{1,18}", text) else Literal(text)
+def _find_term(
+    text: str, cited: CitedAnswer, sources: Sequence[Source], triples: Iterable[Triple]
+) -> Term:
+    """Return the term that a model means by a text.
+
+    A truth value or a count is a literal. Otherwise it is a term with this id or name, or a literal
+    with this text, in the sources of the value; else a term with this id or name in any source;
+    else a literal of the text.
+    """
+    if cited.kind == "boolean":
+        return Literal(text.lower() == "true")
+    if cited.kind != "count":
+        terms = chain(
+            _find_named_terms(text, sources, triples), _find_named_terms(text, cited.sources, ())
+        )
+        for term in terms:
+            return term
+    is_integer = re.fullmatch(r"-?\d{1,18}", text)
+    return Literal(int(text)) if is_integer else Literal(text)
+
+
+def _find_named_terms(
+    text: str, sources: Iterable[Source], triples: Iterable[Triple]
+) -> Iterator[Term]:
+    """Yield the terms that have a text as id or name in sources, then literals of triples with it.
+
+    These are objects with the text as their lexical form. Letter case does not count.
+    """
+    for source in sources:
+        for id_or_name, term in source.terms:
+            if id_or_name.casefold() == text.casefold():
+                yield term
+    for _, _, object_ in triples:
+        if isinstance(object_, Literal) and object_.casefold() == text.casefold():
+            yield object_
+
+
+def _choose_support(
+    term: Term, triples: Sequence[Triple], names: Mapping[Term, str], text: str
+) -> Sequence[Triple]:
+    """Return the triples of a value's sources that support it.
+
+    These are the triples at the term whose other end is named in the text, which is the question
+    and the answer in lower case. If there are none, all triples at the term are returned; if it has
+    none, all triples.
+    """
+    triples_at_term = [triple for triple in triples if term in triple[::2]]
+    candidates = triples_at_term or triples
+    support = []
+    for triple in candidates:
+        subject, _, object_ = triple
+        other_ends = [end for end in (subject, object_) if end != term]
+        labels = [names.get(end, str(end)) for end in other_ends]
+        if all(label.casefold() in text for label in labels):
+            support.append(triple)
+    return support or candidates
 
 
 SYSTEM = System(

@@ -13,8 +13,12 @@ from kgwb.records import Explanation, Hidden, Record, Score
 from kgwb.terms import Iri, Term, Triple
 from kgwb.text import pluralize
 
-MAX_SHOWN_PASSAGE_CHARS, MAX_CELL_CHARS = 1_200, 300
-"""Letters of a passage, and of a cell, that a model sees."""
+MAX_SHOWN_PASSAGE_CHARS = 1_200
+"""Characters of a passage, or of an error message, that a model is shown."""
+MAX_CELL_CHARS = 300
+"""Characters of a cell that are kept and shown to a model."""
+CHARS_PER_TOKEN = 4
+"""An estimate of the length of a model's token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,102 +27,127 @@ class Column(Record):
 
     name: str
     type: str
+    """The SQL type, with PRIMARY KEY or NOT NULL."""
     references: str = ""
-    """The table whose ids it holds."""
+    """The table whose ids the column holds; empty for other values."""
     comment: str = ""
-    """Unit, range and examples of its values, these in quotes."""
+    """The unit, the range or examples of the values. Text from the graph is in quotes."""
     predicate: Iri | None = None
+    """The predicate whose values the column holds; None for ``id``, ``name`` and keys."""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.type}" + (
-            f" REFERENCES {self.references}(id)" if self.references else ""
-        )
+        """Return the definition of the column as in CREATE TABLE."""
+        definition = f"{self.name} {self.type}"
+        if self.references:
+            definition += f" REFERENCES {self.references}(id)"
+        return definition
 
 
 @dataclass(frozen=True, slots=True)
 class Table(Record):
-    """An induced table: the instances of a class, or the values of a predicate that has several."""
+    """An induced table.
+
+    It holds the instances of a class, or the values of a predicate with several values per subject.
+    """
 
     name: str
     rows: int
+    """The number of rows."""
     columns: tuple[Column, ...]
     of: Iri | None = None
-    """The class."""
+    """The class, if the table has one."""
 
     def __str__(self) -> str:
-        comments = (f"  -- {column.comment}" if column.comment else "" for column in self.columns)
-        ends = ("," * (column is not self.columns[-1]) for column in self.columns)
-        lines = map("  {}{}{}".format, self.columns, ends, comments)
-        return "\n".join(
-            [f"CREATE TABLE {self.name} (  -- {pluralize(self.rows, 'row')}", *lines, ");"]
-        )
+        """Return the CREATE TABLE statement, with the row count and the columns' comments."""
+        lines = [f"CREATE TABLE {self.name} (  -- {pluralize(self.rows, 'row')}"]
+        for position, column in enumerate(self.columns, 1):
+            line = f"  {column}"
+            if position < len(self.columns):
+                line += ","
+            if column.comment:
+                line += f"  -- {column.comment}"
+            lines.append(line)
+        lines.append(");")
+        return "\n".join(lines)
 
     @property
     def sparql_description(self) -> str:
-        """The class with its predicates, for who writes SPARQL in place of SQL."""
-        known = [
-            column for column in self.columns if column.predicate and is_valid_iri(column.predicate)
-        ]
-        uses = (
-            f"\n  {n3(c.predicate)} {c.references or c.type}  # {c.comment}"
-            for c in known
-            if c.predicate
-        )
-        return (
-            self.name
-            + (f" {n3(self.of)}" if self.of and is_valid_iri(self.of) else "")
-            + "".join(uses)
-        )
+        """The table's name and class, then a line for each predicate with what its values are.
+
+        It stands in for CREATE TABLE where a model writes SPARQL. Invalid IRIs are left out.
+        """
+        lines = [self.name]
+        if self.of and is_valid_iri(self.of):
+            lines = [f"{self.name} {n3(self.of)}"]
+        for column in self.columns:
+            if column.predicate and is_valid_iri(column.predicate):
+                values = column.references or column.type
+                lines.append(f"  {n3(column.predicate)} {values}  # {column.comment}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Schema(Record):
-    """The database induced from a graph, and how much of the graph is in it."""
+    """The schema of the database induced from a graph, and how much of the graph is in it."""
 
     tables: tuple[Table, ...]
     """The largest first."""
     triples: int
     passages: int
     only_passages: tuple[tuple[str, int], ...] = ()
-    """Why triples are in no table, and how many; they are in passages."""
+    """For triples that are in passages but in no table: the reason and the number of triples."""
 
     def __str__(self) -> str:
-        parts = pluralize(len(self.tables), "table"), pluralize(self.passages, "passage")
-        return f"{' and '.join(parts)} of {self.triples:,} triples"
+        """Return the numbers in one line: "4 tables and 13 passages of 31 triples"."""
+        tables = pluralize(len(self.tables), "table")
+        passages = pluralize(self.passages, "passage")
+        return f"{tables} and {passages} of {self.triples:,} triples"
 
     def format_tables(self, max_tokens: int, *, for_sparql: bool = False) -> str:
-        """The tables as a model reads them, the largest first, as far as there is room."""
-        texts = [table.sparql_description if for_sparql else str(table) for table in self.tables]
-        sizes = [len("".join(texts[: place + 1])) for place in range(len(texts))]
-        shown = [
-            text for text, size in zip(texts, sizes, strict=True) if size <= 4 * max_tokens
-        ] or texts[:1]
-        left = [table.name for table in self.tables[len(shown) :]]
-        return "\n".join(shown) + (f"\n-- and the tables {', '.join(left)}" if left else "")
+        """Return the tables as a model is shown them, the largest first.
+
+        A table is shown by its CREATE TABLE statement, or by its classes and predicates
+        ``for_sparql``. The first table is always shown, the others as long as ``max_tokens``
+        suffice. Tables without room are only named, in the last line.
+        """
+        shown: list[str] = []
+        chars = 0
+        for table in self.tables:
+            text = table.sparql_description if for_sparql else str(table)
+            chars += len(text)
+            if shown and chars > max_tokens * CHARS_PER_TOKEN:
+                break
+            shown.append(text)
+        omitted = [table.name for table in self.tables[len(shown) :]]
+        if omitted:
+            shown.append(f"-- and the tables {', '.join(omitted)}")
+        return "\n".join(shown)
 
 
 @dataclass(frozen=True, slots=True)
 class Source(Record):
-    """What a tool gave: the result of a query, or a passage."""
+    """A result of a tool: the rows of a query, or one passage."""
 
     tool: Literal["sql", "passages", "sparql"]
     title: str
-    """The query, or what the passage is about."""
+    """The query, or the subject of the passage."""
     text: str = ""
-    """The passage."""
+    """The text of the passage."""
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     cut: Hidden[bool] = False
-    """Whether there are more rows."""
+    """Whether the query has more rows than these."""
     error: str = ""
+    """Why the query could not be run."""
     score: Score = 0.0
-    """Of a passage: 1 if it is the best by embeddings and by words."""
+    """The score of a passage; 1 if it is the best both by embeddings and by words."""
     triples: Hidden[tuple[Triple, ...]] = ()
-    """What it stands on."""
+    """The support of the rows or of the passage."""
     terms: Hidden[tuple[tuple[str, Term], ...]] = ()
-    """Ids and names in it, with what they stand for."""
+    """The ids and names of terms in the source, each with its term."""
 
     def __str__(self) -> str:
+        """Return the result in one line: the error, the passage's title, or the number of rows."""
         if self.error:
             return f"failed: {self.error}"
         if self.tool == "passages":
@@ -127,27 +156,36 @@ class Source(Record):
 
     @property
     def prompt_text(self) -> str:
-        """The source as a model sees it."""
+        """The result as a model is shown it, without the query.
+
+        It is the error, the passage with its title, or the number of rows with a line for the
+        column names and one for each row. Values are in quotes.
+        """
         if self.error:
             return f"! it could not be run: {quote_text(self.error, MAX_SHOWN_PASSAGE_CHARS)}"
         if self.tool == "passages":
-            return f"{quote_text(self.title, MAX_CELL_CHARS)}: {quote_text(self.text, MAX_SHOWN_PASSAGE_CHARS)}"
-        more = f", and more: only the first {len(self.rows)} are here" if self.cut else ""
-        lines = [pluralize(len(self.rows), "row") + more]
+            title = quote_text(self.title, MAX_CELL_CHARS)
+            return f"{title}: {quote_text(self.text, MAX_SHOWN_PASSAGE_CHARS)}"
+        head = pluralize(len(self.rows), "row")
+        if self.cut:
+            head += f", and more: only the first {len(self.rows)} are here"
+        lines = [head]
         for row in (self.columns, *self.rows):
             lines.append(" | ".join(quote_text(cell, MAX_CELL_CHARS) for cell in row))
         return "\n".join(lines)
 
     @property
     def text_with_query(self) -> str:
-        """The source as a model sees it, with the query on a line before it."""
-        query = f": {' '.join(self.title.split())}" if self.tool != "passages" else ""
-        return f"{self.tool}{query}\n{self.prompt_text}"
+        """The name of the tool, for a query its text on the same line, then ``prompt_text``."""
+        head: str = self.tool
+        if self.tool != "passages":
+            head += f": {' '.join(self.title.split())}"
+        return f"{head}\n{self.prompt_text}"
 
 
 @dataclass(frozen=True, slots=True)
 class CitedValue(Record):
-    """A value of an answer with the numbers of the sources that it is in."""
+    """A value of an answer with the numbers of the sources that contain it."""
 
     value: str
     sources: tuple[int, ...]
@@ -158,7 +196,7 @@ class CitedValue(Record):
 
 @dataclass(frozen=True, slots=True)
 class CitedAnswer(Record):
-    """The answer as a model wrote it from the sources, which are numbered from 1."""
+    """The answer that a model wrote from the sources. Sources are numbered from 1."""
 
     text: str
     kind: AnswerKind
@@ -171,8 +209,11 @@ class CitedAnswer(Record):
 
     @property
     def cited_numbers(self) -> frozenset[int]:
-        """The numbers of the sources that it cites."""
-        return frozenset(number for value in self.values for number in value.sources)
+        """The numbers of the sources that any value cites."""
+        numbers: set[int] = set()
+        for value in self.values:
+            numbers.update(value.sources)
+        return frozenset(numbers)
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

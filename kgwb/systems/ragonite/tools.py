@@ -1,8 +1,9 @@
-"""The tools that an agent chooses among: SQL and passages, or in place of both SPARQL (section 2.3)."""
+"""The tools of RAGonite: SQL and passages, or SPARQL in place of both (section 2.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 from kgwb.errors import GraphError, GraphUnreachableError
@@ -14,39 +15,46 @@ from kgwb.run import Run, agent
 from kgwb.run.ask import schema_config
 from kgwb.run.tools import Tool, act, tool
 from kgwb.systems.queries import get_names_in_rows
-from kgwb.systems.ragonite.database import Database, open_database
+from kgwb.systems.ragonite.database import Database
+from kgwb.systems.ragonite.database_file import open_database
 from kgwb.systems.ragonite.records import Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
+from kgwb.terms import Term
 
 T = TypeVar("T")
-MAX_EARLIER_TURNS, MAX_ANSWERS_PER_TURN = 6, 10
-"""Earlier turns, and answers of each, that a question may point back to."""
+MAX_EARLIER_TURNS = 6
+"""Earlier turns of the dialogue that a model is shown."""
+MAX_ANSWERS_PER_TURN = 10
 
 
 def call_database(
     kind: str, request: dict[str, Any], read: Callable[[Database], T], result_type: Any, run: Run
 ) -> T:
-    """What is read from the graph's database, on the record by what it was made from."""
-    graph, settings = run.unrecorded_graph, RagoniteSettings.of_run(run)
-    made_by = {
+    """Return what ``read`` reads from the graph's database, as a recorded call "ragonite.<kind>".
+
+    The database is opened, and made if necessary, only if the call is not recorded. It is
+    identified by what it was made from, and the call by that and ``request``. Raises what
+    ``open_database`` raises, and NotRecordedError in a replay that lacks the call.
+    """
+    graph = run.unrecorded_graph
+    settings = RagoniteSettings.of_run(run)
+    content = {
+        "graph": run.kg.identity,
+        "vocabulary": to_data(run.kg.vocabulary),
         "part": settings.part,
         "reverse_facts": settings.reverse_facts,
         "max": settings.max_triples,
-    }
-    asked = {
-        "graph": run.kg.identity,
-        "vocabulary": to_data(run.kg.vocabulary),
-        **made_by,
         **request,
     }
-    asked |= {"muted": to_data(run.kg.muted)} if run.kg.muted else {}
+    if run.kg.muted:
+        content["muted"] = to_data(run.kg.muted)
     if graph is None:
-        return run.call(f"ragonite.{kind}", asked, None, result_type)
+        return run.call(f"ragonite.{kind}", content, None, result_type)
 
-    def ask() -> T:
+    def make() -> T:
         return read(open_database(graph, settings, run.embeddings))
 
-    return run.call(f"ragonite.{kind}", asked, ask, result_type)
+    return run.call(f"ragonite.{kind}", content, make, result_type)
 
 
 @tool("sql", kind="sparql")
@@ -59,11 +67,14 @@ class Sql(Tool):
     query: str
 
     def use(self, run: Run) -> Source:
-        """The rows of a query, with the triples that they stand on."""
+        """Run the SQL query on the induced tables, and return its rows or its error.
+
+        At most ``settings.rows`` rows are returned, and it may take ``settings.sql_timeout_s``.
+        """
         settings = RagoniteSettings.of_run(run)
         request = {"query": self.query, "rows": settings.rows, "timeout_s": settings.sql_timeout_s}
         return call_database(
-            "sql", request, lambda known: known.execute_sql(self.query, settings), Source, run
+            "sql", request, lambda database: database.execute_sql(self.query, settings), Source, run
         )
 
 
@@ -77,11 +88,19 @@ class Passages(Tool):
     question: str
 
     def use(self, run: Run) -> tuple[Source, ...]:
-        """The passages nearest to a sentence, by meaning and by words."""
-        most = RagoniteSettings.of_run(run).passages
-        request = {"question": self.question, "passages": most, "embeddings": run.embeddings.name}
-        search = lambda known: known.search_passages(self.question, run.embeddings, most)  # noqa: E731
-        return call_database("passages", request, search, tuple[Source, ...], run)
+        """Return the passages nearest to the sentence by meaning and by words, the best first.
+
+        At most ``settings.passages`` are returned, each as a source of its own.
+        """
+        limit = RagoniteSettings.of_run(run).passages
+        request = {"question": self.question, "passages": limit, "embeddings": run.embeddings.name}
+        return call_database(
+            "passages",
+            request,
+            lambda database: database.search_passages(self.question, run.embeddings, limit),
+            tuple[Source, ...],
+            run,
+        )
 
 
 @tool("sparql", kind="sparql")
@@ -94,35 +113,37 @@ class Sparql(Tool):
     query: str
 
     def use(self, run: Run) -> Source:
-        """The rows of a query, with the triples that they stand on."""
-        most = RagoniteSettings.of_run(run).rows
+        """Run the SPARQL query on the graph, and return its rows with their support, or its error.
+
+        An ASK has one row, "true" or "false", without support. Of a SELECT at most
+        ``settings.rows`` rows are returned. Raises GraphUnreachableError.
+        """
+        limit = RagoniteSettings.of_run(run).rows
         try:
             if validate_query(self.query).form == "ask":
                 truth = str(run.kg.ask(self.query)).lower()
-                return Source("sparql", self.query, "", ("answer",), ((truth,),))
+                return Source("sparql", self.query, columns=("answer",), rows=((truth,),))
             result = run.kg.select(self.query)
-            rows = result.rows[:most]
-            standing = find_support_by_row(run.kg, self.query, result.variables, rows)
+            rows = result.rows[:limit]
+            support_by_row = find_support_by_row(run.kg, self.query, result.variables, rows)
         except GraphUnreachableError:
             raise
         except GraphError as error:
             return Source("sparql", self.query, error=error.message)
-        terms = [
-            (text, iri)
-            for iri, name in get_names_in_rows(rows, run).items()
-            for text in (str(iri), name)
-        ]
-        triples = tuple(dict.fromkeys(t for some in standing.values() for t in some))
-        texts = tuple(tuple("" if cell is None else str(cell) for cell in row) for row in rows)
-        cut = result.cut or len(result.rows) > most
+        all_triples = chain.from_iterable(support_by_row.values())
+        texts = []
+        for row in rows:
+            texts.append(tuple("" if cell is None else str(cell) for cell in row))
+        terms: list[tuple[str, Term]] = []
+        for iri, name in get_names_in_rows(rows, run).items():
+            terms += [(str(iri), iri), (name, iri)]
         return Source(
             "sparql",
             self.query,
-            "",
-            result.variables,
-            texts,
-            cut,
-            triples=triples,
+            columns=result.variables,
+            rows=tuple(texts),
+            cut=result.cut or len(result.rows) > limit,
+            triples=tuple(dict.fromkeys(all_triples)),
             terms=tuple(terms),
         )
 
@@ -136,7 +157,7 @@ class Finish(Tool):
     tool: Literal["finish"]
 
     def use(self, run: Run) -> str:
-        """The end of the search."""
+        """End the search."""
         return "finished"
 
 
@@ -146,41 +167,52 @@ TOOLS_BY_ABLATION: dict[str, tuple[type[Tool], ...]] = {
     "passages_only": (Passages,),
     "sparql_only": (Sparql,),
 }
-"""By ablation."""
+"""The tools that are offered besides Finish, by the setting ``ablation``."""
 
 
 @agent("tool_selector", kind="model")
 def gather_sources(
     question: str, dialogue: Dialogue, schema: Schema, run: Run
 ) -> tuple[Source, ...]:
-    """The sources that the tools gave, in at most so many rounds, each tool at least once."""
+    """Let a model use the tools in turns, and return what they found, each source once.
+
+    There are ``settings.rounds`` turns at most; the model may finish earlier. After them, each tool
+    that was not used is offered alone in one more turn, so that every tool is used at least once.
+    As in the trace that the paper shows, the model is then not shown what was found before.
+    """
     settings = RagoniteSettings.of_run(run)
     offered = TOOLS_BY_ABLATION[settings.ablation]
     tools: tuple[type[Tool], ...] = (*offered, Finish)
-    sparql = offered == (Sparql,)
+    writes_sparql = Sparql in offered
     variables = {
         "question": question,
         "earlier": list_earlier_turns(dialogue),
-        "schema": schema.format_tables(settings.schema_tokens, for_sparql=sparql),
-        "tools": [each.spec.name for each in tools],
+        "schema": schema.format_tables(settings.schema_tokens, for_sparql=writes_sparql),
+        "tools": [tool_class.spec.name for tool_class in tools],
     }
-    prompt = "ragonite/tool_selector_sparql" if sparql else "ragonite/tool_selector"
+    prompt = "ragonite/tool_selector_sparql" if writes_sparql else "ragonite/tool_selector"
     uses = act(prompt, variables, tools, run, limit=settings.rounds)
-    for (
-        left
-    ) in offered:  # it is offered again alone, without what was found, as in the paper's trace
-        if not any(isinstance(use.tool, left) for use in uses):
-            uses += act(prompt, {**variables, "tools": [left.spec.name]}, (left,), run, limit=1)
-    results = [use.result for use in uses if not isinstance(use.tool, Finish)]
-    sources = [
-        s for result in results for s in (result if isinstance(result, tuple) else (result,))
-    ]
+    for tool_class in offered:
+        if not any(isinstance(use.tool, tool_class) for use in uses):
+            variables["tools"] = [tool_class.spec.name]
+            uses += act(prompt, variables, (tool_class,), run, limit=1)
+
+    sources: list[Source] = []
+    for use in uses:
+        if isinstance(use.result, tuple):
+            sources += use.result
+        elif isinstance(use.result, Source):
+            sources.append(use.result)
     return tuple(dict.fromkeys(sources))
 
 
 def list_earlier_turns(dialogue: Dialogue) -> list[dict[str, Any]]:
-    """The turns that a question may point back to."""
-    return [
-        {"question": t.question, "answers": list(t.answers[:MAX_ANSWERS_PER_TURN])}
-        for t in dialogue.turns[-MAX_EARLIER_TURNS:]
-    ]
+    """Return the last MAX_EARLIER_TURNS turns of a dialogue as JSON data: question and answers.
+
+    Of each turn the first MAX_ANSWERS_PER_TURN answers are returned.
+    """
+    turns = []
+    for turn in dialogue.turns[-MAX_EARLIER_TURNS:]:
+        answers = list(turn.answers[:MAX_ANSWERS_PER_TURN])
+        turns.append({"question": turn.question, "answers": answers})
+    return turns

@@ -1,4 +1,4 @@
-"""The pictures of RAGonite's records: the schema as a diagram, sources, the answer with its sources lit."""
+"""The views of RAGonite's records: schema with diagram, source, answer with its sources."""
 
 from __future__ import annotations
 
@@ -18,66 +18,87 @@ from kgwb.systems.ragonite import records
 from kgwb.text import pluralize, shorten
 
 MAX_DRAWN_TABLES = 14
-"""Tables in the diagram: the largest."""
+"""Tables in the diagram of a schema: the largest."""
 
 
 def render_schema(value: records.Schema, context: RenderContext) -> Html:
-    things = [table for table in value.tables if table.columns[0].name == "id"][:MAX_DRAWN_TABLES]
-    iris = {table.name: URIRef(f"urn:kgwb:table:{table.name}") for table in things}
-    nodes = tuple(Node(iris[t.name], f"{t.name} ({t.rows:,})", (Role("support"),)) for t in things)
-    links = [
-        (t.name if t in things else t.columns[0].references, c)
-        for t in value.tables
-        for c in t.columns[1:]
-    ]
-    drawn = [(of, c) for of, c in links if of in iris and c.references in iris]
-    edges = tuple(
-        Edge((iris[of], URIRef(f"urn:kgwb:{c.name}"), iris[c.references]), c.name)
-        for of, c in drawn
-    )
-    parts = [div("b", str(value)), render_svg(Subgraph(nodes, edges))]
-    parts += (
-        div("soft", f"{pluralize(n, 'triple')} only in passages: {why}")
-        for why, n in value.only_passages
-    )
+    """Render a schema as numbers, a diagram, the triples in no table, and each table's SQL."""
+    parts = [div("b", str(value)), render_svg(_draw_tables(value))]
+    for reason, number in value.only_passages:
+        triples = pluralize(number, "triple")
+        parts.append(div("soft", f"{triples} only in passages: {reason}"))
     for table in value.tables:
-        head = join(tag("b", table.name), html.muted_text(pluralize(table.rows, "row")))
-        parts.append(collapsible(head, tag("pre", str(table), class_="src"), key=table.name))
+        row_count = html.muted_text(pluralize(table.rows, "row"))
+        head = join(tag("b", table.name), row_count)
+        statement = tag("pre", str(table), class_="src")
+        parts.append(collapsible(head, statement, key=table.name))
     return div("body stack", *parts)
 
 
+def _draw_tables(schema: records.Schema) -> Subgraph:
+    """Return the MAX_DRAWN_TABLES largest tables of classes as nodes, and their links as edges.
+
+    A table that only holds values of a predicate is not a node: its link starts at the table that
+    its first column references.
+    """
+    tables = [table for table in schema.tables if table.columns[0].name == "id"]
+    iris: dict[str, URIRef] = {}
+    nodes = []
+    for table in tables[:MAX_DRAWN_TABLES]:
+        iri = URIRef(f"urn:kgwb:table:{table.name}")
+        iris[table.name] = iri
+        label = f"{table.name} ({table.rows:,})"
+        nodes.append(Node(iri, label, (Role("support"),)))
+    edges = []
+    for table in schema.tables:
+        start = table.name if table.name in iris else table.columns[0].references
+        for column in table.columns[1:]:
+            if start in iris and column.references in iris:
+                predicate = URIRef(f"urn:kgwb:{column.name}")
+                triple = (iris[start], predicate, iris[column.references])
+                edges.append(Edge(triple, column.name))
+    return Subgraph(tuple(nodes), tuple(edges))
+
+
 def render_source(value: records.Source, context: RenderContext) -> Html:
+    """Render a passage with its score, or a query with its rows or error; then the support."""
     if value.tool == "passages":
-        head = div("row", tag("b", shorten(value.title)), html.score_bar(value.score))
+        title = tag("b", shorten(value.title))
+        head = div("row", title, html.score_bar(value.score))
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]
-        outcome = div("b", str(value) + " and more" * value.cut)
-        rows = html.table(value.columns, value.rows)
-        parts += [html.note(value.error, level="bad")] if value.error else [outcome, rows]
+        if value.error:
+            parts.append(html.note(value.error, level="bad"))
+        else:
+            row_count = f"{value} and more" if value.cut else str(value)
+            parts += [div("b", row_count), html.table(value.columns, value.rows)]
     if value.triples:
         head = html.muted_text(pluralize(len(value.triples), "triple"))
-        parts.append(
-            collapsible(head, render_triples(value.triples, context), key=value.title[:60])
-        )
+        triples = render_triples(value.triples, context)
+        parts.append(collapsible(head, triples, key=value.title[:60]))
     return div("body stack", *parts)
 
 
 def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> Html:
-    values = [(each.value, ", ".join(f"[{n}]" for n in each.sources)) for each in value.values]
+    """Render the answer, its reason, its values with citations, and each source, cited or not."""
+    rows = []
+    for cited in value.values:
+        citations = ", ".join(f"[{number}]" for number in cited.sources)
+        rows.append((cited.value, citations))
     parts = [
         div("b", value.text),
         render_explanation(value.reason),
-        html.table(("value", "sources"), values),
+        html.table(("value", "sources"), rows),
     ]
     for number, source in enumerate(value.sources, 1):
-        lit = (
-            html.state_badge("ok", "cited")
-            if number in value.cited_numbers
-            else span("soft", "not cited")
-        )
-        head = join(tag("b", f"[{number}] "), source.tool, " ", shorten(source.title, 80), " ", lit)
-        parts.append(collapsible(head, render(source, context), key=f"source {number}"))
+        badge = span("soft", "not cited")
+        if number in value.cited_numbers:
+            badge = html.state_badge("ok", "cited")
+        title = shorten(source.title, 80)
+        head = join(tag("b", f"[{number}] "), source.tool, " ", title, " ", badge)
+        details = render(source, context)
+        parts.append(collapsible(head, details, key=f"source {number}"))
     return div("body stack", *parts)
 
 

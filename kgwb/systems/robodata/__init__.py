@@ -1,1 +1,1 @@
-"""RoboData: a state machine that builds a local graph and answers from it, each sentence with its support."""
+"""RoboData: a state machine that builds a local graph, and supports each sentence by it."""

@@ -1,4 +1,4 @@
-"""The local graph: what a run has fetched so far, as a record."""
+"""The local graph: a record of what a run has fetched so far."""
 
 from __future__ import annotations
 
@@ -17,74 +17,114 @@ from kgwb.text import pluralize
 
 @dataclass(frozen=True, slots=True)
 class LocalGraph(Answer):
-    """Its values are the nodes, literals with them, each with the triples that leave it.
+    """The nodes and triples that a run has fetched. The paper keeps them in a Neo4j database.
 
-    It is an Answer in the making: the picture of what a run stands on grows with it; see ``kg.exports`` too.
+    Its values are the nodes, which may be literals. The support of a node are the triples with it
+    as subject. Because it is an Answer, the subgraph of a run shows it, and ``kg.exports`` writes
+    it, like an answer's support.
     """
 
     kind: AnswerKind = "list"
     prefixes: Hidden[Prefixes] = ()
+    """The prefixes of ids, besides the well-known ones."""
 
     def __str__(self) -> str:
-        return f"{pluralize(len(self.values), 'node')}, {pluralize(len(self.support), 'edge')}"
+        nodes = pluralize(len(self.values), "node")
+        edges = pluralize(len(self.support), "edge")
+        return f"{nodes}, {edges}"
 
     @property
     def id_mapping(self) -> TermIds:
+        """The ids under which a model is shown terms, and by which it names them."""
         return TermIds(self.prefixes, self.names)
 
     @property
     def nodes(self) -> tuple[Term, ...]:
+        """The terms of the nodes."""
         return tuple(value.term for value in self.values)
 
     def with_names(self, names: Iterable[tuple[Iri, str]]) -> Self:
-        """With these names, and ids for what bears them."""
+        """Return the graph with more display names, and with prefixes for the ids of their IRIs.
+
+        The IRIs need not be nodes. A prefix that was given before does not change.
+        """
         ids = self.id_mapping.with_names(names)
         return replace(self, names=ids.names, prefixes=ids.prefixes)
 
     def with_triples(self, nodes: Iterable[Term], triples: Iterable[Triple]) -> Self:
-        triples = tuple(dict.fromkeys((*self.support, *triples)))
-        ends = (end for triple in triples for end in triple[::2])
-        leaving: dict[Term, list[Triple]] = {node: [] for node in (*self.nodes, *nodes, *ends)}
-        for triple in triples:
-            leaving[triple[0]].append(triple)
+        """Return the graph with more nodes and triples. The ends of the triples become nodes."""
+        outgoing: dict[Term, list[Triple]] = {}
+        for node in (*self.nodes, *nodes):
+            outgoing[node] = []
+        for triple in dict.fromkeys((*self.support, *triples)):
+            subject, _, object_ = triple
+            outgoing.setdefault(subject, []).append(triple)
+            outgoing.setdefault(object_, [])
         names: dict[Term, str] = dict(self.names)
-        values = (
-            Value(node, names.get(node, str(node)), tuple(away)) for node, away in leaving.items()
-        )
+        values = []
+        for node, support in outgoing.items():
+            label = names.get(node, str(node))
+            values.append(Value(node, label, tuple(support)))
         return replace(self, values=tuple(values))
 
     def without(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
-        """Without these triples, and without these nodes and all triples at them."""
-        kept = [t for t in self.support if t not in triples and not {t[0], t[2]} & {*nodes}]
-        return replace(self, values=()).with_triples(
-            (node for node in self.nodes if node not in nodes), kept
-        )
+        """Return the graph without some triples, and without some nodes and all triples at them.
+
+        The ends of a removed triple stay.
+        """
+        kept_nodes = [node for node in self.nodes if node not in nodes]
+        kept_triples = []
+        for triple in self.support:
+            subject, _, object_ = triple
+            has_node = subject in nodes or object_ in nodes
+            if triple not in triples and not has_node:
+                kept_triples.append(triple)
+        return replace(self, values=()).with_triples(kept_nodes, kept_triples)
 
     def find_elements(self, ids: Sequence[str]) -> tuple[tuple[Term, ...], ...]:
-        """The node that one id stands for, or the triples that three do; nothing if they are not here."""
-        id_mapping = self.id_mapping
-        nodes = tuple((node,) for node in self.nodes)
-        parts: tuple[tuple[Term, ...], ...] = self.support if len(ids) == 3 else nodes
-        return tuple(
-            p for p in parts if len(p) == len(ids) and all(map(id_mapping.matches, ids, p))
-        )
+        """Return the elements of the graph that a model names by ids.
+
+        One id names a node, which is returned as a tuple of one term. Three ids name a triple.
+        Empty if the graph has no such element, or for another number of ids. Several elements are
+        returned if their ids are equal, as those of literals with the same text.
+        """
+        elements: Sequence[tuple[Term, ...]] = self.support
+        if len(ids) != 3:
+            elements = [(node,) for node in self.nodes]
+        matches = self.id_mapping.matches
+        found = []
+        for element in elements:
+            has_length = len(element) == len(ids)
+            if has_length and all(map(matches, ids, element)):
+                found.append(element)
+        return tuple(found)
 
     def format_for_prompt(self, max_chars: int) -> str:
-        """Entities, relations and triples as a model reads them, cut after so many letters."""
-        ids, relations = self.id_mapping, dict.fromkeys(triple[1] for triple in self.support)
-        lines = [
-            "Entities",
-            *(ids.format_named_id(node) for node in self.nodes if not isinstance(node, Literal)),
-        ]
+        """Return the graph as a model is shown it: entities, relations, and triples, by their ids.
+
+        It is cut after ``max_chars`` characters. "empty" if there are no nodes.
+        """
+        if not self.values:
+            return "empty"
+        ids = self.id_mapping
+        entities = [node for node in self.nodes if not isinstance(node, Literal)]
+        relations = dict.fromkeys(triple[1] for triple in self.support)
+        lines = ["Entities", *map(ids.format_named_id, entities)]
         lines += ["Relations", *map(ids.format_named_id, relations), "Triples"]
-        lines += [" | ".join(map(ids.format_id, triple)) for triple in self.support]
-        return fit_lines(lines, max_chars) if self.values else "empty"
+        for triple in self.support:
+            lines.append(" | ".join(map(ids.format_id, triple)))
+        return fit_lines(lines, max_chars)
 
 
 def fit_lines(lines: Sequence[str], max_chars: int) -> str:
-    """The first lines that have room, and how many do not."""
-    shown = 0
-    while shown < len(lines) and (max_chars := max_chars - len(lines[shown])) > 0:
-        shown += 1
-    left = pluralize(len(lines) - shown, "more line")
-    return "\n".join([*lines[:shown], *([f"({left}, not shown)"] if shown < len(lines) else [])])
+    """Return the first lines with fewer than ``max_chars`` characters, and how many are left out.
+
+    Line ends are not counted.
+    """
+    chars = 0
+    for position, line in enumerate(lines):
+        chars += len(line)
+        if chars >= max_chars:
+            omitted = pluralize(len(lines) - position, "more line")
+            return "\n".join([*lines[:position], f"({omitted}, not shown)"])
+    return "\n".join(lines)

@@ -1,8 +1,9 @@
-"""RoboData as a table of contents: a state machine that builds a local graph, then answers from it."""
+"""RoboData: a state machine builds a local graph in turns, and produces the answer from it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 
 from rdflib import URIRef
 
@@ -19,49 +20,71 @@ from kgwb.systems.robodata.states import (
     build_answer,
     produce_answer,
 )
-from kgwb.systems.robodata.tools import Observed
+from kgwb.systems.robodata.tool_results import Observed
 from kgwb.systems.robodata.views import VIEWS
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-    """Turn by turn until the machine produces, or its turns are used up; each question is read alone."""
-    position, limit = Position(question.text), RoboDataSettings.of_run(run).turn_limit
-    for number in range(1, limit):  # the last turn produces
+    """Take turns until the state is PRODUCE or one turn is left, then produce the answer.
+
+    Earlier turns of the dialogue are not used.
+    """
+    position = Position(question.text)
+    for number in range(1, RoboDataSettings.of_run(run).turn_limit):
         position = take_turn(f"turn {number}", position, run)
         if position.state == "PRODUCE":
             break
-    return build_answer(position, produce_answer(position, run), run)
+    produced = produce_answer(position, run)
+    return build_answer(position, produced, run)
 
 
 @agent("turn", subject="place")
 def take_turn(place: str, position: Position, run: Run) -> Position:
-    """One state: what it decides, the tools that it uses, and the local graph after them."""
+    """Let the present state decide, use the tools it chose, and update the local graph.
+
+    Returns the next position. With metacognition, new advice on the strategy is asked for before
+    each of the two states that evaluate, except in the first turn.
+    """
     state = position.state
-    if RoboDataSettings.of_run(run).metacognition and position.visits and state.startswith("EVAL"):
-        advice = advise_strategy(place, position, assess_strategy(place, position, run), run)
-        position = replace(position, advice=advice)
+    is_evaluation = state.startswith("EVAL")
+    if RoboDataSettings.of_run(run).metacognition and position.visits and is_evaluation:
+        strategy = assess_strategy(place, position, run)
+        position = replace(position, advice=advise_strategy(place, position, strategy, run))
     decision = DECIDERS[state](place, position, run)
-    uses = enumerate(decision.actions, 1)
-    results = tuple(use_tool(action, f"use {n}", run, local=position.local) for n, action in uses)
-    local = update(place, position.local, results, run) if results else position.local
-    visits = (*position.visits, Visit(state, decision.thought, decision.next, results))
+    results = []
+    for number, action in enumerate(decision.actions, 1):
+        results.append(use_tool(action, f"use {number}", run, local=position.local))
+    local = position.local
+    if results:
+        local = update(place, local, tuple(results), run)
+    visit = Visit(state, decision.thought, decision.next, tuple(results))
+    visits = (*position.visits, visit)
     return replace(position, state=decision.next, local=local, visits=visits)
 
 
 @agent("local_graph", subject="place")
 def update(place: str, local: LocalGraph, results: tuple[Observed, ...], run: Run) -> LocalGraph:
-    """The local graph after the tools of a turn; what they only showed gets an id."""
-    local = local.with_names(pair for each in results for pair in each.names)
-    for each in results:
-        nodes = [row[0] for row in each.rows if len(row) == 1 and row[0] is not None]
-        rows = (row for row in each.rows if len(row) == 3)
-        triples = [(s, URIRef(p), o) for s, p, o in rows if s and p and o is not None]
-        if each.effect != "shown":
-            local = (
-                local.with_triples(nodes, triples)
-                if each.effect == "added"
-                else local.without(nodes, triples)
-            )
+    """Add to the local graph, or remove from it, the results of a turn's tools, in their order.
+
+    A row of one cell is a node, a row of three a triple. Results that are only shown change
+    nothing, but the display names of all results are kept: later prompts need ids and names for
+    terms that were only shown.
+    """
+    local = local.with_names(chain.from_iterable(result.names for result in results))
+    for result in results:
+        nodes = []
+        triples = []
+        for row in result.rows:
+            if len(row) == 1 and row[0] is not None:
+                nodes.append(row[0])
+            elif len(row) == 3:
+                subject, predicate, object_ = row
+                if subject and predicate and object_ is not None:
+                    triples.append((subject, URIRef(predicate), object_))
+        if result.effect == "added":
+            local = local.with_triples(nodes, triples)
+        elif result.effect == "removed":
+            local = local.without(nodes, triples)
     return local
 
 

@@ -1,10 +1,11 @@
-"""The records of RoboData: what a state decides, where the machine stands, what it produces."""
+"""The records of RoboData: decisions, the position of the machine, and the answer it produces."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import PlainSerializer, PlainValidator
@@ -12,7 +13,8 @@ from pydantic import PlainSerializer, PlainValidator
 from kgwb.records import Explanation, Record
 from kgwb.run.tools import Tool
 from kgwb.systems.robodata.local_graph import LocalGraph, fit_lines
-from kgwb.systems.robodata.tools import LOCAL_TOOLS, REMOTE_TOOLS, UPDATE_TOOLS, Observed
+from kgwb.systems.robodata.tool_results import Observed
+from kgwb.systems.robodata.tools import LOCAL_TOOLS, REMOTE_TOOLS, UPDATE_TOOLS
 from kgwb.terms import Term, Triple
 from kgwb.text import list_first, pluralize
 
@@ -25,50 +27,51 @@ TRANSITIONS: dict[State, tuple[State, ...]] = {
     "EVAL_REMOTE": ("UPDATE", "REMOTE", "EVAL_LOCAL"),
     "UPDATE": ("EVAL_LOCAL",),
 }
-"""Where each state may lead."""
+"""The states that may follow each state (paper, "Stateful Orchestrator"). PRODUCE is the last."""
 TOOLS_BY_STATE: dict[State, tuple[type[Tool], ...]] = {
     "LOCAL": LOCAL_TOOLS,
     "REMOTE": REMOTE_TOOLS,
     "UPDATE": UPDATE_TOOLS,
 }
-TOOLS_BY_NAME = {form.spec.name: form for forms in TOOLS_BY_STATE.values() for form in forms}
+TOOLS_BY_NAME = {tool.spec.name: tool for tool in chain.from_iterable(TOOLS_BY_STATE.values())}
 EMPTY_GRAPH = LocalGraph()
+MAX_SHOWN_ELEMENT_CHARS = 120
 
 
 def _parse_action(data: Any) -> Tool:
+    """Return the tool use that JSON data or a JSON text describes. Raises ValueError."""
     if isinstance(data, Tool):
         return data
     fields = json.loads(data) if isinstance(data, str) else data
     if not isinstance(fields, dict) or fields.get("tool") not in TOOLS_BY_NAME:
-        raise ValueError(
-            f"a use of a tool is an object with a tool among {', '.join(TOOLS_BY_NAME)}"
-        )
+        names = ", ".join(TOOLS_BY_NAME)
+        raise ValueError(f"a use of a tool is an object with a tool among {names}")
     return TOOLS_BY_NAME[fields["tool"]].model_validate(fields)
 
 
 Action = Annotated[
     Tool, PlainValidator(_parse_action), PlainSerializer(Tool.model_dump_json, return_type=str)
 ]
-"""A use of a tool; in a form, and in a file, the JSON that a model writes."""
+"""A use of a tool. In files and forms it is the JSON text that a model writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision(Record):
-    """What a state does, and where it leads."""
+    """The tool uses that a state decides on, and the next state."""
 
     thought: Explanation
     next: State
     actions: tuple[Action, ...] = ()
 
     def __str__(self) -> str:
-        return (
-            f"{list_first((action.spec.name for action in self.actions), 3)} → {self.next}".strip()
-        )
+        """Return the names of the first tools and the next state: "fetch_node → EVAL_LOCAL"."""
+        names = list_first((action.spec.name for action in self.actions), 3)
+        return f"{names} → {self.next}".strip()
 
 
 @dataclass(frozen=True, slots=True)
 class Visit(Record):
-    """One turn as memory keeps it."""
+    """One turn of the machine, as memory keeps it."""
 
     state: State
     thought: Explanation
@@ -76,17 +79,20 @@ class Visit(Record):
     results: tuple[Observed, ...] = ()
 
     def __str__(self) -> str:
-        return "; ".join([f"{self.state} → {self.next}", *map(str, self.results)])
+        transition = f"{self.state} → {self.next}"
+        return "; ".join([transition, *map(str, self.results)])
 
 
 @dataclass(frozen=True, slots=True)
 class Position(Record):
-    """Where the machine stands after a turn: all that the next turn is given."""
+    """The position of the machine after a turn: all that the next turn needs."""
 
     question: str
     state: State = "EVAL_LOCAL"
+    """The state of the next turn."""
     local: LocalGraph = EMPTY_GRAPH
     visits: tuple[Visit, ...] = ()
+    """The turns so far, in order."""
     advice: str = ""
     """The latest metacognitive observation."""
 
@@ -95,75 +101,93 @@ class Position(Record):
 
     @property
     def statistics(self) -> str:
-        """As the paper prints them."""
-        uses = sum(len(visit.results) for visit in self.visits)
-        return (
-            f"{pluralize(len(self.visits), 'turn')}, {pluralize(uses, 'tool call')}, {self.local}"
-        )
+        """The numbers of turns, tool uses, nodes and edges, in the form of the paper's tables."""
+        turns = pluralize(len(self.visits), "turn")
+        use_count = sum(len(visit.results) for visit in self.visits)
+        uses = pluralize(use_count, "tool call")
+        return f"{turns}, {uses}, {self.local}"
 
     @property
     def usage_counts(self) -> str:
-        """How often each way between states was gone and each tool used."""
-        ways = Counter(f"{visit.state} → {visit.next}" for visit in self.visits)
-        tools = Counter(
-            each.use.partition("(")[0] for visit in self.visits for each in visit.results
-        )
-        return "; ".join(f"{name} {n}" for name, n in [*ways.items(), *tools.items()])
+        """How often each transition was made and each tool used: "LOCAL → LOCAL 1; get_node 2"."""
+        transitions = Counter(f"{visit.state} → {visit.next}" for visit in self.visits)
+        results = chain.from_iterable(visit.results for visit in self.visits)
+        tools = Counter(result.use.partition("(")[0] for result in results)
+        counts = chain(transitions.items(), tools.items())
+        return "; ".join(f"{name} {count}" for name, count in counts)
 
     def format_results(self, max_chars: int) -> str:
-        """What tools gave since the local graph was last changed, that change with it; the newest first."""
-        updates = [place for place, visit in enumerate(self.visits) if visit.state == "UPDATE"]
-        latest = [
-            each for visit in self.visits[max(updates, default=0) :] for each in visit.results
-        ][::-1]
-        return (
-            fit_lines(
-                [line for each in latest for line in each.format_lines(self.local)], max_chars
-            )
-            or "none"
-        )
+        """Return the tool results as a model is shown them, the latest first.
 
-    def format_memory(self, most: int) -> str:
-        """The latest turns with results and thoughts as far as there is room, earlier ones folded."""
+        They are the results of the latest UPDATE and of the turns after it, or of all turns. They
+        are cut after ``max_chars`` characters. "none" if there are no results.
+        """
+        results: list[Observed] = []
+        for visit in self.visits:
+            if visit.state == "UPDATE":
+                results.clear()
+            results += visit.results
         lines: list[str] = []
+        for result in reversed(results):
+            lines += result.format_lines(self.local)
+        return fit_lines(lines, max_chars) or "none"
+
+    def format_memory(self, max_chars: int) -> str:
+        """Return the turns as a model is shown them, a line each; "nothing yet" if there are none.
+
+        The latest turns have their tool results and thoughts, as long as there is room. The others
+        have only their states and the number of tool uses, and may exceed ``max_chars``.
+        """
+        lines = []
         for number, visit in reversed([*enumerate(self.visits, 1)]):
-            whole = f"{number}. {visit}; thought: {visit.thought}"
-            folded = f"{number}. {visit.state} → {visit.next}, {pluralize(len(visit.results), 'tool call')}"
-            lines.append(whole if len(whole) <= most else folded)
-            most -= len(lines[-1])
+            line = f"{number}. {visit}; thought: {visit.thought}"
+            if len(line) > max_chars:
+                uses = pluralize(len(visit.results), "tool call")
+                line = f"{number}. {visit.state} → {visit.next}, {uses}"
+            max_chars -= len(line)
+            lines.append(line)
         return "\n".join(reversed(lines)) or "nothing yet"
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence(Record):
-    """A sentence of the answer with its support set, each element checked."""
+    """A sentence of the answer with its support set, each element of which has been looked up."""
 
     text: str
     support: tuple[Triple, ...] = ()
     nodes: tuple[Term, ...] = ()
+    """Elements of the support set that are single nodes."""
     failed: tuple[str, ...] = ()
-    """Elements given that are not in the graph, in the model's words."""
+    """Elements that are not in the graph, as the model wrote them."""
 
     def __str__(self) -> str:
-        return f"{self.text} [{self.problem}]" if self.problem else self.text
+        if not self.problem:
+            return self.text
+        return f"{self.text} [{self.problem}]"
 
     @property
     def problem(self) -> str:
-        """What is wrong with the support."""
+        """What is wrong with the support set; empty if nothing is.
+
+        Elements may not be in the graph, of which the first 3 are named. Or there is no element.
+        """
         if self.failed:
-            return f"not in the graph: {list_first((text[:120] for text in self.failed), 3)}"
+            elements = [element[:MAX_SHOWN_ELEMENT_CHARS] for element in self.failed]
+            return f"not in the graph: {list_first(elements, 3)}"
         return "" if self.support or self.nodes else "without support"
 
 
 @dataclass(frozen=True, slots=True)
 class Produced(Record):
-    """The answer in sentences, and as the things that it names."""
+    """The answer in sentences, and as nodes of the local graph."""
 
     sentences: tuple[Sentence, ...]
     kind: Literal["things", "count", "yes", "no", "nothing"]
     answers: tuple[Term, ...] = ()
-    """Nodes of the local graph; of a count those that are counted."""
+    """The nodes that answer the question, or that are counted."""
     missing: Explanation = ""
+    """What the local graph lacks for an answer, or for a complete one."""
 
     def __str__(self) -> str:
-        return " ".join(map(str, self.sentences)) or f"nothing: {self.missing}"
+        text = " ".join(map(str, self.sentences))
+        return text or f"nothing: {self.missing}"

@@ -9,15 +9,21 @@ from kgwb.settings import STRICT_CONFIG, Count, Settings
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class RoboDataSettings(Settings):
-    """What changes how RoboData answers."""
+    """The settings that RoboData has besides those of every system."""
 
     turn_limit: Count = 30
-    """States visited, PRODUCE with them, which the last turn forces (paper: 30, with metacognition 50)."""
+    """How many states are visited at most. The last of them is PRODUCE.
+
+    The paper has 30, and 50 with metacognition.
+    """
     metacognition: bool = False
-    """Whether a strategy is inferred and corrected before each evaluation from the second turn on."""
+    """Whether the strategy is assessed and corrected before each evaluation but the first."""
     tool_uses: Count = 12
-    """Tool uses in one reply."""
+    """How many tools one reply may use."""
     memory_chars: Count = 6_000
-    """Letters of memory in a prompt: the latest turns whole, earlier ones in a line each."""
+    """Characters of memory in a prompt. The latest turns are whole, earlier ones are shortened."""
     shown_chars: Count = 16_000
-    """Letters of the local graph in a prompt, and of tool results; LOCAL looks at what is cut."""
+    """Characters of the local graph in a prompt, and of tool results.
+
+    The tools of LOCAL read what is cut from the local graph.
+    """

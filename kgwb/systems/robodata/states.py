@@ -1,9 +1,10 @@
-"""The states, each an agent that asks a model: those that lead on, PRODUCE, and metacognition."""
+"""The states of the machine, and metacognition, as agents that ask a model; the answer."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Literal, Union
 
 import rdflib
@@ -26,32 +27,53 @@ from kgwb.systems.robodata.records import (
     State,
 )
 from kgwb.systems.robodata.settings import RoboDataSettings
-from kgwb.terms import Triple
+from kgwb.terms import Term, Triple
 from kgwb.text import pluralize
 
-PROMPT_BY_STATE: dict[State, tuple[str, str]] = {
-    "EVAL_LOCAL": ("robodata/eval_local", "Whether the local graph is enough to answer."),
-    "LOCAL": (
-        "robodata/local",
-        "A closer look at a local graph that is too large to be shown whole.",
-    ),
-    "REMOTE": ("robodata/remote", "A look into the remote graph for what is missing."),
-    "EVAL_REMOTE": ("robodata/eval_remote", "Whether what was found belongs into the local graph."),
-    "UPDATE": ("robodata/update", "What is fetched into the local graph."),
+PROMPT_BY_STATE: dict[State, str] = {
+    "EVAL_LOCAL": "robodata/eval_local",
+    "LOCAL": "robodata/local",
+    "REMOTE": "robodata/remote",
+    "EVAL_REMOTE": "robodata/eval_remote",
+    "UPDATE": "robodata/update",
 }
-"""The prompt of each state that asks, and what it is for."""
+"""The prompts of the states that ask a model for a decision."""
+PURPOSE_BY_STATE: dict[State, str] = {
+    "EVAL_LOCAL": "Decide whether the local graph is enough to answer.",
+    "LOCAL": "Look closer at a local graph that is too large to be shown whole.",
+    "REMOTE": "Look for what is missing in the remote graph.",
+    "EVAL_REMOTE": "Decide whether the results belong into the local graph.",
+    "UPDATE": "Choose what is fetched into the local graph.",
+}
+"""The docstrings of the agents of these states."""
+ANSWER_KINDS: dict[str, AnswerKind] = {
+    "things": "list",
+    "count": "count",
+    "yes": "boolean",
+    "no": "boolean",
+}
+"""The kind of an answer by the kind that PRODUCE replies."""
+HIGH_URGENCY_TURNS = 6
+MEDIUM_URGENCY_TURNS = 10
+"""The urgency is high with so many turns left, or medium (reference code)."""
+LAST_TURNS = 3
+"""With so many turns left, nothing new is to be looked for (reference code)."""
+
+
+# Decisions
 
 
 def _make_reply_class(state: State) -> type[BaseModel]:
-    """What a model replies in a state: a thought, uses of its tools, and the next state."""
-    after: Any = Literal[TRANSITIONS[state]]
+    """Return the reply class of a state: a thought, uses of its tools if any, the next state."""
     fields: dict[str, Any] = {"thought": (str, ...)}
     if state in TOOLS_BY_STATE:
-        action: Any = Union[TOOLS_BY_STATE[state]]  # noqa: UP007  # of a tuple
+        action: Any = Union[TOOLS_BY_STATE[state]]  # noqa: UP007  # a tuple of types
         fields["actions"] = (list[action], ...)
-    fields["next"] = (after, ...)
-    name, config = f"{state.title().replace('_', '')}Reply", ConfigDict(extra="forbid")
-    return create_model(name, __config__=config, __module__=__name__, **fields)
+    next_state: Any = Literal[TRANSITIONS[state]]
+    fields["next"] = (next_state, ...)
+    name = state.title().replace("_", "")
+    config = ConfigDict(extra="forbid")
+    return create_model(f"{name}Reply", __config__=config, __module__=__name__, **fields)
 
 
 REPLY_CLASS_BY_STATE = {state: _make_reply_class(state) for state in PROMPT_BY_STATE}
@@ -61,57 +83,85 @@ EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = (
 
 
 def make_decider(state: State) -> Agent:
-    """The agent of a state."""
+    """Return the agent of a state: it asks the model for tool uses and the next state.
 
-    def problems(decision: Decision, place: str, position: Position) -> Iterator[str]:
+    In the first turn it goes to REMOTE without asking, because the local graph is empty (paper).
+    """
+    tools = TOOLS_BY_STATE.get(state, ())
+
+    def find_decision_problems(decision: Decision, place: str, position: Position) -> Iterator[str]:
+        """Yield what is wrong with a decision that a person put in.
+
+        Its next state must be one that may follow, and its tool uses must be of the state's tools.
+        """
         if decision.next not in TRANSITIONS[state]:
             yield f"{state} does not lead to {decision.next}"
-        if not all(
-            isinstance(action, TOOLS_BY_STATE.get(state, ())) for action in decision.actions
-        ):
+        if not all(isinstance(action, tools) for action in decision.actions):
             yield f"{state} has no such tool"
 
     def decide(place: str, position: Position, run: Run) -> Decision:
-        if not position.visits:  # the local graph is empty, and nothing was looked for
+        """Return the decision of the model, or to go to REMOTE in the first turn."""
+        if not position.visits:
             return Decision("the local graph is empty", "REMOTE")
-        most, known = RoboDataSettings.of_run(run).tool_uses, make_prompt_variables(position, run)
-        known |= (
-            {"tool_uses": str(most)}
-            if state in TOOLS_BY_STATE
-            else {"advice": position.advice or "none"}
-        )
-        few = Check[Any](
-            "not too many tool uses", lambda r: f"more than {most}" * (len(r.actions) > most)
-        )
-        checks = (few,) if state in TOOLS_BY_STATE else ()
-        reply: Any = ask(
-            PROMPT_BY_STATE[state][0], known, REPLY_CLASS_BY_STATE[state], run, checks=checks
-        )
-        return Decision(
-            " ".join(reply.thought.split()), reply.next, tuple(getattr(reply, "actions", ()))
-        )
+        variables = make_prompt_variables(position, run)
+        checks: list[Check[Any]] = []
+        if tools:
+            limit = RoboDataSettings.of_run(run).tool_uses
+            variables["tool_uses"] = str(limit)
+            checks.append(_limit_tool_uses(limit))
+        else:
+            variables["advice"] = position.advice or "none"
+        prompt = PROMPT_BY_STATE[state]
+        reply: Any = ask(prompt, variables, REPLY_CLASS_BY_STATE[state], run, checks=checks)
+        thought = " ".join(reply.thought.split())
+        actions = tuple(reply.actions) if tools else ()
+        return Decision(thought, reply.next, actions)
 
-    decide.__doc__ = PROMPT_BY_STATE[state][1]
-    return agent(state.lower(), subject="place", check=problems, kind="model")(decide)
+    decide.__doc__ = PURPOSE_BY_STATE[state]
+    decorate = agent(state.lower(), subject="place", check=find_decision_problems, kind="model")
+    return decorate(decide)
+
+
+def _limit_tool_uses(limit: int) -> Check[Any]:
+    """Return the check that a reply has at most so many tool uses."""
+
+    def find_problem(reply: Any) -> str:
+        return f"more than {limit}" if len(reply.actions) > limit else ""
+
+    return Check("not too many tool uses", find_problem)
 
 
 DECIDERS: dict[State, Agent] = {state: make_decider(state) for state in PROMPT_BY_STATE}
 
 
 def make_prompt_variables(position: Position, run: Run) -> dict[str, str]:
-    """What every state is shown: self-reflection, memory, the local graph, results, and the turns left."""
+    """Return the variables that every prompt has.
+
+    They are the question, the last thought, memory, local graph, results and turns left. Memory,
+    local graph and results are cut by the settings. The number of turns left has its urgency with
+    it; in the published code only metacognition is shown this.
+    """
     settings = RoboDataSettings.of_run(run)
-    left = settings.turn_limit - len(position.visits)
-    urgency = "high" if left <= 6 else "medium" if left <= 10 else "low"
-    only = "; only connect what is there already, and produce" if left <= 3 else ""
+    turns_left = settings.turn_limit - len(position.visits)
+    urgency = "low"
+    if turns_left <= MEDIUM_URGENCY_TURNS:
+        urgency = "medium"
+    if turns_left <= HIGH_URGENCY_TURNS:
+        urgency = "high"
+    turns = f"{pluralize(turns_left, 'turn')} left, PRODUCE with them; urgency {urgency}"
+    if turns_left <= LAST_TURNS:
+        turns += "; only connect what is there already, and produce"
     return {
         "question": position.question,
         "thought": position.visits[-1].thought if position.visits else "none",
         "memory": position.format_memory(settings.memory_chars),
         "graph": position.local.format_for_prompt(settings.shown_chars),
         "results": position.format_results(settings.shown_chars),
-        "turns": f"{pluralize(left, 'turn')} left, PRODUCE with them; urgency {urgency}{only}",
+        "turns": turns,
     }
+
+
+# Metacognition
 
 
 class AssessmentReply(Reply):
@@ -123,7 +173,7 @@ class AssessmentReply(Reply):
 
 
 class ObservationReply(Reply):
-    """What to do otherwise; nothing if the strategy is sound."""
+    """What to do differently. Empty if the strategy is good."""
 
     model_config = schema_config(
         "ObservationReply", "What to do otherwise; nothing if the strategy is sound."
@@ -135,28 +185,29 @@ class ObservationReply(Reply):
 
 @agent("assessment", subject="place", kind="model")
 def assess_strategy(place: str, position: Position, run: Run) -> str:
-    """The strategy that the turns show so far (paper: strategic assessment)."""
-    known = make_prompt_variables(position, run) | {
-        "statistics": f"{position.statistics}. {position.usage_counts}"
-    }
-    return ask("robodata/assessment", known, AssessmentReply, run).strategy
+    """Ask the model which strategy the turns so far show (paper: strategic assessment)."""
+    variables = make_prompt_variables(position, run)
+    variables["statistics"] = f"{position.statistics}. {position.usage_counts}"
+    return ask("robodata/assessment", variables, AssessmentReply, run).strategy
 
 
 @agent("observation", subject="place", kind="model")
 def advise_strategy(place: str, position: Position, strategy: str, run: Run) -> str:
-    """What to do otherwise (paper: meta-observation); empty if nothing."""
-    known = make_prompt_variables(position, run) | {
-        "strategy": strategy,
-        "previous": position.advice or "none",
-    }
-    return ask("robodata/observation", known, ObservationReply, run).advice
+    """Ask the model what to do differently (paper: meta-observation).
+
+    It is shown the assessed strategy and its previous advice. Returns "" if the strategy is good.
+    """
+    variables = make_prompt_variables(position, run)
+    variables["strategy"] = strategy
+    variables["previous"] = position.advice or "none"
+    return ask("robodata/observation", variables, ObservationReply, run).advice
 
 
-# --- PRODUCE: the answer in sentences, each with a support set, every element of which is checked
+# PRODUCE
 
 
 class SentenceReply(Reply):
-    """A sentence with its support set: triples of three ids, or single nodes."""
+    """A sentence with its support set. An element is a triple of three ids, or a single node."""
 
     model_config = schema_config(
         "SentenceReply", "A sentence with its support set: triples of three ids, or single nodes."
@@ -179,76 +230,142 @@ class ProduceReply(Reply):
 
 
 def find_answer_problems(produced: Produced, position: Position) -> Iterator[str]:
-    """What is wrong with an answer put in by hand."""
-    used = {part for each in produced.sentences for part in (*each.support, *each.nodes)}
-    for part in {*used, *produced.answers} - {*position.local.support, *position.local.nodes}:
-        yield f"{part} is not in the local graph"
+    """Yield the elements that are not in the local graph, of an answer that a person put in.
+
+    Elements are the answers, and the triples and nodes of the support sets.
+    """
+    elements: list[Any] = [*produced.answers]
+    for sentence in produced.sentences:
+        elements += (*sentence.support, *sentence.nodes)
+    for element in dict.fromkeys(elements):
+        if element not in (*position.local.support, *position.local.nodes):
+            yield f"{element} is not in the local graph"
 
 
 @agent("produce", check=find_answer_problems, kind="model")
 def produce_answer(position: Position, run: Run) -> Produced:
-    """Sentences with their support sets, of the local graph alone."""
+    """Ask the model for sentences, each with its support set, from the local graph alone.
+
+    If the local graph is empty, the model is not asked, and the kind is "nothing". Answers that are
+    not nodes of the local graph are left out and noted. Raises InvalidReplyError.
+    """
     local = position.local
     if not local:
         return Produced((), "nothing", missing="nothing in the graph was found to answer it")
     reply = ask("robodata/produce", make_prompt_variables(position, run), ProduceReply, run)
-    if lost := [text for text in reply.answers if not local.find_elements([text])]:
-        run.note(f"no node of the local graph, and left out of the answers: {', '.join(lost)}")
-    answers = dict.fromkeys(
-        node for text in reply.answers for (node,) in local.find_elements([text])[:1]
-    )
-    sentences = tuple(resolve_support(each, local) for each in reply.sentences)
-    return Produced(sentences, reply.kind, tuple(answers), reply.missing)
+    answers: dict[Term, None] = {}
+    unknown = []
+    for id_ in reply.answers:
+        nodes = local.find_elements([id_])
+        if nodes:
+            answers[nodes[0][0]] = None
+        else:
+            unknown.append(id_)
+    if unknown:
+        run.note(
+            f"answers that are not nodes of the local graph were left out: {', '.join(unknown)}"
+        )
+    sentences = [resolve_support(sentence, local) for sentence in reply.sentences]
+    return Produced(tuple(sentences), reply.kind, tuple(answers), reply.missing)
 
 
 def resolve_support(reply: SentenceReply, local: LocalGraph) -> Sentence:
-    """A sentence with the elements of its support set that the local graph has, and those that it has not."""
-    parts = [part for element in reply.support for part in local.find_elements(element)]
-    triples = tuple((part[0], URIRef(part[1]), part[2]) for part in parts if len(part) == 3)
-    nodes = tuple(part[0] for part in parts if len(part) == 1)
-    failed = (" | ".join(element) for element in reply.support if not local.find_elements(element))
-    return Sentence(" ".join(reply.text.split()), triples, nodes, tuple(failed))
+    """Return a sentence with the triples and nodes of the local graph that its support set names.
+
+    Elements that the local graph does not have are in ``failed``.
+    """
+    triples: list[Triple] = []
+    nodes: list[Term] = []
+    failed = []
+    for ids in reply.support:
+        elements = local.find_elements(ids)
+        if not elements:
+            failed.append(" | ".join(ids))
+        for element in elements:
+            if len(element) == 3:
+                subject, predicate, object_ = element
+                triples.append((subject, URIRef(predicate), object_))
+            else:
+                nodes.append(element[0])
+    text = " ".join(reply.text.split())
+    return Sentence(text, tuple(triples), tuple(nodes), tuple(failed))
 
 
 @agent("answer", kind="sparql")
 def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
-    """The answer with the triples it stands on, checked against the graph itself too."""
-    used = dict.fromkeys(triple for sentence in produced.sentences for triple in sentence.support)
-    held = existing_triples(run.kg, used) if used else set()
-    sentences = [
-        drop_missing_support(sentence, position.local, held) for sentence in produced.sentences
-    ]
-    supports = [sentence.support for sentence in sentences]
-    whole = tuple(triple for triple in used if triple in held)
-    values: tuple[Value, ...] = ()
-    if produced.kind == "things":
-        chosen = [value for value in position.local.values if value.term in produced.answers]
-        for v in chosen:
-            near = (s for s in supports if any(v.term in t[::2] for t in s))
-            values = (*values, replace(v, support=tuple(dict.fromkeys(t for s in near for t in s))))
-    elif produced.kind != "nothing":
-        result = len(produced.answers) if produced.kind == "count" else produced.kind == "yes"
-        values = (Value(rdflib.Literal(result), str(result).lower(), whole),)
-    turns = RoboDataSettings.of_run(run).turn_limit
-    limit = f"ended at the limit of {turns} turns, with what was found by then"
-    ended = "" if position.state == "PRODUCE" else limit
-    text = " ".join(f"{each} ({number})" for number, each in enumerate(sentences, 1))
+    """Return the answer with its support, after checking the support against the remote graph.
+
+    The text has the sentences with numbers. A triple that the remote graph does not have is left
+    out of the support and marked beside its sentence. An answer without values has a reason, and no
+    text. If the turns were used up, the text or the reason says so.
+    """
+    used = _join_support(produced.sentences)
+    existing = existing_triples(run.kg, used) if used else set()
+    sentences = []
+    for sentence in produced.sentences:
+        sentences.append(drop_missing_support(sentence, position.local, existing))
+    text = " ".join(f"{sentence} ({n})" for n, sentence in enumerate(sentences, 1))
+
+    limit_note = ""
+    if position.state != "PRODUCE":
+        limit = RoboDataSettings.of_run(run).turn_limit
+        limit_note = f"ended at the limit of {limit} turns, with what was found by then"
+    values = _make_values(position, produced, sentences)
     if not values:
-        why = produced.missing or text or "no answer is a node of the local graph"
-        return Answer("list", reason="; ".join(filter(None, (f"{NOT_IN_GRAPH}: {why}", ended))))
-    kinds: dict[str, AnswerKind] = {"things": "list", "count": "count"}
-    text, kind = f"{text} ({ended})" if ended else text, kinds.get(produced.kind, "boolean")
-    return with_display_names(run.kg, Answer(kind, values, text=text, reason=produced.missing))
+        missing = produced.missing or text or "no answer is a node of the local graph"
+        reason = f"{NOT_IN_GRAPH}: {missing}"
+        return Answer("list", reason=f"{reason}; {limit_note}" if limit_note else reason)
+    if limit_note:
+        text += f" ({limit_note})"
+    kind = ANSWER_KINDS[produced.kind]
+    answer = Answer(kind, tuple(values), text=text, reason=produced.missing)
+    return with_display_names(run.kg, answer)
+
+
+def _make_values(
+    position: Position, produced: Produced, sentences: Collection[Sentence]
+) -> list[Value]:
+    """Return the values of an answer with their support.
+
+    They are the answering nodes, in the order of the local graph, each supported by the sentences
+    that have a triple at it; or a count or a truth value, supported by all sentences. A count is
+    the number of answering nodes, not what the model says. Empty if there is no answer.
+    """
+    if produced.kind == "nothing":
+        return []
+    if produced.kind != "things":
+        result = len(produced.answers) if produced.kind == "count" else produced.kind == "yes"
+        support = _join_support(sentences)
+        return [Value(rdflib.Literal(result), str(result).lower(), support)]
+    values = []
+    for value in position.local.values:
+        if value.term in produced.answers:
+            about = []
+            for sentence in sentences:
+                if any(value.term in triple[::2] for triple in sentence.support):
+                    about.append(sentence)
+            values.append(replace(value, support=_join_support(about)))
+    return values
+
+
+def _join_support(sentences: Collection[Sentence]) -> tuple[Triple, ...]:
+    """Return the triples that support any of the sentences, each once."""
+    support = chain.from_iterable(sentence.support for sentence in sentences)
+    return tuple(dict.fromkeys(support))
 
 
 def drop_missing_support(
-    sentence: Sentence, local: LocalGraph, existing_triples: Collection[Triple]
+    sentence: Sentence, local: LocalGraph, existing: Collection[Triple]
 ) -> Sentence:
-    """The sentence with only that support which the graph has: a local graph may be edited by hand."""
-    kept = tuple(triple for triple in sentence.support if triple in existing_triples)
-    lost = (
-        " | ".join(map(local.id_mapping.format_id, triple))
-        for triple in sentence.support
-        if triple not in existing_triples
-    )
-    return replace(sentence, support=kept, failed=(*sentence.failed, *lost))
+    """Return the sentence with its support in the remote graph, the other triples being ``failed``.
+
+    A local graph may have triples that a person put in.
+    """
+    kept = []
+    failed = list(sentence.failed)
+    for triple in sentence.support:
+        if triple in existing:
+            kept.append(triple)
+        else:
+            failed.append(" | ".join(map(local.id_mapping.format_id, triple)))
+    return replace(sentence, support=tuple(kept), failed=tuple(failed))

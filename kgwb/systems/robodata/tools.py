@@ -1,220 +1,147 @@
-"""The tools of LOCAL, REMOTE and UPDATE: each use is a step, its result capped and counted."""
+"""The tools of the states LOCAL, REMOTE and UPDATE. Each use of a tool is a step.
+
+Parameters before the ``*`` are given by the model. Nodes, entities and predicates are given by the
+ids that results and the local graph show. A tool returns what is to be added to the local graph or
+removed from it; the agent "local_graph" does that after all tools of a turn.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import wraps
-from itertools import chain, groupby, zip_longest
-from typing import Literal
 
 import rdflib
 from pydantic import StrictInt
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError
 from kgwb.kg import open_kg
-from kgwb.kg.base import Graph
 from kgwb.kg.queries import describe_vertices, find_triples
 from kgwb.kg.sparql import n3
-from kgwb.kg.term_text import add_missing_prefixes, quote_text
-from kgwb.records import Hidden, Record, to_data
 from kgwb.run import Run
-from kgwb.run.agents import AgentKind
 from kgwb.run.replay import RecordedGraph
-from kgwb.run.tools import Tool, tool_from_function
-from kgwb.systems.queries import execute_sparql, get_names_in_rows
 from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.terms import Iri, Term, Triple
-from kgwb.text import pluralize
-
-DEFAULT_HITS, DEFAULT_NEIGHBOURS, MAX_QUERY_ROWS, MAX_TRIPLES_PER_NODE, MAX_READ_TRIPLES = (
-    5,
-    20,
-    50,
-    50,
-    1_000,
+from kgwb.systems.robodata.tool_results import (
+    MAX_SHOWN_TRIPLES,
+    TRIPLE_COLUMNS,
+    Observed,
+    graph_tool,
+    group_by_predicate,
+    query_graph,
+    sample_triples,
 )
-"""Rows that tools show or add of what they find (reference code); triples read to find and count them."""
-MAX_SHOWN_TRIPLES, MAX_FETCHED_TRIPLES, MAX_NODES, MAX_HOPS = 100, 500, 100, 2
+from kgwb.terms import Term, Triple
+
+DEFAULT_HITS = 5
+"""Entities that a search shows, and triples of a property (reference code)."""
+DEFAULT_NEIGHBOURS = 20
+"""Triples that ``explore_entity_neighbors`` shows if the model gives no limit (reference code)."""
+MAX_READ_TRIPLES = 1_000
+"""Triples that are read to be counted and sampled."""
+MAX_TRIPLES_PER_NODE = 50
+"""Triples that are fetched for each of the nodes (paper)."""
+MAX_FETCHED_TRIPLES = 500
+"""Triples that one use fetches (paper)."""
+MAX_HOPS = 2
+"""Steps of ``build_local_graph`` (reference code)."""
+MAX_NODES = 100
+"""Nodes that each step of ``build_local_graph`` goes on from, and triples it adds."""
 SUBCLASS_PREDICATES = (RDFS.subClassOf, URIRef("http://www.wikidata.org/prop/direct/P279"))
-TRIPLE_COLUMNS = ("subject", "predicate", "object")
 
 
-@dataclass(frozen=True, slots=True)
-class Observed(Record):
-    """What one use of a tool gave."""
-
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[Term | None, ...], ...] = ()
-    """Of what changes the local graph: its nodes and triples, in one cell or three."""
-    found: int = 0
-    """Rows there are, of which the first are here."""
-    whole: bool = True
-    """Whether all there are were counted."""
-    effect: Literal["shown", "added", "removed"] = "shown"
-    error: str = ""
-    use: str = ""
-    """The tool with its arguments, as the model gave them."""
-    names: Hidden[tuple[tuple[Iri, str], ...]] = ()
-
-    def __str__(self) -> str:
-        of = (
-            f" of {'' if self.whole else 'at least '}{self.found:,}"
-            if self.found > len(self.rows)
-            else ""
-        )
-        rows = f"{pluralize(len(self.rows), 'row')}{of}{'' if self.effect == 'shown' else f' {self.effect}'}"
-        return f"{self.use}: {f'error: {self.error}' if self.error else rows}"
-
-    def format_lines(self, local: LocalGraph) -> list[str]:
-        """As a model reads it: ids, with names in quotes."""
-        named = local.id_mapping.with_names(self.names).format_named_id
-        head = f"{self}: {' | '.join(self.columns)}" if self.rows else str(self)
-        return [head, *("  " + " | ".join(map(named, row)) for row in self.rows)]
-
-
-def graph_tool(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]], type[Tool]]:
-    """Make a tool of a function. What the graph refuses is a result too; only one that is gone ends a run."""
-
-    def decorate(function: Callable[..., Observed]) -> type[Tool]:
-        @wraps(function)
-        def use(*, local: LocalGraph, run: Run, **arguments: str | list[str]) -> Observed:
-            texts = (
-                ", ".join(each) if isinstance(each, list) else str(each)
-                for each in arguments.values()
-            )
-            text = f"{function.__name__}({', '.join(quote_text(each, 120) for each in texts)})"
-            try:
-                seen = function(**arguments, local=local, run=run)
-            except GraphUnreachableError:
-                raise
-            except (GraphError, NotRecordedError) as error:
-                message = (
-                    "" if isinstance(error, NotRecordedError) else quote_text(error.message, 300)
-                )
-                asked = {"graph": run.kg.identity, "use": text, "local": to_data(local)}
-                known = run.call(
-                    "robodata.error", asked, (lambda: message) if message else None, str
-                )
-                return Observed(error=known, use=text)
-            return replace(seen, use=text, names=tuple(get_names_in_rows(seen.rows, run).items()))
-
-        return tool_from_function(use, kind=kind)
-
-    return decorate
-
-
-def group_by_predicate(triples: Iterable[Triple]) -> list[list[Triple]]:
-    ordered = sorted(dict.fromkeys(triples), key=lambda triple: triple[1])
-    return [list(group) for _, group in groupby(ordered, lambda triple: triple[1])]
-
-
-def sample_triples(
-    triples: Iterable[Triple], is_complete: bool = True, limit: int = MAX_SHOWN_TRIPLES
-) -> Observed:
-    """Some of these triples, of each predicate in its turn."""
-    in_turn = [
-        triple
-        for triple in chain.from_iterable(zip_longest(*group_by_predicate(triples)))
-        if triple
-    ]
-    rows = sorted(
-        in_turn[: max(1, min(limit, MAX_SHOWN_TRIPLES))],
-        key=lambda triple: (triple[1], str(triple)),
-    )
-    return Observed(TRIPLE_COLUMNS, tuple(rows), len(in_turn), is_complete)
-
-
-def query_graph(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
-    """The rows of a SELECT, or the truth of an ASK."""
-    result = execute_sparql(kg, add_missing_prefixes(sparql, local.id_mapping.namespaces))
-    if isinstance(result, bool):
-        return Observed(("truth",), ((rdflib.Literal(result),),), 1)
-    return Observed(
-        result.variables, result.rows[:MAX_QUERY_ROWS], len(result.rows), not result.cut
-    )
-
-
-# --- LOCAL
+# LOCAL
 
 
 @graph_tool("code")
 def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
-    """All triples of the local graph at one of its nodes."""
-    return sample_triples(
-        triple
-        for triple in local.support
-        for (term,) in local.find_elements([node])
-        if term in triple[::2]
-    )
+    """Return the triples of the local graph at one of its nodes, or none if it has no such node.
+
+    There are at most MAX_SHOWN_TRIPLES.
+    """
+    nodes = [term for (term,) in local.find_elements([node])]
+    triples = []
+    for triple in local.support:
+        subject, _, object_ = triple
+        if subject in nodes or object_ in nodes:
+            triples.append(triple)
+    return sample_triples(triples)
 
 
 @graph_tool("code")
 def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
-    """All triples of the local graph with one predicate."""
-    return sample_triples(
-        triple for triple in local.support if triple[1] == local.id_mapping.parse_id(predicate)
-    )
+    """Return the triples of the local graph with a predicate, at most MAX_SHOWN_TRIPLES."""
+    ids = local.id_mapping
+    return sample_triples(t for t in local.support if t[1] == ids.parse_id(predicate))
 
 
 @graph_tool()
 def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
-    """A query over the local graph, where the paper has Cypher."""
+    """Run a SPARQL query on the local graph, and return its first rows. The paper has Cypher."""
     graph = rdflib.Graph()
     for triple in local.support:
         graph.add(triple)
     return query_graph(RecordedGraph(open_kg(graph), run.call), sparql, local)
 
 
-# --- REMOTE
-
-
-def _find_adjacent_triples(
-    iris: list[URIRef], predicates: list[URIRef], run: Run
-) -> tuple[list[Triple], list[Triple], bool]:
-    """The triples that leave and that reach them, of these predicates or of all; whether these are all."""
-    out, all_out = find_triples(run.kg, iris, predicates, (), MAX_READ_TRIPLES)
-    into, all_into = find_triples(run.kg, (), predicates, iris, MAX_READ_TRIPLES)
-    return out, into, all_out and all_into
+# REMOTE
 
 
 @graph_tool("search")
 def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Entities by a name, with their types and descriptions."""
+    """Search entities by a name, and return the best with their types and descriptions.
+
+    DEFAULT_HITS are returned. They are counted up to the setting ``v_limit``.
+    """
     hits = run.kg.search(name, run.settings.v_limit).hits
-    about = describe_vertices(run.kg, [hit.iri for hit in hits[:DEFAULT_HITS]])
-    texts = ((iri, ", ".join(known.types), known.description) for iri, known in about.items())
-    rows = tuple((iri, rdflib.Literal(types), rdflib.Literal(text)) for iri, types, text in texts)
-    return Observed(("entity", "types", "description"), rows, len(hits))
+    iris = [hit.iri for hit in hits[:DEFAULT_HITS]]
+    rows = []
+    for iri, description in describe_vertices(run.kg, iris).items():
+        types = rdflib.Literal(", ".join(description.types))
+        rows.append((iri, types, rdflib.Literal(description.description)))
+    columns = ("entity", "types", "description")
+    return Observed(columns, tuple(rows), len(hits))
 
 
 @graph_tool()
 def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Each predicate of an entity, in both directions, with how many triples and one of them."""
-    out, into, whole = _find_adjacent_triples([local.id_mapping.parse_id(entity)], [], run)
-    rows = tuple(
-        (*way[0], rdflib.Literal(len(way)))
-        for way in (*group_by_predicate(out), *group_by_predicate(into))
-    )
-    return Observed(
-        (*TRIPLE_COLUMNS, "triples like it"), rows[:MAX_SHOWN_TRIPLES], len(rows), whole
-    )
+    """Return one triple for each predicate and direction at an entity, and how many there are.
+
+    Outgoing triples come first. At most MAX_READ_TRIPLES of each direction are counted, and
+    MAX_SHOWN_TRIPLES rows returned.
+    """
+    iri = local.id_mapping.parse_id(entity)
+    outgoing, incoming, is_complete = _find_adjacent_triples(iri, [], run)
+    rows = []
+    for group in (*group_by_predicate(outgoing), *group_by_predicate(incoming)):
+        count = rdflib.Literal(len(group))
+        rows.append((*group[0], count))
+    columns = (*TRIPLE_COLUMNS, "triples like it")
+    return Observed(columns, tuple(rows[:MAX_SHOWN_TRIPLES]), len(rows), is_complete)
+
+
+def _find_adjacent_triples(
+    iri: URIRef, predicates: list[URIRef], run: Run
+) -> tuple[list[Triple], list[Triple], bool]:
+    """Return the triples that leave a vertex, those that lead to it, and whether these are all.
+
+    ``predicates`` are the predicates to follow; if empty, all but labels, descriptions and noise.
+    """
+    outgoing, has_all_outgoing = find_triples(run.kg, [iri], predicates, (), MAX_READ_TRIPLES)
+    incoming, has_all_incoming = find_triples(run.kg, (), predicates, [iri], MAX_READ_TRIPLES)
+    return outgoing, incoming, has_all_outgoing and has_all_incoming
 
 
 @graph_tool()
 def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Some triples of a property, and how many there are."""
-    return sample_triples(
-        *find_triples(run.kg, (), [local.id_mapping.parse_id(property)], (), MAX_READ_TRIPLES),
-        DEFAULT_HITS,
-    )
+    """Return at most DEFAULT_HITS triples with a property, and how many there are.
+
+    They are counted up to MAX_READ_TRIPLES.
+    """
+    iri = local.id_mapping.parse_id(property)
+    triples, is_complete = find_triples(run.kg, (), [iri], (), MAX_READ_TRIPLES)
+    return sample_triples(triples, is_complete, DEFAULT_HITS)
 
 
 @graph_tool()
 def sparql_query(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
-    """A query over the remote graph."""
+    """Run a SPARQL query on the remote graph, and return its first rows."""
     return query_graph(run.kg, sparql, local)
 
 
@@ -222,100 +149,128 @@ def sparql_query(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
 def explore_entity_neighbors(
     entity: str, predicate: str, limit: StrictInt, *, local: LocalGraph, run: Run
 ) -> Observed:
-    """Triples at an entity in both directions, of one predicate or of all."""
-    iri, only = (
-        [local.id_mapping.parse_id(entity)],
-        [local.id_mapping.parse_id(predicate)] if predicate.strip() else [],
+    """Return triples that leave an entity or lead to it, with one predicate or with any.
+
+    ``predicate`` is empty for any predicate. A ``limit`` below 1 stands for DEFAULT_NEIGHBOURS.
+    """
+    iri = local.id_mapping.parse_id(entity)
+    predicates = []
+    if predicate.strip():
+        predicates.append(local.id_mapping.parse_id(predicate))
+    outgoing, incoming, is_complete = _find_adjacent_triples(iri, predicates, run)
+    return sample_triples(
+        [*outgoing, *incoming], is_complete, limit if limit > 0 else DEFAULT_NEIGHBOURS
     )
-    out, into, whole = _find_adjacent_triples(iri, only, run)
-    return sample_triples([*out, *into], whole, limit if limit > 0 else DEFAULT_NEIGHBOURS)
 
 
 @graph_tool()
 def build_local_graph(
     entity: str, predicates: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
-    """The triples that lead away from an entity in two steps, along types and superclasses by default."""
-    along = [*map(local.id_mapping.parse_id, predicates)] or [
-        *run.kg.vocabulary.types,
-        *SUBCLASS_PREDICATES,
-    ]
-    heads, kept, whole = [local.id_mapping.parse_id(entity)], dict[Triple, None](), True
+    """Find the triples that lead away from an entity in MAX_HOPS steps, to be added.
+
+    ``predicates`` are followed, or without any, types and superclasses. Each step goes on from at
+    most MAX_NODES IRIs, and MAX_NODES triples are added. The published code only shows the triples.
+    """
+    parse_id = local.id_mapping.parse_id
+    followed = list(map(parse_id, predicates))
+    if not followed:
+        followed = [*run.kg.vocabulary.types, *SUBCLASS_PREDICATES]
+    heads = [parse_id(entity)]
+    added: dict[Triple, None] = {}
+    is_complete = True
     for _ in range(MAX_HOPS):
-        triples, all_of_them = (
-            find_triples(run.kg, heads, along, (), MAX_READ_TRIPLES) if heads else ([], True)
-        )
-        kept.update(dict.fromkeys(triples))
-        whole &= all_of_them
-        heads = list(dict.fromkeys(o for _, _, o in triples if isinstance(o, URIRef)))[:MAX_NODES]
-    return Observed(TRIPLE_COLUMNS, tuple(kept)[:MAX_NODES], len(kept), whole, "added")
+        if heads:  # find_triples would take no subjects for any subject
+            triples, has_all = find_triples(run.kg, heads, followed, (), MAX_READ_TRIPLES)
+            added.update(dict.fromkeys(triples))
+            is_complete = is_complete and has_all
+            objects = dict.fromkeys(triple[2] for triple in triples)
+            heads = [term for term in objects if isinstance(term, URIRef)][:MAX_NODES]
+    return Observed(TRIPLE_COLUMNS, tuple(added)[:MAX_NODES], len(added), is_complete, "added")
 
 
-# --- UPDATE
+# UPDATE
 
 
 @graph_tool()
 def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
-    """A node of the remote graph, added to the local one."""
+    """Find a node in the remote graph, to be added to the local graph without its triples.
+
+    There is no row if the remote graph has no triple with it as subject or object.
+    """
     iri = local.id_mapping.parse_id(node)
-    known = run.kg.ask(f"ASK {{ {{ {n3(iri)} ?p ?o }} UNION {{ ?s ?p {n3(iri)} }} }}")
-    return Observed(("node",), ((iri,),) if known else (), int(known), effect="added")
-
-
-def fetch_triples(
-    subjects: list[str], predicate: str, objects: list[str], nodes: int, local: LocalGraph, run: Run
-) -> Observed:
-    ends, only = (
-        ([*map(local.id_mapping.parse_id, ids)] for ids in (subjects, objects)),
-        [local.id_mapping.parse_id(predicate)],
-    )
-    triples, whole = (
-        find_triples(run.kg, next(ends), only, next(ends), MAX_READ_TRIPLES)
-        if nodes
-        else ([], True)
-    )
-    most = min(MAX_TRIPLES_PER_NODE * nodes, MAX_FETCHED_TRIPLES)
-    return Observed(TRIPLE_COLUMNS, tuple(triples[:most]), len(triples), whole, "added")
+    term = n3(iri)
+    if run.kg.ask(f"ASK {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }}"):
+        return Observed(("node",), ((iri,),), 1, effect="added")
+    return Observed(("node",), effect="added")
 
 
 @graph_tool()
 def fetch_relationship_from_node(
     nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
-    """Triples that lead away from nodes, added to the local graph: all, or those to the others."""
-    return fetch_triples(nodes, predicate, others, len(nodes), local, run)
+    """Fetch triples that lead away from nodes to any object, or to ``others``, to be added."""
+    return _fetch_triples(nodes, predicate, others, len(nodes), local, run)
 
 
 @graph_tool()
 def fetch_relationship_to_node(
     nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
-    """Triples that lead to nodes, added to the local graph: all, or those from the others."""
-    return fetch_triples(others, predicate, nodes, len(nodes), local, run)
+    """Fetch triples that lead to nodes from any subject, or from ``others``, to be added."""
+    return _fetch_triples(others, predicate, nodes, len(nodes), local, run)
+
+
+def _fetch_triples(
+    subject_ids: list[str],
+    predicate_id: str,
+    object_ids: list[str],
+    node_count: int,
+    local: LocalGraph,
+    run: Run,
+) -> Observed:
+    """Return the triples with one of the subjects, the predicate and one of the objects.
+
+    They are to be added to the local graph. An empty list stands for any subject or object. At most
+    MAX_TRIPLES_PER_NODE for each node and MAX_FETCHED_TRIPLES in all are returned, and none without
+    a node.
+    """
+    parse_id = local.id_mapping.parse_id
+    predicates = [parse_id(predicate_id)]
+    if not node_count:
+        return Observed(TRIPLE_COLUMNS, effect="added")
+    subjects = list(map(parse_id, subject_ids))
+    objects = list(map(parse_id, object_ids))
+    triples, is_complete = find_triples(run.kg, subjects, predicates, objects, MAX_READ_TRIPLES)
+    limit = min(MAX_TRIPLES_PER_NODE * node_count, MAX_FETCHED_TRIPLES)
+    return Observed(TRIPLE_COLUMNS, tuple(triples[:limit]), len(triples), is_complete, "added")
 
 
 @graph_tool("code")
 def remove_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
-    """A node of the local graph, removed with all triples at it."""
-    return Observed(("node",), rows := local.find_elements([node]), len(rows), effect="removed")
+    """Find a node of the local graph, to be removed with all triples at it."""
+    return _removed(("node",), local.find_elements([node]))
 
 
 @graph_tool("code")
 def remove_edge(
     subject: str, predicate: str, object: str, *, local: LocalGraph, run: Run
 ) -> Observed:
-    """A triple of the local graph, removed."""
-    return Observed(
-        TRIPLE_COLUMNS,
-        rows := local.find_elements([subject, predicate, object]),
-        len(rows),
-        effect="removed",
-    )
+    """Find a triple of the local graph, to be removed."""
+    return _removed(TRIPLE_COLUMNS, local.find_elements([subject, predicate, object]))
+
+
+def _removed(columns: tuple[str, ...], elements: tuple[tuple[Term, ...], ...]) -> Observed:
+    return Observed(columns, elements, len(elements), effect="removed")
 
 
 LOCAL_TOOLS = (get_node, get_edge, query_local)
 REMOTE_TOOLS = (
-    *(search_entities, get_entity_info, get_property_info, sparql_query, explore_entity_neighbors),
+    search_entities,
+    get_entity_info,
+    get_property_info,
+    sparql_query,
+    explore_entity_neighbors,
     build_local_graph,
 )
 UPDATE_TOOLS = (

@@ -1,4 +1,4 @@
-"""The pictures of RoboData: the states lit as they go, the local graph, results, checked sentences."""
+"""The views of RoboData's records: state diagram, local graph, results, checked sentences."""
 
 from __future__ import annotations
 
@@ -17,99 +17,126 @@ from kgwb.show.subgraph_html import render_svg
 from kgwb.show.terms import RenderContext, render_term, render_triples
 from kgwb.systems.robodata import records
 from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.systems.robodata.tools import Observed
-from kgwb.terms import format_term
+from kgwb.systems.robodata.tool_results import Observed
+from kgwb.terms import Triple, format_term
 from kgwb.text import shorten
 
 
 def render_state_diagram(position: records.Position) -> Html:
-    """The states with their ways; those gone are lit, with how often."""
-    gone = Counter((visit.state, visit.next) for visit in position.visits)
+    """Render the states and transitions; those that were made stand out, with their number.
+
+    The start and the present state are marked.
+    """
+    counts = Counter((visit.state, visit.next) for visit in position.visits)
     iris = {state: URIRef(f"urn:state:{state}") for state in records.STATES}
-    ways = [(start, end) for start, ends in records.TRANSITIONS.items() for end in ends]
-    edges = {way: (iris[way[0]], URIRef("urn:next"), iris[way[1]]) for way in ways}
-    known = {
-        "EVAL_LOCAL": (Role("linked", "start"),)
-    }  # on the left, so that the picture stays as it is
-    now = {position.state: (*known.get(position.state, ()), Role("unknown", "now"))}
-    nodes = tuple(Node(iri, state, (known | now).get(state, ())) for state, iri in iris.items())
-    arrows = tuple(Edge(edges[way], str(gone[way] or "")) for way in ways)
-    return render_svg(
-        Subgraph(nodes, arrows), Value(iris[position.state], "", tuple(edges[way] for way in gone))
-    )
+    edges = []
+    made: list[Triple] = []
+    for start, next_states in records.TRANSITIONS.items():
+        for end in next_states:
+            triple = (iris[start], URIRef("urn:next"), iris[end])
+            count = counts[start, end]
+            edges.append(Edge(triple, str(count or "")))
+            if count:
+                made.append(triple)
+    nodes = []
+    for state, iri in iris.items():
+        roles = []
+        if state == "EVAL_LOCAL":
+            roles.append(Role("linked", "start"))  # on the left, so that the layout stays the same
+        if state == position.state:
+            roles.append(Role("unknown", "now"))
+        nodes.append(Node(iri, state, tuple(roles)))
+    highlighted = Value(iris[position.state], "", tuple(made))
+    return render_svg(Subgraph(tuple(nodes), tuple(edges)), highlighted)
 
 
 def render_graph_with_additions(
     local: LocalGraph, before: LocalGraph | None, context: RenderContext
 ) -> Html:
-    """The local graph; what a turn added is lit."""
-    new = tuple(t for t in local.support if before and t not in before.support)
-    lit = Value(new[0][0], "", new) if new else None
-    listed = collapsible(
-        muted_text("its triples"),
-        render_triples(local.support, context.with_names(local.names)),
-        key="triples",
-    )
-    return div(
-        "stack",
-        div("b", str(local)),
-        render_svg(subgraph_of_answer(local), lit) if local else "",
-        listed if local else "",
-    )
+    """Render the local graph as numbers and, unless it is empty, a picture and a list of triples.
+
+    In the picture, triples that are not in the graph ``before`` stand out. Without a graph before,
+    none do.
+    """
+    parts = [div("b", str(local))]
+    if local:
+        added = []
+        if before:
+            added = [triple for triple in local.support if triple not in before.support]
+        highlighted = None
+        if added:
+            first_subject, _, _ = added[0]
+            highlighted = Value(first_subject, "", tuple(added))
+        triples = render_triples(local.support, context.with_names(local.names))
+        parts += [
+            render_svg(subgraph_of_answer(local), highlighted),
+            collapsible(muted_text("its triples"), triples, key="triples"),
+        ]
+    return div("stack", *parts)
 
 
 def render_local_graph(value: LocalGraph, context: RenderContext) -> Html:
+    """Render a local graph; what the turn added to it stands out."""
     return div("body", render_graph_with_additions(value, context.input_of(LocalGraph), context))
 
 
 def render_machine_state(value: records.Position, context: RenderContext) -> Html:
+    """Render a position: numbers, state diagram, last thought, advice, and the local graph."""
     before = context.input_of(records.Position)
-    words = render_explanation(value.visits[-1].thought, "thought") if value.visits else ""
-    advice = render_explanation(value.advice, "metacognition advises")
-    graph = render_graph_with_additions(value.local, before.local if before else None, context)
+    graph_before = before.local if before else None
+    thought = value.visits[-1].thought if value.visits else ""
     return div(
-        "body stack", div("b", value.statistics), render_state_diagram(value), words, advice, graph
+        "body stack",
+        div("b", value.statistics),
+        render_state_diagram(value),
+        render_explanation(thought, "thought"),
+        render_explanation(value.advice, "metacognition advises"),
+        render_graph_with_additions(value.local, graph_before, context),
     )
 
 
 def render_decision(value: records.Decision, context: RenderContext) -> Html:
-    uses = [
-        (each.spec.name, shorten(each.model_dump_json(exclude={"tool"}))) for each in value.actions
-    ]
-    head = div("", span("type b", value.next), muted_text(" comes next"))
+    """Render a decision: the next state, the thought, and the tool uses with their arguments."""
+    rows = []
+    for action in value.actions:
+        arguments = action.model_dump_json(exclude={"tool"})
+        rows.append((action.spec.name, shorten(arguments)))
     return div(
         "body stack",
-        head,
+        div("", span("type b", value.next), muted_text(" comes next")),
         render_explanation(value.thought, "thought"),
-        table(("tool", "arguments"), uses),
+        table(("tool", "arguments"), rows),
     )
 
 
 def render_tool_result(value: Observed, context: RenderContext) -> Html:
+    """Render the result of a tool: its line or error, and its first rows as a table."""
     context = context.with_names(value.names)
-    cells = [
-        ["" if c is None else render_term(c, context) for c in row] for row in value.rows[:MAX_ROWS]
-    ]
-    head = note(str(value), level="bad") if value.error else div("b", shorten(str(value)))
-    return div(
-        "body stack", head, table(value.columns, cells, total=len(value.rows)) if cells else ""
-    )
+    if value.error:
+        parts = [note(str(value), level="bad")]
+    else:
+        parts = [div("b", shorten(str(value)))]
+    rows = []
+    for row in value.rows[:MAX_ROWS]:
+        rows.append(["" if cell is None else render_term(cell, context) for cell in row])
+    if rows:
+        parts.append(table(value.columns, rows, total=len(value.rows)))
+    return div("body stack", *parts)
 
 
 def render_produced_answer(value: records.Produced, context: RenderContext) -> Html:
-    position, parts = context.input_of(records.Position), list[object]()
-    context = context.with_names(position.local.names if position else ())
-    for number, each in enumerate(value.sentences, 1):
-        nodes = join(*(span("ent", format_term(node, context.names)) for node in each.nodes))
-        wrong = note(each.problem, level="bad") if each.problem else ""
-        parts.append(
-            div(
-                "stack tight",
-                div("b", f"{number}. {shorten(each.text)}"),
-                render_triples(each.support, context),
-            )
-        )
-        parts += [nodes, wrong]
+    """Render each sentence with its support, nodes and problem, then what is missing."""
+    position = context.input_of(records.Position)
+    if position:
+        context = context.with_names(position.local.names)
+    parts: list[object] = []
+    for number, sentence in enumerate(value.sentences, 1):
+        text = div("b", f"{number}. {shorten(sentence.text)}")
+        parts.append(div("stack tight", text, render_triples(sentence.support, context)))
+        nodes = [span("ent", format_term(node, context.names)) for node in sentence.nodes]
+        parts.append(join(*nodes))
+        if sentence.problem:
+            parts.append(note(sentence.problem, level="bad"))
     return div("body stack", *parts, render_explanation(value.missing, "missing"))
 
 

@@ -1,0 +1,127 @@
+"""The file of a database: it is made once for each graph, and kept in the cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+import threading
+import time
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+
+from rdflib import URIRef
+
+from kgwb import disk
+from kgwb.kg.base import Graph
+from kgwb.kg.embeddings import Embeddings
+from kgwb.kg.survey import CACHE_LIFETIME_S
+from kgwb.records import to_data
+from kgwb.systems.ragonite.database import Database
+from kgwb.systems.ragonite.graph_triples import read_triples
+from kgwb.systems.ragonite.induction import DatabaseBuilder
+from kgwb.systems.ragonite.records import Schema
+from kgwb.systems.ragonite.settings import RagoniteSettings
+from kgwb.systems.ragonite.verbalization import PassageWriter
+from kgwb.terms import Term
+
+DATABASE_VERSION = 1
+"""Changes with the content of the file, so that older files are not used."""
+_build_locks: dict[Path, threading.Lock] = {}
+"""By file. One thread makes a database while others that need it wait."""
+_open_databases: dict[Path, Database] = {}
+"""The databases that this process uses, by file."""
+
+
+def open_database(kg: Graph, settings: RagoniteSettings, embeddings: Embeddings) -> Database:
+    """Return the database of a graph, or of the part of it that the settings choose.
+
+    It is taken from memory, else from its file in the cache folder, else it is made and the file
+    is written. A database of an endpoint is made again after CACHE_LIFETIME_S. A file that is
+    damaged is replaced. If no file can be written, the database is in memory only.
+
+    Raises GraphError for a graph without triples or with too many, SettingError for an invalid
+    setting ``part``, EmbeddingError, and what the graph raises.
+    """
+    path = _database_path(kg, settings)
+    with _build_locks.setdefault(path, threading.Lock()):
+        database = _open_databases.get(path)
+        if database is None or not _is_current(kg, database.made_at):
+            database = _load_database(path, kg)
+            if database is None:
+                database = _make_database(path, kg, settings, embeddings)
+            _open_databases[path] = database
+        return database
+
+
+def _database_path(kg: Graph, settings: RagoniteSettings) -> Path:
+    """Return the path of the file in the cache folder.
+
+    Its name is a hash of all that the content depends on: the version, the identity and vocabulary
+    of the graph, muted triples, and the settings ``part`` and ``reverse_facts``.
+    """
+    graph = f"{kg.identity} {kg.vocabulary!r}"
+    content = f"{DATABASE_VERSION} {graph} {settings.part} {settings.reverse_facts}"
+    if kg.muted:
+        content += f" {kg.muted!r}"
+    digest = hashlib.sha256(content.encode()).hexdigest()[:32]
+    return disk.cache_dir() / f"ragonite-{digest}.sqlite"
+
+
+def _is_current(kg: Graph, made_at: float) -> bool:
+    """Return whether a database may still be used. A file's content is part of its identity."""
+    return not kg.remote or time.time() - made_at < CACHE_LIFETIME_S
+
+
+def _load_database(path: Path, kg: Graph) -> Database | None:
+    """Return the database in a file; None without a file, or if it is damaged or out of date."""
+    with suppress(OSError, sqlite3.Error, ValueError):
+        made_at = path.stat().st_mtime
+        if _is_current(kg, made_at):
+            uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            return Database(connection, made_at)
+    return None
+
+
+def _make_database(
+    path: Path, kg: Graph, settings: RagoniteSettings, embeddings: Embeddings
+) -> Database:
+    """Make the database of a graph in memory, compute the vectors, and write the file."""
+    triples = list(read_triples(kg, settings))
+    terms = chain.from_iterable(triples)
+    iris = {term for term in terms if isinstance(term, URIRef)}
+    names: dict[Term, str] = dict(kg.names(sorted(iris)).items())
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    with connection:
+        builder = DatabaseBuilder(triples, names, kg.vocabulary, connection)
+        tables = builder.create_tables()
+        writer = PassageWriter(builder, reverse_facts=settings.reverse_facts)
+        passage_count = writer.write_passages()
+        # The place of a triple in a table has a dot; any other is the reason why it is in none.
+        reasons = connection.execute(
+            "SELECT place, count(*) FROM _triples WHERE instr(place, '.') = 0 GROUP BY place"
+        )
+        schema = Schema(tables, len(triples), passage_count, tuple(reasons))
+        connection.execute("CREATE TABLE _schema (json TEXT)")
+        connection.execute("INSERT INTO _schema VALUES (?)", (json.dumps(to_data(schema)),))
+    database = Database(connection, time.time())
+    database.find_nearest_passages("", embeddings)  # computes the vectors, which are kept
+    _write_file(path, connection)
+    return database
+
+
+def _write_file(path: Path, connection: sqlite3.Connection) -> None:
+    """Write a database in memory to a file, by way of a draft that then takes its place.
+
+    If that fails, there is no file.
+    """
+    draft = path.with_name(f".kgwb-{secrets.token_hex(8)}.part")
+    with suppress(OSError, sqlite3.Error):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        connection.execute("VACUUM INTO ?", (str(draft),))
+        draft.replace(path)
+    with suppress(OSError):
+        draft.unlink(missing_ok=True)

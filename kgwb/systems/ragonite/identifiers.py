@@ -1,0 +1,89 @@
+"""Short ids for the terms of a graph, and names for tables and columns."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+
+from rdflib import BNode
+
+from kgwb.terms import Term, Triple, local_part
+
+MAX_IDENTIFIER_CHARS = 60
+"""Characters of an id, or of the name of a table or column, before a number is added."""
+SEPARATORS = re.compile(r"[\s,'\"]+")
+"""Characters that no id has. A comma separates ids in a result of group_concat."""
+TermNames = Mapping[Term, str]
+"""Display names by IRI."""
+
+
+def assign_ids(
+    triples: Iterable[Triple], names: TermNames, table_by_term: Mapping[Term, str]
+) -> dict[Term, str]:
+    """Return a distinct id for each IRI in ``names`` and each blank node in the triples.
+
+    The id of an IRI in a table is its local part, that of another IRI its display name, without
+    SEPARATORS and cut after MAX_IDENTIFIER_CHARS. The id of a blank node is the name of its table,
+    or "node". Equal ids get numbers. Terms are taken in a fixed order, IRIs in tables first, so
+    that the ids do not depend on the order of the triples.
+    """
+    used_ids: set[str] = set()
+    ids: dict[Term, str] = {}
+    for iri in sorted(names, key=lambda iri: (iri not in table_by_term, iri)):
+        if iri in table_by_term:
+            text = SEPARATORS.sub("_", local_part(iri) or iri)
+        else:
+            text = SEPARATORS.sub(" ", names[iri])
+        ids[iri] = make_unique(text[:MAX_IDENTIFIER_CHARS], used_ids)
+    for node in _blank_nodes_by_triples(triples):
+        table = table_by_term.get(node, "node")
+        ids[node] = make_unique(f"{table}_1", used_ids)
+    return ids
+
+
+def _blank_nodes_by_triples(triples: Iterable[Triple]) -> list[BNode]:
+    """Return the blank nodes, sorted by the predicates and neighbours in their triples.
+
+    Blank nodes with equal triples are sorted by their labels, which a parser may choose at random.
+    """
+    descriptions: dict[BNode, list[str]] = defaultdict(list)
+    for subject, predicate, object_ in triples:
+        for node, neighbour in ((subject, object_), (object_, subject)):
+            if isinstance(node, BNode):
+                is_named = not isinstance(neighbour, BNode)
+                descriptions[node].append(f"{predicate} {neighbour}" if is_named else "")
+    return sorted(descriptions, key=lambda node: (sorted(descriptions[node]), node))
+
+
+def make_unique(text: str, used: set[str]) -> str:
+    """Return a text that is not used yet, and add it to ``used`` in lower case.
+
+    If the text is used, it gets a number: "film_2". A text that ends in "_1" counts as the first of
+    such a series. Upper and lower case are not distinguished, because SQL names do not.
+    """
+    base = text.removesuffix("_1")
+    number = 1
+    while text.casefold() in used:
+        number += 1
+        text = f"{base}_{number}"
+    used.add(text.casefold())
+    return text
+
+
+def make_identifier(text: str, used: set[str]) -> str:
+    """Return a name for a table or column that is not in ``used``, and add it there.
+
+    It is the text in lower case with "_" between words, so that it needs no quotes in SQL. Where
+    SQLite does not accept that as a name, such as "select" or "1st", "_" is added behind it or "x_"
+    before it. The last resort, also for a text without words, is "x".
+    """
+    words = re.sub(r"\W+", "_", text.lower()).strip("_")
+    name = words[:MAX_IDENTIFIER_CHARS] or "x"
+    for candidate in (name, f"{name}_", f"x_{name}"):
+        with closing(sqlite3.connect(":memory:")) as scratch, suppress(sqlite3.Error):
+            scratch.execute(f"CREATE TABLE {candidate} ({candidate} TEXT)")
+            return make_unique(candidate, used)
+    return make_unique("x", used)

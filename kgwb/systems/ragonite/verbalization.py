@@ -1,0 +1,205 @@
+"""Verbalization: the triples of a graph as passages of sentences (RAGonite, section 2.2).
+
+Names are labels, where the published code takes the local parts of IRIs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from rdflib import BNode, Literal, URIRef
+
+from kgwb.kg.text import normalize
+from kgwb.systems.ragonite.induction import DatabaseBuilder
+from kgwb.terms import Term
+
+MAX_PASSAGE_CHARS = 900
+MAX_OBJECTS_PER_SENTENCE = 12
+MAX_NESTED_TRIPLES = 4
+"""Triples of an instance that is only a part of a value, such as a number with its unit."""
+
+
+class Fact(NamedTuple):
+    """One or more triples as words: the relation of a subject to an object.
+
+    A triple that the title of the passage already says is a fact without words.
+    """
+
+    relation: str
+    object: str
+    triples: Sequence[int]
+    """The numbers of the triples."""
+
+
+class Passage(NamedTuple):
+    """Sentences about one term, and the numbers of the triples that they say."""
+
+    text: str
+    triples: Sequence[int]
+
+
+class PassageWriter:
+    """Writes the triples of a database as passages, which are added to it."""
+
+    def __init__(self, database: DatabaseBuilder, *, reverse_facts: bool) -> None:
+        """Index the triples. ``reverse_facts`` adds each fact to the passage of its object, too."""
+        self.database = database
+        self.reverse_facts = reverse_facts
+        self._outgoing: dict[Term, list[int]] = defaultdict(list)
+        """The numbers of the triples by their subject."""
+        self._incoming: dict[Term, list[int]] = defaultdict(list)
+        """The numbers of the triples by their object."""
+        for number, (subject, _, object_) in enumerate(database.triples):
+            self._outgoing[subject].append(number)
+            self._incoming[object_].append(number)
+        self._written_triples: set[int] = set()
+        self._passage_count = 0
+        self._relation_ranks = {"is a": 0}
+        """The relations that come before all others in a passage: types, then descriptions."""
+        for iri in database.vocabulary.descriptions:
+            if iri in database.names:
+                self._relation_ranks[f"has {database.names[iri]}"] = 1
+
+    def write_passages(self) -> int:
+        """Write the passages of all subjects, and of objects with reverse facts.
+
+        Returns the number of passages. Nested terms come last, because most of them are written in
+        the passages of other terms.
+        """
+        terms: Iterable[Term] = self._outgoing
+        if self.reverse_facts:
+            terms = dict.fromkeys((*self._outgoing, *self._incoming))
+        described = [term for term in terms if not isinstance(term, Literal)]
+        for term in sorted(described, key=self._is_nested):
+            self._write_passages_of(term)
+        return self._passage_count
+
+    def _is_nested(self, term: Term) -> bool:
+        """Return whether a term only holds the parts of a value, such as a number and a unit.
+
+        That is a blank node, or a term in a table without a label that has 1 to MAX_NESTED_TRIPLES
+        triples and is the object of exactly one.
+        """
+        if isinstance(term, BNode):
+            return True
+        outgoing = self._outgoing.get(term, ())
+        incoming = self._incoming.get(term, ())
+        if not 0 < len(outgoing) <= MAX_NESTED_TRIPLES or len(incoming) != 1:
+            return False
+        predicates = {self.database.triples[number][1] for number in outgoing}
+        has_label = not predicates.isdisjoint(self.database.vocabulary.labels)
+        return not has_label and term in self.database.table_by_term
+
+    def _write_passages_of(self, term: Term) -> None:
+        """Write the facts about a term, in several passages if they are long.
+
+        Types come first, then descriptions, then other facts, and at last reverse facts, which
+        classes, predicates and nested terms do not have. The facts of a nested term that are in
+        another passage are not written again. The title is the name with the id in brackets.
+        """
+        is_nested = self._is_nested(term)
+        facts = []
+        for number in self._outgoing.get(term, ()):
+            if not (is_nested and number in self._written_triples):
+                facts.append(self._make_fact(number, frozenset([term])))
+        facts.sort(key=lambda fact: self._relation_ranks.get(fact.relation, 2))
+        if self.reverse_facts and not is_nested and term not in self.database.classes.schema_terms:
+            facts += self._make_reverse_facts(term)
+
+        name = self._name_of(term)
+        id_ = self.database.id_by_term[term]
+        title = name if name == id_ else f"{name} [{id_}]"
+        for passage in split_into_passages(name, facts):
+            self._write_passage(title, passage)
+
+    def _make_fact(self, number: int, path: frozenset[Term]) -> Fact:
+        """Return a triple as a fact: "is a" for a type, else "has" with the predicate's name.
+
+        A nested object is written as its own facts, in brackets. ``path`` has the terms that the
+        triple is nested in. These are written by name, since blank nodes may lead to each other in
+        a circle. The display name of the subject is a fact without words.
+        """
+        triple = self.database.triples[number]
+        _, predicate, object_ = triple
+        if self.database.is_display_name(triple):
+            return Fact("", "", [number])
+        is_type = predicate in self.database.vocabulary.types
+        relation = "is a" if is_type else f"has {self._relation_name(predicate)}"
+        if object_ in path or not self._is_nested(object_):
+            return Fact(relation, self._name_of(object_), [number])
+
+        parts = []
+        numbers = [number]
+        for nested_number in self._outgoing[object_]:
+            nested = self._make_fact(nested_number, path | {object_})
+            parts.append(f"{nested.relation.removeprefix('has ')} {nested.object}")
+            numbers += nested.triples
+        return Fact(relation, f"({'; '.join(parts)})", numbers)
+
+    def _make_reverse_facts(self, term: Term) -> Iterator[Fact]:
+        """Yield the facts that lead to a term: "is director of Dune".
+
+        Types and facts about blank nodes are left out.
+        """
+        for number in self._incoming.get(term, ()):
+            subject, predicate, _ = self.database.triples[number]
+            is_type = predicate in self.database.vocabulary.types
+            if not is_type and not isinstance(subject, BNode):
+                relation = f"is {self._relation_name(predicate)} of"
+                yield Fact(relation, self._name_of(subject), [number])
+
+    def _relation_name(self, predicate: URIRef) -> str:
+        """Return the display name of a predicate without "has " before it."""
+        return self.database.names[predicate].removeprefix("has ")
+
+    def _name_of(self, term: Term) -> str:
+        """Return a literal with its language in brackets, or the display name or id of a term."""
+        if isinstance(term, Literal):
+            return f"{term} ({term.language})" if term.language else str(term)
+        return self.database.names.get(term) or self.database.id_by_term[term]
+
+    def _write_passage(self, title: str, passage: Passage) -> None:
+        """Insert a passage with its triples, and add it to the index of words."""
+        number = self._passage_count
+        self._passage_count += 1
+        self._written_triples.update(passage.triples)
+        execute = self.database.connection.execute
+        execute("INSERT INTO _passages VALUES (?, ?, ?)", (number, title, passage.text))
+        words = (number, normalize(title), normalize(passage.text))
+        execute("INSERT INTO _words (rowid, title, key) VALUES (?, ?, ?)", words)
+        for triple_number in passage.triples:
+            execute("INSERT INTO _facts VALUES (?, ?)", (number, triple_number))
+
+
+def split_into_passages(name: str, facts: Iterable[Fact]) -> Iterator[Passage]:
+    """Yield the facts about a term as passages of about MAX_PASSAGE_CHARS characters.
+
+    Facts with the same relation are one sentence, or several if they are more than
+    MAX_OBJECTS_PER_SENTENCE. A sentence is never divided. The first of a passage begins with the
+    name of the term, the others with "It". If no fact has words, the name is the only passage.
+    Without facts there is none.
+    """
+    facts_by_relation: dict[str, list[Fact]] = {"": []}
+    for fact in facts:
+        facts_by_relation.setdefault(fact.relation, []).append(fact)
+    triples: list[int] = []
+    for fact in facts_by_relation.pop(""):
+        triples += fact.triples
+
+    text = ""
+    for relation, group in facts_by_relation.items():
+        for start in range(0, len(group), MAX_OBJECTS_PER_SENTENCE):
+            part = group[start : start + MAX_OBJECTS_PER_SENTENCE]
+            objects = ", ".join(fact.object for fact in part)
+            sentence = f"{relation} {objects}."
+            if text and len(text) + len(sentence) > MAX_PASSAGE_CHARS:
+                yield Passage(text, triples)
+                text = ""
+                triples = []
+            text += f" It {sentence}" if text else f"{name} {sentence}"
+            for fact in part:
+                triples += fact.triples
+    if triples:
+        yield Passage(text or name, triples)

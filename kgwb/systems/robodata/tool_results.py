@@ -1,0 +1,159 @@
+"""Results of RoboData's tools, and how a function becomes a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from itertools import chain, groupby, zip_longest
+from typing import Literal
+
+import rdflib
+
+from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError
+from kgwb.kg.base import Graph
+from kgwb.kg.term_text import add_missing_prefixes, quote_text
+from kgwb.records import Hidden, Record, to_data
+from kgwb.run import Run
+from kgwb.run.agents import AgentKind
+from kgwb.run.tools import Tool, tool_from_function
+from kgwb.systems.queries import execute_sparql, get_names_in_rows
+from kgwb.systems.robodata.local_graph import LocalGraph
+from kgwb.terms import Iri, Term, Triple
+from kgwb.text import pluralize
+
+MAX_QUERY_ROWS = 50
+"""Rows of a query that are shown (reference code)."""
+MAX_SHOWN_TRIPLES = 100
+MAX_ARGUMENT_CHARS = 120
+"""Characters of an argument in the text of a tool use."""
+MAX_ERROR_CHARS = 300
+TRIPLE_COLUMNS = ("subject", "predicate", "object")
+
+
+@dataclass(frozen=True, slots=True)
+class Observed(Record):
+    """The result of one use of a tool: rows, or an error."""
+
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Term | None, ...], ...] = ()
+    """The rows that are shown. If they change the local graph, they are nodes or triples."""
+    found: int = 0
+    """The number of rows that were found. Only the first of them may be in ``rows``."""
+    whole: bool = True
+    """Whether ``found`` counts all rows there are. If not, there may be more."""
+    effect: Literal["shown", "added", "removed"] = "shown"
+    """What happens to the rows: "added" and "removed" change the local graph."""
+    error: str = ""
+    use: str = ""
+    """The name of the tool with its arguments, as the model gave them."""
+    names: Hidden[tuple[tuple[Iri, str], ...]] = ()
+    """The display names of the IRIs in the rows."""
+
+    def __str__(self) -> str:
+        """Return the use with the error or the number of rows: "get_node("wd:Q1"): 2 rows of 5"."""
+        if self.error:
+            return f"{self.use}: error: {self.error}"
+        row_count = pluralize(len(self.rows), "row")
+        text = f"{self.use}: {row_count}"
+        if self.found > len(self.rows):
+            number = f"{self.found:,}" if self.whole else f"at least {self.found:,}"
+            text += f" of {number}"
+        if self.effect != "shown":
+            text += f" {self.effect}"
+        return text
+
+    def format_lines(self, local: LocalGraph) -> list[str]:
+        """Return the result as a model is shown it: a line with the columns, and one for each row.
+
+        Terms are shown by the ids of the local graph, with their names in quotes.
+        """
+        if not self.rows:
+            return [str(self)]
+        ids = local.id_mapping.with_names(self.names)
+        lines = [f"{self}: {' | '.join(self.columns)}"]
+        for row in self.rows:
+            lines.append("  " + " | ".join(map(ids.format_named_id, row)))
+        return lines
+
+
+def graph_tool(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]], type[Tool]]:
+    """Make a tool of a function that returns an Observed.
+
+    The text of the use and the names of IRIs are added to the result. An error of the graph, such
+    as that of an invalid query, is a result, too, so that the model can react to it. Only
+    GraphUnreachableError ends the run.
+    """
+
+    def decorate(function: Callable[..., Observed]) -> type[Tool]:
+        """Return the tool with the name, the arguments and the docstring of the function."""
+
+        @wraps(function)
+        def use(*, local: LocalGraph, run: Run, **arguments: str | list[str]) -> Observed:
+            """Call the function, and return its result or error with the text of the use."""
+            texts = []
+            for argument in arguments.values():
+                text = ", ".join(argument) if isinstance(argument, list) else str(argument)
+                texts.append(quote_text(text, MAX_ARGUMENT_CHARS))
+            use_text = f"{function.__name__}({', '.join(texts)})"
+            try:
+                observed = function(**arguments, local=local, run=run)
+            except GraphUnreachableError:
+                raise
+            except (GraphError, NotRecordedError) as error:
+                return Observed(error=_record_error(error, use_text, local, run), use=use_text)
+            names = get_names_in_rows(observed.rows, run)
+            return replace(observed, use=use_text, names=tuple(names.items()))
+
+        return tool_from_function(use, kind=kind)
+
+    return decorate
+
+
+def _record_error(
+    error: GraphError | NotRecordedError, use_text: str, local: LocalGraph, run: Run
+) -> str:
+    """Return the text of an error as a recorded call "robodata.error".
+
+    A call of the graph that fails is not recorded. So it is a NotRecordedError in a replay, for
+    which the text is taken from the record. Raises NotRecordedError if it is not there either.
+    """
+    request = {"graph": run.kg.identity, "use": use_text, "local": to_data(local)}
+    make: Callable[[], str] | None = None
+    if isinstance(error, GraphError):
+        make = partial(quote_text, error.message, MAX_ERROR_CHARS)
+    return run.call("robodata.error", request, make, str)
+
+
+def query_graph(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
+    """Return the first MAX_QUERY_ROWS rows of a SELECT, or the truth value of an ASK.
+
+    Prefixes of the local graph's ids need not be declared. Raises GraphError, also for a query of
+    another form.
+    """
+    result = execute_sparql(kg, add_missing_prefixes(sparql, local.id_mapping.namespaces))
+    if isinstance(result, bool):
+        return Observed(("truth",), ((rdflib.Literal(result),),), 1)
+    rows = result.rows[:MAX_QUERY_ROWS]
+    return Observed(result.variables, rows, len(result.rows), not result.cut)
+
+
+def group_by_predicate(triples: Iterable[Triple]) -> list[list[Triple]]:
+    """Return the distinct triples in a list for each predicate, in the order of the predicates."""
+    ordered = sorted(dict.fromkeys(triples), key=lambda triple: triple[1])
+    return [list(group) for _, group in groupby(ordered, lambda triple: triple[1])]
+
+
+def sample_triples(
+    triples: Iterable[Triple], is_complete: bool = True, limit: int = MAX_SHOWN_TRIPLES
+) -> Observed:
+    """Return some of the triples, with as many predicates as possible, sorted by predicate.
+
+    The predicates take turns in giving a triple until there are ``limit``, which is at least 1 and
+    at most MAX_SHOWN_TRIPLES. ``is_complete`` says whether the triples are all that the graph has.
+    """
+    turns = zip_longest(*group_by_predicate(triples))
+    in_turn = [triple for triple in chain.from_iterable(turns) if triple]
+    sample = in_turn[: max(1, min(limit, MAX_SHOWN_TRIPLES))]
+    sample.sort(key=lambda triple: (triple[1], str(triple)))
+    return Observed(TRIPLE_COLUMNS, tuple(sample), len(in_turn), is_complete)
