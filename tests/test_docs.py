@@ -1,16 +1,20 @@
 """The documentation: its examples run, and its links lead somewhere.
 
 Every block of code in docs/ and in README.md is an example. Those of a page run in their order, in
-one namespace and in one empty folder:
+one namespace and in one folder, which has only a graph and questions, my_graph.ttl and
+questions.jsonl:
 
 - ``python``: is executed.
 - ``sh``: lines that begin with ``kgwb`` are executed, other lines are not. Of ``kgwb lab`` and
   ``kgwb serve``, which do not end, the arguments are parsed.
-- ``text``: is what the example before it prints. Times and "..." match anything.
+- ``text``: is what the example right before it prints. Times and "..." match anything.
+
+A block after a line with nothing but the name of a file is the content of this file. Files of JSON
+and TOML are written to the folder.
 
 A comment before a block changes how it is tested:
 
-    <!-- test: ollama:phi4 as rules, my_graph.ttl as films -->   replaces one text by another
+    <!-- test: ollama:phi4 as rules -->   replaces one text by another
     <!-- test: skip, it needs a cluster -->   only the syntax is checked, for the reason given
 """
 
@@ -21,6 +25,7 @@ import doctest
 import io
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,7 +35,9 @@ from sybil.evaluators.python import pad
 from sybil.parsers.markdown import CodeBlockParser
 from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer
 
+from kgwb.bench import load_questions, save_questions
 from kgwb.cli import _parse_command, main
+from kgwb.kg import sample_path
 
 ROOT = Path(__file__).parent.parent
 TESTED_ELSEWHERE = {"docs/labs_solutions.md"}
@@ -41,7 +48,7 @@ MARKDOWN = [
     if path.relative_to(ROOT).as_posix() not in TESTED_ELSEWHERE
 ]
 PAGES = [path for path in MARKDOWN if path.parent != ROOT or path.name == "README.md"]
-FILE_NAME = re.compile(r"`[\w/.-]+`:?\s*\Z")
+FILE_NAME = re.compile(r"^`([\w/.-]+)`:?\s*\Z", re.MULTILINE)
 """Before a block that is the content of a file."""
 UNENDING = ("lab", "serve")
 """Commands that do not end by themselves."""
@@ -87,7 +94,7 @@ def run_python(example: Example) -> None:
     names = example.namespace.setdefault("names", {"__name__": "__main__"})
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(code, names)
-    example.namespace["printed"] = printed.getvalue()
+    example.namespace["printed"] = (example.end, printed.getvalue())
 
 
 def run_commands(example: Example) -> None:
@@ -102,14 +109,22 @@ def run_commands(example: Example) -> None:
                 assert main(arguments) == 0, f"{line}\n{printed.getvalue()}"
         else:
             _parse_command(arguments)
-    example.namespace["printed"] = printed.getvalue()
+    example.namespace["printed"] = (example.end, printed.getvalue())
+
+
+def write_file(example: Example) -> None:
+    if file_name := FILE_NAME.search(example.document.text[: example.start]):
+        Path(file_name[1]).write_text(str(example.parsed), encoding="utf-8")
 
 
 def compare_output(example: Example) -> None:
-    printed = example.namespace.pop("printed", "")
-    if not printed:
+    end, printed = example.namespace.pop("printed", (0, ""))
+    if not printed or example.document.text[end : example.start].strip():
         return
-    wanted, got = (SECONDS.sub("0 s", text) for text in (str(example.parsed), printed))
+    wanted, got = (
+        SECONDS.sub("0 s", text.replace("\N{NO-BREAK SPACE}", " "))
+        for text in (str(example.parsed), printed)
+    )
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     if not doctest.OutputChecker().check_output(wanted, got, options):
         raise AssertionError(f"{example.path}, line {example.line}: it printed\n{printed}")
@@ -120,6 +135,8 @@ EXAMPLES = Sybil(
         parse_directives,
         CodeBlockParser("python", run_python),
         CodeBlockParser("sh", run_commands),
+        CodeBlockParser("json", write_file),
+        CodeBlockParser("toml", write_file),
         CodeBlockParser("text", compare_output),
     ]
 )
@@ -130,6 +147,9 @@ def test_the_examples_of_a_page_run(
     page: Path, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KGWB_EMBEDDINGS")
+    graph = sample_path("films")
+    shutil.copy(graph, "my_graph.ttl")
+    save_questions(load_questions(graph.with_suffix(".questions.jsonl"))[:12], "questions.jsonl")
     for example in EXAMPLES.parse(page).examples():
         example.evaluate()
 
