@@ -1,4 +1,4 @@
-"""What the model ``rules`` answers as a system's agents: checked on the samples, and on MetaQA."""
+"""Checks of the answers of the model ``rules`` on the samples and on MetaQA."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def answers(bench: Workbench, question: str) -> list[str]:
 
 
 def check_sample(bench: Workbench, sample: str, every: int) -> None:
-    """Enough of a sample is answered, and nothing is invented; a boolean or a count is left out."""
+    """Check that enough of a sample is answered, and no unanswerable question.
+
+    Yes-or-no questions and counts are left out. One in ``every`` questions is asked.
+    """
     lines = Path(sample_path(sample)).with_suffix(".questions.jsonl").read_text().splitlines()
     entries = [entry for entry in map(json.loads, lines) if not entry.get("dialogue")]
     right: dict[str, bool] = {}
@@ -41,7 +44,7 @@ def check_sample(bench: Workbench, sample: str, every: int) -> None:
 
 
 def check_metaqa(bench: Workbench, metaqa: Path, every: int, targets: Mapping[int, float]) -> None:
-    """Hits@1 by number of hops on a sample of metaqa_dev; ``kgwb bench`` asks all of it."""
+    """Check Hits@1 by number of hops on one in ``every`` questions of metaqa_dev."""
     entries = list(map(json.loads, metaqa.with_name("metaqa_dev.jsonl").read_text().splitlines()))
     for hops, group in groupby(entries, key=lambda entry: entry["hops"]):
         asked = list(group)[::every]

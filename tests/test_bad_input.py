@@ -113,7 +113,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
         "localhost:3030/ds",
         "http://",
     ),
-    "no model": (lambda: kgwb.model(NONE), UnknownModelError, "None is no model", "rules"),
+    "no model": (lambda: kgwb.model(NONE), UnknownModelError, "None is not a model", "rules"),
     "empty recording": (empty_recording, RunFileError, "a.jsonl is empty", "Run.save"),
     "unknown model": (
         lambda: kgwb.model("gtp-4o"),

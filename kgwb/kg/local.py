@@ -179,7 +179,7 @@ class LocalGraph:
             raise QueryError(
                 f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines"
             )
-        text = rewrite_without(parsed.text, self.muted)
+        text = rewrite_without(parsed.text, self.muted, has_distinct_paths=True)
         timeout_s = self.limits.query_timeout_s
         deadline = time.monotonic() + timeout_s
 
@@ -241,7 +241,9 @@ class _FilteredStore:
 
     def query(self, text: str, **options: Any) -> Any:
         """Run a query that is rewritten to leave out the muted triples."""
-        return self._store.query(rewrite_without(text, self._muted), **options)
+        return self._store.query(
+            rewrite_without(text, self._muted, has_distinct_paths=True), **options
+        )
 
 
 def read_triples(

@@ -3,18 +3,20 @@
 Each triple pattern that could match a muted triple gets a FILTER in its own group. Because of this,
 the same rule holds inside OPTIONAL, UNION, MINUS, EXISTS and subqueries, and below aggregates.
 Blank nodes and property paths have no variable that a FILTER could use, so their block of patterns
-is rewritten as a subquery with new variables. The subquery selects only the variables of the block,
-so the result has no further columns.
+is rewritten as a subquery with new variables. The subquery selects only the variables of the block.
+A block without variables selects a constant; where that would be a column of a ``SELECT *``, the
+star becomes the list of the variables.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+import pyoxigraph as ox
 from rdflib import XSD, BNode, Literal, URIRef, Variable
 from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, Path, SequencePath
 from rdflib.plugins.sparql.parser import parseQuery
@@ -51,14 +53,24 @@ def add_muted(muted: Triples, triples: Sequence[Triple]) -> Triples:
 
 
 @lru_cache(maxsize=1024)
-def rewrite_without(query: str, triples: Triples) -> str:
+def rewrite_without(query: str, triples: Triples, *, has_distinct_paths: bool = False) -> str:
     """Return a query whose result is that of ``query`` on the graph without some triples.
+
+    ``has_distinct_paths`` says that the engine finds each pair of nodes once on a path with "|", as
+    Oxigraph does. By the SPARQL standard it finds a pair once on each of its ways.
 
     It is the same query if no pattern of it could match one of them. A SERVICE clause asks another
     graph and stays as it is.
 
-    Raises the errors of ``validate_query``, and QueryError if the query cannot be rewritten: a
-    DESCRIBE, or a query that has, over the predicate of such a triple, a path with * + ? or !.
+    Raises the errors of ``validate_query``, and QueryError if the query cannot be rewritten:
+
+    - a DESCRIBE;
+    - a path with * + or ? over the predicate of such a triple, or with ! and ^;
+    - a path that matches every node of the graph with itself, as ``?x :p* ?y`` does: the nodes that
+      only a muted triple mentions could not be left out;
+    - a blank node that stands in several groups;
+    - ``SELECT *`` where a group of patterns has blank nodes or paths but no variable, if no other
+      group has a variable, or if there is a SERVICE.
     """
     if not triples:
         return query
@@ -71,21 +83,28 @@ def rewrite_without(query: str, triples: Triples) -> str:
     form_end = form_token.end()
     prologue = text[: form_token.start()]
     blocks = _find_triples_blocks(tokens)
-    pieces: list[str] = []
+    replacements = []
+    has_constant_column = False
     pattern_count = 0
-    position = 0
     for start, end in blocks:
         block_text = text[start:end]
         patterns = _parse_patterns(prologue, block_text.strip(" \n\t."))
         pattern_count += len(patterns)
-        block = _TriplesBlock(patterns, triples, outside=text[:start] + text[end:])
-        pieces += [text[position:start], block.rewrite(block_text)]
-        position = end
-    pieces.append(text[position:])
+        block = _TriplesBlock(
+            patterns,
+            triples,
+            query=text,
+            outside=text[:start] + text[end:],
+            has_distinct_paths=has_distinct_paths,
+        )
+        replacements.append((start, end, block.rewrite(block_text)))
+        has_constant_column |= block.has_constant_column
     if pattern_count != _count_patterns(validated):  # a check on _find_triples_blocks
         raise _cannot_mute_error("its groups are not clear", 'write spaces around "<" and ">"')
+    if has_constant_column:
+        replacements += _expand_stars(prologue, text, tokens)
 
-    rewritten = "".join(pieces)
+    rewritten = _replace_parts(text, replacements)
     if rewritten == text:
         return query
     has_template = text[form_end:].lstrip().startswith("{")
@@ -113,6 +132,68 @@ def _count_patterns(query: ValidatedQuery) -> int:
 
 def _cannot_mute_error(why: str, hint: str = _REWRITE_HINT) -> QueryError:
     return QueryError(f"a muted triple cannot be kept out of this query: {why}", hint=hint)
+
+
+def _replace_parts(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
+    """Return a text with some parts replaced, each given by its start, its end and the new text."""
+    pieces = []
+    position = 0
+    for start, end, new_text in sorted(replacements):
+        pieces += [text[position:start], new_text]
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
+def _expand_stars(prologue: str, text: str, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
+    """Return the position of each ``SELECT *``, with the variables that it selects in its place.
+
+    Raises QueryError for a ``SELECT *`` over a group that has no variable.
+    """
+    stars = []
+    previous_words = ("", "")
+    for number, token in enumerate(tokens):
+        is_star = token[0] == "*" and "SELECT" in previous_words
+        previous_words = (previous_words[1], token[0].upper())
+        if not is_star:
+            continue
+        end = _find_end_of_select(tokens[number:])
+        variables = _variables_in_scope(f"{prologue}SELECT {text[token.start() : end]}")
+        if not variables:
+            raise _cannot_mute_error("SELECT * selects no variable", "write a variable in it")
+        stars.append((token.start(), token.end(), " ".join(variables)))
+    return stars
+
+
+def _find_end_of_select(tokens: Sequence[Token]) -> int:
+    """Return where a SELECT ends, of whose clauses these are the tokens, and more.
+
+    It ends before the bracket that closes the group around it, else at the end of the query.
+    """
+    depth = 0
+    for token in tokens:
+        if token[0] == "{":
+            depth += 1
+        elif token[0] == "}":
+            depth -= 1
+            if depth < 0:
+                return token.start()
+    return tokens[-1].end()
+
+
+def _variables_in_scope(query: str) -> list[str]:
+    """Return the variables that a ``SELECT *`` selects, each as "?name".
+
+    Oxigraph is asked, as rdflib also lists variables that stand only in a FILTER. The query is not
+    evaluated for that. Raises QueryError if Oxigraph does not read it, or if it has a SERVICE,
+    which must not be asked.
+    """
+    if re.search(r"\bSERVICE\b", query, re.IGNORECASE):
+        raise _cannot_mute_error("SELECT * stands over a SERVICE")
+    try:
+        solutions: Any = ox.Store().query(query)
+    except SyntaxError as error:
+        raise _cannot_mute_error(f"Oxigraph does not read its SELECT * ({error})") from error
+    return [str(variable) for variable in solutions.variables]
 
 
 # Where the triple patterns stand
@@ -184,13 +265,28 @@ def _parse_patterns(prologue: str, block: str) -> list[RdflibPattern]:
 class _TriplesBlock:
     """A block of triple patterns, and how it is written so that it does not match muted triples."""
 
-    def __init__(self, patterns: Sequence[RdflibPattern], muted: Triples, outside: str) -> None:
-        """``outside`` is the query without the block: new variables must not occur there."""
+    has_constant_column = False
+    """Whether the block became a subquery that selects a constant, as it has no variable."""
+
+    def __init__(
+        self,
+        patterns: Sequence[RdflibPattern],
+        muted: Triples,
+        *,
+        query: str,
+        outside: str,
+        has_distinct_paths: bool,
+    ) -> None:
+        """``query`` has no new variable yet. ``outside`` is the query without the block."""
         self.patterns = patterns
         self.muted = muted
+        self.query = query
         self.outside = outside
-        self.subjects: set[Any] = {subject for subject, _, _ in patterns}
-        """Variables and blank nodes that are a subject somewhere, so they cannot be a literal."""
+        self.has_distinct_paths = has_distinct_paths
+        self.subjects: set[Any] = set()
+        """Variables and blank nodes that are a subject of a triple, so they cannot be literals."""
+        for pattern in patterns:
+            self.subjects |= _subjects_of(*pattern)
         self._variable_count = 0
 
     def rewrite(self, text: str) -> str:
@@ -227,30 +323,36 @@ class _TriplesBlock:
                 if isinstance(node, Variable):
                     variables.append(node.n3())
                 nodes.append(new_variables[node] if isinstance(node, BNode) else node)
-            self.subjects.add(nodes[0])
+            self.subjects |= _subjects_of(*nodes)
             patterns.append(nodes)
         columns = " ".join(dict.fromkeys(variables))
         if not columns:
+            self.has_constant_column = True
             columns = f"(1 AS {self._new_variable().n3()})"
         lines = [self._rewrite_pattern(*pattern) for pattern in patterns]
         body = " ".join(lines)
         return f"{{ SELECT {columns} WHERE {{ {body} }} }}"
 
     def _new_variable(self) -> Variable:
-        """Return ?hidden_1, ?hidden_2 and so on, without those that the rest of the query has."""
+        """Return ?hidden_1, ?hidden_2 and so on, without those that the query has."""
         self._variable_count += 1
-        while f"hidden_{self._variable_count}" in self.outside:
+        while f"hidden_{self._variable_count}" in self.query:
             self._variable_count += 1
         return Variable(f"hidden_{self._variable_count}")
 
     def _may_match_muted(self, pattern: RdflibPattern) -> bool:
         """Return whether a pattern could match a muted triple.
 
-        A pattern with a path counts if the path may use the predicate of a muted triple.
+        A pattern with a path counts if the path may use the predicate of a muted triple, or if it
+        matches each node of the graph with itself: one that only a muted triple mentions is left
+        out then.
         """
-        predicate = pattern[1]
+        subject, predicate, object_ = pattern
         if isinstance(predicate, Path):
-            return any(_path_uses(predicate, triple[1]) for triple in self.muted)
+            if any(_path_uses(predicate, triple[1]) for triple in self.muted):
+                return True
+            is_open = all(isinstance(node, Variable | BNode) for node in (subject, object_))
+            return is_open and _may_be_empty(predicate)
         return bool(self._exclusion_filters(pattern))
 
     def _exclusion_filters(self, pattern: RdflibPattern) -> list[str]:
@@ -294,7 +396,7 @@ class _TriplesBlock:
         """Return a pattern without blank nodes as SPARQL with its FILTERs.
 
         A path that may take a muted triple is written as its steps. Raises QueryError if it cannot
-        be, because its length is not fixed or it is negated.
+        be: its length is not fixed, or it is negated and has an inverse predicate.
         """
         pattern = (subject, predicate, object_)
         if not isinstance(predicate, Path) or not self._may_match_muted(pattern):
@@ -306,18 +408,46 @@ class _TriplesBlock:
             ways = []
             for way in predicate.args:
                 ways.append(self._rewrite_pattern(subject, way, object_))
-            return union_clause(ways)
+            union = union_clause(ways)
+            return self._distinct(union, subject, object_) if self.has_distinct_paths else union
         if isinstance(predicate, SequencePath):
             return self._rewrite_steps(subject, predicate.args, object_)
-        why = f"the path {predicate.n3()} leads over its predicate"
-        raise _cannot_mute_error(why, "use / | ^ instead of * + ? ! in it")
+        if isinstance(predicate, NegatedPath) and _has_only_predicates(predicate):
+            return self._rewrite_negated(subject, predicate.args, object_)
+        path = _path_to_sparql(predicate)
+        if any(_path_uses(predicate, triple[1]) for triple in self.muted):
+            why = f"the path {path} leads over its predicate"
+        else:
+            why = f"the path {path} matches every node with itself, also its nodes"
+        raise _cannot_mute_error(why, "use / | ^ instead of * + ? and !(^...) in it")
+
+    def _rewrite_negated(self, subject: Any, excluded: Sequence[Any], object_: Any) -> str:
+        """Return a path "!(a|b)" as a pattern whose predicate is a new variable."""
+        predicate = self._new_variable()
+        conditions = [f"{predicate.n3()} != {n3(iri)}" for iri in excluded]
+        pattern = self._rewrite_pattern(subject, predicate, object_)
+        return f"{pattern} FILTER({' && '.join(conditions)})"
+
+    def _distinct(self, group: str, *ends: Any) -> str:
+        """Return a subquery that finds each binding of the ends of a group once."""
+        variables = [node.n3() for node in dict.fromkeys(ends) if isinstance(node, Variable)]
+        columns = " ".join(variables)
+        if not columns:
+            columns = f"(1 AS {self._new_variable().n3()})"
+        return f"{{ SELECT DISTINCT {columns} WHERE {{ {group} }} }}"
 
     def _rewrite_steps(self, subject: Any, steps: Sequence[Any], object_: Any) -> str:
         """Return a path "a/b/c" as a pattern for each step, with new variables between them."""
         between = [self._new_variable() for _ in steps[1:]]
-        self.subjects.update(between)
+        ends = [*between, object_]
+        start = subject
+        for step, end in zip(steps, ends, strict=True):
+            # Only of the new variables: the path may be one of several ways between the others.
+            self.subjects |= _subjects_of(start, step, end) & {*between}
+            start = end
+
         patterns = []
-        for step, end in zip(steps, [*between, object_], strict=True):
+        for step, end in zip(steps, ends, strict=True):
             patterns.append(self._rewrite_pattern(subject, step, end))
             subject = end
         return " ".join(patterns)
@@ -345,6 +475,46 @@ def _equality_condition(variable: Variable, term: Term) -> str:
     return f"isLiteral(?{variable}) && DATATYPE(?{variable}) = {n3(term.datatype)} && {equality}"
 
 
+def _subjects_of(subject: Any, predicate: Any, object_: Any) -> set[Any]:
+    """Return those ends of a pattern that are certainly the subject of a triple.
+
+    An inverse path turns a triple round, so that the object of the pattern is the subject of the
+    triple. A path that may be empty says nothing of its ends.
+    """
+    if isinstance(predicate, InvPath):
+        return _subjects_of(object_, predicate.arg, subject)
+    if isinstance(predicate, AlternativePath):
+        ways = [_subjects_of(subject, way, object_) for way in predicate.args]
+        return set.intersection(*ways)
+    if isinstance(predicate, SequencePath):
+        if any(map(_may_be_empty, predicate.args)):
+            return set()
+        first = _subjects_of(subject, predicate.args[0], None)
+        last = _subjects_of(None, predicate.args[-1], object_)
+        return (first | last) - {None}
+    if isinstance(predicate, MulPath | NegatedPath):
+        return set()
+    return {subject}
+
+
+def _may_be_empty(path: Any) -> bool:
+    """Return whether a path may match a node with itself without using a triple."""
+    if isinstance(path, MulPath):
+        return bool(path.zero) or _may_be_empty(path.path)
+    if isinstance(path, InvPath):
+        return _may_be_empty(path.arg)
+    if isinstance(path, AlternativePath):
+        return any(map(_may_be_empty, path.args))
+    if isinstance(path, SequencePath):
+        return all(map(_may_be_empty, path.args))
+    return False
+
+
+def _has_only_predicates(path: NegatedPath) -> bool:
+    """Return whether a negated path has no inverse predicate, of which rdflib keeps too little."""
+    return all(isinstance(part, URIRef) for part in path.args)
+
+
 def _path_uses(path: Any, predicate: URIRef) -> bool:
     """Return whether a path, or a predicate in its place, may take a triple that has the predicate.
 
@@ -365,5 +535,28 @@ def _path_uses(path: Any, predicate: URIRef) -> bool:
 def _node_to_sparql(node: Any) -> str:
     """Return a node of a pattern as SPARQL: a path, a variable, an IRI or a literal."""
     if isinstance(node, Path):
-        return str(node.n3())
+        return _path_to_sparql(node)
     return f"?{node}" if isinstance(node, Variable) else n3(node)
+
+
+def _path_to_sparql(path: Any) -> str:
+    """Return a path, or the predicate that is a part of one, as SPARQL.
+
+    Parts that are paths stand in parentheses. rdflib's ``n3`` cannot be used: it writes "^^" for two
+    inverses, and fails at a negated path that has an inverse in it.
+    """
+    if not isinstance(path, Path):
+        return n3(path)
+    if isinstance(path, InvPath):
+        return f"^{_part_to_sparql(path.arg)}"
+    if isinstance(path, MulPath):
+        return f"{_part_to_sparql(path.path)}{path.mod}"
+    parts: Sequence[Any] = path.args  # type: ignore[attr-defined]  # all others have them
+    if isinstance(path, NegatedPath):
+        return "!(...)"  # only for messages; rdflib does not keep the inverse predicates in it
+    separator = "|" if isinstance(path, AlternativePath) else "/"
+    return separator.join(map(_part_to_sparql, parts))
+
+
+def _part_to_sparql(path: Any) -> str:
+    return f"({_path_to_sparql(path)})" if isinstance(path, Path) else n3(path)

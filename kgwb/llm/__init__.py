@@ -1,6 +1,6 @@
-"""Language models, and what stands in for one: ``model("openai:gpt-4o")``, ``model("rules")``, ...
+"""Language models and their replacements: ``model("openai:gpt-4o")``, ``model("rules")``, and others.
 
-Importing this imports neither openai nor ollama; making a model of that kind does.
+Importing this imports neither openai nor ollama. Making a model of that kind does.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ SPEC_FORMATS = (
     "ollama:MODEL",
     "replay:FILE",
 )
+LOCAL_MODELS: dict[str, Callable[..., ChatModel]] = {"rules": RulesModel, "human": shared_human}
 SERVER_MODELS: dict[str, Callable[..., RemoteModel]] = {
     "openai": OpenAIModel,
     "ollama": OllamaModel,
@@ -54,55 +55,67 @@ SERVER_MODELS: dict[str, Callable[..., RemoteModel]] = {
 
 
 def model(spec: ChatModel | str, **options: Any) -> ChatModel:
-    """The model that a specification names: one of ``FORMS``; ``ollama`` takes an address after "@" too.
+    """Return the model that a specification names: one of SPEC_FORMATS.
 
-    A model is itself. ``options`` go to the model's class: ``base_url`` for ``openai`` and ``ollama``. Raises
-    UnknownModelError for a specification that is none and for a missing key, RunFileError if ``replay``
-    cannot read its file.
+    ``ollama`` takes an address after "@" as well. A specification that is a model is returned as it
+    is. ``options`` go to the class of the model: ``base_url`` for ``openai`` and ``ollama``,
+    ``embeddings`` for ``rules``. ``replay`` is opened by ``kgwb.model``, and not here.
+
+    Raises UnknownModelError if there is no such model, or the key or the address that it needs is
+    missing or wrong.
     """
+    formats = ", ".join(SPEC_FORMATS)
     if not isinstance(spec, str):
         if not hasattr(spec, "complete"):
-            raise UnknownModelError(
-                f"{spec!r} is no model", hint=f"give one of {', '.join(SPEC_FORMATS)}"
-            )
+            raise UnknownModelError(f"{spec!r} is not a model", hint=f"give one of {formats}")
         return spec
+
     kind, _, rest = spec.strip().partition(":")
-    if kind in ("rules", "human") and not rest:
-        return RulesModel(**options) if kind == "rules" else shared_human(**options)
-    name, _, address = re.sub("@(?=https?://)", "\n", rest, count=1).partition("\n")
+    if kind in LOCAL_MODELS and not rest:
+        return LOCAL_MODELS[kind](**options)
+    # The name of a model may hold "@" too
+    name, *address = re.split("@(?=https?://)", rest, maxsplit=1)
     if kind in SERVER_MODELS and name:
-        return SERVER_MODELS[kind](name, **options | ({"base_url": address} if address else {}))
-    raise UnknownModelError(
-        f"no model named {mask_url(spec)!r}", hint=f"write it as one of {', '.join(SPEC_FORMATS)}"
-    )
+        if address:
+            options["base_url"] = address[0]
+        return SERVER_MODELS[kind](name, **options)
+    name = mask_url(spec)
+    raise UnknownModelError(f"no model named {name!r}", hint=f"write it as one of {formats}")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """Whether one kind of model can be used here and now, in words without any key."""
+    """Whether one kind of model can be used here and now. Its texts hold no key."""
 
     kind: str
     """The first word of its specification: "rules", "human", "openai", "ollama" or "replay"."""
     is_usable: bool
     detail: str
-    """One line: where, or why not and what to do."""
+    """One line: its address, or why it cannot be used and what to do."""
     models: tuple[str, ...] = ()
-    """What the server lists, sorted."""
+    """Names of the models that the server lists, sorted."""
 
 
 def check_models(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
-    """The state of each kind of model; waits up to ``timeout_s`` for the list of each server."""
+    """Return whether each kind of model can be used; servers are asked for their models.
+
+    It waits up to 1.5 times ``timeout_s`` for each server. A server without models is not usable.
+    """
     servers = []
-    for kind, make in SERVER_MODELS.items():
+    for kind, make_model in SERVER_MODELS.items():
         try:
-            server = make("")
+            server = make_model("")
             models = server.list_models(timeout_s)
         except ModelError as error:
-            why = f"{error.message}; {error.hint}" if error.hint else error.message
-            servers.append(ModelStatus(kind, False, why))
-        else:
-            what = f"has {len(models)} models" if models else "answers, but has no models"
-            servers.append(ModelStatus(kind, bool(models), f"{server.url} {what}", models))
+            detail = error.message
+            if error.hint:
+                detail = f"{error.message}; {error.hint}"
+            servers.append(ModelStatus(kind, False, detail))
+            continue
+        detail = f"{server.url} answers, but has no models"
+        if models:
+            detail = f"{server.url} has {len(models)} models"
+        servers.append(ModelStatus(kind, bool(models), detail, models))
     return (
         ModelStatus("rules", True, "needs no key and no network"),
         ModelStatus("human", True, "you answer the prompts, in a notebook"),
@@ -111,5 +124,5 @@ def check_models(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
     )
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for known
+if not TYPE_CHECKING:  # a type checker would accept every name
     __getattr__ = renamed_names(__name__)

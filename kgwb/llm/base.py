@@ -1,4 +1,4 @@
-"""The seam between kgwb and language models: one request, one reply, one method."""
+"""The interface between kgwb and language models: one request, one reply, one method."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any, Literal, Protocol
 from kgwb.kg.base import Graph
 
 ReplyMode = Literal["schema", "json", "prompt", "none"]
-"""How a reply's form was enforced: native JSON schema, JSON mode, the prompt alone, or not at all."""
-Rule = Callable[..., dict[str, Any]]
+"""How a reply's form was enforced: by JSON schema, by JSON mode, by the prompt alone, or not at all."""
+ReplyData = dict[str, Any]
+"""A reply as JSON data."""
+Rule = Callable[..., ReplyData]
 """Answers a prompt without a language model: returns the reply as JSON data.
 
 It takes by name what it needs of the prompt's variables, and ``kg`` (the Graph or None) and
@@ -29,26 +31,30 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a model is asked. Hosted models use ``messages``; ``rules`` uses ``task`` and ``variables``."""
+    """A request to a model.
+
+    Hosted models use ``messages``. The model ``rules`` uses ``rule`` and ``variables``.
+    """
 
     task: str
-    """Name of the agent that asks, e.g. "chatty_kg/qir"."""
+    """Name of the prompt, such as "chatty_kg/qir"."""
     messages: tuple[Message, ...]
     schema: Mapping[str, Any] | None = None
     """JSON schema of the reply; None asks for free text."""
     variables: Mapping[str, Any] = field(default_factory=dict)
-    """What the prompt was filled with, as JSON data."""
+    """The variables that the prompt was filled with, as JSON data."""
     temperature: float = 0.0
     seed: int | None = 7
     max_output_tokens: int = 2048
     timeout_s: float = 60.0
     rule: Rule | None = field(default=None, compare=False)
-    """What the model ``rules`` answers with; None if the system has no rule for this prompt."""
+    """How the model ``rules`` answers; None if the system has no rule for this prompt."""
 
     def recorded_content(self) -> dict[str, Any]:
-        """What decides whether a recorded reply may be used again, besides model and repeat number."""
+        """Return what a recorded reply is found by, besides the model and the repeat number."""
+        messages = [[message.role, message.content] for message in self.messages]
         return {
-            "messages": [[message.role, message.content] for message in self.messages],
+            "messages": messages,
             "schema": self.schema,
             "temperature": self.temperature,
             "seed": self.seed,
@@ -58,41 +64,53 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """What a model answered, with what it cost."""
+    """The reply of a model, and what it cost."""
 
     text: str
     mode: ReplyMode = "none"
     model: str = ""
-    """As the server names it."""
+    """Name of the model, as the server gives it."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
     finish_reason: str = "stop"
-    """"stop", "length", "content_filter", "refusal", ... in the server's words."""
+    """Why the reply ended, in the server's words: "stop", "length", "content_filter", "refusal"."""
     tries: int = 1
-    """How often the adapter had to send the request (transient failures, or a mode the server refused)."""
+    """How often the request was sent: after a transient failure or a refused format it is repeated."""
     first_token_s: float | None = None
-    """Seconds from sending the request that was answered until its first text came; None if not streamed."""
+    """Seconds from sending the request until the first text came; None if it was not streamed.
+
+    If the request was repeated, only the last time counts.
+    """
 
 
 def parse_token_count(value: object) -> int:
-    """The tokens that a server says it counted; 0 where that is no number of tokens."""
-    return value if type(value) is int and 0 <= value < 2**53 else 0
+    """Return the number of tokens that a server reports; 0 for anything but a count below 2**53."""
+    if type(value) is int and 0 <= value < 2**53:
+        return value
+    return 0
 
 
 class ChatModel(Protocol):
-    """A language model, or whatever stands in for one."""
+    """A language model, or a replacement for one."""
 
     name: str
-    """The specification that makes it, e.g. "openai:gpt-4o"; it keys recorded calls and holds no secret."""
+    """The specification that makes it, such as "openai:gpt-4o".
+
+    It is part of the key of recorded calls, and must not hold a secret.
+    """
     remote: bool
-    """Whether a call may take long and should run where a cancel can leave it behind."""
+    """Whether a call may take long. Then it runs on a thread of its own, so that it can be cancelled."""
 
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
-        """Answer one request; ``kg`` is the run's graph, for models that look mentions up themselves.
+        """Return the reply to one request.
 
-        Raises a ModelError. Invalid text is not an error here: the caller validates.
+        ``kg`` is the graph of the run, for models that look names up in it. ``cancel`` is set when
+        the run is cancelled.
+
+        Raises a ModelError if there is no reply. Text that is not valid is not an error here: the
+        caller validates it.
         """
         ...

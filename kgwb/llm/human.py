@@ -1,4 +1,4 @@
-"""A person in the place of a model: sees the filled prompt, and is judged by the same checks."""
+"""A person in the place of a model: sees the prompts, and replies under the same checks."""
 
 from __future__ import annotations
 
@@ -14,32 +14,34 @@ from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.threads import POLL_INTERVAL_S
 
 LISTENER_TIMEOUT_S = 1.0
-"""How long a request waits for somebody to listen; a panel learns of a run shortly after it began."""
+"""How long a request waits for a listener. A widget begins to listen shortly after a run begins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PendingRequest:
-    """A request that waits for the person; equal requests are kept apart."""
+    """A request that waits for the person's reply. Equal requests are different objects."""
 
     request: ChatRequest
     cancel: threading.Event
-    """Of the run that asks: each run has its own."""
+    """The cancel event of the run that asks. Each run has its own."""
 
 
 class Human(ChatModel):
-    """Hands requests to whoever listens, and waits for the reply as long as it takes.
+    """A model whose replies are given by a person, who is shown the requests by a listener.
 
-    Requests may come side by side, also from several runs; a cancel ends the waiting.
+    Several requests can wait at the same time, also those of several runs. They wait without a time
+    limit, until the person replies or the run is cancelled.
     """
 
     name = "human"
-    remote = True  # so that a cancel leaves the waiting behind
+    remote = True  # so that a waiting request can be cancelled
 
     def __init__(self) -> None:
+        """Begin without listeners and requests."""
         self.listeners: dict[Callable[[], None], threading.Event | None] = {}
-        """Who is here, called on any thread whenever ``waiting`` has changed.
+        """Functions that are called, on any thread, whenever ``pending_requests`` has changed.
 
-        Each answers the run whose cancel it names, or all runs.
+        The value is the cancel event of the run that the listener answers, None if it answers all.
         """
         self._lock = threading.Lock()
         self._replies: dict[PendingRequest, str | None] = {}
@@ -51,14 +53,18 @@ class Human(ChatModel):
     def pending_requests(self) -> tuple[PendingRequest, ...]:
         """The requests without a reply, oldest first."""
         with self._lock:
-            return tuple(asked for asked, reply in self._replies.items() if reply is None)
+            return tuple(pending for pending, reply in self._replies.items() if reply is None)
 
     def reply(self, text: str, pending: PendingRequest) -> None:
-        """Answer a request. Raises ModelError if it does not wait any more."""
+        """Give a request the person's reply, and call the listeners.
+
+        Raises ModelError if the request has a reply already, or is not waiting any more.
+        """
         with self._lock:
-            if self._replies.get(pending, "") is not None:
+            if pending not in self._replies or self._replies[pending] is not None:
                 raise ModelError(
-                    "nobody waits for this reply", hint="run the agent again, then reply"
+                    "this request is no longer waiting for a reply",
+                    hint="run the agent again, then reply",
                 )
             self._replies[pending] = text
         self._notify_listeners()
@@ -66,32 +72,49 @@ class Human(ChatModel):
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
-        """What the person replies; ``timeout_s`` of the request does not apply.
+        """Wait for the person's reply, and return it.
 
-        Raises Cancelled, and ModelError if nobody listens.
+        The listeners are called when the request begins and ends to wait. ``kg`` and the timeout of
+        the request are not used.
+
+        Raises Cancelled if ``cancel`` is set, and ModelError if there has been no listener for this
+        run for LISTENER_TIMEOUT_S.
         """
-        asked, started = PendingRequest(request, cancel), time.perf_counter()
+        pending = PendingRequest(request, cancel)
+        started = time.perf_counter()
         with self._lock:
-            self._replies[asked] = None
+            self._replies[pending] = None
         self._notify_listeners()
-        heard = time.monotonic()
         try:
-            while (text := self._replies[asked]) is None:
-                if cancel.wait(POLL_INTERVAL_S):
-                    raise Cancelled
-                if any(run in (None, cancel) for run in list(self.listeners.values())):
-                    heard = time.monotonic()
-                elif time.monotonic() - heard > LISTENER_TIMEOUT_S:
-                    raise ModelError(
-                        f"nobody is here to answer {request.task} in the place of a model",
-                        hint="the model human needs a notebook: open workbench.cell(AGENT) or "
-                        "workbench.debug(QUESTION) and run from there; or take another model",
-                    )
+            text = self._wait_for_reply(pending)
         finally:
             with self._lock:
-                del self._replies[asked]
+                del self._replies[pending]
             self._notify_listeners()
         return ChatReply(text, model=self.name, seconds=time.perf_counter() - started)
+
+    def _wait_for_reply(self, pending: PendingRequest) -> str:
+        """Wait for the reply to a request, and return it. It is looked for every POLL_INTERVAL_S.
+
+        Raises Cancelled if the run is cancelled, and ModelError if no listener answers this run for
+        LISTENER_TIMEOUT_S.
+        """
+        last_listened = time.monotonic()
+        while True:
+            text = self._replies[pending]
+            if text is not None:
+                return text
+            if pending.cancel.wait(POLL_INTERVAL_S):
+                raise Cancelled
+            answered_runs = list(self.listeners.values())
+            if None in answered_runs or pending.cancel in answered_runs:
+                last_listened = time.monotonic()
+            elif time.monotonic() - last_listened > LISTENER_TIMEOUT_S:
+                raise ModelError(
+                    f"nobody is here to answer {pending.request.task}: no widget shows this run",
+                    hint="the model human needs a notebook: open workbench.cell(AGENT) or "
+                    "workbench.debug(QUESTION) and run from there; or choose another model",
+                )
 
     def _notify_listeners(self) -> None:
         for listener in list(self.listeners):
@@ -100,5 +123,5 @@ class Human(ChatModel):
 
 @cache
 def shared_human() -> Human:
-    """The person at this machine: one, whatever number of agents is played."""
+    """Return the one ``Human`` of this process, which plays any number of agents."""
     return Human()

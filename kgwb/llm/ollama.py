@@ -1,4 +1,4 @@
-"""Models of a local Ollama, through its native protocol: the OpenAI-compatible one drops ``num_ctx``."""
+"""Models of Ollama, through its own protocol. Its OpenAI-compatible one ignores ``num_ctx``."""
 
 from __future__ import annotations
 
@@ -8,129 +8,190 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
-from kgwb.llm.remote import (
-    CONNECT_TIMEOUT_S,
-    RemoteModel,
-    RequestFailure,
-    RequestFormat,
-    failure_from_status,
-    make_client,
-    messages_to_data,
-    validate_url,
-)
+from kgwb.llm.failures import RequestFailure, failure_from_status
+from kgwb.llm.remote import CONNECT_TIMEOUT_S, RemoteModel, RequestFormat, messages_to_data
+from kgwb.llm.transport import make_client, validate_url
 
 if TYPE_CHECKING:
     import ollama
 
 OLLAMA_URL = "http://127.0.0.1:11434"
 MIN_CONTEXT_TOKENS = 4096
-"""Tokens of context to ask for at the least."""
-_BYTES_PER_TOKEN = 3  # cautious: English has about 4, Chinese about 3
+"""Context that is asked for at least."""
+BYTES_PER_TOKEN = 3
+"""A cautious estimate: English has about 4 bytes a token, Chinese about 3."""
+TOKENS_PER_MESSAGE = 16
+"""An estimate of what each message takes besides its text."""
+MAX_SHOWN_ERRORS = 100
+"""From so many errors on, a reply that pydantic refuses is a list of models without models."""
 
 
 class OllamaModel(RemoteModel):
     """A model that Ollama runs.
 
-    A reply's form is enforced by ``format``: the JSON schema, else "json", else by the prompt alone. Ollama
-    does not show the schema to the model, so the prompt has to describe the form.
+    The form of replies is enforced by the field ``format``: the JSON schema, else "json", else by
+    the prompt alone. Ollama does not show the schema to the model, so the prompt has to describe
+    the form.
     """
 
     def __init__(self, model: str, *, base_url: str | None = None) -> None:
-        """Opens no connection. The address is ``base_url``, or OLLAMA_HOST, or port 11434 of this machine.
+        """Set the address; no connection is opened.
 
-        Raises UnknownModelError if the address is none.
+        It is ``base_url``, or the environment variable OLLAMA_HOST, or port 11434 of this machine.
+
+        Raises UnknownModelError if the address is not usable.
         """
-        host = base_url or os.environ.get("OLLAMA_HOST", "").strip() or OLLAMA_URL
-        if "://" not in host:  # OLLAMA_HOST may lack scheme, name or port
-            host = f"http://127.0.0.1{host}" if host.startswith(":") else f"http://{host}"
-            authority = host.removeprefix("http://").split("/")[0]
-            if not re.search(r":\d+$", authority):
-                host = host.replace(authority, f"{authority}:11434", 1)
-        # 0.0.0.0, where a server listens, is no place to call
-        url = validate_url(host.replace("//0.0.0.0", "//127.0.0.1"))
-        name = f"ollama:{model}" + (f"@{url}" if url != OLLAMA_URL else "")
+        host = base_url or os.environ.get("OLLAMA_HOST", "").strip()
+        url = _complete_url(host) if host else OLLAMA_URL
+        name = f"ollama:{model}"
+        if url != OLLAMA_URL:
+            name = f"{name}@{url}"
+        form = RequestFormat(("schema", "json", "prompt"))
         hints = (
             "check the environment variable OLLAMA_API_KEY",
             f"fetch it with: ollama pull {model}",
         )
-        super().__init__(name, model, url, RequestFormat(("schema", "json", "prompt")), hints)
+        super().__init__(name, model, url, form, hints)
         self._context_tokens = MIN_CONTEXT_TOKENS
 
     def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
-        stream, mode = (
-            "stream" not in form.omitted_fields,
-            form.modes[0] if request.schema else "prompt",
-        )
-        shape = {"schema": request.schema, "json": "json", "prompt": None}[mode]
+        """Send one request to /api/chat, and yield the parts of the reply.
+
+        Streamed, that is one part for each line; the last one has the token counts and the finish
+        reason. If the format omits "stream", it is one part with all of the reply. The field
+        ``format`` is the JSON schema, "json" or absent, by the first mode of the format.
+        """
+        is_streamed = "stream" not in form.omitted_fields
+        reply_format: Any = None
+        if request.schema and form.modes[0] == "schema":
+            reply_format = request.schema
+        elif request.schema and form.modes[0] == "json":
+            reply_format = "json"
         chat: Any = self._client(request.timeout_s).chat
-        # Ollama cuts what its context does not hold, and does not report it
-        size = sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)
-        needed = size // _BYTES_PER_TOKEN + 16 * len(request.messages) + request.max_output_tokens
-        with self._lock:
-            # Doubled and never lowered, because Ollama loads the model anew for every other size
-            while self._context_tokens < needed:
-                self._context_tokens *= 2
-            context = self._context_tokens
-        options = {
-            "temperature": request.temperature,
-            "seed": request.seed,
-            "num_predict": request.max_output_tokens,
-            "num_ctx": context,
-        }
-        left_out = (
-            form.omitted_fields if request.seed is not None else form.omitted_fields | {"seed"}
-        )
-        options = {name: value for name, value in options.items() if name not in left_out}
         answer = chat(
-            self.model, messages_to_data(request), format=shape, stream=stream, options=options
+            self.model,
+            messages_to_data(request),
+            format=reply_format,
+            stream=is_streamed,
+            options=self._options(form, request),
         )
-        for part in answer if stream else (answer,):
+        parts = answer if is_streamed else [answer]
+        for part in parts:
+            finish_reason = ""
+            if part.done:
+                finish_reason = part.done_reason or "stop"
             yield ChatReply(
                 text=part.message.content or "",
                 model=part.model or "",
                 prompt_tokens=parse_token_count(part.prompt_eval_count),
                 completion_tokens=parse_token_count(part.eval_count),
-                finish_reason=(part.done_reason or "stop") if part.done else "",
+                finish_reason=finish_reason,
             )
 
+    def _options(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
+        """Return Ollama's options: temperature, seed, length of the reply, and size of the context.
+
+        Those that the format omits are left out, and a seed of None.
+        """
+        options = {
+            "temperature": request.temperature,
+            "seed": request.seed,
+            "num_predict": request.max_output_tokens,
+            "num_ctx": self._reserve_context(request),
+        }
+        return form.select_fields(options)
+
+    def _reserve_context(self, request: ChatRequest) -> int:
+        """Return the context to ask for, in tokens: the last one, doubled until the request fits.
+
+        The size of a request is estimated from its bytes, plus ``max_output_tokens``. Ollama cuts
+        what its context does not hold, and does not report it. The context never gets smaller,
+        because Ollama loads the model anew for every other size.
+        """
+        size = 0
+        for message in request.messages:
+            content = message.content.encode("utf-8", "replace")
+            size += len(content)
+        prompt_tokens = size // BYTES_PER_TOKEN + TOKENS_PER_MESSAGE * len(request.messages)
+        with self._lock:
+            while self._context_tokens < prompt_tokens + request.max_output_tokens:
+                self._context_tokens *= 2
+            return self._context_tokens
+
     def _model_names(self, timeout_s: float) -> Iterable[Any]:
-        return [entry.model for entry in self._client(timeout_s).list().models]
+        listing = self._client(timeout_s).list()
+        return [entry.model for entry in listing.models]
 
     def _client(self, timeout_s: float) -> ollama.Client:
+        """Return a new client with a timeout, for one call.
+
+        Only the client has a timeout, and not the call. The header "Connection: close" makes the
+        client leave no socket behind.
+
+        Raises UnknownModelError if the environment does not allow a client.
+        """
         import httpx  # the transport of ollama
 
-        def client(**options: Any) -> ollama.Client:
-            import ollama  # which makes a client for OLLAMA_HOST as well
+        def create_client(**options: Any) -> ollama.Client:
+            """Create the client with options for httpx.
 
-            # One client a call, because only the client has a timeout; "close" leaves no socket behind
+            The SDK is imported here, where errors are handled: it makes a client for OLLAMA_HOST.
+            """
+            import ollama
+
             options["headers"]["Connection"] = "close"
             timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
             return ollama.Client(self.url, timeout=timeout, **options)
 
-        return make_client(client, self.url)
+        return make_client(create_client, self.url)
 
     def _classify_error(self, error: Exception) -> RequestFailure:
+        """Return the failure for an exception.
+
+        An error of Ollama becomes a failure with its HTTP status, or "nonsense" if it came inside a
+        stream. A refused connection is transient. A line that is not a reply is "nonsense". The
+        base class handles the others.
+        """
         import ollama
         import pydantic
 
         if isinstance(error, ollama.ResponseError):
-            words = str(error.error)
-            if error.status_code < 0:  # sent inside a reply that had begun well
-                return RequestFailure("nonsense", words)
+            message = str(error.error)
+            if error.status_code < 0:  # an error inside a reply that had begun well
+                return RequestFailure("nonsense", message)
             response = getattr(error.__context__, "response", None)
-            return failure_from_status(error.status_code, words, getattr(response, "headers", {}))
+            headers = getattr(response, "headers", {})
+            return failure_from_status(error.status_code, message, headers)
         if isinstance(error, ConnectionError) or type(error).__name__ == "ConnectError":
             return RequestFailure(
                 "connection", "no connection; is Ollama running?", is_transient=True
             )
-        if isinstance(
-            error, pydantic.ValidationError
-        ):  # the SDK takes every line for an object of its own
-            few = error.error_count() < 100
-            return RequestFailure(
-                "nonsense", str(error.errors()[0]["input"]) if few else "no list of models"
-            )
+        if isinstance(error, pydantic.ValidationError):
+            # The SDK makes an object of every line
+            if error.error_count() >= MAX_SHOWN_ERRORS:
+                return RequestFailure("nonsense", "no list of models")
+            first = error.errors()[0]
+            return RequestFailure("nonsense", str(first["input"]))
         return super()._classify_error(error)
 
     def _api_key(self) -> str:
         return os.environ.get("OLLAMA_API_KEY", "")
+
+
+def _complete_url(host: str) -> str:
+    """Return the URL for a value of OLLAMA_HOST, which may lack the scheme, host name or port.
+
+    These are http, 127.0.0.1 and 11434 then; a URL with a scheme gets no port. The host 0.0.0.0
+    becomes 127.0.0.1.
+
+    Raises UnknownModelError if it is not usable.
+    """
+    if "://" not in host:
+        if host.startswith(":"):
+            host = f"127.0.0.1{host}"
+        authority, slash, path = host.partition("/")
+        if not re.search(r":\d+$", authority):
+            authority = f"{authority}:11434"
+        host = f"http://{authority}{slash}{path}"
+    # A server listens at 0.0.0.0, and cannot be called there
+    return validate_url(host.replace("//0.0.0.0", "//127.0.0.1"))

@@ -1,4 +1,4 @@
-"""Models of OpenAI and of every server that speaks its chat protocol (vLLM, llama.cpp, LM Studio, ...)."""
+"""Models of OpenAI and of all servers with its chat protocol (vLLM, llama.cpp, LM Studio, ...)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,15 @@ import os
 import re
 import weakref
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kgwb.errors import UnknownModelError
 from kgwb.llm.base import ChatReply, ChatRequest, parse_token_count
-from kgwb.llm.remote import (
-    CONNECT_TIMEOUT_S,
-    RemoteModel,
-    RequestFailure,
-    RequestFormat,
-    failure_from_status,
-    make_client,
-    messages_to_data,
-    validate_url,
-)
+from kgwb.llm.failures import RequestFailure, failure_from_status
+from kgwb.llm.remote import CONNECT_TIMEOUT_S, RemoteModel, RequestFormat, messages_to_data
+from kgwb.llm.transport import make_client, validate_url
 
 if TYPE_CHECKING:
     import openai
@@ -31,107 +25,157 @@ OPENAI_URL = "https://api.openai.com/v1"
 class OpenAIModel(RemoteModel):
     """A model behind the chat protocol of OpenAI.
 
-    A reply's form is enforced by JSON schema; where the server refuses that by JSON mode, else by the prompt
-    alone. The form of request that the server accepted is remembered, so refusals are met once.
+    The form of replies is enforced by JSON schema. If the server refuses that, it is enforced by
+    JSON mode, and else by the prompt alone. The format that the server accepted is kept, so that
+    each refusal happens once.
     """
 
     def __init__(self, model: str, *, base_url: str | None = None) -> None:
-        """Opens no connection. The address is ``base_url``, or OPENAI_BASE_URL, or OpenAI's own.
+        """Prepare the client; no connection is opened.
 
-        The key is taken from OPENAI_API_KEY; only OpenAI itself always needs one. Raises UnknownModelError if
-        that key is missing, or the address is none.
+        The address is ``base_url``, or the environment variable OPENAI_BASE_URL, or OpenAI's own.
+        The key is taken from OPENAI_API_KEY. Only OpenAI's own servers always need one.
+
+        Raises UnknownModelError if OpenAI's key is missing, the key has characters that no key has,
+        or the address is not usable.
         """
         import openai
 
-        url = validate_url(base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL)
-        # Others know the older field for the length, and may pass over the newer one in silence
-        theirs = f".{urlsplit(url).hostname}".endswith(".openai.com")
-        without = frozenset({"max_tokens"} if theirs else ())
-        form = RequestFormat(("schema", "json with schema", "json", "prompt"), without)
+        default_url = os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
+        url = validate_url(base_url or default_url)
+        host = urlsplit(url).hostname
+        is_openai = f".{host}".endswith(".openai.com")
         key = os.environ.get("OPENAI_API_KEY", "").strip()
-        if not key and theirs:
-            raise UnknownModelError(
-                "the models of OpenAI need a key, and the environment variable OPENAI_API_KEY is not set",
-                hint="set OPENAI_API_KEY, or use the model `rules`, which needs no key",
-            )
-        # Raised here because the transport's own error for such a key shows it
-        if not (key.isascii() and key.isprintable()):
-            raise UnknownModelError(
-                "the environment variable OPENAI_API_KEY holds characters that no key has",
-                hint="copy the key again",
-            )
+        _check_key(key, is_needed=is_openai)
+        # Other servers know the older field for the length, and may ignore the newer one
+        form = RequestFormat(("schema", "json with schema", "json", "prompt"))
+        if is_openai:
+            form = replace(form, omitted_fields=frozenset(["max_tokens"]))
+        name = f"openai:{model}"
+        if url != OPENAI_URL:
+            name = f"{name}@{url}"
+        verb = "check" if key else "set"
         hints = (
-            f"{'check' if key else 'set'} the environment variable OPENAI_API_KEY",
+            f"{verb} the environment variable OPENAI_API_KEY",
             "check the model's name, and the address: it usually ends in /v1",
         )
-        name = f"openai:{model}" + (f"@{url}" if url != OPENAI_URL else "")
         super().__init__(name, model, url, form, hints)
-        # Repeats are ours: the SDK would repeat timeouts too, and its waits cannot be cancelled
-        client = make_client(openai.DefaultHttpxClient, url)
+        # The SDK does not repeat: it would repeat after timeouts too, and its waits cannot be
+        # cancelled
         self._client = openai.OpenAI(
-            api_key=key or "no-key-needed", base_url=url, max_retries=0, http_client=client
+            api_key=key or "no-key-needed",
+            base_url=url,
+            max_retries=0,
+            http_client=make_client(openai.DefaultHttpxClient, url),
         )
-        weakref.finalize(
-            self, self._client.close
-        )  # else its open sockets wait for the garbage collector
+        # Otherwise its sockets stay open until the garbage collector runs
+        weakref.finalize(self, self._client.close)
 
     def _stream_reply(self, form: RequestFormat, request: ChatRequest) -> Iterator[ChatReply]:
-        mode = form.modes[0]
-        shape: dict[str, Any] | None = None
-        if request.schema is not None and mode == "schema":
-            name = re.sub(r"[^A-Za-z0-9_-]", "_", request.task)[:64] or "reply"
-            strict = request.schema.get("additionalProperties") is False
-            named = {"name": name, "schema": dict(request.schema), "strict": strict}
-            shape = {"type": "json_schema", "json_schema": named}
-        elif request.schema is not None and mode != "prompt":
-            # llama-cpp-python, Together and Fireworks take the schema in this place
-            inside = {"schema": dict(request.schema)} if mode == "json with schema" else {}
-            shape = {"type": "json_object", **inside}
-        body = {
+        """Send one chat request, and yield the parts of the reply.
+
+        Streamed, that is one part for each chunk. If the format omits "stream", it is one part with
+        all of the reply.
+
+        Raises ValueError for an error inside the reply and for a whole reply without a choice, and
+        what the SDK raises.
+        """
+        create: Any = self._client.chat.completions.create
+        body = self._request_body(form, request)
+        answer = create(**body, timeout=_timeout(request.timeout_s))
+        if "stream" in body:
+            with answer:
+                for chunk in answer:
+                    yield _parse_chunk(chunk)
+            return
+        reply = ChatReply("", finish_reason="")
+        if not isinstance(answer, str):
+            reply = _parse_chunk(answer)
+        if not reply.finish_reason:
+            raise ValueError(f"no choice with a message in {answer}")
+        yield reply
+
+    def _request_body(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
+        """Return the fields of a chat request.
+
+        Those without a value are left out, and those that the format omits. The length is limited
+        by "max_tokens", or by "max_completion_tokens" if the format omits that.
+        """
+        body: dict[str, Any] = {
             "model": self.model,
             "messages": messages_to_data(request),
             "max_tokens": request.max_output_tokens,
-            "max_completion_tokens": request.max_output_tokens
-            if "max_tokens" in form.omitted_fields
-            else None,
-            "temperature": request.temperature,
-            "seed": request.seed,
-            "stream": True,
-            "stream_options": None if "stream" in form.omitted_fields else {"include_usage": True},
-            "response_format": shape,
         }
-        body = {
-            name: value
-            for name, value in body.items()
-            if value is not None and name not in form.omitted_fields
-        }
-        create: Any = self._client.chat.completions.create
-        answer = create(**body, timeout=_timeout(request.timeout_s))
+        if "max_tokens" in form.omitted_fields:
+            body["max_completion_tokens"] = request.max_output_tokens
+        body["temperature"] = request.temperature
+        body["seed"] = request.seed
+        body["stream"] = True
         if "stream" not in form.omitted_fields:
-            with answer:
-                yield from map(_parse_chunk, answer)
-            return
-        if isinstance(answer, str) or not (part := _parse_chunk(answer)).finish_reason:
-            raise ValueError(f"no choice with a message in {answer}")
-        yield part
+            body["stream_options"] = {"include_usage": True}
+        body["response_format"] = _response_format(form.modes[0], request)
+
+        return form.select_fields(body)
 
     def _model_names(self, timeout_s: float) -> Iterable[Any]:
-        return [entry.id for entry in self._client.models.list(timeout=_timeout(timeout_s)).data]
+        models = self._client.models.list(timeout=_timeout(timeout_s))
+        return [entry.id for entry in models.data]
 
     def _classify_error(self, error: Exception) -> RequestFailure:
+        """Return the failure for an exception.
+
+        An error with an HTTP status keeps that, and the field of the request that it names. For a
+        connection error of the SDK the base class is given its cause. It handles the others too.
+        """
         import openai
 
         if isinstance(error, openai.APIStatusError):
-            words = _error_message(error.body) or error.message
-            return failure_from_status(
-                error.status_code, words, error.response.headers, str(error.param or "")
-            )
-        if isinstance(error, openai.APIConnectionError) and isinstance(error.__cause__, Exception):
-            error = error.__cause__
+            message = _error_message(error.body) or error.message
+            param = str(error.param or "")
+            return failure_from_status(error.status_code, message, error.response.headers, param)
+        cause = error.__cause__
+        if isinstance(error, openai.APIConnectionError) and isinstance(cause, Exception):
+            error = cause
         return super()._classify_error(error)
 
     def _api_key(self) -> str:
         return self._client.api_key
+
+
+def _check_key(key: str, *, is_needed: bool) -> None:
+    """Raise UnknownModelError if a key is needed and missing, or cannot be a key."""
+    if is_needed and not key:
+        raise UnknownModelError(
+            "the models of OpenAI need a key, and the environment variable OPENAI_API_KEY is not set",
+            hint="set OPENAI_API_KEY, or use the model `rules`, which needs no key",
+        )
+    # Checked here because the transport's own error for such a key shows the key
+    if not (key.isascii() and key.isprintable()):
+        raise UnknownModelError(
+            "the environment variable OPENAI_API_KEY has characters that no key has",
+            hint="copy the key again",
+        )
+
+
+def _response_format(mode: str, request: ChatRequest) -> dict[str, Any] | None:
+    """Return the value of the field "response_format" for a mode of a RequestFormat.
+
+    It is the JSON schema under the name of the task, JSON mode with the schema, or JSON mode alone.
+    The schema is strict if it allows no other fields. Returns None for the mode "prompt" and for a
+    request without a schema.
+    """
+    if request.schema is None or mode == "prompt":
+        return None
+    schema = dict(request.schema)
+    if mode == "schema":
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", request.task)[:64] or "reply"
+        strict = schema.get("additionalProperties") is False
+        named_schema = {"name": name, "schema": schema, "strict": strict}
+        return {"type": "json_schema", "json_schema": named_schema}
+    if mode == "json with schema":
+        # llama-cpp-python, Together and Fireworks accept the schema in this place
+        return {"type": "json_object", "schema": schema}
+    return {"type": "json_object"}
 
 
 def _timeout(timeout_s: float) -> openai.Timeout:
@@ -141,27 +185,46 @@ def _timeout(timeout_s: float) -> openai.Timeout:
 
 
 def _parse_chunk(answer: Any) -> ChatReply:
-    """What a whole answer, or a chunk of one, says. The SDK checks no types: any of it may be None or odd."""
-    choice = next((choice for choice in answer.choices or () if choice.index in (0, None)), None)
-    if error := getattr(answer, "error", None) or getattr(choice, "error", None):
-        raise ValueError(_error_message(error))
-    message = getattr(choice, "delta", None) or getattr(choice, "message", None)
-    content, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
+    """Return what a whole answer, or a chunk of a streamed one, holds of the first choice.
+
+    The SDK does not check types, so any attribute may be None, absent or of another type. Without a
+    choice the text is empty. A whole answer without a finish reason counts as finished.
+
+    Raises ValueError if the answer or the choice has an error.
+    """
+    choice = None
+    for candidate in reversed(answer.choices or ()):
+        if candidate.index in (0, None):
+            choice = candidate
+    for part in (answer, choice):
+        error = getattr(part, "error", None)
+        if error:
+            raise ValueError(_error_message(error))
+
+    delta = getattr(choice, "delta", None)
+    message = delta or getattr(choice, "message", None)
+    content = getattr(message, "content", None)
     if isinstance(content, list):  # some servers send the text in parts
-        content = "".join(str(part.get("text") or "") for part in content)
-    whole = "stop" if hasattr(choice, "message") and message else ""
+        texts = [str(part.get("text") or "") for part in content]
+        content = "".join(texts)
+    refusal = getattr(message, "refusal", None)
+    finish_reason = getattr(choice, "finish_reason", None)
+    if refusal:
+        finish_reason = "refusal"
+    elif not finish_reason and message and hasattr(choice, "message"):
+        finish_reason = "stop"
     return ChatReply(
         text=str(content or refusal or ""),
         model=str(answer.model or ""),
         prompt_tokens=parse_token_count(getattr(answer.usage, "prompt_tokens", 0)),
         completion_tokens=parse_token_count(getattr(answer.usage, "completion_tokens", 0)),
-        finish_reason="refusal"
-        if refusal
-        else str(getattr(choice, "finish_reason", None) or whole),
+        finish_reason=str(finish_reason or ""),
     )
 
 
 def _error_message(body: Any) -> str:
-    """The message in an error, which servers lay out differently."""
-    message = body.get("message") if isinstance(body, dict) else body
-    return str(message or body or "")
+    """Return the message in the body of an error: its field "message", else the body as text."""
+    message = body
+    if isinstance(body, dict):
+        message = body.get("message") or body
+    return str(message or "")

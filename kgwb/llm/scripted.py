@@ -17,14 +17,14 @@ from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 
 ScriptedReply = str | Mapping[str, Any] | ChatReply | BaseException
 """One scripted answer: text, data to send as JSON, a whole reply, or an exception to raise."""
-Script = (
-    Callable[[ChatRequest], ScriptedReply] | Mapping[str, ScriptedReply | Sequence[ScriptedReply]]
-)
-"""A function of the request; or by task one line for every call, or a list of lines for one call each."""
+ScriptedReplies = ScriptedReply | Sequence[ScriptedReply]
+"""One answer for every call, or a list with one answer for each call."""
+Script = Callable[[ChatRequest], ScriptedReplies] | Mapping[str, ScriptedReplies]
+"""A function of the request, or the answers by task."""
 
 
 class Scripted(ChatModel):
-    """Answers from a script, and keeps what it was asked.
+    """Answers from a script, and keeps the requests.
 
     >>> Scripted({"chatty_kg/classifier": [{"kind": "follow-up"}, {"kind": "independent"}]})
     Scripted('scripted')
@@ -33,7 +33,7 @@ class Scripted(ChatModel):
     def __init__(
         self, script: Script, *, name: str = "scripted", remote: bool = False, delay_s: float = 0.0
     ) -> None:
-        """``delay_s`` is waited before each answer, unless the call is cancelled."""
+        """Set the script; ``delay_s`` is how long each answer takes, unless it is cancelled."""
         self.name = name
         self.remote = remote
         self._script = script
@@ -47,46 +47,63 @@ class Scripted(ChatModel):
 
     @property
     def requests(self) -> list[ChatRequest]:
-        """All requests so far in the order they came, also those that failed; a copy."""
+        """A copy of the list of all requests so far, in order, also of those that failed."""
         with self._lock:
             return list(self._requests)
 
     def call_count(self, task: str | None = None) -> int:
-        """How many requests came, for one task or for all."""
-        return sum(task is None or request.task == task for request in self.requests)
+        """Return how many requests came, for one task or for all."""
+        tasks = [request.task for request in self.requests]
+        return len(tasks) if task is None else tasks.count(task)
 
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
     ) -> ChatReply:
-        """The next scripted answer; raises what the script says, ModelError if it has none, Cancelled."""
+        """Return the next scripted answer, after the delay.
+
+        Raises the exception that the script has as the answer, ModelError if it has no answer, and
+        Cancelled if ``cancel`` is set during the delay.
+        """
         started = time.perf_counter()
         with self._lock:
             self._requests.append(request)
         if cancel.wait(self._delay_s):
             raise Cancelled
-        script, task = self._script, request.task
-        if callable(script):
-            line: ScriptedReply | Sequence[ScriptedReply] = script(request)
-        elif task in script:
-            line = script[task]
+        reply = self._next_reply(request)
+        if isinstance(reply, BaseException):
+            raise reply
+        if isinstance(reply, Mapping):
+            reply = json.dumps(reply, ensure_ascii=False)
+        if isinstance(reply, str):
+            reply = ChatReply(reply, model=self.name)
+        return replace(reply, seconds=time.perf_counter() - started)
+
+    def _next_reply(self, request: ChatRequest) -> ScriptedReply:
+        """Return the answer that the script has for a request; of a list of answers, the next one.
+
+        A script that is a function is called with the request. The position in a list is kept by
+        task. Raises ModelError if the script does not have the task, or its list is used up.
+        """
+        task = request.task
+        if callable(self._script):
+            replies = self._script(request)
+        elif task in self._script:
+            replies = self._script[task]
         else:
-            hint = f"it has {', '.join(script) or 'no task at all'}"
-            raise ModelError(f"the script has nothing for task {task!r}", hint=hint)
-        if not isinstance(line, str | Mapping | ChatReply | BaseException):
-            with self._lock:
-                used = self._reply_counts[task]
-                self._reply_counts[task] += 1
-            if used >= len(line):
-                raise ModelError(
-                    f"the script has {len(line)} answers for task {task!r}, and this is call {used + 1}",
-                    hint="add an answer, or give one that is not in a list: it serves every call",
-                )
-            line = line[used]
-        if isinstance(line, BaseException):
-            raise line
-        if not isinstance(line, ChatReply):
-            text = line if isinstance(line, str) else json.dumps(line, ensure_ascii=False)
-            line = ChatReply(text, model=self.name)
-        return replace(line, seconds=time.perf_counter() - started)
+            tasks = ", ".join(self._script) or "no task at all"
+            raise ModelError(f"the script has nothing for task {task!r}", hint=f"it has {tasks}")
+        if isinstance(replies, str | Mapping | ChatReply | BaseException):
+            return replies
+
+        with self._lock:
+            position = self._reply_counts[task]
+            self._reply_counts[task] += 1
+        if position >= len(replies):
+            raise ModelError(
+                f"the script has {len(replies)} answers for task {task!r}, "
+                f"and this is call {position + 1}",
+                hint="add an answer, or give one that is not in a list: it serves every call",
+            )
+        return replies[position]
 
     calls = RenamedAttribute("calls", "call_count")

@@ -1,4 +1,4 @@
-"""What the model ``rules`` does for the agents that the systems share: it chooses vertices."""
+"""How the model ``rules`` answers the prompts that several systems share: it chooses vertices."""
 
 from __future__ import annotations
 
@@ -9,76 +9,123 @@ from typing import Any
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.text import normalize
-from kgwb.llm.base import Rule
-from kgwb.llm.rules import SPELLING_WEIGHT, grammar
+from kgwb.llm.base import ReplyData, Rule
+from kgwb.llm.rules.grammar import parse_question
+from kgwb.llm.rules.similarity import max_similarity
 from kgwb.llm.rules.words import FUNCTION_WORDS, singularize
 
 MIN_SPELLING_SIMILARITY = 0.82
 """Ratio of matching characters from which a label that is not the name itself is taken for it."""
 MAX_COMPARED_CHARS = 300
-"""Of a name that are compared for likeness, which takes quadratic time."""
+"""How much of a name is compared. Time grows with the square of it."""
+YEAR_WEIGHT = 2.0
+"""What a number that question and candidate have in common counts, beside the similarity."""
+WORD_WEIGHT = 0.25
+"""What each word counts that they have in common."""
 
 
 def choose_vertex(
     question: str, entity: str, candidates: Sequence[Any], kg: Graph | None, embeddings: Embeddings
-) -> dict[str, Any]:
-    """The label that is the name, homonyms told apart; else one spelled nearly alike; else none."""
+) -> ReplyData:
+    """Return the number and label of the candidate that an entity of a question means.
+
+    It is a candidate whose label is the name; of several, the one that fits the question best.
+    Otherwise it is the one spelled most alike, if its label has all words of the name or has
+    MIN_SPELLING_SIMILARITY. If none has, the number is 0 and the label empty. There must be a
+    candidate. Candidates have "number", "label", "type", "description", and perhaps "relations".
+    """
     name = normalize(entity)
-    same = [c for c in candidates if normalize(c["label"]) == name]
-    holding = [c for c in candidates if {*name.split()} <= {*normalize(c["label"]).split()}]
-    likest = same or holding or candidates
-    best = max(
-        likest,
-        key=lambda c: (
-            normalize(c["label"]).startswith(name),
-            _compare_spelling(entity, c["label"]),
-        ),
-    )
-    if not holding and _compare_spelling(entity, best["label"]) < MIN_SPELLING_SIMILARITY:
-        return {"reason": f"no label is like {entity!r}", "number": 0, "label": ""}
+    name_words = set(name.split())
+    same: list[Any] = []
+    containing: list[Any] = []
+    for candidate in candidates:
+        label = normalize(candidate["label"])
+        if label == name:
+            same.append(candidate)
+        if name_words <= set(label.split()):
+            containing.append(candidate)
+
     if len(same) > 1:
-        facts = grammar.parse_question(question, kg).facts
-        relations = [says for subject, says, object_ in facts if entity in (subject, object_)]
-        asked = _find_content_words(question.partition(" not ")[0]) - _find_content_words(
-            " ".join([entity, *relations])
-        )
-
-        def fit(candidate: Any) -> float:
-            """A year, shared words, and how like the candidate's relations are to the question's."""
-            shared = asked & _find_content_words(f"{candidate['type']} {candidate['description']}")
-            names = [relation.partition(": ")[0] for relation in candidate.get("relations", [])]
-            close = [
-                c for says in relations for c in embeddings.similarity(says, names, SPELLING_WEIGHT)
-            ]
-            return 2 * any(map(str.isdigit, shared)) + 0.25 * len(shared) + max(close, default=0.0)
-
-        best = max(same, key=fit)
+        best = _choose_homonym(question, entity, same, kg, embeddings)
+    else:
+        similar = same or containing or candidates
+        best = max(similar, key=lambda candidate: _likeness(entity, candidate["label"]))
+        spelling = _compare_spelling(entity, best["label"])
+        if not containing and spelling < MIN_SPELLING_SIMILARITY:
+            reason = f"no label is like {entity!r}"
+            return {"reason": reason, "number": 0, "label": ""}
     reason = "the label is the name" if same else "the label most like the name"
     return {"reason": reason, "number": best["number"], "label": best["label"]}
 
 
-def choose_label(entity: str, labels: Sequence[str]) -> dict[str, Any]:
-    """The label most like the entity, the first of equals."""
-    return {"label": max(labels, key=lambda text: _compare_spelling(entity, text))}
+def _likeness(name: str, label: str) -> tuple[bool, float]:
+    """Return a key that ranks labels: those that begin with the name first, then by spelling."""
+    begins_with_name = normalize(label).startswith(normalize(name))
+    return begins_with_name, _compare_spelling(name, label)
 
 
-def choose_local_name(entity: str, names: Sequence[str]) -> dict[str, Any]:
-    """The local name most like the entity, the first of equals."""
-    return {"name": max(names, key=lambda text: _compare_spelling(entity, text))}
+def _choose_homonym(
+    question: str, entity: str, candidates: Sequence[Any], kg: Graph | None, embeddings: Embeddings
+) -> Any:
+    """Return the candidate that fits a question best, the first of equals.
+
+    What counts: a number that the question and the candidate's type and description have in common
+    (YEAR_WEIGHT), each such word (WORD_WEIGHT), and how like the candidate's relations are to
+    those that the question asks for. Words after " not " and those of these relations do not count.
+
+    Raises ModelError if the grammar cannot read the question.
+    """
+    relations = []
+    for subject, relation, object_ in parse_question(question, kg).facts:
+        if entity in (subject, object_):
+            relations.append(relation)
+    stated, _, _ = question.partition(" not ")
+    read_words = " ".join([entity, *relations])
+    asked_words = _content_words(stated) - _content_words(read_words)
+
+    scores = []
+    for candidate in candidates:
+        description = f"{candidate['type']} {candidate['description']}"
+        shared = asked_words & _content_words(description)
+        has_number = any(word.isdigit() for word in shared)
+        own_relations = []
+        for text in candidate.get("relations", []):
+            name, _, _ = text.partition(": ")
+            own_relations.append(name)
+        similarities = [max_similarity(name, own_relations, embeddings) for name in relations]
+        score = WORD_WEIGHT * len(shared)
+        if has_number:
+            score += YEAR_WEIGHT
+        score += max(similarities, default=0.0)
+        scores.append(score)
+    best = scores.index(max(scores))
+    return candidates[best]
+
+
+def choose_label(entity: str, labels: Sequence[str]) -> ReplyData:
+    """Return the label spelled most like an entity, the first of equals."""
+    best = max(labels, key=lambda label: _compare_spelling(entity, label))
+    return {"label": best}
+
+
+def choose_local_name(entity: str, names: Sequence[str]) -> ReplyData:
+    """Return the local name spelled most like an entity, the first of equals."""
+    best = max(names, key=lambda name: _compare_spelling(entity, name))
+    return {"name": best}
 
 
 def _compare_spelling(name: str, text: str) -> float:
-    """The ratio of matching characters."""
-    return SequenceMatcher(
-        None,
-        normalize(name)[:MAX_COMPARED_CHARS],
-        normalize(text)[:MAX_COMPARED_CHARS],
-        autojunk=False,
-    ).ratio()
+    """Return the ratio of matching characters, 0 to 1, of the first MAX_COMPARED_CHARS of each."""
+    first = normalize(name)[:MAX_COMPARED_CHARS]
+    second = normalize(text)[:MAX_COMPARED_CHARS]
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return matcher.ratio()
 
 
-def _find_content_words(text: str) -> set[str]:
-    return {singularize(word) for word in normalize(text).split()} - FUNCTION_WORDS
+def _content_words(text: str) -> set[str]:
+    """Return the words of a text in the singular, without function words."""
+    words = normalize(text).split()
+    return {singularize(word) for word in words} - FUNCTION_WORDS
 
 
 RULES: Mapping[str, Rule] = {

@@ -12,7 +12,7 @@ KEY = "sk-proj-0123456789abcdefTHEKEY"
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No key, address or proxy of whoever runs the tests; and repeats that do not wait."""
+    """Remove keys, addresses and proxies from the environment, and repeat without waiting."""
     for name in list(os.environ):
         if name.upper().startswith(("OPENAI_", "OLLAMA_")) or name.upper().endswith("_PROXY"):
             monkeypatch.delenv(name)

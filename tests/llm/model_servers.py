@@ -1,4 +1,4 @@
-"""Model servers on loopback that speak the protocols of OpenAI and Ollama, and can be told to misbehave."""
+"""Servers on loopback with the protocols of OpenAI and Ollama, which can be made to misbehave."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GOETHE = '{"answer": "Goethe"}'
 
 
 def ask(**changes: Any) -> ChatRequest:
-    """A small request with a schema."""
+    """Return a small request with a schema, and with these changes."""
     defaults: dict[str, Any] = {
         "task": "chatty_kg/qir",
         "messages": (Message("system", "Answer in JSON."), Message("user", "Who wrote Faust?")),
@@ -39,13 +39,13 @@ def ask(**changes: Any) -> ChatRequest:
 
 
 def complete(model: Any, **changes: Any) -> ChatReply:
-    """What a model replies to that request."""
+    """Return the reply of a model to that request."""
     return model.complete(ask(**changes), None, threading.Event())
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes back for one request."""
+    """What the server sends for one request."""
 
     body: Any = None
     status: int = 200
@@ -72,20 +72,20 @@ class Seen:
 
 
 class ModelServer:
-    """Gives the answers in ``queue`` first, then ``always`` if set, then what its protocol says."""
+    """Sends the answers in ``queue`` first, then ``always`` if set, else a reply of its protocol."""
 
     kind = prefix = chat_path = ""
     streams_unasked = False
     model: type[OpenAIModel] | type[OllamaModel]
-    """Who asks it."""
+    """The class of the model that uses it."""
     reply: Callable[..., Answer]
     error: Callable[..., Answer]
     beginning: Callable[[str], str]
     """The body of a stream with the first half of a reply, and no end."""
     said: Callable[[str], str]
-    """What is sent for an error inside a stream."""
+    """The text of an error inside a stream."""
     as_stream: Callable[[Answer, dict[str, Any]], Answer]
-    """The same reply in parts; an answer that is no reply stays as it is."""
+    """Return the same reply in parts. An answer that is not a reply stays as it is."""
     chat: Callable[[dict[str, Any]], Answer]
     listing: Callable[[], Answer]
 
@@ -96,7 +96,7 @@ class ModelServer:
         self.model_names = ["tiny", "small"]
         self.refuses: set[str] = set()
         self.streams = True
-        """False for a server that passes over ``stream``."""
+        """False for a server that ignores the field ``stream``."""
         self.closing = threading.Event()
         self.left = threading.Event()
         """Set when a client closed the connection in the middle of a reply."""
@@ -132,12 +132,12 @@ class ModelServer:
         return self.listing()
 
     def tiny(self) -> Any:
-        """A model that it has."""
+        """Return a model that the server has."""
         return self.model("tiny", base_url=self.url)
 
 
 class OpenAIServer(ModelServer):
-    """Refuses the request fields and response formats in ``refuses``, in words like OpenAI's."""
+    """Refuses the request fields and response formats in ``refuses``, with errors like OpenAI's."""
 
     kind, model, prefix, chat_path = "openai", OpenAIModel, "/v1", "/chat/completions"
     says_param = True
@@ -244,7 +244,7 @@ EVENT_STREAM = {"Content-Type": "text/event-stream"}
 
 
 def openai_events(message: dict[str, Any], finish: str | None, usage: Any) -> list[dict[str, Any]]:
-    """The chunks of a reply: its role, its text in pieces, why it ended, what it cost."""
+    """Return the chunks of a reply: its role, its text in pieces, finish reason, and usage."""
     text = [
         {name: piece}
         for name in ("content", "refusal")
@@ -259,7 +259,7 @@ def openai_events(message: dict[str, Any], finish: str | None, usage: Any) -> li
 
 
 def ollama_parts(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The lines of a reply: its text in pieces, then the end with the counts."""
+    """Return the lines of a reply: its text in pieces, then the end with the counts."""
     messages = [
         {"role": "assistant", "content": piece} for piece in _pieces(body["message"]["content"])
     ]
@@ -268,7 +268,7 @@ def ollama_parts(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def sse(*events: Any) -> str:
-    """A stream of events; text is sent as it is."""
+    """Return a stream of events. Text is sent as it is."""
     texts = (
         event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
         for event in events

@@ -1,4 +1,4 @@
-"""``rules`` on graphs it has not seen: a question about one name is read by what the graph says of it."""
+"""``rules`` on a graph that it was not made for: questions about one name, read by its predicates."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ ANSWERED = {
     "Who founded the New Harbour?": ["Ida Moss"],
     "When was the New Harbour founded?": ["1843"],
 }
-NOT_SAID = (
+UNANSWERABLE = (
     "Who is captain of the Polar Carrier?",
     "What is the call sign of the Polar Carrier?",
     "How many crew does the Polar Carrier sail with?",
@@ -98,9 +98,11 @@ def test_a_question_is_read_by_what_the_graph_says(
     assert list(answer_of(Workbench(kg, "rules").ask(question)).labels) == values
 
 
-@pytest.mark.parametrize("question", NOT_SAID)
+@pytest.mark.parametrize("question", UNANSWERABLE)
 @pytest.mark.parametrize("system", ["chatty_kg", "dog", "triad"])
-def test_what_the_graph_does_not_say_is_not_answered(question: str, system: str, kg: Graph) -> None:
+def test_a_question_that_the_graph_cannot_answer_has_no_answer(
+    question: str, system: str, kg: Graph
+) -> None:
     answer = answer_of(Workbench(kg, "rules", system=system).ask(question))
     assert not answer.values
     assert answer.reason.startswith("not in this graph")
@@ -108,11 +110,11 @@ def test_what_the_graph_does_not_say_is_not_answered(question: str, system: str,
 
 @pytest.mark.long
 @pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
-def test_a_server_suggests_what_the_file_does(
+def test_a_server_and_a_file_give_the_same_reading(
     server: str, file: Path, kg: Graph, request: pytest.FixtureRequest
 ) -> None:
     served = open_kg(request.getfixturevalue(server).load(file))
-    for question in (*ANSWERED, *NOT_SAID):
+    for question in (*ANSWERED, *UNANSWERABLE):
         assert ground_question(question, served, Embeddings()) == ground_question(
             question, kg, Embeddings()
         ), question
@@ -125,7 +127,7 @@ def test_without_a_graph_the_grammar_reads_alone() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("kept", ["held back a", "held back b"])
 def test_reworded_questions_over_a_graph_it_was_not_made_on(kept: str, metaqa: Path) -> None:
-    """Of each set that was kept back a part; `kgwb bench` asks all 600."""
+    """Ask one in EVERY questions of each held-back set; `kgwb bench` asks all 600."""
     lines = metaqa.with_name("metaqa_dev.jsonl").read_text(encoding="utf-8").splitlines()
     gold = {entry["id"]: entry["answers"] for entry in map(json.loads, lines)}
     rows = map(json.loads, REWORDED.read_text("utf-8").splitlines())

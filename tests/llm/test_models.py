@@ -100,7 +100,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("spec", "options", "says", "hint"), REFUSED)
-def test_what_names_no_model_is_refused_with_what_to_do(
+def test_a_specification_of_no_model_is_refused_with_a_hint(
     spec: str, options: dict[str, str], says: str, hint: str
 ) -> None:
     with pytest.raises(UnknownModelError, match=says) as caught:
@@ -109,10 +109,10 @@ def test_what_names_no_model_is_refused_with_what_to_do(
     assert "THEKEY" not in str(caught.value)
 
 
-# --- what can be used
+# The status of models
 
 
-def test_the_kinds_and_what_a_server_needs() -> None:
+def test_the_status_of_each_kind_of_model() -> None:
     assert [state.kind for state in check_models(0.2)] == [
         "rules",
         "human",
@@ -123,10 +123,10 @@ def test_the_kinds_and_what_a_server_needs() -> None:
     assert status("rules").is_usable
     assert "replay:FILE" in status("replay").detail
     assert not status("openai").is_usable
-    assert "OPENAI_API_KEY is not set; set OPENAI_API_KEY" in status("openai").detail
+    assert "OPENAI_API_KEY" in status("openai").detail
 
 
-def test_servers_that_run(
+def test_the_status_of_servers(
     openai_server: OpenAIServer, ollama_server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.url)
@@ -134,11 +134,11 @@ def test_servers_that_run(
     for kind, url in (("openai", openai_server.url), ("ollama", ollama_server.url)):
         assert status(kind) == ModelStatus(kind, True, f"{url} has 2 models", ("small", "tiny"))
     ollama_server.model_names = []
-    assert status("ollama") == ModelStatus(
-        "ollama", False, f"{ollama_server.url} answers, but has no models"
-    )
-    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
-    assert status("ollama").detail.startswith("http://127.0.0.1:9 cannot be reached")
+    for url in (ollama_server.url, "http://127.0.0.1:9"):
+        monkeypatch.setenv("OLLAMA_HOST", url)
+        state = status("ollama")
+        assert (state.is_usable, state.models) == (False, ())
+        assert url in state.detail
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_servers_that_run(
         (Answer({"data": [{"name": "tiny"}]}), "answers, but has no models"),
     ],
 )
-def test_servers_that_do_not_list_their_models(
+def test_the_status_of_servers_that_do_not_list_their_models(
     openai_server: OpenAIServer,
     key: str,
     monkeypatch: pytest.MonkeyPatch,

@@ -45,8 +45,8 @@ def test_a_refused_way_to_enforce_the_form_is_tried_once(
     assert [(reply.mode, reply.tries) for reply in replies] == [(mode, len(formats) - 1), (mode, 1)]
 
 
-def test_a_model_that_is_not_there_is_fetched_by_its_command(ollama_server: OllamaServer) -> None:
+def test_the_hint_for_a_missing_model_has_the_command(ollama_server: OllamaServer) -> None:
     ollama_server.model_names = []
-    with pytest.raises(ModelRefusedError, match="no model named tiny at") as caught:
+    with pytest.raises(ModelRefusedError, match="tiny") as caught:
         complete(ollama_server.tiny())
     assert "ollama pull tiny" in caught.value.hint

@@ -76,7 +76,7 @@ def test_a_refused_way_to_enforce_the_form_is_tried_once(
     assert [(reply.mode, reply.tries) for reply in replies] == [(mode, len(formats) - 1), (mode, 1)]
 
 
-def test_one_refusal_does_not_condemn_a_server_that_honours_schemas(
+def test_a_refused_schema_does_not_change_the_format_if_others_were_accepted(
     openai_server: OpenAIServer,
 ) -> None:
     model = openai_server.tiny()
@@ -93,11 +93,11 @@ def test_one_refusal_does_not_condemn_a_server_that_honours_schemas(
         (error(400, "too long", param="messages", code="context_length_exceeded"), 1),
     ],
 )
-def test_a_request_that_is_refused_in_every_form_teaches_nothing(
+def test_a_request_that_is_refused_in_every_format_leaves_the_format(
     openai_server: OpenAIServer, refusal: Answer, chats: int
 ) -> None:
     model, openai_server.always = openai_server.tiny(), refusal
-    with pytest.raises(ModelRefusedError, match=r"answers 400: (maximum context|too long)"):
+    with pytest.raises(ModelRefusedError, match="400"):
         complete(model)
     assert len(openai_server.chats) == chats
     openai_server.always = None
@@ -130,7 +130,7 @@ def test_a_server_that_refuses_much_is_still_asked(openai_server: OpenAIServer) 
     assert openai_server.chats[-1].keys() == {"model", "messages"}
 
 
-def test_openai_itself_is_asked_in_its_newer_words(
+def test_openai_itself_gets_the_newer_field_for_the_length(
     openai_server: OpenAIServer, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolve = socket.getaddrinfo
@@ -204,7 +204,8 @@ def test_a_refused_key_says_what_to_do(
     openai_server.always = error(403, "no")
     with pytest.raises(ModelRefusedError, match="answers 403: no") as caught:
         complete(openai_server.tiny())
-    assert caught.value.hint == f"{hint} the environment variable OPENAI_API_KEY"
+    assert caught.value.hint.startswith(hint)
+    assert "OPENAI_API_KEY" in caught.value.hint
     assert len(openai_server.chats) == 1
 
 

@@ -61,10 +61,10 @@ def test_a_reply_is_cut_by_its_length(smollm: RemoteModel) -> None:
 def test_a_prompt_too_long_is_refused_in_the_servers_words(smollm: RemoteModel) -> None:
     with pytest.raises(ModelRefusedError, match="context") as caught:
         say(smollm, "word " * 9000)
-    assert "shorten the request" in caught.value.hint
+    assert "shorten" in caught.value.hint
 
 
-def test_who_cancels_leaves_the_server_to_others(smollm: RemoteModel) -> None:
+def test_a_cancelled_request_frees_the_server(smollm: RemoteModel) -> None:
     cancel = threading.Event()
     story = (Message("user", "Tell a long story."),)
     asked = ask(messages=story, timeout_s=600.0, schema=None, max_output_tokens=4000)
@@ -85,6 +85,6 @@ def test_a_wrong_address_and_an_unknown_model(llama: str, ollama: str) -> None:
     wrong = OpenAIModel(MODEL, base_url=llama.removesuffix("/v1")), "ends in /v1"
     unknown = OllamaModel("none", base_url=ollama), f"it has {MODEL}"
     for model, hint in (wrong, unknown):
-        with pytest.raises(ModelRefusedError, match="no model named") as caught:
+        with pytest.raises(ModelRefusedError, match="model") as caught:
             say(model, "Say hello.")
         assert hint in caught.value.hint

@@ -1,4 +1,4 @@
-"""The model ``rules`` in the roles of the systems: a baseline that reads no graph's relations by heart."""
+"""The model ``rules`` as the agents of the systems."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def reply(task: str, kg: Graph | None = None, **variables: Any) -> Any:
 @pytest.mark.parametrize(
     ("name", "first"), [("ragonite", "tool_selector"), ("surveyor", "mention_finder")]
 )
-def test_rules_cannot_write_queries_and_say_so(name: str, first: str) -> None:
-    with pytest.raises(ModelError, match=f"no rule for {name}/{first}"):
+def test_rules_refuses_systems_whose_agents_write_queries(name: str, first: str) -> None:
+    with pytest.raises(ModelError, match=f"{name}/{first}"):
         Workbench(films(), "rules", system=name).ask("Which films did Denis Villeneuve direct?")
 
 
@@ -42,7 +42,7 @@ def test_rules_cannot_write_queries_and_say_so(name: str, first: str) -> None:
 def test_rules_answers_enough_of_a_sample_and_invents_nothing(
     sample: str, name: str, every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One in so many questions for names; a boolean or a count is no walk's answer."""
+    """Ask one in ``every`` questions for names. DoG finds neither booleans nor counts."""
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
     check_sample(Workbench(open_kg(sample), "rules", system=name), sample, every)
 
@@ -63,7 +63,7 @@ def test_rules_reaches_the_targets_on_metaqa(
     metaqa: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Targets are Hits@1 by number of hops, of one question in so many; all of them take a minute."""
+    """Ask one in ``every`` questions. Targets are Hits@1 by number of hops."""
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
     chosen = load_system(name).settings.of_profile("fast", **settings)
     bench = Workbench(open_kg(metaqa), "rules", system=name, settings=chosen)
@@ -164,7 +164,7 @@ def solved(entity: str, answer: str) -> list[dict[str, str]]:
 
 
 def debated(question: str, entity: str, answer: str) -> list[str]:
-    """What expert, critic and linguist propose."""
+    """Return the questions that expert, critic and linguist propose."""
     debate: list[Any] = []
     for role in ("simplifying_expert", "critic", "linguist"):
         debate.append(
@@ -195,14 +195,14 @@ def test_three_roles_leave_a_question_one_hop_shorter(
     assert left in (last, None)
 
 
-def test_the_critic_rewords_what_does_not_say_what_is_left() -> None:
+def test_the_critic_rewords_a_wrong_proposal() -> None:
     question = "who directed films that share actors with [Echo]"
     proposed = [{"question": question.replace("Echo", "Ada")}]
     remark = reply("dog/critic", question=question, solved=solved("Echo", "Ada"), debate=proposed)
     assert remark["question"] == debated(question, "Echo", "Ada")[0] != proposed[0]["question"]
     fused = reply("dog/fused_agent", question=question, solved=solved("Echo", "Ada"), debate=[])
     assert fused["question"] == debated(question, "Echo", "Ada")[-1]
-    assert debated("[Echo] [Fog]", "Echo", "Ada")[-1] == "[Ada] [Fog]"  # nobody can reword that
+    assert debated("[Echo] [Fog]", "Echo", "Ada")[-1] == "[Ada] [Fog]"  # no rewording is found
 
 
 @pytest.mark.parametrize(

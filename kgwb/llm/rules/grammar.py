@@ -1,31 +1,33 @@
-"""From a question to triples: a right-branching reading of English questions.
+"""The grammar of the model ``rules``: from an English question to triples.
 
-A question is read as a chain from each name to what is asked for. Every content word is either a relation (a
-verb, or a noun with "of", a possessive or a copula) or says of what kind something is ("films" in "films
-directed by"). Words before the name stand outermost first; words right after it belong to it; a verb left at
-the end belongs to the question word. "Share", "same" and "together" make a relation lead there and back.
+A question is read as a chain of relations from each name to what is asked for. Words before the
+name are read from the name outwards, so that the first of them is the last relation. Words right
+after the name belong to it. A verb that is left at the end belongs to the question word. "Share",
+"same" and "together" make a relation lead there and back.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from kgwb.errors import ModelError
 from kgwb.kg.base import Graph
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.words import (
-    RELATION_PHRASES,
-    Mention,
-    Token,
-    find_mentions,
-    is_verb,
-    singularize,
-    tokenize,
+from kgwb.llm.rules.chunks import (
+    END_OF_QUESTION,
+    MENTIONED_NAME,
+    Chunk,
+    Chunks,
+    relations_after_name,
+    relations_before_name,
+    split_into_chunks,
+    without_question_words,
 )
+from kgwb.llm.rules.mentions import Mention, find_mentions
+from kgwb.llm.rules.words import RELATION_PHRASES, Token, Words, singularize, tokenize
 
 UNSUPPORTED_WORDS = frozenset(
     ("not", "never", "nor", "without", "except", "before", "after", "than")
@@ -36,46 +38,32 @@ FILLER_PHRASES = re.compile(
     r"|work(s|ed|ing)?(?= as (an?|the)\b)|the names? of(?= (the|all|a)\b))",
     re.I,
 )
-"""What says nothing; a name in square brackets is left alone."""
+"""Phrases that change nothing in a question. Group 1 is a name in square brackets, which is kept."""
+COUNT_PHRASES = {("how", "many"), ("how", "much"), ("the", "number")}
+JOINING_WORDS = en.DETERMINERS | {"and"}
+WORDS_FOR_HAVING = en.HAVE_FORMS | {"with"}
+BEGIN_AND_END_VERBS = ("begin", "start", "end")
 AGENTIVE_SUFFIXES = ("or", "ors", "er", "ers", "ist", "ists", "ian", "ians")
-CHUNK_SEPARATORS = en.FUNCTION_WORDS | en.LIGHT_VERBS | {"their"}
 IS_A_RELATION = "occupation position held type"
-"""What "is a" says between two names."""
+"""The relation that "is a" stands for between two names."""
 HAS_RELATION = "starring equipment type"
-"""What "with" or "have" says between a noun and a name ("cars with X")."""
+"""The relation of "with" or "have" between a noun and a name ("cars with X")."""
 MADE_BY_RELATION = "author director made by"
-"""What "by" says between a noun and a name ("papers by X")."""
+"""The relation of "by" between a noun and a name ("papers by X")."""
+UNKNOWN_RELATION = "related to"
+"""The relation of a name when the question has no words for one."""
 Fact = tuple[str, str, str]
 """Subject, relation and object; unknowns begin with a question mark."""
-RelationStep = tuple[str, bool]
-"""A relation, and whether it leads from the next thing back to the one it was read at."""
+QuestionKind = Literal["boolean", "count", "list"]
+Mentions = Sequence[Mention]
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Content words that belong together, and the function words around them ("." the end, "@" the name).
+class RelationStep(NamedTuple):
+    """A relation on the way from a name to what is asked for."""
 
-    ``asked``: it stands with the question word; ``same``: it leads there and back; ``joint``: the joining
-    word before it, "" for a verb's object; ``left``: it stands before the name.
-    """
-
-    words: tuple[str, ...]
-    is_verb: bool
-    before: str = ""
-    after: str = ""
-    is_with_question_word: bool = False
-    is_shared: bool = False
-    joining_word: str = ""
-    is_before_name: bool = False
-
-    @property
-    def phrase(self) -> str:
-        """The words of a relation; the last one, if of a known family, replaced by the noun for it."""
-        last = self.words[-1]
-        whole = RELATION_PHRASES.get("_".join(self.words)) or " ".join(
-            (*self.words[:-1], RELATION_PHRASES.get(last, last))
-        )
-        return " ".join(dict.fromkeys(whole.split()))
+    relation: str
+    is_backward: bool
+    """Whether the next thing is the subject of the triple, and not the object."""
 
 
 class ParsedQuestion(NamedTuple):
@@ -83,277 +71,353 @@ class ParsedQuestion(NamedTuple):
 
     facts: tuple[Fact, ...]
     target: str
-    """The unknown that is asked for; of a yes-or-no question what is spoken of."""
-    kind: Literal["boolean", "count", "list"]
+    """The unknown that is asked for; in a yes-or-no question, the subject that it is about."""
+    kind: QuestionKind
 
 
 def parse_question(question: str, kg: Graph | None) -> ParsedQuestion:
-    """What the grammar reads. Raises ModelError for words that it would pass over ("not", "before")."""
+    """Read a question as triples, by the grammar alone; the graph is needed to find names.
+
+    Raises ModelError if it has one of UNSUPPORTED_WORDS, which the grammar would pass over.
+    """
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
-    return parse_tokens(tokens, find_mentions(question, tokens, kg), kg)
+    mentions = find_mentions(question, kg)
+    return parse_tokens(tokens, mentions, kg)
 
 
-def parse_tokens(
-    tokens: Sequence[Token], mentioned: Sequence[Mention], kg: Graph | None
-) -> ParsedQuestion:
-    """What the grammar reads in words of which it is known what they name; raises as ``read`` does."""
-    words, names = [token.lowercase for token in tokens], [*mentioned]
-    unread = [
-        w
-        for n, w in enumerate(words)
-        if w in UNSUPPORTED_WORDS and not any(m.start <= n < m.end for m in names)
-    ]
-    if unread:
-        hint = "reword the question, or choose another model"
-        raise ModelError(
-            f"rules does not read {unread[0]!r}, and would answer another question", hint=hint
-        )
-    last = len(words) - 1
-    kind = singularize(words[-1]) if words else ""
-    stated = words[-2:-1] in (["a"], ["an"]) or (
-        [kind] != words[-1:] and en.BE_FORMS & {*words[-3:-1]}
-    )
-    if kg and names and names[-1].end <= last and stated and kg.exact([kind]):
-        names.append(Mention(last, last + 1, kind))  # was X a chemist, were they also chemists
-    groups = _group_mentions(words, names)
-    goes_on = any(
-        t.lowercase in en.WH_WORDS and n and (t.begins_sentence or "and" in words[n - 4 : n])
-        for n, t in enumerate(tokens)
-    )
-    asks = (
-        words[:1]
-        and words[0] in en.AUXILIARIES
-        and not ({*words[1:2]} & en.POLITE_SUBJECTS)
-        and not goes_on
-    )
-    counts = {("how", "many"), ("how", "much"), ("the", "number")} & {*pairwise(words)}
+def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) -> ParsedQuestion:
+    """Read a question as triples, given its tokens and its names.
+
+    Each group of names gives one chain of relations. A group without relations of its own has those
+    of the group before it. In a yes-or-no question with several groups the first one is the
+    subject: its chain leads to "?subject", which the chains of the others lead to as well; without
+    relations, the name itself takes that place.
+
+    Raises ModelError if a word of UNSUPPORTED_WORDS stands outside of the names.
+    """
+    words = [token.lowercase for token in tokens]
+    _refuse_unsupported_words(words, mentions)
+    all_mentions = _add_stated_class(words, mentions, kg)
+    groups = _group_mentions(words, all_mentions)
+    kind = _question_kind(tokens, words)
+
     facts: list[Fact] = []
     target = "?answer"
-    chain: list[RelationStep] = []  # a group without relations shares its neighbour's
+    steps: list[RelationStep] = []
     start = 0
     for group in groups:
-        left, start = words[start : group[0].start], group[-1].end
-        right = [word for word in words[start:] if len(group) == 1 or word != "together"]
-        chain = (
-            _relation_chain(left, right if group is groups[-1] else [], first=group is groups[0])
-            or chain
-        )
-        subject = asks and group is groups[0] and len(groups) > 1  # what is spoken of
-        if subject:
-            target = "?subject" if chain else group[0].text
-        for name in group if chain or not subject else ():
-            steps = chain or [("related to", False)]
-            ends = [name.text, *(f"?x{len(facts) + n}" for n in range(1, len(steps))), target]
-            facts += [
-                (b, says, a) if back else (a, says, b)
-                for (a, b), (says, back) in zip(pairwise(ends), steps, strict=True)
-            ]
-    return ParsedQuestion(
-        tuple(facts), target, "boolean" if asks else "count" if counts else "list"
-    )
+        is_first = group is groups[0]
+        left = words[start : group[0].start]
+        start = group[-1].end
+        right: list[str] = []
+        if group is groups[-1]:
+            right = words[start:]
+        if len(group) > 1:  # "together" refers to all names of the group
+            right = [word for word in right if word != "together"]
+        reader = _NameReader(left, right, is_first)
+        steps = reader.relation_steps() or steps
+
+        if kind == "boolean" and is_first and len(groups) > 1:
+            if not steps:
+                target = group[0].text
+                continue
+            target = "?subject"
+        for mention in group:
+            facts += _chain_facts(mention.text, steps, target, len(facts))
+    return ParsedQuestion(tuple(facts), target, kind)
 
 
 def remove_filler_phrases(question: str) -> str:
-    """The question without what says nothing."""
-    return FILLER_PHRASES.sub(lambda idiom: idiom[1] or "", question)
-
-
-def _group_mentions(words: Sequence[str], names: Sequence[Mention]) -> list[list[Mention]]:
-    """Names joined by "and" or a comma are one group: the same is said of each."""
-    groups: list[list[Mention]] = []
-    for name in names:
-        between = words[groups[-1][-1].end : name.start] if groups else ["none"]
-        if not between or ("and" in between and {*between} <= en.DETERMINERS | {"and"}):
-            groups[-1].append(name)
-        else:
-            groups.append([name])
-    return groups
-
-
-def _relation_chain(
-    left: Sequence[str], right: Sequence[str], *, first: bool
-) -> list[RelationStep]:
-    """The relations of one name, nearest first, from the words before and after it."""
-    asked_right = bool(en.WH_WORDS & {*right})
-    asked_left = bool((en.WH_WORDS | en.IMPERATIVES) & {*left})
-    hint, site = expected_value_type([*left, *right])
-    subject = bool(en.AUXILIARIES & {*left[-3:]})  # an auxiliary stands before the name
-    fronted = left[:1] == ["of"]  # of which country is X the capital
-    opened = fronted or subject or bool(hint)
-    outer = [replace(chunk, is_before_name=True) for chunk in _split_into_chunks(left, "@")]
-    inner = _split_into_chunks(right, ".")
-    at = len(
-        inner
-    )  # where the chunks begin that close the question's clause, and do not belong to the name
-    if right[:1] == ["'s"]:
-        at = next((n for n, chunk in enumerate(inner) if n and chunk.is_verb), at)
-    elif not asked_left or (subject and any(chunk.is_verb for chunk in inner)):
-        at = 0
-    elif opened and inner and (inner[-1].is_verb or (at == 1 and (fronted or subject))):
-        at -= 1
-    inner, closing = inner[:at], inner[at:]
-    lefts = _relations_before_name(outer)
-    if closing and en.ACTIVE_AUXILIARIES & {*left}:
-        closing[-1] = replace(closing[-1], is_verb=True)
-    rights = _relations_after_name(closing)
-    if rights:
-        lefts = [chunk for chunk in lefts if not chunk.is_with_question_word]
-        if lefts and rights[0].words[0] in (
-            "begin",
-            "start",
-            "end",
-        ):  # when did production of X start
-            lefts[0], rights = replace(lefts[0], words=(*lefts[0].words, *rights[0].words)), []
-    if not (asked_left or asked_right or any(chunk.is_verb for chunk in rights)):
-        phrases = {chunk.phrase for chunk in lefts}  # was the music for X composed
-        rights = [chunk for chunk in rights if chunk.phrase not in phrases]
-    chain = [*_relations_after_name(inner), *reversed(lefts), *rights]
-    being = en.BE_FORMS & {*left[-3:]} - {*left[:first]}
-    if not chain and (being or left in (["a"], ["an"])):
-        return [(IS_A_RELATION, True)]
-    if not chain and {*left[-3:]} & (en.HAVE_FORMS | {"with"}):
-        return [(HAS_RELATION, True)]
-    return _to_relation_steps(chain, hint, site)
+    """Return the question without phrases that change nothing, such as "by any chance"."""
+    return FILLER_PHRASES.sub(lambda match: match[1] or "", question)
 
 
 def expected_value_type(words: Sequence[str]) -> tuple[str, str]:
-    """What kind of value is asked for ("date", "place" or nothing), and of what kind a place."""
-    asked = [singularize(b) for a, b in pairwise(words) if a in ("what", "which")]
-    site = next((word for word in asked if word in en.PLACE_WORDS), "")
-    if {"when", "when's"} & {*words} or en.TIME_WORDS & {*asked}:
-        return "date", site
-    if site or ("where" in words and "which" not in words):
-        return "place", site
+    """Return the type of value that a question asks for, and the kind of place.
+
+    The first is "date", "place" or "". The second is the word for a place after "what" or "which",
+    in the singular, or "".
+    """
+    place = ""
+    asks_when = "when" in words or "when's" in words
+    for word, next_word in pairwise(words):
+        if word not in ("what", "which"):
+            continue
+        noun = singularize(next_word)
+        if noun in en.TIME_WORDS:
+            asks_when = True
+        if noun in en.PLACE_WORDS and not place:
+            place = noun
+
+    asks_where = "where" in words and "which" not in words
+    if asks_when:
+        return "date", place
+    if place or asks_where:
+        return "place", place
     return "", ""
 
 
-def _split_into_chunks(words: Sequence[str], end: str) -> list[Chunk]:
-    """Content words grouped between function words; a verb form is a chunk of its own."""
-    chunks: list[Chunk] = []
-    current: list[str] = []
-    before, joint, asked, same = "", "", False, False
-
-    def close(after: str) -> None:
-        nonlocal current, asked, same, before, joint
-        if current:
-            verb = len(current) == 1 and is_verb(current[0]) and before not in en.WORDS_BEFORE_NOUNS
-            chunks.append(Chunk(tuple(current), verb, before, after, asked, same, joint))
-            current, asked, same, before, joint = [], False, False, "noun", ""
-
-    for word in words:
-        if word.startswith("co-"):
-            close("co")
-            current, same = [word[3:]], True
-        elif word in ("common", "together") and (
-            current or chunks
-        ):  # have an actor in common with X
-            close(word)
-            chunks[-1] = replace(chunks[-1], is_shared=True)
-        elif word in ("same", "share", "shares", "shared", "common"):
-            close(word)
-            same, before = True, word
-        elif word in CHUNK_SEPARATORS:
-            close(word)
-            asked = word in en.QUESTION_WORDS or (
-                asked and word in en.DETERMINERS | en.FILLERS | {"of"}
-            )
-            if word not in en.FILLERS:
-                before, joint = word, joint if word in en.DETERMINERS else joint or word
-        elif current and (
-            is_verb(word) or (is_verb(current[0]) and before not in en.WORDS_BEFORE_NOUNS)
-        ):
-            close("verb" if is_verb(word) else "noun")
-            current, before = [word], "noun"
-        elif not word.isdigit():  # a year tells homonyms apart, it is no relation
-            current.append(word)
-    close(end)
-    return chunks
-
-
-def _relations_before_name(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Those chunks before the name that are relations, outermost first."""
-    kept: list[Chunk] = []
-    for number, chunk in enumerate(chunks):
-        if (
-            chunk.before == "same" and kept and kept[-1].is_verb
-        ):  # acted in the same film, directed by the same
-            kept[-1] = replace(kept[-1], is_shared=True)
-            continue
-        later = chunks[number + 1 :]
-        is_object = (
-            bool(kept) and kept[-1].is_verb and not chunk.joining_word
-        )  # it is the object of the verb before it
-        if is_object and not chunk.is_verb and chunk.words[-1] in RELATION_PHRASES:
-            kept[-1] = replace(kept[-1], words=chunk.words)
-        elif chunk.joining_word == "for" and chunk.after == "of":
-            kept.append(replace(chunk, is_shared=True))  # films for the director of X
-        elif (
-            chunk.after in ("by", "with")
-            or chunk.is_verb
-            or chunk.is_shared
-            or not _is_type_noun(chunk, later, kept)
-        ):
-            kept.append(chunk)
-    return kept
-
-
-def _is_type_noun(chunk: Chunk, later: Sequence[Chunk], kept: Sequence[Chunk]) -> bool:
-    """Whether a noun only says of what kind something is."""
-    if chunk.before in ("whose", "their"):
-        return chunk.before == "their"
-    asks = chunk.after in en.HAVE_FORMS | en.LIGHT_VERBS  # which cars have X
-    if chunk.is_with_question_word and (asks or any(c.phrase == chunk.phrase for c in later)):
-        return True
-    if kept and not chunk.joining_word:  # the verb's object
-        return chunk.after != "of"
-    if chunk.after == "@":  # "the film X": apposition
-        return bool(kept) or chunk.before != "of"
-    if chunk.after in ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where"):
-        return True
-    be = chunk.after in en.AUXILIARIES
-    within = bool(kept) and (
-        chunk.words[-1] in en.PLACE_WORDS or (be and chunk.before == "of")
-    )  # the city of X
-    return within or (be and any(c.is_verb for c in later[:1]))
-
-
-def _relations_after_name(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """The relation that chunks after the name say: the verb if there is one, else the nouns."""
-    if verbs := [chunk for chunk in chunks if chunk.is_verb]:
-        return [replace(verbs[0], is_shared=any(chunk.is_shared for chunk in chunks))]
-    return [chunk for chunk in chunks if not chunk.is_with_question_word] or list(chunks)
-
-
 def leads_to_agent(relation: str) -> bool:
-    """Whether a relation leads from a thing to whoever did it: directed by, director."""
+    """Return whether a relation leads from a thing to its maker or agent: "directed by", "author".
+
+    It does if it ends in " by" or in one of AGENTIVE_SUFFIXES.
+    """
     return relation.endswith((" by", *AGENTIVE_SUFFIXES))
 
 
-def _to_relation_steps(chunks: Sequence[Chunk], hint: str, site: str) -> list[RelationStep]:
-    """The relations as phrases with their directions, those there and back twice."""
-    steps: list[RelationStep] = []
-    for chunk in chunks:
-        says = chunk.phrase
-        of_maker = (
-            chunk.is_before_name
-            and chunk.after in ("by", "with")
-            and not chunk.is_verb
-            and not chunk.is_shared
-        )
-        back = chunk.is_before_name and (chunk.is_verb or of_maker)
-        if of_maker:
-            says = MADE_BY_RELATION if chunk.after == "by" else HAS_RELATION
-        elif chunk is chunks[-1] and hint:
-            hinted = f"{chunk.words[-1] if leads_to_agent(says) else says} {hint}"
-            says = RELATION_PHRASES.get(f"{chunk.words[0]}_{hint}", hinted)
-        if chunk.is_verb and chunk.after == "by":
-            says = says if chunk.words[-1] in RELATION_PHRASES else f"{says} by"
-        elif chunk.is_verb and leads_to_agent(says):
-            back = not back  # who directed X: X, directed by, who
-        steps += [(says, back), (says, not back)] if chunk.is_shared else [(says, back)]
-    if site and steps and en.EVENT_WORDS[site in ("city", "town")] & {*chunks[-1].words}:
-        steps.append(
-            (RELATION_PHRASES.get(site, f"{site} located in"), False)
-        )  # where it was, and in which country
-    return steps or [(site or hint, False)] * bool(hint)
+def _refuse_unsupported_words(words: Words, mentions: Mentions) -> None:
+    """Raise ModelError if a word of UNSUPPORTED_WORDS stands outside of the names."""
+    for position, word in enumerate(words):
+        is_in_name = any(mention.start <= position < mention.end for mention in mentions)
+        if word in UNSUPPORTED_WORDS and not is_in_name:
+            raise ModelError(
+                f"rules cannot read {word!r}, and would answer a different question",
+                hint="reword the question, or choose another model",
+            )
+
+
+def _add_stated_class(words: Words, mentions: Mentions, kg: Graph | None) -> Mentions:
+    """Return the names, and the last word too if it states a class that the graph has as a label.
+
+    It does after "a" or "an" ("was X a chemist"), or as a plural soon after a form of "be" ("were
+    they also chemists").
+    """
+    last = len(words) - 1
+    if kg is None or not mentions or mentions[-1].end > last:
+        return mentions
+    class_name = singularize(words[-1])
+    is_plural = class_name != words[-1]
+    is_after_be = not en.BE_FORMS.isdisjoint(words[-3:-1])
+    is_stated = words[-2] in ("a", "an") or (is_plural and is_after_be)
+    if not is_stated or not kg.exact([class_name]):
+        return mentions
+    stated_class = Mention(last, last + 1, class_name)
+    return [*mentions, stated_class]
+
+
+def _group_mentions(words: Words, mentions: Mentions) -> list[list[Mention]]:
+    """Return the names in groups; the names of a group have the same relations.
+
+    A name joins the one before it if nothing stands between them, or only "and" and determiners.
+    """
+    groups: list[list[Mention]] = []
+    for mention in mentions:
+        if groups:
+            group = groups[-1]
+            between = set(words[group[-1].end : mention.start])
+            is_list = "and" in between and between <= JOINING_WORDS
+            if is_list or not between:
+                group.append(mention)
+                continue
+        groups.append([mention])
+    return groups
+
+
+def _question_kind(tokens: Sequence[Token], words: Words) -> QuestionKind:
+    """Return whether a question is answered by yes or no, by a number, or by a list.
+
+    A yes-or-no question begins with an auxiliary. It is not one if its subject is polite ("Can you
+    tell me"), or if a question word begins a later sentence or stands up to four words after "and".
+    """
+    is_boolean = bool(words) and words[0] in en.AUXILIARIES
+    if len(words) > 1 and words[1] in en.POLITE_SUBJECTS:
+        is_boolean = False
+    for position in range(1, len(words)):
+        # The slice is empty for the first words: "and" does not count there
+        follows_and = "and" in words[position - 4 : position]
+        begins_question = follows_and or tokens[position].begins_sentence
+        if begins_question and words[position] in en.WH_WORDS:
+            is_boolean = False
+    if is_boolean:
+        return "boolean"
+    if COUNT_PHRASES.isdisjoint(pairwise(words)):
+        return "list"
+    return "count"
+
+
+def _chain_facts(
+    name: str, steps: Sequence[RelationStep], target: str, fact_count: int
+) -> list[Fact]:
+    """Return the facts of the chain that leads from a name to the target.
+
+    ``fact_count`` is the number of facts before it. It numbers the unknowns in between: "?x1", ...
+    Without steps it is one fact of UNKNOWN_RELATION.
+    """
+    facts: list[Fact] = []
+    place = name
+    for step in steps or [RelationStep(UNKNOWN_RELATION, False)]:
+        next_place = target
+        if len(facts) < len(steps) - 1:
+            next_place = f"?x{fact_count + len(facts) + 1}"
+        if step.is_backward:
+            facts.append((next_place, step.relation, place))
+        else:
+            facts.append((place, step.relation, next_place))
+        place = next_place
+    return facts
+
+
+class _NameReader:
+    """Reads the relations of one name in the words around it."""
+
+    def __init__(self, left: list[str], right: list[str], is_first: bool) -> None:
+        """Keep the words, and find how the name is asked about.
+
+        ``left`` are the words before the name, ``right`` those after it. ``is_first`` is whether the
+        question begins with ``left``.
+        """
+        self.left = left
+        self.right = right
+        self.is_first = is_first
+        self.value_type, self.place = expected_value_type([*left, *right])
+        self.is_asked_before = not (en.WH_WORDS | en.IMPERATIVES).isdisjoint(left)
+        """Whether a question word or an imperative stands before the name."""
+        self.is_asked_after = not en.WH_WORDS.isdisjoint(right)
+        self.is_subject = not en.AUXILIARIES.isdisjoint(left[-3:])
+        """Whether an auxiliary stands right before the name: "did X direct"."""
+        self.is_inverted = self.is_subject or left[:1] == ["of"]
+        """Whether it is a subject, or the question begins with "of": "of which country is X"."""
+
+    def relation_steps(self) -> list[RelationStep]:
+        """Return the relations from the name to what is asked for, the nearest first; [] if none.
+
+        These are the relations of the chunks that belong to the name, then those before it, then
+        those at the end of the question. Without such chunks, "is a", "with" or "have" before the
+        name is the relation, else the time or place that is asked for.
+        """
+        chunks = split_into_chunks(self.right, END_OF_QUESTION)
+        inner_count = self._inner_chunk_count(chunks)
+        inner = relations_after_name(chunks[:inner_count])
+        closing = chunks[inner_count:]
+        if closing and not en.ACTIVE_AUXILIARIES.isdisjoint(self.left):
+            closing[-1].is_verb = True
+        before, after = self._combine(relations_after_name(closing))
+
+        chain = [*inner, *reversed(before), *after]
+        if chain:
+            return self._steps_of_chunks(chain)
+        if self._is_after_be():
+            return [RelationStep(IS_A_RELATION, True)]
+        if not WORDS_FOR_HAVING.isdisjoint(self.left[-3:]):
+            return [RelationStep(HAS_RELATION, True)]
+        if self.value_type:
+            return [RelationStep(self.place or self.value_type, False)]
+        return []
+
+    def _inner_chunk_count(self, chunks: Chunks) -> int:
+        """Return how many of the chunks after the name belong to it.
+
+        After a possessive these are the chunks up to the first verb, but at least one. None does if
+        the question word is not before the name, or if the name is the subject of a verb after it.
+        Otherwise all do, except for a last chunk that belongs to the beginning of the question: a
+        verb after a name that is inverted or in a question for a time or place ("when was X
+        released"), or the only chunk after an inverted name ("of which country is X the capital").
+        """
+        count = len(chunks)
+        if self.right[:1] == ["'s"]:
+            for position in range(1, count):
+                if chunks[position].is_verb:
+                    return position
+            return count
+
+        has_verb = any(chunk.is_verb for chunk in chunks)
+        is_subject_of_verb = self.is_subject and has_verb
+        if not chunks or not self.is_asked_before or is_subject_of_verb:
+            return 0
+        is_opened = self.is_inverted or self.value_type
+        is_only_chunk = self.is_inverted and count == 1
+        if is_opened and (is_only_chunk or chunks[-1].is_verb):
+            return count - 1
+        return count
+
+    def _combine(self, after: Chunks) -> tuple[Chunks, Chunks]:
+        """Return the relations before the name, and those of ``after``, adapted to each other.
+
+        ``after`` are the relations at the end of the question.
+        """
+        chunks = split_into_chunks(self.left, MENTIONED_NAME)
+        before = relations_before_name(chunks)
+        for chunk in before:
+            chunk.is_before_name = True
+        if after:
+            before = without_question_words(before)
+            verb = after[0].words
+            if before and verb[0] in BEGIN_AND_END_VERBS:  # when did production of X start
+                before[0].words += verb
+                after = []
+
+        is_asked = self.is_asked_before or self.is_asked_after
+        if not is_asked and not any(chunk.is_verb for chunk in after):
+            # was the music for X composed: the relation is named twice
+            phrases = {chunk.phrase for chunk in before}
+            after = [chunk for chunk in after if chunk.phrase not in phrases]
+        return before, after
+
+    def _is_after_be(self) -> bool:
+        """Return whether a form of "be" stands right before the name, or only "a" or "an".
+
+        A form of "be" that begins the question does not count: it only makes it a yes-or-no question.
+        """
+        words = set(self.left[-3:])
+        if self.is_first:
+            words.difference_update(self.left[:1])
+        return self.left in (["a"], ["an"]) or not en.BE_FORMS.isdisjoint(words)
+
+    def _steps_of_chunks(self, chunks: Chunks) -> list[RelationStep]:
+        """Return the relations that chunks stand for, one step each; shared ones lead there and back.
+
+        The last relation leads to the date or place that is asked for. If the last chunk is an event
+        and a kind of place is asked for ("in which country"), one more step leads to that.
+        """
+        steps: list[RelationStep] = []
+        for chunk in chunks:
+            value_type = ""
+            if chunk is chunks[-1]:
+                value_type = self.value_type
+            step = _step_of_chunk(chunk, value_type)
+            steps.append(step)
+            if chunk.is_shared:
+                steps.append(RelationStep(step.relation, not step.is_backward))
+
+        events = en.PLACED_EVENTS
+        if self.place in ("city", "town"):
+            events = en.PRODUCTION_EVENTS
+        last_words = chunks[-1].words
+        if self.place and not events.isdisjoint(last_words):
+            relation = RELATION_PHRASES.get(self.place, f"{self.place} located in")
+            steps.append(RelationStep(relation, False))
+        return steps
+
+
+def _step_of_chunk(chunk: Chunk, value_type: str) -> RelationStep:
+    """Return the relation that a chunk stands for, and its direction.
+
+    The relation is the phrase of the chunk. A noun joined to the name by "by" or "with" is
+    MADE_BY_RELATION or HAS_RELATION. A passive verb without a known phrase gets "by". ``value_type``
+    is "date" or "place" if the relation must lead to one: "birth date" for "born".
+
+    Relations lead forward, away from the name. Verbs before the name, and nouns joined to it, lead
+    backward ("who influenced X"). An active verb whose phrase leads to the agent by itself
+    ("directed by") is turned once more.
+    """
+    relation = chunk.phrase
+    first_word = chunk.words[0]
+    last_word = chunk.words[-1]
+    if chunk.is_made_by and chunk.after == "by":
+        relation = MADE_BY_RELATION
+    elif chunk.is_made_by:
+        relation = HAS_RELATION
+    elif value_type:
+        if leads_to_agent(relation):
+            relation = last_word
+        known = RELATION_PHRASES.get(f"{first_word}_{value_type}")
+        relation = known or f"{relation} {value_type}"
+
+    is_backward = chunk.is_made_by or (chunk.is_before_name and chunk.is_verb)
+    if chunk.is_verb and chunk.after == "by":
+        if last_word not in RELATION_PHRASES:
+            relation = f"{relation} by"
+    elif chunk.is_verb and leads_to_agent(relation):
+        is_backward = not is_backward
+    return RelationStep(relation, is_backward)

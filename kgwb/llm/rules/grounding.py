@@ -1,12 +1,13 @@
-"""A question about one name, read by what the graph says of it where the grammar finds nothing to go along.
+"""Reading a question about one name by the predicates that the name has in the graph.
 
-The predicates of the name in both directions, and those behind its values that have no name of their own, are
-compared with the words of the question. A word that asks for something else keeps it from being answered.
+It is used where the relations that the grammar reads do not exist in the graph. The words of the
+question are compared with the predicates of the name in both directions, and with those of its
+values that have no name of their own. A question that asks for something else stays unanswered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,265 +15,418 @@ from rdflib import URIRef
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.sparql import n3, values_clause
 from kgwb.kg.text import normalize
-from kgwb.llm.rules import (
-    MIN_RELATION_SIMILARITY,
-    SPELLING_WEIGHT,
-    find_similar_predicates,
-    grammar,
-)
 from kgwb.llm.rules import words as en
-from kgwb.llm.rules.words import RELATION_PHRASES, find_mentions, tokenize
-
-MIN_PREDICATE_SIMILARITY, MIN_CLASS_SIMILARITY = 0.45, 0.5
-"""Similarity from which words of the question ask for a predicate, and name a class."""
-MAX_PARTIAL_MATCHES, MAX_SAMPLED_TRIPLES = 3, 100_000
-"""Vertices whose labels begin or end with a name, and triples in each direction that are looked at."""
-NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
-RELATION_WORDS = (
-    en.TIME_WORDS | en.PLACE_WORDS | {"by", *" ".join(RELATION_PHRASES.values()).split()}
+from kgwb.llm.rules.grammar import (
+    Fact,
+    ParsedQuestion,
+    expected_value_type,
+    parse_tokens,
+    remove_filler_phrases,
 )
-"""Words of relations that somebody asks for, and that nobody says in passing."""
+from kgwb.llm.rules.mentions import Mention, find_mentions
+from kgwb.llm.rules.predicates import (
+    VertexPredicate,
+    Vertices,
+    fetch_predicates,
+    predicates_within_two_steps,
+)
+from kgwb.llm.rules.similarity import (
+    MIN_RELATION_SIMILARITY,
+    find_similar_predicates,
+    max_similarity,
+)
+from kgwb.llm.rules.words import RELATION_PHRASES, Token, Words, relation_phrase, tokenize
+
+Predicates = Sequence[VertexPredicate]
+MIN_PREDICATE_SIMILARITY = 0.45
+"""Similarity from which words of the question ask for a predicate."""
+MIN_CLASS_SIMILARITY = 0.5
+"""Similarity from which a word of the question names a class."""
+MAX_PARTIAL_MATCHES = 3
+"""How many labels are looked at that may begin or end with a name."""
+NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
+_WORDS_OF_PHRASES = " ".join(RELATION_PHRASES.values()).split()
+RELATION_WORDS = en.TIME_WORDS.union(en.PLACE_WORDS, _WORDS_OF_PHRASES, ["by"])
+"""Words of known relations. Relations of these words alone are not looked up in the graph."""
 WHO_WORDS = frozenset(("who", "whom", "who's"))
-NUMBER_AND_TIME_DATATYPES = en.TIME_WORDS | {
-    "boolean",
-    "decimal",
-    "double",
-    "duration",
-    "float",
-    "integer",
-}
-"""Words in the names of datatypes that are nobody's."""
+WORDS_BEFORE_ASKED_NOUN = ("what", "which", "many")
+SKIPPED_WORDS = en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
+"""Words that may stand between these and the noun: "what is the"."""
 
 
-class VertexPredicate(NamedTuple):
-    """What is said of a name: a predicate, whether it leads to the name, and what its other end can be."""
+def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> ParsedQuestion:
+    """Read a question with the grammar, and correct the reading by the predicates of its name.
 
-    name: str
-    is_incoming: bool
-    value_types: Collection[str]  # the names of classes and datatypes
-    inner_predicates: Sequence[str]  # the predicates of values that have no name
+    If the graph has no predicates like the relations that are read, the reading becomes one triple:
+    of the name, and its predicate most like the words of the question. ``_PredicateReader.read`` has
+    the details. The grammar's reading is returned as it is without a graph, for a yes-or-no
+    question, and if not exactly one name is found in the graph.
 
-
-def ground_question(
-    question: str, kg: Graph | None, embeddings: Embeddings
-) -> grammar.ParsedQuestion:
-    """What the grammar reads if the graph says such things of the name, else what the graph suggests."""
-    question = grammar.remove_filler_phrases(question)
+    Raises ModelError if the grammar cannot read the question.
+    """
+    question = remove_filler_phrases(question)
     tokens = tokenize(question)
-    names = find_mentions(question, tokens, kg)
-    reading = grammar.parse_tokens(tokens, names, kg)
+    mentions = find_mentions(question, kg)
+    reading = parse_tokens(tokens, mentions, kg)
     if kg is None or reading.kind == "boolean":
         return reading
-    exact = kg.exact([name.text for name in names]) if names else {}
-    vertices = {
-        n: called
-        for n in names
-        if (called := exact.get(n.text) or _find_partial_matches(n.text, kg))
-    }
-    written = [name for name in vertices if name.text != name.text.casefold()] or [*vertices][-1:]
-    if len(written) != 1:
+    vertices = _find_vertices(mentions, kg)
+    mention = _only_mention(vertices)
+    if mention is None:
         return reading
-    name, predicates = written[0].text, _fetch_predicates(kg, vertices[written[0]])
+    words = _words_without_name(tokens, mention)
+    last_question = _last_question(tokens, words)
+    reader = _PredicateReader(reading, mention.text, vertices[mention], kg, embeddings)
+    return reader.read(words, last_question)
+
+
+def _find_vertices(mentions: Sequence[Mention], kg: Graph) -> dict[Mention, Vertices]:
+    """Return the vertices of each name that the graph has, as a label or a part of one."""
+    if not mentions:
+        return {}
+    names = [mention.text for mention in mentions]
+    exact = kg.exact(names)
+    vertices_of: dict[Mention, Vertices] = {}
+    for mention in mentions:
+        name = mention.text
+        vertices = exact.get(name) or _find_partial_matches(name, kg)
+        if vertices:
+            vertices_of[mention] = vertices
+    return vertices_of
+
+
+def _find_partial_matches(name: str, kg: Graph) -> list[URIRef]:
+    """Return the vertices whose labels begin or end with the words of a name.
+
+    They are among the first MAX_PARTIAL_MATCHES hits of a label search.
+    """
+    words = f" {normalize(name)} "
+    vertices = []
+    found = kg.search(name, MAX_PARTIAL_MATCHES)
+    for hit in found.hits:
+        label = f" {normalize(hit.label)} "
+        if label.startswith(words) or label.endswith(words):
+            vertices.append(hit.iri)
+    return vertices
+
+
+def _only_mention(mentions: Iterable[Mention]) -> Mention | None:
+    """Return the only name with a capital letter; None if there are several.
+
+    Without capitals it is the last name; None if there is no name at all.
+    """
+    all_mentions = list(mentions)
+    capitalized = []
+    for mention in all_mentions:
+        if mention.text != mention.text.casefold():
+            capitalized.append(mention)
+    found = capitalized or all_mentions[-1:]
+    if len(found) != 1:
+        return None
+    return found[0]
+
+
+def _words_without_name(tokens: Sequence[Token], mention: Mention) -> list[str]:
+    """Return all words of a question in lower case, with "" in the place of those of a name.
+
+    A single word between a determiner and the name belongs to it: "the contract X".
+    """
     words = [token.lowercase for token in tokens]
-    first, last = written[0].start, written[0].end
-    first -= first > 1 and words[first - 2] in en.DETERMINERS  # the contract X
-    words[first:last] = [""] * (last - first)
-    asked = QuestionWords(words, embeddings)
-    at_name = [says for subject, says, object_ in reading.facts if name in (subject, object_)][:1]
-    figures: list[str] = []
-    if (
-        WHO_WORDS & {*words}
-        and not grammar.expected_value_type(words)[0]
-        and len(reading.facts) == 1
-    ):
-        people = [
-            each
-            for each in predicates
-            if not each.value_types or not all(map(_is_number_or_time, each.value_types))
-        ]
-        predicates, figures = people, [each.name for each in predicates if each not in people]
-    named = [each.name for each in predicates]
-    relations = [says.removesuffix(" by") for says in at_name]
-    kept = [
-        called for says in relations for called in find_similar_predicates(says, named, embeddings)
-    ]
-    figure = any(find_similar_predicates(says, figures, embeddings) for says in relations)
-    counted = next(
-        (b for a, b in pairwise(words) if a == "many" and RELATION_PHRASES.get(b) not in at_name),
-        "",
-    )
-    kinds = [
-        each
-        for each in predicates
-        if each.name in kept and each.value_types and len(reading.facts) == 1
-    ]
-    uncounted = counted not in NON_CONTENT_WORDS and not any(
-        asked.names_value_type(counted, each) for each in kinds
-    )
-    if (kinds and uncounted) or (figure and not kept):
-        return reading._replace(facts=((name, counted or "who", "?answer"),), target="?answer")
-    strange = [says for _, says, _ in reading.facts if not {*says.split()} <= RELATION_WORDS]
-    far = (
-        _predicates_within_two_steps(kg, vertices[written[0]])
-        if strange and len(reading.facts) > 1
-        else ()
-    )
-    close = (max(embeddings.similarity(says, [*kept, *far], SPELLING_WEIGHT)) for says in strange)
-    if kept and not figure and all(c >= MIN_PREDICATE_SIMILARITY for c in close):
-        return reading
-    starts = [0, *(n for n, token in enumerate(tokens) if n and token.begins_sentence), len(tokens)]
-    questions = [words[a:b] for a, b in pairwise(starts) if en.WH_WORDS & {*words[a:b]}]
-    in_question = (
-        QuestionWords(questions[-1], embeddings).best_predicate(predicates) if questions else None
-    )
-    best = in_question or asked.best_predicate(predicates)
-    if best is None:
-        return reading
-    end = "?x1" if best.inner_predicates else "?answer"
-    facts = [(end, best.name, name) if best.is_incoming else (name, best.name, end)]
-    facts += [(end, ", ".join(best.inner_predicates), "?answer")] * bool(best.inner_predicates)
-    return reading._replace(facts=tuple(facts), target="?answer")
+    start = mention.start
+    if start > 1 and words[start - 2] in en.DETERMINERS:
+        start -= 1
+    for position in range(start, mention.end):
+        words[position] = ""
+    return words
 
 
-def _is_number_or_time(datatype: str) -> bool:
-    return not NUMBER_AND_TIME_DATATYPES.isdisjoint(datatype.lower().split())
+def _last_question(tokens: Sequence[Token], words: list[str]) -> list[str]:
+    """Return the words of the last sentence with a question word; [] if there is none."""
+    sentences: list[list[str]] = []
+    for token, word in zip(tokens, words, strict=True):
+        if token.begins_sentence:
+            sentences.append([])
+        sentences[-1].append(word)
+    for sentence in reversed(sentences):
+        if not en.WH_WORDS.isdisjoint(sentence):
+            return sentence
+    return []
 
 
-def _find_partial_matches(name: str, kg: Graph) -> Sequence[URIRef]:
-    """The vertices whose labels begin or end with a name."""
-    padded = f" {normalize(name)} "
-    hits = [
-        (hit.iri, f" {normalize(hit.label)} ") for hit in kg.search(name, MAX_PARTIAL_MATCHES).hits
-    ]
-    return [iri for iri, label in hits if label.startswith(padded) or label.endswith(padded)]
+class _PredicateReader:
+    """Reads a question about one name by the predicates that the name has in the graph."""
+
+    def __init__(
+        self,
+        reading: ParsedQuestion,
+        name: str,
+        vertices: Vertices,
+        kg: Graph,
+        embeddings: Embeddings,
+    ) -> None:
+        """Keep the grammar's reading, the name, and the vertices that have the name."""
+        self.reading = reading
+        self.name = name
+        self.vertices = vertices
+        self.kg = kg
+        self.embeddings = embeddings
+
+    def read(self, words: Words, last_question: Words) -> ParsedQuestion:
+        """Return a reading that the graph can answer, if the predicates of the name allow one.
+
+        The grammar's reading is kept if the graph has predicates like its relations. Otherwise the
+        predicate that is most like the words of the question becomes its only relation; if there is
+        none, the grammar's reading is kept as well. A "how many" or "who" question that the
+        predicates cannot answer gets a relation that no predicate is like, and so no answer.
+
+        ``words`` are those of the question with "" for the name. Those of its last question alone
+        are tried first.
+        """
+        predicates = fetch_predicates(self.kg, self.vertices)
+        numeric: list[VertexPredicate] = []
+        if self._asks_for_agent(words):
+            numeric = [predicate for predicate in predicates if predicate.has_only_numbers]
+            predicates = [predicate for predicate in predicates if predicate not in numeric]
+
+        relation = self._relation_at_name()
+        similar = self._predicates_like(relation, predicates)
+        similar_numeric = self._predicates_like(relation, numeric)
+        noun = _counted_noun(words, relation)
+        is_only_numeric = similar_numeric and not similar
+        if is_only_numeric or self._counts_something_else(noun, similar):
+            return self._with_facts([(self.name, noun or "who", "?answer")])
+        if similar and not similar_numeric and self._has_all_relations(similar):
+            return self.reading
+
+        predicate = None
+        if last_question:
+            predicate = self._best_predicate(last_question, predicates)
+        if predicate is None:
+            predicate = self._best_predicate(words, predicates)
+        if predicate is None:
+            return self.reading
+        return self._reading_of_predicate(predicate)
+
+    def _best_predicate(self, words: Words, predicates: Predicates) -> VertexPredicate | None:
+        return QuestionWords(words, self.embeddings).best_predicate(predicates)
+
+    def _asks_for_agent(self, words: Words) -> bool:
+        """Return whether one relation is read, and asked with "who", not for a time or place."""
+        value_type, _ = expected_value_type(words)
+        asks_who = not WHO_WORDS.isdisjoint(words)
+        return asks_who and not value_type and len(self.reading.facts) == 1
+
+    def _relation_at_name(self) -> str:
+        """Return the relation of the first fact about the name, "" if there is no fact about it."""
+        for subject, relation, object_ in self.reading.facts:
+            if self.name in (subject, object_):
+                return relation
+        return ""
+
+    def _predicates_like(self, relation: str, predicates: Predicates) -> list[VertexPredicate]:
+        """Return the predicates that are like a relation, without regard to a " by" at its end.
+
+        Without a relation there are none.
+        """
+        if not relation:
+            return []
+        relation = relation.removesuffix(" by")
+        names = [predicate.name for predicate in predicates]
+        similar = find_similar_predicates(relation, names, self.embeddings)
+        return [predicate for predicate in predicates if predicate.name in similar]
+
+    def _counts_something_else(self, noun: str, predicates: Predicates) -> bool:
+        """Return whether "how many" asks for things that these predicates do not lead to.
+
+        ``noun`` is what is counted. It is so if one relation is read, some of the predicates have
+        value types, and no value type is like the noun.
+        """
+        typed = [predicate for predicate in predicates if predicate.value_types]
+        if noun in NON_CONTENT_WORDS or not typed or len(self.reading.facts) != 1:
+            return False
+        return not any(_is_type_of(predicate, noun, self.embeddings) for predicate in typed)
+
+    def _has_all_relations(self, similar: Predicates) -> bool:
+        """Return whether the graph has predicates like all relations of the grammar's reading.
+
+        Relations of RELATION_WORDS alone are not looked up. ``similar`` are the predicates like
+        the relation at the name. If several relations are read, all predicates within two triples
+        of the name count too.
+        """
+        unusual = []
+        for _, relation, _ in self.reading.facts:
+            if not RELATION_WORDS.issuperset(relation.split()):
+                unusual.append(relation)
+        names = [predicate.name for predicate in similar]
+        if unusual and len(self.reading.facts) > 1:
+            names.extend(predicates_within_two_steps(self.kg, self.vertices))
+        for relation in unusual:
+            similarity = max_similarity(relation, names, self.embeddings)
+            if similarity < MIN_PREDICATE_SIMILARITY:
+                return False
+        return True
+
+    def _with_facts(self, facts: Sequence[Fact]) -> ParsedQuestion:
+        """Return the reading with other facts, which ask for "?answer"."""
+        return self.reading._replace(facts=tuple(facts), target="?answer")
+
+    def _reading_of_predicate(self, predicate: VertexPredicate) -> ParsedQuestion:
+        """Return a reading that asks for the other end of a predicate of the name.
+
+        If that is a blank node, a second fact asks for its values by all its predicates.
+        """
+        if predicate.is_incoming:
+            return self._with_facts([("?answer", predicate.name, self.name)])
+        if not predicate.inner_predicates:
+            return self._with_facts([(self.name, predicate.name, "?answer")])
+        inner_predicates = ", ".join(predicate.inner_predicates)
+        first = (self.name, predicate.name, "?x1")
+        second = ("?x1", inner_predicates, "?answer")
+        return self._with_facts([first, second])
 
 
-def _predicates_within_two_steps(kg: Graph, vertices: Sequence[URIRef]) -> Collection[str]:
-    """The names of predicates one or two steps away from vertices."""
-    steps = " ".join(
-        f"{{ ?{a} ?{p} ?{b} }} UNION {{ ?{b} ?{p} ?{a} }}" for a, p, b in ("vpx", "xqy")
-    )
-    hidden = ", ".join(map(n3, sorted(kg.vocabulary.excluded_predicates)))
-    query = f"SELECT DISTINCT ?p ?q WHERE {{ {values_clause('?v', vertices)} {steps} FILTER(?p NOT IN ({hidden})) }}"
-    ends = {term for row in kg.select(query).rows for term in row if isinstance(term, URIRef)}
-    return kg.names(sorted(ends - kg.vocabulary.excluded_predicates)).values()
+def _is_type_of(predicate: VertexPredicate, word: str, embeddings: Embeddings) -> bool:
+    """Return whether a word is like the name of a class or datatype that a predicate leads to."""
+    value_types = list(predicate.value_types)
+    similarity = max_similarity(relation_phrase(word), value_types, embeddings)
+    return similarity >= MIN_CLASS_SIMILARITY
 
 
-def _fetch_predicates(kg: Graph, vertices: Sequence[URIRef]) -> list[VertexPredicate]:
-    """What is said of vertices, by predicate; hidden predicates are left out."""
-    ways = " UNION ".join(
-        f'{{ SELECT ?p ?o ("{way}" AS ?d) WHERE {{ {values_clause("?v", vertices)} {triple} }}'
-        f" LIMIT {MAX_SAMPLED_TRIPLES} }}"
-        for way, triple in (("out", "?v ?p ?o"), ("in", "?o ?p ?v"))
-    )
-    rows = kg.select(
-        f"SELECT DISTINCT ?p ?d ?kind WHERE {{ {ways}"
-        f" OPTIONAL {{ {values_clause('?t', kg.vocabulary.types)} ?o ?t ?c }}"
-        f" BIND(IF(isLiteral(?o), DATATYPE(?o), ?c) AS ?kind) }}"
-    ).rows
-    inside = kg.select(  # a query of its own: Virtuoso loses rows of two OPTIONALs
-        f"SELECT DISTINCT ?p ?q WHERE {{ {values_clause('?v', vertices)} ?v ?p ?o . ?o ?q ?x FILTER(isBlank(?o)) }}"
-    ).rows
-    names = kg.names(
-        sorted({term for row in (*rows, *inside) for term in row if isinstance(term, URIRef)})
-    )
-    hidden = kg.vocabulary.excluded_predicates
-    parts = [(p, q) for p, q in inside if isinstance(q, URIRef) and q not in hidden]
-    kinds: dict[tuple[URIRef, bool], set[URIRef]] = {}
-    for predicate, way, kind in rows:
-        if isinstance(predicate, URIRef) and predicate not in hidden:
-            known = kinds.setdefault((predicate, str(way) == "in"), set())
-            known |= {kind} if isinstance(kind, URIRef) else set()
-    return [
-        VertexPredicate(
-            names[predicate],
-            back,
-            frozenset(names[iri] for iri in known),
-            sorted(names[q] for p, q in parts if p == predicate and not back),
-        )
-        for (predicate, back), known in sorted(kinds.items())
-    ]
+def _counted_noun(words: Words, relation: str) -> str:
+    """Return the word after "many" if its relation phrase is not the relation itself, else ""."""
+    for word, next_word in pairwise(words):
+        if word == "many" and RELATION_PHRASES.get(next_word) != relation:
+            return next_word
+    return ""
+
+
+class _Match(NamedTuple):
+    """A predicate, and how like it each content word of the question is."""
+
+    predicate: VertexPredicate
+    similarities: Mapping[int, float]
+    """By position of the word."""
+
+    @property
+    def best(self) -> float:
+        return max(self.similarities.values(), default=0.0)
+
+    @property
+    def total(self) -> float:
+        return sum(self.similarities.values())
 
 
 class QuestionWords:
-    """The words of a question that say something, by their number, and what they are like."""
+    """The words of a question that carry its meaning, and how like they are to predicates."""
 
-    def __init__(self, words: Sequence[str], embeddings: Embeddings) -> None:
-        self.words, self.embeddings = words, embeddings
-        pairs = enumerate(zip(words, [*words[1:], ""], strict=True))
-        self.content_positions = [
-            n for n, (a, b) in pairs if a not in NON_CONTENT_WORDS or f"{a}_{b}" in RELATION_PHRASES
-        ]
+    def __init__(self, words: Words, embeddings: Embeddings) -> None:
+        """Keep the words, and find the positions of the content words.
 
-    def best_predicate(self, predicates: Sequence[VertexPredicate]) -> VertexPredicate | None:
-        """What is most like the words; where nothing is, the one thing of the kind that is asked for.
-
-        None where a word asks for something else.
+        Words of NON_CONTENT_WORDS do not count, unless they begin a known relation of two words.
         """
-        if grammar.expected_value_type(self.words)[0] == "date":
-            texts = [" ".join([each.name, *each.value_types]).lower() for each in predicates]
-            predicates = [
-                p
-                for p, text in zip(predicates, texts, strict=True)
-                if en.TIME_WORDS & {*text.split()}
-            ]
-        close = [
-            {n: self._similarity(n, each) for n in self.content_positions} for each in predicates
-        ]
-        like_it = [
-            n
-            for n, each in enumerate(close)
-            if max(each.values(), default=0.0) >= MIN_PREDICATE_SIMILARITY
-        ]
-        fitting = like_it
-        if not like_it:
-            kinds = [
-                any(self.names_value_type(self.words[m], each) for m in self.content_positions)
-                for each in predicates
-            ]
-            fitting = [n for n, named in enumerate(kinds) if named] or [*range(len(predicates))]
-            if len(fitting) != 1:
+        self.words = words
+        self.embeddings = embeddings
+        self.content_positions: list[int] = []
+        for position, (word, next_word) in enumerate(pairwise([*words, ""])):
+            is_relation = f"{word}_{next_word}" in RELATION_PHRASES
+            if is_relation or word not in NON_CONTENT_WORDS:
+                self.content_positions.append(position)
+
+    def best_predicate(self, predicates: Predicates) -> VertexPredicate | None:
+        """Return the predicate that the question asks for.
+
+        Of the predicates that have MIN_PREDICATE_SIMILARITY with a word it is the one with the
+        largest sum over all words. If there are none, it is the only predicate whose value type is
+        named, or else the only predicate. A question for a date looks at predicates of time alone.
+
+        Returns None if no predicate fits. It does not fit if a word that is neither like it nor
+        like its value type asks for something else, or, for a predicate that no word is like, if
+        there is any such word.
+        """
+        value_type, _ = expected_value_type(self.words)
+        if value_type == "date":
+            predicates = [predicate for predicate in predicates if predicate.is_temporal]
+
+        matches = [self._match(predicate) for predicate in predicates]
+        similar = [match for match in matches if match.best >= MIN_PREDICATE_SIMILARITY]
+        if similar:
+            best = max(similar, key=lambda match: match.total)
+            unexplained = self._unexplained(best)
+            if any(self._asks_for_something_else(position) for position in unexplained):
                 return None
-        chosen = max(fitting, key=lambda n: sum(close[n].values()))
-        near = close[chosen]
-        words = [
-            n
-            for n in self.content_positions
-            if near[n] < MIN_RELATION_SIMILARITY and self.words[n] not in en.TIME_WORDS
-        ]
-        unlike = [n for n in words if not self.names_value_type(self.words[n], predicates[chosen])]
-        refused = any(map(self._asks_for_something_else, unlike)) if like_it else unlike
-        return None if refused else predicates[chosen]
+            return best.predicate
+        of_named_type = []
+        for match in matches:
+            if self._is_type_named(match.predicate):
+                of_named_type.append(match)
+        fitting = of_named_type or matches
+        if len(fitting) != 1 or self._unexplained(fitting[0]):
+            return None
+        return fitting[0].predicate
 
-    def names_value_type(self, word: str, predicate: VertexPredicate) -> bool:
-        """Whether a word is like the name of a class at the other end."""
-        close = self.embeddings.similarity(
-            RELATION_PHRASES.get(word, word), [*predicate.value_types], SPELLING_WEIGHT
-        )
-        return max(close, default=0.0) >= MIN_CLASS_SIMILARITY
+    def _is_type_named(self, predicate: VertexPredicate) -> bool:
+        """Return whether any content word names a value type of a predicate."""
+        words = [self.words[position] for position in self.content_positions]
+        return any(_is_type_of(predicate, word, self.embeddings) for word in words)
 
-    def _asks_for_something_else(self, n: int) -> bool:
-        """Whether a word asks for something else: after "what", before "of", or as one that is known to."""
-        before = [
-            word
-            for word in self.words[:n]
-            if word not in en.BE_FORMS | en.DETERMINERS | en.ACTIVE_AUXILIARIES
-        ]
-        asked = bool(before) and before[-1] in ("what", "which", "many")
-        of = self.words[n + 1 : n + 2] == ["of"] and not en.WH_WORDS & {*self.words[n + 2 : n + 3]}
-        return self.words[n] not in en.VAGUE_WORDS and (
-            asked or of or self.words[n] in RELATION_PHRASES
-        )
+    def _unexplained(self, match: _Match) -> list[int]:
+        """Return the positions of the content words that a predicate does not explain.
 
-    def _similarity(self, n: int, predicate: VertexPredicate) -> float:
-        """How like a word, alone or with a neighbour, is to a predicate or to one behind it."""
-        phrases = [self.words[n], RELATION_PHRASES.get(self.words[n], self.words[n])]
-        for a, b in ((n - 1, n), (n, n + 1)):
-            both = self.words[max(a, 0) : b + 1]
-            phrases.append(RELATION_PHRASES.get("_".join(both)) or " ".join(both))
+        It explains words with MIN_RELATION_SIMILARITY, words for a time, and those that name the
+        class or datatype that it leads to.
+        """
+        unexplained = []
+        for position in self.content_positions:
+            word = self.words[position]
+            is_similar = match.similarities[position] >= MIN_RELATION_SIMILARITY
+            if is_similar or word in en.TIME_WORDS:
+                continue
+            if not _is_type_of(match.predicate, word, self.embeddings):
+                unexplained.append(position)
+        return unexplained
+
+    def _asks_for_something_else(self, position: int) -> bool:
+        """Return whether a word that a predicate does not explain asks for another relation.
+
+        It does if it is in RELATION_PHRASES, stands after "what", "which" or "many" (with
+        SKIPPED_WORDS between), or before "of" without a question word after that. Words of
+        VAGUE_WORDS never do.
+        """
+        word = self.words[position]
+        if word in en.VAGUE_WORDS:
+            return False
+        if word in RELATION_PHRASES:
+            return True
+        before = [other for other in self.words[:position] if other not in SKIPPED_WORDS]
+        if before and before[-1] in WORDS_BEFORE_ASKED_NOUN:
+            return True
+        following = self.words[position + 1 : position + 3]
+        return "of" in following[:1] and en.WH_WORDS.isdisjoint(following)
+
+    def _match(self, predicate: VertexPredicate) -> _Match:
+        """Return how like each content word is to a predicate, or to those behind its blank nodes.
+
+        A word is compared alone, as a relation phrase, and with each neighbour; the best counts.
+        """
         names = [predicate.name, *predicate.inner_predicates]
-        return max(
-            max(self.embeddings.similarity(phrase, names, SPELLING_WEIGHT)) for phrase in phrases
-        )
+        best_similarities = {}
+        for position in self.content_positions:
+            similarities = []
+            for phrase in self._phrases_at(position):
+                similarities.append(max_similarity(phrase, names, self.embeddings))
+            best_similarities[position] = max(similarities)
+        return _Match(predicate, best_similarities)
+
+    def _phrases_at(self, position: int) -> list[str]:
+        """Return the phrases that a word may be part of: alone, and with each neighbour.
+
+        Those that name a known relation are replaced by its phrase; the word stays as well.
+        """
+        word = self.words[position]
+        phrases = [word, relation_phrase(word)]
+        for start in (max(position - 1, 0), position):
+            pair = self.words[start : start + 2]
+            known = RELATION_PHRASES.get("_".join(pair))
+            phrases.append(known or " ".join(pair))
+        return phrases

@@ -1,207 +1,172 @@
-"""The little English that rules knows: function words, word forms, and where the names in a question are."""
+"""The vocabulary of the model ``rules``: word lists, word forms, and the tokens of a question.
+
+The lists are in ``lexicon.toml``.
+"""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kgwb.kg.base import Graph
-
-LEXICON = tomllib.loads((Path(__file__).parent / "lexicon.toml").read_text(encoding="utf-8"))
-
-
-def _word_sets(*names: str) -> Iterator[frozenset[str]]:
-    return (frozenset(LEXICON["words"][name].split()) for name in names)
+_LEXICON_FILE = Path(__file__).with_name("lexicon.toml")
+LEXICON = tomllib.loads(_LEXICON_FILE.read_text(encoding="utf-8"))
 
 
-WH_WORDS, AUXILIARIES, HAVE_FORMS, NATIONALITIES = _word_sets(
-    "wh", "auxiliaries", "having", "nations"
-)
-LIGHT_VERBS, VERB_FORMS, BE_FORMS, ACTIVE_AUXILIARIES = _word_sets(
-    "light_verbs", "verb_forms", "being", "active"
-)
-DETERMINERS, PREPOSITIONS, RELATIVES, FILLERS = _word_sets(
-    "determiners", "prepositions", "relatives", "fillers"
-)
-IMPERATIVES, NAME_CONNECTORS, WORDS_BEFORE_NOUNS, QUESTION_WORDS = _word_sets(
-    "imperatives", "joining", "noun_next", "asking"
-)
-TIME_WORDS, PLACE_WORDS, PRONOUNS, SMALL_TALK_WORDS = _word_sets(
-    "times", "places", "pronouns", "small_talk"
-)
-POLITE_SUBJECTS, VAGUE_WORDS = _word_sets("polite", "vague")
-EVENT_WORDS = [*_word_sets("located", "sited")]
+def _word_list(name: str) -> frozenset[str]:
+    return frozenset(LEXICON["words"][name].split())
+
+
+WH_WORDS = _word_list("wh")
+AUXILIARIES = _word_list("auxiliaries")
+BE_FORMS = _word_list("being")
+HAVE_FORMS = _word_list("having")
+ACTIVE_AUXILIARIES = _word_list("active")
+"""Forms of "do" and "have". The main verb of a question with one of them is active."""
+LIGHT_VERBS = _word_list("light_verbs")
+"""Verbs that name no relation: "come", "include", "called"."""
+VERB_FORMS = _word_list("verb_forms")
+"""Verb forms that do not end in "ed" or "ing"."""
+DETERMINERS = _word_list("determiners")
+PREPOSITIONS = _word_list("prepositions")
+RELATIVES = _word_list("relatives")
+FILLERS = _word_list("fillers")
+"""Words that change nothing in a question: "actually", "please", "exactly"."""
+PRONOUNS = _word_list("pronouns")
+NATIONALITIES = _word_list("nations")
+"""Adjectives of nationality without one of the usual endings: "German", "Dutch"."""
+IMPERATIVES = _word_list("imperatives")
+NAME_CONNECTORS = _word_list("joining")
+"""Words that may stand in the middle of a name: "of", "and", "van"."""
+WORDS_BEFORE_NOUNS = _word_list("noun_next")
+"""Words after which a word is a noun, even if it looks like a verb: "the", "whose"."""
+QUESTION_WORDS = _word_list("asking")
+"""Words that ask for the noun after them: "which", "whose", "how many"."""
+TIME_WORDS = _word_list("times")
+PLACE_WORDS = _word_list("places")
+POLITE_SUBJECTS = _word_list("polite")
+"""Subjects of polite openings such as "Can you" and "Does anyone"."""
+VAGUE_WORDS = _word_list("vague")
+"""Words that are too general to ask for a relation of their own: "matter", "kind"."""
+SMALL_TALK_WORDS = _word_list("small_talk")
+PLACED_EVENTS = _word_list("located")
+"""Events and states that have a place, which lies in a country: "born", "headquartered"."""
+PRODUCTION_EVENTS = _word_list("sited")
+"""Those of them that have a site, which lies in a city: "built", "manufactured"."""
 FUNCTION_WORDS = WH_WORDS | AUXILIARIES | DETERMINERS | PREPOSITIONS | RELATIVES | FILLERS
 NON_NAME_WORDS = FUNCTION_WORDS | LIGHT_VERBS | PRONOUNS | SMALL_TALK_WORDS
-"""Words that name nothing, also where they begin a sentence."""
-RELATION_PHRASES = {
-    word: name for name, words in LEXICON["senses"].items() for word in words.split()
-}
-"""For a word of a known family the phrase that a graph tends to name the relation by."""
+"""Words that name nothing, even if they are capitalised because they begin a sentence."""
+
+
+def _relation_phrases() -> dict[str, str]:
+    """Return the section "senses" of the lexicon, which has words by phrase, as phrases by word."""
+    phrases: dict[str, str] = {}
+    for phrase, words in LEXICON["senses"].items():
+        phrases |= dict.fromkeys(words.split(), phrase)
+    return phrases
+
+
+RELATION_PHRASES = _relation_phrases()
+"""For a word, the phrase by which graphs tend to name its relation: "speed" for "fast".
+
+Words that belong together are joined by underscores: "come_out".
+"""
+Words = Sequence[str]
+"""Words of a question in lower case."""
 PUNCTUATION = r"\s\"'“”‘’«»()\[\]{}¿¡,;:?!"
-BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
 WORD = re.compile(rf"[^{PUNCTUATION}](?:\S*[^{PUNCTUATION}])?")
+POSSESSIVE = re.compile(r"(.+)['’]s")
+SENTENCE_ENDS = (".", "?", "!", ":")
 
 
 class Token(NamedTuple):
-    """A word of the question without the punctuation around it, and where it stands."""
+    """A word of a text, without the punctuation around it."""
 
     text: str
     start: int
+    """Position of its first character in the text."""
     end: int
+    """Position after its last character."""
     begins_sentence: bool = False
-    """Whether a sentence begins with it."""
 
     @property
     def lowercase(self) -> str:
         return self.text.casefold()
 
+    @property
+    def looks_like_name(self) -> bool:
+        """Whether it has a capital letter or a digit.
 
-class Mention(NamedTuple):
-    """Tokens ``first`` to ``last`` (exclusive) that name something."""
+        A capital does not count in "I", nor in words of NON_NAME_WORDS that begin a sentence.
+        """
+        excluded = NON_NAME_WORDS if self.begins_sentence else {"i"}
+        if self.lowercase in excluded:
+            return False
+        return any(character.isupper() or character.isdigit() for character in self.text)
 
-    start: int
-    end: int
-    text: str
+    @property
+    def is_common_word(self) -> bool:
+        """Whether it is a function word, a verb form, or a word of a known relation."""
+        word = self.lowercase
+        return word in FUNCTION_WORDS or word in RELATION_PHRASES or is_verb(word)
 
 
 def tokenize(text: str) -> list[Token]:
-    """The words of a text; a possessive "'s" is a word of its own."""
+    """Return the words of a text, in order, without the punctuation around them.
+
+    A possessive "'s" is a token of its own; the "'s" of "who's" and the like is not. A word loses
+    the dot at its end unless it has another one, as "U.S." has.
+    """
     tokens: list[Token] = []
     for match in WORD.finditer(text):
-        core, start = match.group(), match.start()
-        opens = not tokens or text[:start].rstrip().endswith((".", "?", "!", ":"))
-        owner = re.fullmatch(r"(.+)['’]s", core)
-        if owner and core.casefold() not in WH_WORDS:
-            cut = start + len(owner[1])
-            tokens += [Token(owner[1], start, cut, opens), Token("'s", cut, match.end())]
-        else:
-            core = core[:-1] if core.endswith(".") and core.count(".") == 1 else core
-            tokens += [Token(core, start, start + len(core), opens)] if core else []
+        word = match.group()
+        start = match.start()
+        text_before = text[:start].rstrip()
+        begins_sentence = not tokens or text_before.endswith(SENTENCE_ENDS)
+
+        possessive = POSSESSIVE.fullmatch(word)
+        if possessive and word.casefold() not in WH_WORDS:
+            owner_end = possessive.end(1) + start
+            owner = Token(possessive[1], start, owner_end, begins_sentence)
+            ending = Token("'s", owner_end, match.end())
+            tokens += [owner, ending]
+            continue
+
+        if word.endswith(".") and word.count(".") == 1:
+            word = word[:-1]
+        if word:
+            end = start + len(word)
+            tokens.append(Token(word, start, end, begins_sentence))
     return tokens
 
 
 def singularize(word: str) -> str:
-    """The singular of a regular plural."""
+    """Return the singular of a regular plural, and any other word as it is.
+
+    The plural is recognised by its end, in words of four letters or more: "cities" gives "city",
+    "films" gives "film", "class" stays.
+    """
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") and len(word) > 3 else word
+    is_plural = word.endswith("s") and not word.endswith("ss")
+    if is_plural and len(word) > 3:
+        return word[:-1]
+    return word
 
 
 def is_verb(word: str) -> bool:
-    """Whether a word looks like a verb form."""
-    word = word.casefold()
-    return word in VERB_FORMS or (word.endswith(("ed", "ing")) and len(word) > 4)
+    """Return whether a word looks like a verb form, in any case of letters.
 
-
-def find_mentions(text: str, tokens: Sequence[Token], kg: Graph | None) -> list[Mention]:
-    """The names in a question, left to right: whole labels of the graph, and other capitalised runs.
-
-    Square brackets settle it: what is marked is a name, and nothing else.
+    It does if it is one of VERB_FORMS, or has five letters or more and ends in "ed" or "ing".
     """
-    if settled := bracketed_mentions(text, tokens):
-        return settled
-    edges = [n for n, token in enumerate(tokens) if any(map(str.isalnum, token.text))]
-    spans = [(a, b + 1) for a in edges for b in edges if a <= b < a + 18]
-    texts = {(a, b): text[tokens[a].start : tokens[b - 1].end] for a, b in spans}
-    labels = kg.exact(list(texts.values())) if kg else {}
-    whole = [
-        span
-        for span in spans
-        if texts[span] in labels and not is_nationality_adjective(span, tokens)
-    ]
-    likely = [span for span in whole if _is_likely_name(tokens[slice(*span)])]
-    runs = [
-        run
-        for run in _capitalized_runs(tokens)
-        if not is_nationality_adjective(run, tokens)
-        and not (run[1] - run[0] == 1 and tokens[run[0]].lowercase in RELATION_PHRASES)
-        and (not _overlaps(run, likely) or (kg and kg.search(texts[run], 3).how == "all words"))
-    ]
-    chosen: list[tuple[int, int]] = []
-    for span in sorted([*likely, *runs], key=lambda span: (span[1] - span[0], span), reverse=True):
-        chosen += [] if _overlaps(span, chosen) else [span]
-    chosen = chosen or _find_lowercase_name(tokens, whole)
-    return [Mention(a, b, texts[a, b]) for a, b in sorted(chosen)]
+    word = word.casefold()
+    if word in VERB_FORMS:
+        return True
+    return word.endswith(("ed", "ing")) and len(word) > 4
 
 
-def bracketed_mentions(text: str, tokens: Sequence[Token]) -> list[Mention]:
-    """The names in square brackets."""
-    return [
-        Mention(inside[0], inside[-1] + 1, mark[1])
-        for mark in BRACKETED_NAME.finditer(text)
-        if (
-            inside := [
-                n for n, token in enumerate(tokens) if mark.start() <= token.start < mark.end()
-            ]
-        )
-    ]
-
-
-def _overlaps(span: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
-    return any(a < span[1] and span[0] < b for a, b in others)
-
-
-def is_nationality_adjective(span: tuple[int, int], tokens: Sequence[Token]) -> bool:
-    """Whether a span is an adjective such as "German" before a noun; it names nothing."""
-    word = tokens[span[0]].text
-    nation = word[0].isupper() and (
-        word.endswith(("ian", "ean", "ish", "ese")) or word in NATIONALITIES
-    )
-    after = tokens[span[1]].text if span[1] - span[0] == 1 and span[1] < len(tokens) else ""
-    return nation and after.islower() and after not in FUNCTION_WORDS and not is_verb(after)
-
-
-def _is_likely_name(words: Sequence[Token]) -> bool:
-    """Whether words that are a label are meant as a name: by capitals, digits, or several unlikely words."""
-    plain = any(
-        w.lowercase in FUNCTION_WORDS or w.lowercase in RELATION_PHRASES or is_verb(w.text)
-        for w in words
-    )
-    return any(map(_looks_like_name, words)) or (len(words) > 1 and not plain)
-
-
-def _looks_like_name(word: Token) -> bool:
-    """Whether a word is written like part of a name; no function word that begins a sentence is."""
-    unnamed = NON_NAME_WORDS if word.begins_sentence else {"i"}
-    return word.lowercase not in unnamed and any(
-        char.isupper() or char.isdigit() for char in word.text
-    )
-
-
-def _capitalized_runs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
-    """Runs of capitalised words, joined by small words between them; not the first word of the question."""
-    runs: list[tuple[int, int]] = []
-    for n, token in enumerate(tokens):
-        joined = n > 1 and tokens[n - 1].lowercase in NAME_CONNECTORS
-        if (
-            n
-            and _looks_like_name(token)
-            and runs
-            and runs[-1][1] >= n - joined
-            and n - runs[-1][0] < 18
-        ):
-            runs[-1] = (runs[-1][0], n + 1)
-        elif (
-            _looks_like_name(token)
-            and not token.text.isdigit()
-            and (n or any(map(str.isdigit, token.text)))
-        ):
-            runs.append((n, n + 1))
-    return runs
-
-
-def _find_lowercase_name(
-    tokens: Sequence[Token], whole: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    """In a question without capitals: the longest label, the last of equals; no word for a kind of thing."""
-    kinds = [
-        n for n, token in enumerate(tokens) if token.lowercase in WH_WORDS | DETERMINERS | PRONOUNS
-    ]
-    kinds += [n for n in range(len(tokens)) if is_nationality_adjective((n, n + 1), tokens)]
-    names = [(a, b) for a, b in whole if tokens[a].lowercase not in FUNCTION_WORDS]
-    names = [(a, b) for a, b in names if b - a > 1 or a - 1 not in kinds]
-    return sorted(names, key=lambda span: (span[1] - span[0], span))[-1:]
+def relation_phrase(word: str) -> str:
+    """Return the phrase by which graphs tend to name a word's relation, else the word itself."""
+    return RELATION_PHRASES.get(word, word)

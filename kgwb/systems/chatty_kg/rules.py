@@ -1,4 +1,4 @@
-"""What the model ``rules`` does for the agents of Chatty-KG."""
+"""How the model ``rules`` answers the prompts of Chatty-KG."""
 
 from __future__ import annotations
 
@@ -8,29 +8,33 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import Rule
-from kgwb.llm.rules import find_similar_predicates
+from kgwb.llm.base import ReplyData, Rule
 from kgwb.llm.rules.grounding import ground_question
+from kgwb.llm.rules.mentions import Mention, find_mentions
+from kgwb.llm.rules.similarity import find_similar_predicates
 from kgwb.llm.rules.words import (
     AUXILIARIES,
     PREPOSITIONS,
     PRONOUNS,
     WH_WORDS,
     Token,
-    find_mentions,
     is_verb,
     tokenize,
 )
 
 PERSONAL_PRONOUNS = frozenset("he she him her his hers himself herself".split())
+POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")
 DEMONSTRATIVES = frozenset(("this", "that", "these", "those"))
+WORDS_BEFORE_DEMONSTRATIVES = AUXILIARIES | PREPOSITIONS | WH_WORDS
 FOLLOW_UP_OPENING = re.compile(
     r"^(and|but|or|what about|how about|and what about|also)\b[\s,]*", re.I
 )
+MAX_ELLIPTICAL_TOKENS = 7
+"""Length up to which a question with a FOLLOW_UP_OPENING is taken for incomplete."""
 QUESTION_OPENING = re.compile(r"^(\w+ )?(whom?|what|which|when|where|how)\b( year)?", re.I)
 TYPE_NOUNS = "film|movie|book|novel|series|paper|article|song|album|car|model"
 INSERTION_POINT = re.compile(rf"\bthe ({TYPE_NOUNS})\b(?! of)|(?<![?!. ])(?=[?!. ]*$)", re.I)
-"""What a name is put behind in a question that names nothing: "the film", else its last word."""
+"""Where a name is inserted in a question without one: after "the film", else at the end."""
 ASKS_FOR_PERSON = re.compile(
     r"^(by )?(whom?|(which|what) (?!paper|number|river)\w*(or|er|ist|ian|man)s?)\b", re.I
 )
@@ -38,157 +42,257 @@ ASKS_FOR_THING = re.compile(r"^(\w+ )?(what|which|name)\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
 NUMBER_OR_DATE = re.compile(r"[-+\d.,:TZ/]+|true|false")
 TurnData = Mapping[str, Any]
+"""An earlier turn: "question", "answers" and "about", the names that it was asked about."""
+Dialogue = Sequence[TurnData]
+"""The earlier turns, the oldest first."""
 
 
-def translate_question(question: str) -> dict[str, Any]:
-    """The question as it is: only English is read."""
+def translate_question(question: str) -> ReplyData:
+    """Return the question as it is: the grammar reads English alone."""
     return {"question": question}
 
 
-def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> dict[str, Any]:
-    """The triples that the grammar reads; what it does not read it refuses by itself."""
+def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
+    """Return the triples that ``ground_question`` reads, and nothing that is beyond the QIR.
+
+    Raises ModelError if the grammar cannot read the question.
+    """
     return extract_published_qir(question, kg, embeddings) | {"beyond": []}
 
 
-def extract_published_qir(
-    question: str, kg: Graph | None, embeddings: Embeddings
-) -> dict[str, Any]:
-    """The triples that the grammar reads."""
-    facts, target, kind = ground_question(question, kg, embeddings)
-    ends = [*dict.fromkeys(end for subject, _, object_ in facts for end in (subject, object_))]
+def extract_published_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
+    """Return the triples that ``ground_question`` reads, with entities, unknowns, and the target.
+
+    The target is "" for a yes-or-no question. Raises ModelError if the grammar cannot read the question.
+    """
+    reading = ground_question(question, kg, embeddings)
+    entities: dict[str, None] = {}
+    unknowns: dict[str, None] = {}
+    triples = []
+    for subject, relation, object_ in reading.facts:
+        triples.append({"subject": subject, "predicate": relation, "object": object_})
+        for end in (subject, object_):
+            if end.startswith("?"):
+                unknowns[end] = None
+            else:
+                entities[end] = None
     return {
-        "entities": [end for end in ends if not end.startswith("?")],
-        "unknowns": [end for end in ends if end.startswith("?")],
-        "triples": [{"subject": s, "predicate": p, "object": o} for s, p, o in facts],
-        "target": "" if kind == "boolean" else target,
-        "question_type": kind,
+        "entities": list(entities),
+        "unknowns": list(unknowns),
+        "triples": triples,
+        "target": "" if reading.kind == "boolean" else reading.target,
+        "question_type": reading.kind,
     }
 
 
-def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> dict[str, Any]:
-    """For each triple the predicates named most like its relation; none if none is like enough."""
-    kept = [
-        find_similar_predicates(each["triple"][1], each["predicates"], embeddings)
-        for each in relations
-    ]
-    return {"reasoning": "the names most like each relation", "predicates": kept}
+def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> ReplyData:
+    """Return for each triple the predicates whose names are most like its relation, possibly none.
+
+    Each of ``relations`` has a "triple" and the names of its candidate "predicates".
+    """
+    predicates = []
+    for relation in relations:
+        _, name, _ = relation["triple"]
+        similar = find_similar_predicates(name, relation["predicates"], embeddings)
+        predicates.append(similar)
+    return {"reasoning": "the names most like each relation", "predicates": predicates}
 
 
 def select_pooled_predicates(
     question: str, predicates: Sequence[str], kg: Graph | None, embeddings: Embeddings
-) -> dict[str, Any]:
-    """The predicates named most like any relation of the question."""
-    relations = [relation for _, relation, _ in ground_question(question, kg, embeddings).facts]
-    kept = [
-        name
-        for relation in relations
-        for name in find_similar_predicates(relation, predicates, embeddings)
-    ]
-    return {
-        "reasoning": "the names most like each relation",
-        "predicates": list(dict.fromkeys(kept)),
-    }
+) -> ReplyData:
+    """Return the predicates whose names are most like any relation of the question."""
+    reading = ground_question(question, kg, embeddings)
+    selected: dict[str, None] = {}
+    for _, relation, _ in reading.facts:
+        similar = find_similar_predicates(relation, predicates, embeddings)
+        selected |= dict.fromkeys(similar)
+    return {"reasoning": "the names most like each relation", "predicates": list(selected)}
 
 
-def write_sentence(question: str, answer: Sequence[str]) -> dict[str, Any]:
-    """The question and its answers in a row."""
-    return {"sentence": " ".join([question, *answer])}
+def write_sentence(question: str, answer: Sequence[str]) -> ReplyData:
+    """Return the question, followed by its answers."""
+    sentence = " ".join([question, *answer])
+    return {"sentence": sentence}
 
 
-def classify_question(question: str, kg: Graph | None) -> dict[str, Any]:
-    """Dependent if a pronoun has no name before it, something is left out, or nothing is named at all."""
+def classify_question(question: str, kg: Graph | None) -> ReplyData:
+    """Return whether a question depends on the dialogue: "dependent" or "self-contained".
+
+    It depends on it if a pronoun refers back, if nothing is named, or if it is short and begins
+    like "and" or "what about". A pronoun refers to a name before it in the question, if there is
+    one, unless the question begins with an auxiliary.
+    """
     tokens = tokenize(question)
-    named = find_mentions(question, tokens, kg)
-    for number, token in enumerate(tokens):
-        inside = tokens[0].lowercase not in AUXILIARIES and any(
-            name.start <= number for name in named
-        )
-        if _classify_pronoun(tokens, number) and not inside:
-            return {
-                "reason": f"{token.text!r} stands for something said before",
-                "label": "dependent",
-            }
-    if not named or (FOLLOW_UP_OPENING.match(question) and len(tokens) < 8):
+    mentions = find_mentions(question, kg)
+    has_subject_first = bool(tokens) and tokens[0].lowercase not in AUXILIARIES
+    for position, token in enumerate(tokens):
+        is_after_name = bool(mentions) and mentions[0].start <= position
+        refers_to_name = is_after_name and has_subject_first
+        if not refers_to_name and _pronoun_kind(tokens, position):
+            reason = f"{token.text!r} stands for something said before"
+            return {"reason": reason, "label": "dependent"}
+
+    is_incomplete = FOLLOW_UP_OPENING.match(question) and len(tokens) <= MAX_ELLIPTICAL_TOKENS
+    if not mentions or is_incomplete:
         return {"reason": "it does not say all that it could be about", "label": "dependent"}
-    return {"reason": f"it names {named[0].text!r}", "label": "self-contained"}
+    name = mentions[0].text
+    return {"reason": f"it names {name!r}", "label": "self-contained"}
 
 
-def rephrase_question(
-    question: str, dialogue: Sequence[TurnData], kg: Graph | None
-) -> dict[str, Any]:
-    """The question with its pronouns replaced by what they most likely stand for."""
+def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> ReplyData:
+    """Return the question so that it can be understood without the dialogue.
+
+    An elliptical question ("and where?") is completed from the previous one. Otherwise pronouns are
+    replaced by what they most likely stand for. If there are neither pronouns nor names, the most
+    recent thing of the dialogue is inserted. Without a dialogue the question stays.
+    """
     if not dialogue:
         return {"question": question}
-    asked = FOLLOW_UP_OPENING.sub("", question)
-    tokens = tokenize(asked)
-    named = find_mentions(asked, tokens, kg)
-    outside = [
-        n for n in range(len(tokens)) if not any(name.start <= n < name.end for name in named)
-    ]
-    words = {tokens[n].lowercase for n in outside}
-    if asked != question and not (
-        words & AUXILIARIES or any(map(is_verb, words))
-    ):  # it leaves the rest out
-        previous, about, year = (
-            dialogue[-1]["question"],
-            dialogue[-1].get("about"),
-            YEAR.search(asked),
-        )
-        if named and about:  # and X?
-            return {"question": previous.replace(about[0], named[-1].text)}
-        if year and YEAR.search(previous):  # and the one from 2019?
-            return {"question": YEAR.sub(year.group(), previous)}
-        if QUESTION_OPENING.match(asked):  # and where?
-            return {
-                "question": asked.rstrip("?!. ").capitalize() + QUESTION_OPENING.sub("", previous)
-            }
-    pronouns = [n for n in outside if _classify_pronoun(tokens, n)]
-    for n in reversed(pronouns):
-        token, after, kind = tokens[n], tokens[n + 1 : n + 2], _classify_pronoun(tokens, n)
-        owns = "'s" if token.lowercase in ("his", "her", "its", "their") and after else ""
-        end = after[0].end if token.lowercase in DEMONSTRATIVES and after else token.end
-        put = "in " * (kind == "place") + _resolve_pronoun(dialogue, kind) + owns
-        asked = asked[: token.start] + put + asked[end:]
-    if not pronouns and not named:
-        asked = INSERTION_POINT.sub(
-            lambda match: f"{match[0] or ' of'} {_resolve_pronoun(dialogue, 'thing')}",
-            asked,
-            count=1,
-        )
-    return {"question": asked[:1].upper() + asked[1:]}
+    shortened = FOLLOW_UP_OPENING.sub("", question)
+    tokens = tokenize(shortened)
+    mentions = find_mentions(shortened, kg)
+    outside = set(range(len(tokens)))
+    for mention in mentions:
+        outside.difference_update(range(mention.start, mention.end))
+
+    words = {tokens[position].lowercase for position in outside}
+    verbs = [word for word in words if is_verb(word) or word in AUXILIARIES]
+    if shortened != question and not verbs:
+        completed = _complete_from(dialogue[-1], shortened, mentions)
+        if completed:
+            return {"question": completed}
+
+    rephrased = shortened
+    has_pronoun = False
+    # From right to left, so that the positions of the tokens before a pronoun stay
+    for position in sorted(outside, reverse=True):
+        if _pronoun_kind(tokens, position):
+            rephrased = _replace_pronoun(rephrased, tokens, position, dialogue)
+            has_pronoun = True
+    if not has_pronoun and not mentions:
+        name = _resolve_pronoun(dialogue, "thing")
+        rephrased = _insert_name(rephrased, name)
+    rephrased = rephrased[:1].upper() + rephrased[1:]
+    return {"question": rephrased}
 
 
-def _classify_pronoun(tokens: Sequence[Token], number: int) -> str:
-    """What a word stands for if it is a pronoun: a person, a thing or a place."""
-    word, before = tokens[number].lowercase, tokens[number - 1].lowercase if number else "is"
-    clause = word in DEMONSTRATIVES and not (
-        is_verb(before) or before in AUXILIARIES | PREPOSITIONS | WH_WORDS
-    )
-    if clause or word not in PRONOUNS or (word == "there" and before in AUXILIARIES):
-        return ""  # films that share; are there films
-    return "person" if word in PERSONAL_PRONOUNS else "place" if word == "there" else "thing"
+def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention]) -> str:
+    """Return the question of a turn, changed as a fragment of a question asks; "" if it cannot be.
+
+    A name in the fragment replaces the one that the turn was about ("and X?"). A year replaces the
+    year ("and the one from 2019?"). A question word replaces the beginning ("and where?").
+    """
+    previous: str = turn["question"]
+    about = turn.get("about")
+    year = YEAR.search(fragment)
+    if mentions and about:
+        return previous.replace(about[0], mentions[-1].text)
+    if year and YEAR.search(previous):
+        return YEAR.sub(year.group(), previous)
+    if QUESTION_OPENING.match(fragment):
+        beginning = fragment.rstrip("?!. ").capitalize()
+        return beginning + QUESTION_OPENING.sub("", previous)
+    return ""
 
 
-def _resolve_pronoun(dialogue: Sequence[TurnData], kind: str) -> str:
-    """The newest single answer or name asked about that can be what such a pronoun stands for."""
-    persons = {
-        a for turn in dialogue if ASKS_FOR_PERSON.match(turn["question"]) for a in turn["answers"]
-    }
-    mentions: list[tuple[str, str]] = []
+def _replace_pronoun(
+    question: str, tokens: Sequence[Token], position: int, dialogue: Dialogue
+) -> str:
+    """Return a question in which a name takes the place of the pronoun at a token's position.
+
+    A demonstrative is replaced with the noun after it ("this film"). "There" becomes "in X", and a
+    possessive "X's".
+    """
+    pronoun = tokens[position]
+    following = tokens[position + 1 : position + 2]
+    kind = _pronoun_kind(tokens, position)
+    name = _resolve_pronoun(dialogue, kind)
+    if kind == "place":
+        name = f"in {name}"
+    end = pronoun.end
+    if following and pronoun.lowercase in POSSESSIVE_PRONOUNS:
+        name = f"{name}'s"
+    elif following and pronoun.lowercase in DEMONSTRATIVES:
+        end = following[0].end
+    return question[: pronoun.start] + name + question[end:]
+
+
+def _insert_name(question: str, name: str) -> str:
+    """Return a question with a name at its first INSERTION_POINT, joined by "of" at the end."""
+    match = INSERTION_POINT.search(question)
+    if match is None:
+        return question
+    before = question[: match.start()]
+    after = question[match.end() :]
+    joint = match[0] or " of"
+    return f"{before}{joint} {name}{after}"
+
+
+def _pronoun_kind(tokens: Sequence[Token], position: int) -> str:
+    """Return what the word at a position stands for: a "person", "thing" or "place".
+
+    Returns "" if it is not a pronoun. "There" is not one after an auxiliary ("are there films") or at
+    the beginning. A demonstrative is one only after a verb, auxiliary, preposition or question word,
+    or at the beginning; elsewhere it begins a clause ("films that share").
+    """
+    word = tokens[position].lowercase
+    if word not in PRONOUNS:
+        return ""
+    # The beginning of the question is like a place after "is"
+    word_before = "is"
+    if position > 0:
+        word_before = tokens[position - 1].lowercase
+    begins_clause = not is_verb(word_before) and word_before not in WORDS_BEFORE_DEMONSTRATIVES
+    if word in DEMONSTRATIVES and begins_clause:
+        return ""
+    if word in PERSONAL_PRONOUNS:
+        return "person"
+    if word != "there":
+        return "thing"
+    if word_before in AUXILIARIES:
+        return ""
+    return "place"
+
+
+def _resolve_pronoun(dialogue: Dialogue, kind: str) -> str:
+    """Return the most recent name that a pronoun of a kind can stand for.
+
+    Candidates are the answers of turns with a single one that is not a number or date, and the names
+    that turns were about. An answer is of the kind that its question asks for. A name is a person if
+    it was the answer to a question for a person; else it is a thing in such a question, and fits any
+    pronoun in others. "There" can stand for any candidate. If none fits, the most recent one is
+    returned; "" if there is none.
+    """
+    persons: set[str] = set()
+    for turn in dialogue:
+        if ASKS_FOR_PERSON.match(turn["question"]):
+            persons.update(turn["answers"])
+
+    candidates: list[tuple[str, str]] = []
     for turn in reversed(dialogue):
-        person, thing = (
-            ASKS_FOR_PERSON.match(turn["question"]),
-            ASKS_FOR_THING.match(turn["question"]),
-        )
-        asks = "person" if person else "thing" if thing else "place"
-        single = turn["answers"] if len(turn["answers"]) == 1 else []
-        mentions += [(asks, answer) for answer in single if not NUMBER_OR_DATE.fullmatch(answer)]
-        about = "thing" if person else kind  # who directed it
-        mentions += [
-            ("person" if name in persons else about, name) for name in turn.get("about", ())
-        ]
-    fitting = [name for what, name in mentions if kind in (what, "place")]
-    return next(iter(fitting or [name for _, name in mentions]), "")
+        answer_kind = _kind_asked_for(turn["question"])
+        answers = turn["answers"]
+        if len(answers) == 1 and not NUMBER_OR_DATE.fullmatch(answers[0]):
+            candidates.append((answer_kind, answers[0]))
+        # What a question for a person names is a thing: "who directed it"
+        about_kind = kind
+        if answer_kind == "person":
+            about_kind = "thing"
+        for name in turn.get("about", ()):
+            name_kind = "person" if name in persons else about_kind
+            candidates.append((name_kind, name))
+
+    fitting = [name for name_kind, name in candidates if kind in (name_kind, "place")]
+    names = fitting or [name for _, name in candidates]
+    return names[0] if names else ""
+
+
+def _kind_asked_for(question: str) -> str:
+    """Return whether a question asks for a "person", a "thing" or else a "place"."""
+    if ASKS_FOR_PERSON.match(question):
+        return "person"
+    return "thing" if ASKS_FOR_THING.match(question) else "place"
 
 
 RULES: Mapping[str, Rule] = {

@@ -1,240 +1,381 @@
-"""What the model ``rules`` does in DoG's roles: it reads a question as chains of relations, and shortens it.
+"""How the model ``rules`` answers the prompts of DoG: it reads chains of relations, and shortens them.
 
-A reworded question is taken only if the grammar reads in it what is left of the chain, so that no wording has
-to be known beforehand.
+A reworded question is accepted only if the grammar reads the rest of the chain in it. So no wording
+has to be known beforehand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, product
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import Rule
-from kgwb.llm.rules import SPELLING_WEIGHT, TIME_AND_PLACE_WORDS, find_similar_predicates, grammar
+from kgwb.llm.base import ReplyData, Rule
 from kgwb.llm.rules import words as en
+from kgwb.llm.rules.grammar import RelationStep, leads_to_agent, parse_question
 from kgwb.llm.rules.grounding import ground_question
+from kgwb.llm.rules.mentions import bracketed_mentions, find_mentions
+from kgwb.llm.rules.similarity import (
+    SPELLING_WEIGHT,
+    TIME_AND_PLACE_WORDS,
+    find_similar_predicates,
+)
 
-RelationChains = dict[str, tuple[grammar.RelationStep, ...]]
-"""For each name in a question the relations from it to what is asked for, nearest first."""
+RelationChains = dict[str, list[RelationStep]]
+"""For each name in a question, the relations from it to what is asked for, the nearest first."""
+Hop = Mapping[str, str]
+"""A solved step of the walk: "entity", "relation" and "found", what the relation leads to."""
+Hops = Sequence[Hop]
+Names = Sequence[str]
 INVERSE_PREFIX = "~"
+"""Before the name of a relation that leads from the object to the subject."""
 UNSPECIFIC_WORDS = TIME_AND_PLACE_WORDS | en.PREPOSITIONS
-"""Words that two relations may share and still be different."""
+"""Words that two relations may have in common and still be different."""
 NON_DESCRIPTIVE_WORDS = en.FUNCTION_WORDS - en.DETERMINERS - en.FILLERS
-"""Words that no description is made of."""
+"""Words that are not part of a description such as "the films"."""
 
 
-def answer_nothing() -> dict[str, Any]:
-    """It knows nothing by itself."""
+def answer_nothing() -> ReplyData:
+    """Return no answers: the model has no knowledge of its own."""
     return {"answers": []}
 
 
-def find_topic_entities(question: str, kg: Graph | None) -> dict[str, Any]:
-    """The names in a question."""
-    return {
-        "entities": [name.text for name in en.find_mentions(question, en.tokenize(question), kg)]
-    }
+def find_topic_entities(question: str, kg: Graph | None) -> ReplyData:
+    """Return the names in a question."""
+    names = [mention.text for mention in find_mentions(question, kg)]
+    return {"entities": names}
 
 
 def choose_relation(
-    question: str, entity: str, relations: Sequence[str], kg: Graph | None, embeddings: Embeddings
-) -> dict[str, Any]:
-    """The relation named most like the first step of an entity's chain; the longest chain goes first."""
-    read_at = read_chains(question, kg, embeddings)
-    steps, subquestion, chosen = read_at.get(entity, ()), "", ""
+    question: str, entity: str, relations: Names, kg: Graph | None, embeddings: Embeddings
+) -> ReplyData:
+    """Return the relation most like the first step of an entity's chain, and a question for it.
+
+    ``relations`` are the names to choose from, with INVERSE_PREFIX for the inverse direction. No
+    relation is chosen if none is alike, if the entity has no chain, or if another entity has a
+    longer chain: that one is solved first.
+    """
+    chains = read_chains(question, kg, embeddings)
+    steps = chains.get(entity, [])
+    reply = {"subquestion": "", "relation": "", "reason": f"no relation is read at [{entity}]"}
     if not steps:
-        reason = f"no relation is read at [{entity}]"
-    elif longer := [name for name, others in read_at.items() if len(others) > len(steps)]:
-        reason = f"[{longer[0]}] has further to go, and comes first"
-    else:
-        (says, back), subquestion = steps[0], _write_relation_question(entity, steps[0])
-        best = _find_most_similar(says, relations, embeddings)
-        against = (grammar.leads_to_agent(says) == grammar.leads_to_agent(best)) == back
-        ways = (f"{INVERSE_PREFIX * against}{best}", best, f"{INVERSE_PREFIX}{best}")
-        chosen = next((way for way in ways if way in relations), "")
-        reason = f"the name most like {says!r}" if chosen else f"no relation is named like {says!r}"
-    return {"subquestion": subquestion, "relation": chosen, "reason": reason}
+        return reply
+    for name, others in chains.items():
+        if len(others) > len(steps):
+            reply["reason"] = f"[{name}] has further to go, and comes first"
+            return reply
+
+    step = steps[0]
+    reply["subquestion"] = _write_relation_question(entity, step)
+    reply["relation"] = _choose_direction(step, relations, embeddings)
+    reply["reason"] = f"the name most like {step.relation!r}"
+    if not reply["relation"]:
+        reply["reason"] = f"no relation is named like {step.relation!r}"
+    return reply
 
 
-def _write_relation_question(name: str, step: grammar.RelationStep) -> str:
-    """A question for one relation of a name."""
-    says, back = step
-    noun = next(filter(grammar.leads_to_agent, says.split()), says.split()[0])
-    who = "who" if grammar.leads_to_agent(noun) else "what"
-    return f"what has [{name}] as its {noun}" if back else f"{who} is the {noun} of [{name}]"
+def _choose_direction(step: RelationStep, relations: Names, embeddings: Embeddings) -> str:
+    """Return the relation most like a step, "" if there is none, in the direction of the step.
+
+    If the graph names the relation from the other end than the question does ("director" for
+    "directed"), the direction is turned. If the relation exists in one direction alone, it is that.
+    """
+    best = _find_most_similar(step.relation, relations, embeddings)
+    is_same_view = leads_to_agent(step.relation) == leads_to_agent(best)
+    directions = [best, INVERSE_PREFIX + best]
+    if is_same_view == step.is_backward:
+        directions.reverse()
+    for direction in directions:
+        if direction in relations:
+            return direction
+    return ""
 
 
-def _find_most_similar(says: str, relations: Iterable[str], embeddings: Embeddings) -> str:
-    """The name most like what is said, whichever way it is gone along; "" if none is like enough."""
-    kept = find_similar_predicates(
-        says, sorted({name.removeprefix(INVERSE_PREFIX) for name in relations}), embeddings
-    )
-    return max(
-        zip(embeddings.similarity(says, kept, SPELLING_WEIGHT), kept, strict=True),
-        default=(0.0, ""),
-    )[1]
+def _write_relation_question(name: str, step: RelationStep) -> str:
+    """Return a question for one relation of a name: "who is the director of [X]".
+
+    The noun is the first word of the relation that leads to an agent, else its first word.
+    """
+    words = step.relation.split()
+    noun = words[0]
+    pronoun = "what"
+    agents = [word for word in words if leads_to_agent(word)]
+    if agents:
+        noun = agents[0]
+        pronoun = "who"
+    if step.is_backward:
+        return f"what has [{name}] as its {noun}"
+    return f"{pronoun} is the {noun} of [{name}]"
+
+
+def _find_most_similar(relation: str, names: Names, embeddings: Embeddings) -> str:
+    """Return the name most like a relation, without INVERSE_PREFIX; "" if none is like enough."""
+    plain_names = {name.removeprefix(INVERSE_PREFIX) for name in names}
+    similar = find_similar_predicates(relation, sorted(plain_names), embeddings)
+    if not similar:
+        return ""
+    similarities = embeddings.similarity(relation, similar, SPELLING_WEIGHT)
+    _, most_similar = max(zip(similarities, similar, strict=True))
+    return most_similar
 
 
 def try_answer(
     question: str, found: Sequence[Any], kg: Graph | None, embeddings: Embeddings
-) -> dict[str, Any]:
-    """Yes with all tails if one step is left of every chain; several entities must agree on them."""
-    filled = [each for each in found if each["triples"] or each["note"].startswith("no triple")]
-    read_at, kind = read_chains(question, kg, embeddings), grammar.parse_question(question, kg).kind
-    tails_of: list[list[str]] = []
-    for each in filled:
-        triples, says = (
-            each["triples"],
-            next((says for says, _ in read_at.get(each["entity"], ())), ""),
-        )
-        # Behind a node without a name its own relation counts; the one that leads there may say it too
-        best = _find_most_similar(says, (triple[-2] for triple in triples), embeddings)
-        ends = [triple for triple in triples if triple[-2].removeprefix(INVERSE_PREFIX) == best]
-        ends = ends or [
-            triple for triple in triples if _find_most_similar(says, [triple[1]], embeddings)
-        ]
-        tails_of.append([triple[-1] for triple in ends])
-    answers = dict.fromkeys(
-        tail for tail in chain(*tails_of[:1]) if all(tail in tails for tails in tails_of)
-    )
-    numbers = all(tail.replace(".", "", 1).isdecimal() for tail in answers)
-    left = max((len(steps) for steps in read_at.values()), default=0)
-    reason = (
-        "the only relation left is gone along" if answers else "no tail fits all of the entities"
-    )
-    if kind == "boolean" or (kind == "count" and not numbers):
-        answers, reason = {}, "a walk finds names; it neither counts nor says yes or no"
-    elif left > 1:
-        answers, reason = {}, f"{left} relations are read in the question, and one is gone along"
-    return {"sufficient": "yes" if answers else "no", "reason": reason, "answers": [*answers]}
+) -> ReplyData:
+    """Return whether what was found is enough, with the answers and a reason.
+
+    ``found`` has for each entity its "triples" and a "note". Answers are the ends of the triples of
+    the first relation of the entity's chain, if they are ends for all entities. It is enough if
+    there are answers and one relation at most is read in the question. It is not for a yes-or-no
+    question, nor for a count unless all answers are numbers.
+    """
+    chains = read_chains(question, kg, embeddings)
+    tail_lists = []
+    for hop in found:
+        if hop["triples"] or hop["note"].startswith("no triple"):
+            steps = chains.get(hop["entity"], [])
+            relation = steps[0].relation if steps else ""
+            tails = _tails_of(hop["triples"], relation, embeddings)
+            tail_lists.append(tails)
+    answers = _common_items(tail_lists)
+
+    lengths = [len(steps) for steps in chains.values()]
+    relation_count = max(lengths, default=0)
+    numbers = [answer for answer in answers if answer.replace(".", "", 1).isdecimal()]
+    reading = parse_question(question, kg)
+    is_count_of_names = reading.kind == "count" and len(numbers) < len(answers)
+    reason = "no tail fits all of the entities"
+    if answers:
+        reason = "the only relation left is gone along"
+    if reading.kind == "boolean" or is_count_of_names:
+        answers = []
+        reason = "a walk finds names; it neither counts nor says yes or no"
+    elif relation_count > 1:
+        answers = []
+        reason = f"{relation_count} relations are read in the question, and one is gone along"
+    sufficient = "yes" if answers else "no"
+    return {"sufficient": sufficient, "reason": reason, "answers": answers}
 
 
-# --- the debate
+def _common_items(lists: Sequence[Names]) -> list[str]:
+    """Return the items that all lists have, each once, in the order of the first list."""
+    if not lists:
+        return []
+    unique_items = dict.fromkeys(lists[0])
+    return [item for item in unique_items if all(item in names for names in lists)]
 
 
-def simplify_as_expert(question: str, solved: Sequence[Any], kg: Graph | None) -> dict[str, Any]:
-    """What was found, in place of the fewest words that say the solved relation."""
+def _tails_of(triples: Sequence[Names], relation: str, embeddings: Embeddings) -> list[str]:
+    """Return the ends of the triples whose predicate is most like a relation.
+
+    A triple through a node without a name has more than three parts. The predicate of that node
+    counts, and if no triple fits, the predicate that leads to it.
+    """
+    predicates = [triple[-2] for triple in triples]
+    best = _find_most_similar(relation, predicates, embeddings)
+    tails = []
+    for triple in triples:
+        if triple[-2].removeprefix(INVERSE_PREFIX) == best:
+            tails.append(triple[-1])
+    if tails:
+        return tails
+    for triple in triples:
+        if _find_most_similar(relation, [triple[1]], embeddings):
+            tails.append(triple[-1])
+    return tails
+
+
+# The debate
+
+
+def simplify_as_expert(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
+    """Return the question with what was found in the place of the words for each solved hop."""
+    remarks = []
     for hop in solved:
         question = _shorten_question(question, hop, kg)
-    led = (
-        f"From [{hop['entity']}] {hop['relation']!r} leads to [{hop['found']}]." for hop in solved
-    )
-    return {"remark": " ".join(led), "question": question}
+        entity = hop["entity"]
+        found = hop["found"]
+        remarks.append(f"From [{entity}] {hop['relation']!r} leads to [{found}].")
+    return {"remark": " ".join(remarks), "question": question}
 
 
 def simplify_as_critic(
-    question: str, solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None
-) -> dict[str, Any]:
-    """Reads the proposed question again, and rewords it if it does not say what is left."""
-    proposed = debate[-1]["question"]
-    if _are_same_chains(read_chains(proposed, kg), _remove_solved_hops(question, solved, kg)):
-        return {
-            "remark": "It is one hop shorter and asks for the same: I agree.",
-            "question": proposed,
-        }
-    better = simplify_as_expert(question, solved, kg)
-    return better | {"remark": f"That does not say what is left. {better['remark']}"}
+    question: str, solved: Hops, debate: Sequence[Any], kg: Graph | None
+) -> ReplyData:
+    """Return the question proposed last if it asks for what is left, else the expert's.
 
-
-def simplify_as_linguist(
-    solved: Sequence[Any], debate: Sequence[Any], kg: Graph | None
-) -> dict[str, Any]:
-    """Drops the words before what was found that say only what it is: "the films"."""
-    polished = proposed = debate[-1]["question"]
-    for hop in solved:
-        before, name, after = polished.partition(f"[{hop['found']}]")
-        words, kept = before.split(), read_chains(polished, kg)
-        runs = (
-            n
-            for n in range(len(words))
-            if NON_DESCRIPTIVE_WORDS.isdisjoint(map(str.casefold, words[n:]))
-        )
-        shorter = (" ".join([*words[:n], name]) + after for n in runs)
-        polished = next((text for text in shorter if read_chains(text, kg) == kept), polished)
-    remark = (
-        "Nothing in it is redundant"
-        if polished == proposed
-        else "What is named needs no description"
-    )
-    return {"remark": f"{remark}.", "question": polished}
-
-
-def simplify_as_fused_agent(
-    question: str, solved: Sequence[Any], kg: Graph | None
-) -> dict[str, Any]:
-    """One who proposes and polishes, and does not hear a critic."""
-    first = simplify_as_expert(question, solved, kg)
-    last = simplify_as_linguist(solved, [first], kg)
-    return {"remark": f"{first['remark']} {last['remark']}", "question": last["question"]}
-
-
-def _remove_solved_hops(question: str, solved: Sequence[Any], kg: Graph | None) -> RelationChains:
-    """The chains that are left once the solved hops are gone along."""
-    left = read_chains(question, kg)
-    for hop in solved:
-        left[hop["found"]] = left.pop(hop["entity"], ())[1:]
-    return left
-
-
-def _shorten_question(question: str, hop: Any, kg: Graph | None) -> str:
-    """The question with the fewest words replaced by what was found in which the grammar reads what is left.
-
-    Words that say the next relation may link it ("directed by"). Else that relation is asked for plainly.
+    ``question`` is the one before the hops were solved. ``debate`` are the replies of the others.
     """
-    name, left = f"[{hop['found']}]", _remove_solved_hops(question, [hop], kg)
-    before, _, after = question.partition(f"[{hop['entity']}]")
-    starts = [before[:at] for at in (len(before), *(token.start for token in en.tokenize(before)))]
-    starts = [start for start in starts if en.RELATIVES.isdisjoint(start.split()[-1:])]
-    ends = [after[at:] for at in (0, *(token.end for token in en.tokenize(after)))]
-    kept = sorted(product(starts, ends), key=lambda pair: -len("".join(pair)))
-    says = " ".join(says for says, _ in left[hop["found"]][:1]).split()
-    links = ("", "of ", " ".join([*says[-2:], ""]), " ".join([*says[:1], ""]))
-    texts = (f"{start}{link}{name}{end}" for link in links for start, end in kept)
-    single = len(left) == len(left[hop["found"]]) == 1
-    plain = (
-        _write_relation_question(hop["found"], *left[hop["found"]])
-        if single
-        else f"{before}{name}{after}"
-    )
-    return next((text for text in texts if _are_same_chains(read_chains(text, kg), left)), plain)
+    proposed = debate[-1]["question"]
+    left = _remove_solved_hops(question, solved, kg)
+    if _are_same_chains(read_chains(proposed, kg), left):
+        remark = "It is one hop shorter and asks for the same: I agree."
+        return {"remark": remark, "question": proposed}
+    better = simplify_as_expert(question, solved, kg)
+    better["remark"] = f"That does not say what is left. {better['remark']}"
+    return better
+
+
+def simplify_as_linguist(solved: Hops, debate: Sequence[Any], kg: Graph | None) -> ReplyData:
+    """Return the question proposed last without descriptions of what was found ("the films").
+
+    ``debate`` are the replies of the others.
+    """
+    proposed = debate[-1]["question"]
+    polished = proposed
+    for hop in solved:
+        polished = _drop_description(polished, hop["found"], kg)
+    remark = "What is named needs no description."
+    if polished == proposed:
+        remark = "Nothing in it is redundant."
+    return {"remark": remark, "question": polished}
+
+
+def _drop_description(question: str, name: str, kg: Graph | None) -> str:
+    """Return a question without the description before a name in square brackets.
+
+    As many words right before the name are dropped as possible. Words of NON_DESCRIPTIVE_WORDS are
+    kept, and the grammar must read the same chains without the dropped ones.
+    """
+    before, marked, after = question.partition(f"[{name}]")
+    words = before.split()
+    chains = read_chains(question, kg)
+    for position in range(len(words)):
+        dropped = " ".join(words[position:]).casefold()
+        if NON_DESCRIPTIVE_WORDS.isdisjoint(dropped.split()):
+            kept = " ".join([*words[:position], marked])
+            if read_chains(kept + after, kg) == chains:
+                return kept + after
+    return question
+
+
+def simplify_as_fused_agent(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
+    """Return the expert's question as the linguist changes it, without a critic."""
+    expert = simplify_as_expert(question, solved, kg)
+    linguist = simplify_as_linguist(solved, [expert], kg)
+    linguist["remark"] = f"{expert['remark']} {linguist['remark']}"
+    return linguist
+
+
+def _remove_solved_hops(question: str, solved: Hops, kg: Graph | None) -> RelationChains:
+    """Return the chains that are left of a question after solved hops.
+
+    The chain of each solved entity loses its first step, and stands under what was found.
+    """
+    chains = read_chains(question, kg)
+    for hop in solved:
+        steps = chains.pop(hop["entity"], [])
+        chains[hop["found"]] = steps[1:]
+    return chains
+
+
+def _shorten_question(question: str, hop: Hop, kg: Graph | None) -> str:
+    """Return a question that asks for what is left after a hop.
+
+    It is the question with the fewest words replaced by what was found, if the grammar reads in it
+    the chains that are left. If there is none, the last relation is asked for in plain words, or,
+    with several left, the entity alone is replaced.
+    """
+    found = hop["found"]
+    left = _remove_solved_hops(question, [hop], kg)
+    steps = left[found]
+    entity = hop["entity"]
+    before, _, after = question.partition(f"[{entity}]")
+    relation = steps[0].relation if steps else ""
+    for text in _replacements(before, f"[{found}]", after, relation):
+        if _are_same_chains(read_chains(text, kg), left):
+            return text
+    if len(left) == 1 and len(steps) == 1:
+        return _write_relation_question(found, steps[0])
+    return f"{before}[{found}]{after}"
+
+
+def _replacements(before: str, name: str, after: str, relation: str) -> Iterator[str]:
+    """Yield a question with a name in the place of more and more words.
+
+    ``before`` and ``after`` are the words around the entity that the name replaces. First nothing
+    stands between the kept words and the name, then "of", then words of the next relation
+    ("directed by"). A relative pronoun is not kept before the name.
+    """
+    starts = [before]
+    for token in en.tokenize(before):
+        starts.append(before[: token.start])
+    ends = [after]
+    for token in en.tokenize(after):
+        ends.append(after[token.end :])
+    kept = []
+    for start in starts:
+        last_word = start.split()[-1:]
+        if en.RELATIVES.isdisjoint(last_word):
+            kept += [(start, end) for end in ends]
+    kept.sort(key=_kept_length, reverse=True)
+
+    words = relation.split()
+    for link in ([], ["of"], words[-2:], words[:1]):
+        linked_name = " ".join([*link, name])
+        for start, end in kept:
+            yield start + linked_name + end
+
+
+def _kept_length(parts: tuple[str, str]) -> int:
+    start, end = parts
+    return len(start) + len(end)
 
 
 def _are_same_chains(first: RelationChains, second: RelationChains) -> bool:
-    """Whether two readings are the same chains, where words of one family say the same."""
-    pairs = [
-        pair for name in first for pair in zip(first[name], second.get(name, ()), strict=False)
-    ]
-    return {name: len(first[name]) for name in first} == {
-        name: len(second[name]) for name in second
-    } and all(
-        back == back_too
-        and (says == says_too or {*says.split()} & {*says_too.split()} - UNSPECIFIC_WORDS)
-        for (says, back), (says_too, back_too) in pairs
-    )
+    """Return whether two readings have the same names, and the same steps from each of them.
+
+    Steps are the same if they have one direction, and the same relation or relations with a word
+    in common that is not in UNSPECIFIC_WORDS.
+    """
+    if first.keys() != second.keys():
+        return False
+    for name, steps in first.items():
+        others = second[name]
+        if len(steps) != len(others):
+            return False
+        for step, other in zip(steps, others, strict=True):
+            words = set(step.relation.split())
+            common = words.intersection(other.relation.split()) - UNSPECIFIC_WORDS
+            is_same_relation = common or step.relation == other.relation
+            if step.is_backward != other.is_backward or not is_same_relation:
+                return False
+    return True
 
 
 def read_chains(
     question: str, kg: Graph | None, embeddings: Embeddings | None = None
 ) -> RelationChains:
-    """The relations from each marked name to what is asked for; without embeddings as the grammar reads."""
-    facts, target, kind = (
-        ground_question(question, kg, embeddings)
-        if embeddings
-        else grammar.parse_question(question, kg)
-    )
-    names = [name.text for name in en.bracketed_mentions(question, en.tokenize(question))]
-    ends = {*names, "" if kind == "boolean" else target}
+    """Return the relations from each name in square brackets to what is asked for.
+
+    A chain ends at the target of the question, or at another of the names. With embeddings the
+    question is read with the help of the graph (``ground_question``), without them by the grammar
+    alone. A value without a name and its parts count as one step.
+
+    Raises ModelError if the grammar cannot read the question.
+    """
+    if embeddings is None:
+        reading = parse_question(question, kg)
+    else:
+        reading = ground_question(question, kg, embeddings)
+    names = [mention.text for mention in bracketed_mentions(question)]
+    ends = set(names)
+    if reading.kind != "boolean":
+        ends.add(reading.target)
+
     chains: RelationChains = {}
     for name in names:
-        place, chains[name] = name, ()
-        for subject, says, object_ in facts:
-            if place in (subject, object_) and (place == name or place not in ends):
-                back = object_ == place
-                place = subject if back else object_
-                # a value without a name, and what it is made of, are one hop
-                chains[name] += ((says, back),) * (", " not in says)
+        place = name
+        chains[name] = []
+        for subject, relation, object_ in reading.facts:
+            is_at_end = place in ends and place != name
+            if is_at_end or place not in (subject, object_):
+                continue
+            is_backward = object_ == place
+            place = subject if is_backward else object_
+            if ", " not in relation:  # else it leads to the parts of the value before it
+                chains[name].append(RelationStep(relation, is_backward))
     return chains
 
 

@@ -1,0 +1,219 @@
+"""Splitting the words around a name into chunks, and choosing the chunks that are relations.
+
+A chunk is a group of content words between function words. It is either a relation (a verb, or a
+noun with "of", a possessive or a form of "be") or the type of something ("films" in "films directed
+by").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kgwb.llm.rules import words as en
+from kgwb.llm.rules.words import RELATION_PHRASES, Words, is_verb, relation_phrase
+
+END_OF_QUESTION = "."
+MENTIONED_NAME = "@"
+CHUNK_SEPARATORS = en.FUNCTION_WORDS | en.LIGHT_VERBS | {"their"}
+SHARING_WORDS = frozenset(("same", "share", "shares", "shared", "common"))
+WORDS_AFTER_TYPE_NOUNS = frozenset(
+    ("share", "shares", "co", "verb", "that", "which", "who", "whose", "where")
+)
+"""``Chunk.after`` of nouns that are a type: "films that", "films directed"."""
+WORDS_CONTINUING_QUESTION = en.DETERMINERS | en.FILLERS | {"of"}
+"""Words that may stand between a question word and its noun: "which of the films"."""
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Content words that belong together, and the words before and after them."""
+
+    words: list[str] = field(default_factory=list)
+    is_verb: bool = False
+    before: str = ""
+    """The function word before the chunk, "noun" after another chunk, "" at the beginning."""
+    after: str = ""
+    """The function word after it, or END_OF_QUESTION, MENTIONED_NAME, "verb", "noun" or "co"."""
+    is_with_question_word: bool = False
+    """Whether it is the noun of a question word, as in "which films"."""
+    is_shared: bool = False
+    """Whether the relation leads there and back: "films that share an actor with X"."""
+    joining_word: str = ""
+    """The first word before it that is not a determiner or filler; "" for the object of a verb."""
+    is_before_name: bool = False
+
+    @property
+    def phrase(self) -> str:
+        """The words as a relation: known ones are replaced by RELATION_PHRASES, none stands twice."""
+        phrase = RELATION_PHRASES.get("_".join(self.words))
+        if phrase is None:
+            *others, last = self.words
+            phrase = " ".join([*others, relation_phrase(last)])
+        unique_words = dict.fromkeys(phrase.split())
+        return " ".join(unique_words)
+
+    @property
+    def begins_with_verb(self) -> bool:
+        """Whether the first word is a verb form that no word before it marks as a noun."""
+        is_noun = self.before in en.WORDS_BEFORE_NOUNS
+        return not is_noun and is_verb(self.words[0])
+
+    @property
+    def is_made_by(self) -> bool:
+        """Whether it is a noun that "by" or "with" joins to the name after it: "papers by X"."""
+        is_noun = self.is_before_name and not self.is_verb and not self.is_shared
+        return is_noun and self.after in ("by", "with")
+
+
+Chunks = list[Chunk]
+
+
+def split_into_chunks(words: Words, end: str) -> Chunks:
+    """Return the content words grouped between function words; a verb form is a chunk of its own.
+
+    ``end`` is what follows the words: END_OF_QUESTION or MENTIONED_NAME. Numbers are left out: a
+    year tells homonyms apart, and is not a relation.
+    """
+    splitter = _Splitter()
+    for word in words:
+        splitter.add(word)
+    splitter.close_chunk(end)
+    return splitter.chunks
+
+
+class _Splitter:
+    """The chunks of the words so far, and the chunk that is still open."""
+
+    def __init__(self) -> None:
+        self.chunks: Chunks = []
+        self.open = Chunk()
+
+    def add(self, word: str) -> None:
+        """Add the next word: to the open chunk, as the beginning of a new one, or as a separator.
+
+        Function words and light verbs separate chunks. A verb form begins a chunk of its own. A
+        word that begins with "co-", or follows one of SHARING_WORDS, is shared; "in common" and
+        "together" make the chunk before them shared.
+        """
+        has_chunk = self.open.words or self.chunks
+        if word.startswith("co-"):
+            self.close_chunk("co")
+            self.open.words = [word[3:]]
+            self.open.is_shared = True
+        elif word in ("common", "together") and has_chunk:  # have an actor in common with X
+            self.close_chunk(word)
+            self.chunks[-1].is_shared = True
+        elif word in SHARING_WORDS:
+            self.close_chunk(word)
+            self.open.is_shared = True
+            self.open.before = word
+        elif word in CHUNK_SEPARATORS:
+            self.close_chunk(word)
+            self._add_separator(word)
+        elif self.open.words and (is_verb(word) or self.open.begins_with_verb):
+            self.close_chunk("verb" if is_verb(word) else "noun")
+            self.open.words.append(word)
+        elif not word.isdigit():
+            self.open.words.append(word)
+
+    def close_chunk(self, after: str) -> None:
+        """End the open chunk, if it has words. ``after`` is what follows it."""
+        chunk = self.open
+        if chunk.words:
+            chunk.after = after
+            chunk.is_verb = len(chunk.words) == 1 and chunk.begins_with_verb
+            self.chunks.append(chunk)
+            self.open = Chunk(before="noun")
+
+    def _add_separator(self, word: str) -> None:
+        """Keep a function word for the chunk that follows it: the one right before, and the first.
+
+        Fillers are not kept, and determiners are not the first. The chunk is with a question word if
+        only WORDS_CONTINUING_QUESTION stand between.
+        """
+        chunk = self.open
+        if word in en.QUESTION_WORDS:
+            chunk.is_with_question_word = True
+        elif word not in WORDS_CONTINUING_QUESTION:
+            chunk.is_with_question_word = False
+        if word in en.FILLERS:
+            return
+        chunk.before = word
+        if word not in en.DETERMINERS and not chunk.joining_word:
+            chunk.joining_word = word
+
+
+def relations_before_name(chunks: Chunks) -> Chunks:
+    """Return the chunks before a name that are relations, in the order of the words.
+
+    Nouns that are a type are left out. A noun right after a verb takes its
+    place if it names a known relation ("won the award"); after "the same" it makes the verb a
+    shared relation ("acted in the same film as X").
+    """
+    relations: Chunks = []
+    for position, chunk in enumerate(chunks):
+        follows_verb = relations and relations[-1].is_verb
+        is_object = follows_verb and not chunk.is_verb and not chunk.joining_word
+        later = chunks[position + 1 :]
+        if follows_verb and chunk.before == "same":
+            relations[-1].is_shared = True
+        elif is_object and chunk.words[-1] in RELATION_PHRASES:
+            relations[-1].words = chunk.words
+        elif chunk.joining_word == "for" and chunk.after == "of":  # films for the director of X
+            chunk.is_shared = True
+            relations.append(chunk)
+        elif not _is_type_noun(chunk, later, has_relation=bool(relations)):
+            relations.append(chunk)
+    return relations
+
+
+def relations_after_name(chunks: Chunks) -> Chunks:
+    """Return the chunks after a name that are relations.
+
+    If there are verbs, it is the first of them; it is shared if any chunk is. Otherwise it is every
+    noun without a question word, or every noun if all have one.
+    """
+    verbs = [chunk for chunk in chunks if chunk.is_verb]
+    if verbs:
+        verbs[0].is_shared = any(chunk.is_shared for chunk in chunks)
+        return verbs[:1]
+    return without_question_words(chunks) or chunks
+
+
+def without_question_words(chunks: Chunks) -> Chunks:
+    """Return the chunks that are not the noun of a question word."""
+    return [chunk for chunk in chunks if not chunk.is_with_question_word]
+
+
+def _is_type_noun(chunk: Chunk, later: Chunks, *, has_relation: bool) -> bool:
+    """Return whether a chunk before a name is the type of something, and not a relation.
+
+    Verbs, shared relations, and nouns before "by" or "with" never are. For others the first of these
+    criteria that applies decides. After "their" it is; after "whose" it is not. With a question word
+    it is before "have" or a light verb, and if a later chunk has the same phrase. The object of a
+    verb is, unless "of" follows. Right before the name it is, unless it is the first relation and
+    "of" stands before it. Otherwise it is before one of WORDS_AFTER_TYPE_NOUNS, before an auxiliary
+    with a verb, and a place is if there is a relation before it.
+
+    ``later`` are the chunks between it and the name. ``has_relation`` is whether there is a relation
+    before it.
+    """
+    if chunk.is_verb or chunk.is_shared or chunk.after in ("by", "with"):
+        return False
+    if chunk.before in ("whose", "their"):
+        return chunk.before == "their"
+    if chunk.is_with_question_word:
+        is_named_again = any(other.phrase == chunk.phrase for other in later)
+        if is_named_again or chunk.after in en.HAVE_FORMS | en.LIGHT_VERBS:  # which cars have X
+            return True
+    if has_relation and not chunk.joining_word:  # the object of a verb
+        return chunk.after != "of"
+    if chunk.after == MENTIONED_NAME:  # an apposition: the film X
+        return has_relation or chunk.before != "of"
+
+    is_type = chunk.after in WORDS_AFTER_TYPE_NOUNS
+    if chunk.after in en.AUXILIARIES:
+        is_before_verb = bool(later) and later[0].is_verb  # films that were directed
+        is_type = is_before_verb or (has_relation and chunk.before == "of")
+    is_place = has_relation and chunk.words[-1] in en.PLACE_WORDS  # born in the city of X
+    return is_type or is_place

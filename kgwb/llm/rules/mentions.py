@@ -1,0 +1,233 @@
+"""Finding the names in a question: text in square brackets, labels of the graph, capitalised words."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from kgwb.kg.base import Graph
+from kgwb.llm.rules import words as en
+from kgwb.llm.rules.words import RELATION_PHRASES, tokenize
+
+BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
+LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+MAX_NAME_TOKENS = 18
+NATIONALITY_ENDINGS = ("ian", "ean", "ish", "ese")
+KIND_INTRODUCTIONS = en.WH_WORDS | en.DETERMINERS | en.PRONOUNS
+"""Words after which a single word is a type and not a name: "which city", "the film"."""
+
+
+class Mention(NamedTuple):
+    """Successive tokens of a question that name something."""
+
+    start: int
+    """Position of the first token."""
+    end: int
+    """Position after the last token."""
+    text: str
+
+    @property
+    def size(self) -> int:
+        """How many tokens it has."""
+        return self.end - self.start
+
+    def overlaps(self, others: list[Mention]) -> bool:
+        """Return whether it shares a token with one of the others."""
+        return any(other.start < self.end and self.start < other.end for other in others)
+
+
+def find_mentions(question: str, kg: Graph | None) -> list[Mention]:
+    """Return the names in a question, from left to right; they do not overlap.
+
+    If the question has names in square brackets, only these count. Otherwise names are labels of
+    the graph that are likely to be meant as names, and runs of capitalised words; where several
+    overlap, the longest is taken. If there is none, it is the longest label in lower case. Without
+    a graph there are no labels.
+    """
+    bracketed = bracketed_mentions(question)
+    if bracketed:
+        return bracketed
+    return _MentionFinder(question, kg).find_unmarked()
+
+
+def bracketed_mentions(question: str) -> list[Mention]:
+    """Return the names in square brackets, without the brackets, from left to right."""
+    tokens = tokenize(question)
+    mentions = []
+    for match in BRACKETED_NAME.finditer(question):
+        start, end = match.span()
+        inside = []
+        for position, token in enumerate(tokens):
+            if start <= token.start < end:
+                inside.append(position)
+        if inside:
+            mention = Mention(inside[0], inside[-1] + 1, match[1])
+            mentions.append(mention)
+    return mentions
+
+
+class _MentionFinder:
+    """A question in which names without square brackets are looked for."""
+
+    def __init__(self, question: str, kg: Graph | None) -> None:
+        self.question = question
+        self.tokens = tokenize(question)
+        self.kg = kg
+
+    def find_unmarked(self) -> list[Mention]:
+        """Return the names that ``find_mentions`` finds without regard to square brackets."""
+        labels = self._find_labels()
+        likely = [label for label in labels if self._is_likely_name(label)]
+        candidates = likely.copy()
+        for run in self._capitalized_runs():
+            if self._is_name(run, likely):
+                candidates.append(run)
+        candidates.sort(key=_size_and_position, reverse=True)
+
+        mentions: list[Mention] = []
+        for candidate in candidates:
+            if not candidate.overlaps(mentions):
+                mentions.append(candidate)
+        if not mentions:
+            mentions = self._find_lowercase_name(labels)
+        return sorted(mentions)
+
+    def _find_labels(self) -> list[Mention]:
+        """Return every part of the question that is a label of the graph; parts may overlap.
+
+        A part has up to MAX_NAME_TOKENS tokens, and a letter or digit in the first and the last.
+        Adjectives of nationality are left out. All parts are looked up with one request.
+        """
+        if self.kg is None:
+            return []
+        edges = []
+        for position, token in enumerate(self.tokens):
+            if LETTER_OR_DIGIT.search(token.text):
+                edges.append(position)
+        parts = []
+        for first in edges:
+            for last in edges:
+                if first <= last < first + MAX_NAME_TOKENS:
+                    part = self._mention(first, last + 1)
+                    parts.append(part)
+        texts = [part.text for part in parts]
+        labels = self.kg.exact(texts)
+        found = []
+        for part in parts:
+            if part.text in labels and not self._is_adjective(part):
+                found.append(part)
+        return found
+
+    def _mention(self, start: int, end: int) -> Mention:
+        """Return the mention from token ``start`` to before token ``end``, as the question has it."""
+        first = self.tokens[start]
+        last = self.tokens[end - 1]
+        text = self.question[first.start : last.end]
+        return Mention(start, end, text)
+
+    def _is_likely_name(self, label: Mention) -> bool:
+        """Return whether words that are a label are meant as a name.
+
+        They are if one is written like a name, with a capital or a digit. In lower case they are if
+        they are several, and none is a function word, a verb or a word for a relation.
+        """
+        tokens = self.tokens[label.start : label.end]
+        has_common_word = False
+        for token in tokens:
+            if token.looks_like_name:
+                return True
+            if token.is_common_word:
+                has_common_word = True
+        return len(tokens) > 1 and not has_common_word
+
+    def _capitalized_runs(self) -> list[Mention]:
+        """Return runs of words that are written like names, from left to right.
+
+        One word of NAME_CONNECTORS may stand between two of them. A run does not begin with a number
+        alone, nor with the first word of the question unless that has a digit.
+        """
+        runs: list[Mention] = []
+        for position, token in enumerate(self.tokens):
+            if not token.looks_like_name:
+                continue
+            end = position + 1
+            if runs and self._can_continue(runs[-1], position):
+                runs[-1] = self._mention(runs[-1].start, end)
+                continue
+            has_digit = any(character.isdigit() for character in token.text)
+            can_begin = position > 0 or has_digit
+            if can_begin and not token.text.isdigit():
+                runs.append(self._mention(position, end))
+        return runs
+
+    def _can_continue(self, run: Mention, position: int) -> bool:
+        """Return whether a token continues a run: directly, or after one word of NAME_CONNECTORS.
+
+        The run may get MAX_NAME_TOKENS long.
+        """
+        if position - run.start >= MAX_NAME_TOKENS:
+            return False
+        word_before = self.tokens[position - 1].lowercase
+        is_joined = word_before in en.NAME_CONNECTORS and run.end == position - 1
+        return is_joined or run.end == position
+
+    def _is_name(self, run: Mention, labels: list[Mention]) -> bool:
+        """Return whether a run of capitalised words is a name.
+
+        It is not if it is an adjective of nationality or a single word for a relation. A run that
+        overlaps one of the labels is a name only if the graph's label search finds all its words.
+        """
+        first_word = self.tokens[run.start].lowercase
+        is_relation_word = run.size == 1 and first_word in RELATION_PHRASES
+        if is_relation_word or self._is_adjective(run):
+            return False
+        if self.kg is None or not run.overlaps(labels):
+            return True
+        found = self.kg.search(run.text, 3)
+        return found.how == "all words"
+
+    def _is_adjective(self, mention: Mention) -> bool:
+        return mention.size == 1 and self._is_nationality_adjective(mention.start)
+
+    def _is_nationality_adjective(self, position: int) -> bool:
+        """Return whether a token is an adjective of nationality before a noun: "German films".
+
+        Such a word names nothing. It is capitalised, has a typical ending or is in NATIONALITIES,
+        and a word in lower case follows that is neither a function word nor a verb.
+        """
+        if position + 1 == len(self.tokens):
+            return False
+        word = self.tokens[position].text
+        noun = self.tokens[position + 1].text
+        is_nationality = word.endswith(NATIONALITY_ENDINGS) or word in en.NATIONALITIES
+        if not is_nationality or not word[0].isupper():
+            return False
+        is_content_word = noun not in en.FUNCTION_WORDS and not en.is_verb(noun)
+        return noun.islower() and is_content_word
+
+    def _find_lowercase_name(self, labels: list[Mention]) -> list[Mention]:
+        """Return the longest label of a question without capitals, the last of equals; else [].
+
+        A label that begins with a function word does not count, nor a single word that is a type: one
+        after KIND_INTRODUCTIONS or an adjective of nationality.
+        """
+        names = []
+        for label in labels:
+            first_word = self.tokens[label.start].lowercase
+            is_introduced = self._introduces_kind(label.start - 1)
+            is_kind = label.size == 1 and is_introduced
+            if first_word not in en.FUNCTION_WORDS and not is_kind:
+                names.append(label)
+        names.sort(key=_size_and_position)
+        return names[-1:]
+
+    def _introduces_kind(self, position: int) -> bool:
+        """Return whether the token at a position may introduce a kind of thing; -1 is before all."""
+        if position < 0:
+            return False
+        word = self.tokens[position].lowercase
+        return word in KIND_INTRODUCTIONS or self._is_nationality_adjective(position)
+
+
+def _size_and_position(mention: Mention) -> tuple[int, int]:
+    return mention.size, mention.start

@@ -1,0 +1,151 @@
+"""The predicates of a vertex in both directions, with the types of their other ends."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from rdflib import URIRef
+
+from kgwb.kg.base import Graph
+from kgwb.kg.sparql import n3, values_clause
+from kgwb.llm.rules import words as en
+from kgwb.terms import Term
+
+Vertices = Sequence[URIRef]
+Row = tuple[Term | None, ...]
+MAX_SAMPLED_TRIPLES = 100_000
+"""How many triples of the vertices are looked at, in each direction."""
+NUMBER_AND_TIME_DATATYPES = en.TIME_WORDS | {
+    "boolean",
+    "decimal",
+    "double",
+    "duration",
+    "float",
+    "integer",
+}
+"""Words in the names of datatypes whose values are never a person."""
+
+
+class VertexPredicate(NamedTuple):
+    """A predicate of a vertex in one direction."""
+
+    name: str
+    is_incoming: bool
+    """Whether the vertex is the object of the triples."""
+    value_types: Collection[str]
+    """Names of the classes and datatypes at the other end."""
+    inner_predicates: Sequence[str]
+    """Names of the predicates of blank nodes that it leads to."""
+
+    @property
+    def is_temporal(self) -> bool:
+        """Whether its name, or that of a value type, has a word for a time."""
+        text = " ".join([self.name, *self.value_types])
+        words = text.lower().split()
+        return not en.TIME_WORDS.isdisjoint(words)
+
+    @property
+    def has_only_numbers(self) -> bool:
+        """Whether its value types are known, and all are numbers, times or booleans."""
+        for value_type in self.value_types:
+            words = value_type.lower().split()
+            if NUMBER_AND_TIME_DATATYPES.isdisjoint(words):
+                return False
+        return bool(self.value_types)
+
+
+def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
+    """Return the predicates of vertices, sorted by IRI and direction, with the types at their ends.
+
+    At most MAX_SAMPLED_TRIPLES triples in each direction are looked at. The vocabulary's excluded
+    predicates are left out.
+    """
+    hidden = kg.vocabulary.excluded_predicates
+    rows = _select_predicates(kg, vertices)
+    inner_rows = _select_inner_predicates(kg, vertices)
+    iris = _iris_in([*rows, *inner_rows])
+    names = kg.names(sorted(iris))
+
+    value_types: dict[tuple[URIRef, bool], set[str]] = {}
+    for predicate, direction, value_type in rows:
+        if not isinstance(predicate, URIRef) or predicate in hidden:
+            continue
+        is_incoming = str(direction) == "in"
+        type_names = value_types.setdefault((predicate, is_incoming), set())
+        if isinstance(value_type, URIRef):
+            type_names.add(names[value_type])
+
+    inner_predicates: dict[Term | None, list[str]] = {}
+    for predicate, inner_predicate in inner_rows:
+        if isinstance(inner_predicate, URIRef) and inner_predicate not in hidden:
+            inner_names = inner_predicates.setdefault(predicate, [])
+            inner_names.append(names[inner_predicate])
+
+    predicates = []
+    for (predicate, is_incoming), type_names in sorted(value_types.items()):
+        inner_names = []
+        if not is_incoming:
+            inner_names = sorted(inner_predicates.get(predicate, []))
+        name = names[predicate]
+        predicates.append(VertexPredicate(name, is_incoming, type_names, inner_names))
+    return predicates
+
+
+def _select_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
+    """Return rows of predicate, "in" or "out", and a class or datatype of the other end or None."""
+    outgoing = _sampled_triples(vertices, "?v ?p ?o", "out")
+    incoming = _sampled_triples(vertices, "?o ?p ?v", "in")
+    type_predicates = values_clause("?t", kg.vocabulary.types)
+    query = (
+        f"SELECT DISTINCT ?p ?d ?kind WHERE {{ {outgoing} UNION {incoming}"
+        f" OPTIONAL {{ {type_predicates} ?o ?t ?c }}"
+        f" BIND(IF(isLiteral(?o), DATATYPE(?o), ?c) AS ?kind) }}"
+    )
+    return kg.select(query).rows
+
+
+def _sampled_triples(vertices: Vertices, pattern: str, direction: str) -> str:
+    """Return a subquery for ?p and ?o of up to MAX_SAMPLED_TRIPLES triples, and ?d, the direction.
+
+    ``pattern`` is a triple of ?v, which is a vertex, ?p and ?o.
+    """
+    where = f"{values_clause('?v', vertices)} {pattern}"
+    return (
+        f'{{ SELECT ?p ?o ("{direction}" AS ?d) WHERE {{ {where} }} LIMIT {MAX_SAMPLED_TRIPLES} }}'
+    )
+
+
+def _select_inner_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
+    """Return rows of a predicate that leads to a blank node, and a predicate of that node.
+
+    This is a query of its own because Virtuoso loses rows of a query with two OPTIONALs.
+    """
+    where = f"{values_clause('?v', vertices)} ?v ?p ?o . ?o ?q ?x FILTER(isBlank(?o))"
+    return kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {where} }}").rows
+
+
+def predicates_within_two_steps(kg: Graph, vertices: Vertices) -> Collection[str]:
+    """Return the names of the predicates one or two triples away from vertices, either direction.
+
+    The vocabulary's excluded predicates are left out.
+    """
+    excluded = kg.vocabulary.excluded_predicates
+    values = values_clause("?v", vertices)
+    hidden = ", ".join(n3(predicate) for predicate in sorted(excluded))
+    first = "{ ?v ?p ?x } UNION { ?x ?p ?v }"
+    second = "{ ?x ?q ?y } UNION { ?y ?q ?x }"
+    where = f"{values} {first} {second} FILTER(?p NOT IN ({hidden}))"
+    result = kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {where} }}")
+    iris = _iris_in(result.rows) - excluded
+    return kg.names(sorted(iris)).values()
+
+
+def _iris_in(rows: Iterable[Row]) -> set[URIRef]:
+    """Return every IRI of the rows of a result."""
+    iris = set()
+    for row in rows:
+        for term in row:
+            if isinstance(term, URIRef):
+                iris.add(term)
+    return iris

@@ -1,0 +1,76 @@
+"""How like names of predicates are to the relations of a question, by embeddings and spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kgwb.kg.embeddings import Embeddings
+from kgwb.llm.rules.grammar import IS_A_RELATION
+
+Names = Sequence[str]
+SPELLING_WEIGHT = 0.3
+"""Share of spelling in the similarity of names."""
+MIN_RELATION_SIMILARITY = 0.34
+"""Similarity that a predicate must have with a relation to be taken for it."""
+SIMILARITY_TOLERANCE = 0.06
+"""Predicates within this of the best one are kept beside it."""
+TIME_AND_PLACE_WORDS = frozenset(("date", "year", "time", "place", "location", "of"))
+AGENT_ENDINGS = (" by", "er", "or")
+"""Endings of predicates that lead to an agent, and so never to a time or a place."""
+
+
+def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings) -> list[str]:
+    """Return the names of predicates that are like a relation, in their order; [] if none is.
+
+    A name must have MIN_RELATION_SIMILARITY and be within SIMILARITY_TOLERANCE of the best one; the
+    latter is not needed for IS_A_RELATION. If the relation is the time or place of an event, the
+    predicate must be like that event too: "burial place" is not like "birth place".
+
+    A relation with a comma is a list of names, as ``grounding`` makes it for a value without a
+    name; the names in that list are returned.
+    """
+    if ", " in relation:
+        parts = relation.split(", ")
+        return [name for name in names if name in parts]
+
+    event = _without_time_and_place(relation)
+    if event not in ("", relation):
+        names = _predicates_of_event(event, names, embeddings)
+    similarities = embeddings.similarity(relation, names, SPELLING_WEIGHT)
+    threshold = MIN_RELATION_SIMILARITY
+    if similarities and relation != IS_A_RELATION:
+        threshold = max(threshold, max(similarities) - SIMILARITY_TOLERANCE)
+    return _names_from(threshold, names, similarities)
+
+
+def max_similarity(phrase: str, names: Names, embeddings: Embeddings) -> float:
+    """Return the similarity of a phrase with the name most like it; 0.0 without names."""
+    similarities = embeddings.similarity(phrase, names, SPELLING_WEIGHT)
+    return max(similarities, default=0.0)
+
+
+def _predicates_of_event(event: str, names: Names, embeddings: Embeddings) -> list[str]:
+    """Return the names of predicates that may be the time or place of an event.
+
+    These are like the event in what they say besides time and place, or say nothing besides. Names
+    with AGENT_ENDINGS are left out.
+    """
+    names = [name for name in names if not name.endswith(AGENT_ENDINGS)]
+    events = [_without_time_and_place(name) or event for name in names]
+    similarities = embeddings.similarity(event, events, SPELLING_WEIGHT)
+    return _names_from(MIN_RELATION_SIMILARITY, names, similarities)
+
+
+def _names_from(threshold: float, names: Names, similarities: Sequence[float]) -> list[str]:
+    """Return the names whose similarity is not below a threshold."""
+    similar = []
+    for name, similarity in zip(names, similarities, strict=True):
+        if similarity >= threshold:
+            similar.append(name)
+    return similar
+
+
+def _without_time_and_place(relation: str) -> str:
+    """Return a relation without TIME_AND_PLACE_WORDS."""
+    words = [word for word in relation.split() if word not in TIME_AND_PLACE_WORDS]
+    return " ".join(words)

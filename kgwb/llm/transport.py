@@ -1,0 +1,177 @@
+"""HTTP for the adapters of model servers: addresses, redirects, and bounds of what is read.
+
+The SDKs use httpx, or httpx2 since version 3 of openai. Both have the same classes.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from contextvars import ContextVar
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from kgwb.errors import UnknownModelError
+from kgwb.masking import mask_url
+from kgwb.network import MAX_ERROR_BYTES, check_redirect, read_body
+
+MAX_REPLY_BYTES = 32_000_000
+"""Bytes that are read of one reply, including what a stream wraps its tokens in."""
+MAX_JSON_DOCUMENT_BYTES = 2_000_000
+"""Bytes of one JSON document, which in a stream is a line. Parsed it may take 300 times as much."""
+STREAM_REQUEST = re.compile(rb'"stream": ?true')
+NO_EVENT = threading.Event()
+T = TypeVar("T")
+
+abandoned_event: ContextVar[threading.Event] = ContextVar("abandoned", default=NO_EVENT)
+"""An event that is set when the reply that is being read is not needed any more."""
+
+
+def make_client(create_client: Callable[..., T], url: str) -> T:
+    """Return the client that a function creates with options for httpx or httpx2.
+
+    The client follows redirects only on the server of ``url``, and reads responses within bounds.
+
+    Raises UnknownModelError if the environment does not allow a client.
+    """
+    errors: tuple[type[Exception], ...] = (ImportError, OSError, ValueError, *transport_errors())
+
+    def check(request: Any) -> None:
+        same_url = str(type(request.url)(url))  # the transport may spell it in another way
+        check_redirect(same_url, str(request.url))
+
+    try:
+        hooks = {"request": [check], "response": [_limit_response]}
+        return create_client(headers={"Accept-Encoding": "identity"}, event_hooks=hooks)
+    except errors as error:
+        # Not its message, which may hold the password of a proxy, and not as the cause either
+        error_type = type(error).__name__
+    raise UnknownModelError(
+        f"no connection is possible with the present environment variables ({error_type})",
+        hint="check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY (for a SOCKS proxy, install "
+        "socksio), SSL_CERT_FILE, SSL_CERT_DIR, OLLAMA_HOST and the key",
+    )
+
+
+def _limit_response(response: Any) -> None:
+    """Make a response of httpx or httpx2 unpack and bound its body."""
+    package = type(response).__module__.partition(".")[0]
+    stream_class = import_module(package).SyncByteStream
+    bounded_class = type("BoundedStream", (_BoundedStream, stream_class), {})
+    response.stream = bounded_class(response)
+
+
+class _BoundedStream:
+    """The body of a response, unpacked and within bounds, in parts."""
+
+    def __init__(self, response: Any) -> None:
+        """Take over the stream of a response, and decide on its character set.
+
+        That is UTF-8, even if the server names another one: JSON is UTF-8, and Python has codecs that
+        are not character sets.
+        """
+        response.encoding = "utf-8"
+        self._source = response.stream
+        # Taken out of the headers, so that httpx, which has no bound, unpacks nothing
+        self._encoding = response.headers.pop("content-encoding", "")
+        self._is_streamed = STREAM_REQUEST.search(response.request.read()) is not None
+        timeout_s = response.request.extensions["timeout"]["read"]
+        self._deadline = time.monotonic() + timeout_s
+        self._abandoned = abandoned_event.get()
+        self._is_finished = False
+        self._parts = self._read_reply() if response.is_success else self._read_error()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._parts
+
+    def close(self) -> None:
+        """Close the connection; it is read to its end if the reply is finished.
+
+        The SDK of OpenAI stops at "[DONE]", and only a connection that was read to its end can be
+        used again.
+        """
+        with suppress(OSError, ValueError, *transport_errors()):
+            if self._is_finished:
+                for _ in self._parts:
+                    pass
+        self._source.close()
+
+    def _read_error(self) -> Iterator[bytes]:
+        """Yield the beginning of the body of an error; if it cannot be read, the status counts."""
+        with closing(self._source), suppress(ValueError):
+            yield from read_body(self._source, self._encoding, MAX_ERROR_BYTES, self._deadline)
+
+    def _read_reply(self) -> Iterator[bytes]:
+        """Yield the body of a reply, until it is abandoned.
+
+        Raises ValueError if it is longer than MAX_REPLY_BYTES, has a document that is longer than
+        MAX_JSON_DOCUMENT_BYTES, or is not UTF-8. In a stream each line is a document. Raises
+        TimeoutError if it takes longer than the request may.
+        """
+        size = 0
+        document_size = 0
+        decoder = getincrementaldecoder("utf-8")()
+        max_bytes = MAX_REPLY_BYTES + 1
+        for part in read_body(self._source, self._encoding, max_bytes, self._deadline):
+            _, newline, rest = part.rpartition(b"\n")
+            if newline and self._is_streamed:
+                document_size = 0
+            size += len(part)
+            document_size += len(rest)
+            _check_size(size, MAX_REPLY_BYTES)
+            _check_size(document_size, MAX_JSON_DOCUMENT_BYTES)
+            decoder.decode(part)
+            if self._abandoned.is_set():
+                return
+            self._is_finished = b"[DONE]" in part
+            yield part
+
+
+def _check_size(size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise ValueError(f"more than {max_bytes:,} bytes")
+
+
+@cache
+def transport_errors() -> tuple[type[Exception], ...]:
+    """Return the exceptions that httpx and httpx2 raise, of those that are installed."""
+    errors: list[type[Exception]] = []
+    for name in ("httpx", "httpx2"):
+        if find_spec(name):
+            package = import_module(name)
+            errors += [package.HTTPError, package.InvalidURL]
+    return tuple(errors)
+
+
+def validate_url(url: str) -> str:
+    """Return an address without its closing slash.
+
+    Raises UnknownModelError if it is not an address of http or https, or holds a login or a query.
+    """
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        has_query = is_usable and bool(parts.query)
+    except ValueError:
+        is_usable = False
+        has_query = False
+    # The address is part of the name of the model, which is recorded and shown
+    if "@" in url or has_query:
+        raise UnknownModelError(
+            "the address of a model server must not hold a name, a password or a key",
+            hint="give the address alone, and put the key in the environment variable "
+            "OPENAI_API_KEY",
+        )
+    if not is_usable or re.search(r"\s", url):
+        raise UnknownModelError(
+            f"{mask_url(url)!r} is not the address of a server",
+            hint="write it like http://localhost:8000/v1",
+        )
+    return url.rstrip("/")
