@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
@@ -46,6 +46,7 @@ EXTERNAL_RESOURCE = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=[\"']?https?:[^>]*>"
     r"|<link\b[^>]*\bhref=[\"']?https?:[^>]*>"
 )
+OUTPUT_PLACE = re.compile(r'<div class="notebook-output" id="([\w-]+)">')
 OUTPUT_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 SHADOW_STYLE = ".kg.kg { color-scheme: inherit } table { font: inherit }"
 """Widgets take the theme of the site, not that of the browser."""
@@ -152,7 +153,9 @@ def convert_notebook(source: Path, sources: dict[Path, Path], outputs: dict[str,
                 outputs[output_id] = OUTPUT_STYLE.sub("", data["text/html"])
                 parts.append(f'<div class="notebook-output" id="{output_id}"></div>')
             else:
-                parts.append(f"```text\n{output.get('text', data.get('text/plain', '')).rstrip()}\n```")
+                parts.append(
+                    f"```text\n{output.get('text', data.get('text/plain', '')).rstrip()}\n```"
+                )
     return "\n\n".join(parts)
 
 
@@ -163,7 +166,9 @@ def describe_commands() -> Iterator[str]:
     """Yield the Markdown of the page about the commands: their help texts."""
     os.environ["COLUMNS"] = str(COMMAND_WIDTH)
     parser = cli._make_parser()
-    yield "# Commands\n\n`kgwb COMMAND --help` prints the same. [Use the terminal](../how-to/terminal.md) has examples.\n"
+    yield "# Commands\n"
+    yield "`kgwb COMMAND --help` prints the same."
+    yield "[Use the terminal](../how-to/terminal.md) has examples.\n"
     yield f"```text\n{parser.format_help()}```\n"
     [commands] = [action.choices for action in parser._actions if action.dest == "command"]
     assert isinstance(commands, dict)
@@ -174,7 +179,7 @@ def describe_commands() -> Iterator[str]:
 def describe_settings() -> Iterator[str]:
     """Yield the Markdown of the page about settings: a table for each class of settings."""
     yield (
-        "# Settings\n\nGive settings as `kgwb.profile(\"fast\", theta=5)` in Python, or as `--set theta=5` in the "
+        '# Settings\n\nGive settings as `kgwb.profile("fast", theta=5)` in Python, or as `--set theta=5` in the '
         "terminal.\nA profile is a named set of values; [Profiles](../profiles.md) explains the two.\n"
     )
     yield "## All systems\n"
@@ -256,18 +261,16 @@ def _defining_path(module: ModuleType, name: str) -> str:
 
 
 def finish_site(outputs: dict[str, str]) -> None:
-    """Put the outputs of notebooks into the built pages, and make the search independent of the network.
+    """Put the outputs of notebooks into the built pages, and make the search work without a network.
 
     Raises ValueError if a page would load anything from the network.
     """
     for page in SITE.rglob("*.html"):
         root = os.path.relpath(SITE, page.parent)
         text = page.read_text(encoding="utf-8").replace(SHIM_URL, f"{root}/{SHIM_FILE}")
-        text = re.sub(
-            r'<div class="notebook-output" id="([\w-]+)">',
-            lambda match: match[0] + render_output(outputs[match[1]], root),
-            text,
-        )
+        for output_id in OUTPUT_PLACE.findall(text):
+            place = f'id="{output_id}">'
+            text = text.replace(place, place + render_output(outputs[output_id], root))
         if resources := EXTERNAL_RESOURCE.findall(text):
             raise ValueError(f"{page} loads {', '.join(resources)}")
         page.write_text(text, encoding="utf-8")
