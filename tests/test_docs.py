@@ -1,8 +1,8 @@
 """The documentation: its examples run, and its links lead somewhere.
 
 Every block of code in docs/ and in README.md is an example. Those of a page run in their order, in
-one namespace and in one folder, which has only a graph and questions, my_graph.ttl and
-questions.jsonl:
+one namespace and in one folder. It has a graph and questions, my_graph.ttl and questions.jsonl, and
+the recordings of the checkout:
 
 - ``python``: is executed.
 - ``sh``: lines that begin with ``kgwb`` are executed, other lines are not. Of ``kgwb lab`` and
@@ -150,6 +150,7 @@ def test_the_examples_of_a_page_run(
     graph = sample_path("films")
     shutil.copy(graph, "my_graph.ttl")
     save_questions(load_questions(graph.with_suffix(".questions.jsonl"))[:12], "questions.jsonl")
+    Path("recordings").symlink_to(ROOT / "recordings")
     for example in EXAMPLES.parse(page).examples():
         example.evaluate()
 
