@@ -42,6 +42,8 @@ from kgwb.kg import sample_path
 ROOT = Path(__file__).parent.parent
 TESTED_ELSEWHERE = {"docs/labs_solutions.md"}
 """Pages whose blocks another file tests: tests/test_labs.py."""
+ABOUT_THE_PAST = {"CHANGELOG.md", "renamed.md"}
+"""Pages that name files that are gone."""
 MARKDOWN = [
     path
     for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -55,6 +57,10 @@ UNENDING = ("lab", "serve")
 SECONDS = re.compile(r"\b\d+(\.\d+)? m?s\b")
 REPLACEMENT = re.compile(r"(\S+) as (\S+)")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(#[^)\s]*)?\)")
+CODE_PATH = re.compile(r"`((?:kgwb|tests|docs|prompts|benchmarks|notebooks|binder|sample_kgs)/[\w/.-]*)`")
+INVENTED = re.compile(r"describer|[A-Z]{4,}")
+"""Paths of examples and placeholders."""
+PLACES_TABLE = re.compile(r"\| where in `([\w/]+)` \|\n\|[-|]+\n((?:\|.*\n)+)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -149,7 +155,7 @@ def test_the_examples_of_a_page_run(
     monkeypatch.delenv("KGWB_EMBEDDINGS")
     graph = sample_path("films")
     shutil.copy(graph, "my_graph.ttl")
-    save_questions(load_questions(graph.with_suffix(".questions.jsonl"))[:12], "questions.jsonl")
+    save_questions(load_questions(graph.with_suffix(".questions.jsonl"))[:8], "questions.jsonl")
     Path("recordings").symlink_to(ROOT / "recordings")
     for example in EXAMPLES.parse(page).examples():
         example.evaluate()
@@ -163,6 +169,25 @@ def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     text = FENCED.sub("", page.read_text(encoding="utf-8"))
     missing = [target for target, _ in LINK.findall(text) if not (page.parent / target).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_files_that_a_page_names_exist(page: Path) -> None:
+    if page.name in ABOUT_THE_PAST:
+        return
+    named = CODE_PATH.findall(page.read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).exists() and not INVENTED.search(path)] == []
+
+
+def test_the_places_of_differences_exist() -> None:
+    text = (ROOT / "docs" / "profiles.md").read_text(encoding="utf-8")
+    places = []
+    for folder, rows in PLACES_TABLE.findall(text):
+        for row in rows.strip().splitlines():
+            for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1]):
+                places.append(ROOT / name if "/" in name and name[0] != "." else ROOT / folder / name)
+    assert len(places) > 50
+    assert [place for place in places if not place.exists()] == []
 
 
 def test_the_readme_is_short() -> None:
