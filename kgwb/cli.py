@@ -367,7 +367,8 @@ class LabsCommand:
 
         Raises InputError for an action other than "collect".
         """
-        from kgwb.labs.pages import collect_hand_ins, save_class_page
+        from kgwb.labs.hand_ins import collect_hand_ins
+        from kgwb.labs.pages import save_class_page
 
         if self.action != "collect":
             raise InputError(

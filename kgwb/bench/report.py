@@ -265,11 +265,6 @@ def _can_be_replaced(path: Path) -> bool:
     return beginning in (b"", PAGE_SIGNATURE)
 
 
-def render_document(title: str, *contents: object) -> str:
-    """Render a whole page of these contents, light or dark as the browser is."""
-    return _render_page("page.html", title, contents=contents)
-
-
 def render_run_page(file: Path) -> str:
     """Render a saved run as a page. If the run cannot be read, the page shows why."""
     try:

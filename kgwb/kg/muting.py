@@ -32,6 +32,7 @@ _PATTERN_KEYWORDS = {"A", "TRUE", "FALSE"}
 """The only words that can stand in triple patterns."""
 _OPENING_KEYWORDS = {"CONSTRUCT", "WHERE", "VALUES", "SERVICE", "GRAPH", "FILTER", "BIND"}
 """Words that determine the kind of the next bracket."""
+_PATH_HINT = "use / | ^ instead of * + ? ! in it"
 _REWRITE_HINT = "write it more plainly, or ask the graph as it is"
 
 
@@ -65,9 +66,9 @@ def rewrite_without(query: str, triples: Triples, *, has_distinct_paths: bool = 
     Raises the errors of ``validate_query``, and QueryError if the query cannot be rewritten:
 
     - a DESCRIBE;
-    - a path with * + or ? over the predicate of such a triple, or with ! and ^;
-    - a path that matches every node of the graph with itself, as ``?x :p* ?y`` does: the nodes that
-      only a muted triple mentions could not be left out;
+    - a path with * + ? or ! over the predicate of such a triple;
+    - a path that may match a node of such a triple with itself, as ``?x :p* ?y`` does: a node that
+      the graph has only in that triple could not be left out;
     - a blank node that stands in several groups;
     - ``SELECT *`` where a group of patterns has blank nodes or paths but no variable, if no other
       group has a variable, or if there is a SERVICE.
@@ -297,6 +298,7 @@ class _TriplesBlock:
         """
         parts = [text]
         for pattern in self.patterns:
+            self._check_empty_path(pattern)
             if self._may_match_muted(pattern):
                 if any(isinstance(node, BNode | Path) for node in pattern):
                     return self._rewrite_as_subquery(text)
@@ -343,17 +345,27 @@ class _TriplesBlock:
     def _may_match_muted(self, pattern: RdflibPattern) -> bool:
         """Return whether a pattern could match a muted triple.
 
-        A pattern with a path counts if the path may use the predicate of a muted triple, or if it
-        matches each node of the graph with itself: one that only a muted triple mentions is left
-        out then.
+        A pattern with a path counts if the path may use the predicate of a muted triple.
+        """
+        predicate = pattern[1]
+        if isinstance(predicate, Path):
+            return any(_path_uses(predicate, triple[1]) for triple in self.muted)
+        return bool(self._exclusion_filters(pattern))
+
+    def _check_empty_path(self, pattern: RdflibPattern) -> None:
+        """Raise QueryError if a path may match a node of a muted triple with itself.
+
+        The graph may have that node only in the muted triple.
         """
         subject, predicate, object_ = pattern
-        if isinstance(predicate, Path):
-            if any(_path_uses(predicate, triple[1]) for triple in self.muted):
-                return True
-            is_open = all(isinstance(node, Variable | BNode) for node in (subject, object_))
-            return is_open and _may_be_empty(predicate)
-        return bool(self._exclusion_filters(pattern))
+        if not _may_be_empty(predicate):
+            return
+        muted_nodes = {term for triple in self.muted for term in (triple[0], triple[2])}
+        for node in (subject, object_):
+            if not isinstance(node, Variable | BNode) and node not in muted_nodes:
+                return
+        why = f"the path {_path_to_sparql(predicate)} may match one of its nodes with itself"
+        raise _cannot_mute_error(why, _PATH_HINT)
 
     def _exclusion_filters(self, pattern: RdflibPattern) -> list[str]:
         """Return a FILTER for each muted triple that a pattern could match.
@@ -396,7 +408,7 @@ class _TriplesBlock:
         """Return a pattern without blank nodes as SPARQL with its FILTERs.
 
         A path that may take a muted triple is written as its steps. Raises QueryError if it cannot
-        be: its length is not fixed, or it is negated and has an inverse predicate.
+        be: its length is not fixed, or it is negated.
         """
         pattern = (subject, predicate, object_)
         if not isinstance(predicate, Path) or not self._may_match_muted(pattern):
@@ -412,21 +424,8 @@ class _TriplesBlock:
             return self._distinct(union, subject, object_) if self.has_distinct_paths else union
         if isinstance(predicate, SequencePath):
             return self._rewrite_steps(subject, predicate.args, object_)
-        if isinstance(predicate, NegatedPath) and _has_only_predicates(predicate):
-            return self._rewrite_negated(subject, predicate.args, object_)
-        path = _path_to_sparql(predicate)
-        if any(_path_uses(predicate, triple[1]) for triple in self.muted):
-            why = f"the path {path} leads over its predicate"
-        else:
-            why = f"the path {path} matches every node with itself, also its nodes"
-        raise _cannot_mute_error(why, "use / | ^ instead of * + ? and !(^...) in it")
-
-    def _rewrite_negated(self, subject: Any, excluded: Sequence[Any], object_: Any) -> str:
-        """Return a path "!(a|b)" as a pattern whose predicate is a new variable."""
-        predicate = self._new_variable()
-        conditions = [f"{predicate.n3()} != {n3(iri)}" for iri in excluded]
-        pattern = self._rewrite_pattern(subject, predicate, object_)
-        return f"{pattern} FILTER({' && '.join(conditions)})"
+        why = f"the path {_path_to_sparql(predicate)} leads over its predicate"
+        raise _cannot_mute_error(why, _PATH_HINT)
 
     def _distinct(self, group: str, *ends: Any) -> str:
         """Return a subquery that finds each binding of the ends of a group once."""
@@ -508,11 +507,6 @@ def _may_be_empty(path: Any) -> bool:
     if isinstance(path, SequencePath):
         return all(map(_may_be_empty, path.args))
     return False
-
-
-def _has_only_predicates(path: NegatedPath) -> bool:
-    """Return whether a negated path has no inverse predicate, of which rdflib keeps too little."""
-    return all(isinstance(part, URIRef) for part in path.args)
 
 
 def _path_uses(path: Any, predicate: URIRef) -> bool:

@@ -1,7 +1,7 @@
-"""Teaching labs: tasks that are checked, hints that come one by one, and a file to hand in.
+"""Teaching labs: tasks whose answers are checked, hints one by one, and a file to hand in.
 
-A lab is a value: its tasks with their checks. What a student did in it is a ``Work``, which is kept in a file
-beside the notebook as it goes, and is what ``hand_in`` writes.
+A lab is a value: its tasks with their checks. What a student does in it is a ``LabWork``, which is kept
+in a file beside the notebook. ``LabWork.hand_in`` writes the same file under the student's name.
 """
 
 from __future__ import annotations
@@ -13,30 +13,37 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from kgwb.errors import InputError, KgwbError
-from kgwb.labs.pages import Feedback, render_lab_page
-from kgwb.labs.tasks import (
+from kgwb.labs.hand_ins import (
     MAX_ANSWER_CHARS,
     MAX_STORED_ANSWERS,
     HandIn,
-    Lab,
-    Task,
     TaskProgress,
-    load_lab,
     read_hand_in,
     write_file,
 )
+from kgwb.labs.pages import Feedback, render_lab_page
+from kgwb.labs.tasks import Lab, Task, load_lab
 from kgwb.run import Run
 from kgwb.text import remove_controls
 
 MAX_CHECKED_CHARS = 20_000
-"""Letters of a text that is checked."""
+"""An answer with more characters is not checked."""
+MAX_STUDENT_CHARS = 200
+"""Characters of a student's name; those in the name of the file are fewer."""
+MAX_FILE_NAME_CHARS = 80
 
 
 class LabWork:
-    """A student's work in a lab. ``path`` keeps it, so that it survives the kernel; None does not."""
+    """A student's work in a lab."""
 
     def __init__(self, lab: Lab, path: Path | None = None) -> None:
-        self.lab, self.path = lab, path
+        """Continue the work in a file, or begin anew if the file is missing or of another lab.
+
+        The work is written to the file after each step; with None it is not kept. Raises InputError
+        if the file is not a hand-in.
+        """
+        self.lab = lab
+        self.path = path
         self.submission = HandIn(kgwb_lab=lab.number)
         if path and path.exists():
             kept = read_hand_in(path)
@@ -44,106 +51,147 @@ class LabWork:
                 self.submission = kept
 
     def check(self, task: str, answer: object = None) -> Feedback:
-        """Check an answer; says that it is right, or what is wrong with it. Raises InputError for no task."""
-        asked, tried = self._find_task(task)
-        if answer is None or answer is ... or answer == "":  # the cell as it came is no try
+        """Check an answer to a task, count it as a try, and keep it.
+
+        The feedback says that the answer is right, or what is wrong with it. A task that was solved
+        once stays solved. The last MAX_STORED_ANSWERS answers are kept. An empty answer (None,
+        ``...`` or "") is wrong, but neither counted nor kept. Raises InputError if there is no such
+        task, or if the file of the work cannot be written.
+        """
+        asked = self._find_task(task)
+        progress = self._progress(task)
+        if answer is None or answer is ... or answer == "":  # the cell of the notebook as it came
             return Feedback(asked, "wrong", "there is no answer yet")
-        wrong = _check_answer(asked, answer)
-        tried.tries += 1
-        tried.state = "tried" if wrong and tried.state != "solved" else "solved"
-        tried.answers = [*tried.answers, _answer_to_text(answer)][-MAX_STORED_ANSWERS:]
-        tried.remark = _truncate(wrong)
+        problem = _check_answer(asked, answer)
+        if not problem:
+            progress.state = "solved"
+        elif progress.state == "open":
+            progress.state = "tried"
+        progress.tries += 1
+        progress.answers = [*progress.answers, _answer_to_text(answer)][-MAX_STORED_ANSWERS:]
+        progress.remark = _truncate(problem)
         self._write(self.path)
-        return Feedback(asked, "wrong" if wrong else "right", wrong or "right")
+        if problem:
+            return Feedback(asked, "wrong", problem)
+        return Feedback(asked, "right", "right")
 
     def hint(self, task: str) -> Feedback:
-        """The next hint, at most three; the last one again when there are no more."""
-        asked, tried = self._find_task(task)
-        tried.hints = min(tried.hints + 1, len(asked.hints))
+        """Return the next hint for a task, and count it; the last one again after all were shown.
+
+        Raises InputError if there is no such task, or if the file of the work cannot be written.
+        """
+        asked = self._find_task(task)
+        progress = self._progress(task)
+        total = len(asked.hints)
+        progress.hints = min(progress.hints + 1, total)
         self._write(self.path)
-        number = f"hint {tried.hints} of {len(asked.hints)}: "
-        return Feedback(
-            asked, "hint", number + asked.hints[tried.hints - 1] if asked.hints else "no hints"
-        )
+        text = asked.hints[progress.hints - 1]
+        return Feedback(asked, "hint", f"hint {progress.hints} of {total}: {text}")
 
     def hand_in(self, student: str, folder: str | Path = ".") -> Path:
-        """Write the file to hand in, named after the student. Raises InputError."""
-        name = remove_controls(" ".join(student.split()))[:200]
+        """Write the work to a file named after the lab and the student, and return its path.
+
+        Raises InputError if the name is empty or the file cannot be written.
+        """
+        name = remove_controls(" ".join(student.split()))[:MAX_STUDENT_CHARS]
         if not name:
-            raise InputError(
-                "a hand-in needs your name", hint='give it: lab.hand_in("Ada Lovelace")'
-            )
+            hint = 'write it between the brackets: lab.hand_in("Ada Lovelace")'
+            raise InputError("a hand-in needs your name", hint=hint)
         self.submission.student = name
-        safe = re.sub(r"\W+", "-", name)[:80].strip("-") or "student"
-        path = Path(folder) / f"lab{self.lab.number}-{safe}.json"
+        name_in_path = re.sub(r"\W+", "-", name)[:MAX_FILE_NAME_CHARS].strip("-") or "student"
+        path = Path(folder) / f"lab{self.lab.number}-{name_in_path}.json"
         self._write(path)
         return path
 
-    def _find_task(self, name: str) -> tuple[Task, TaskProgress]:
+    def _find_task(self, name: str) -> Task:
+        """Return a task of the lab. Raises InputError if there is no such task."""
         if name not in self.lab.tasks:
             hint = f"the tasks are {', '.join(self.lab.tasks)}"
             raise InputError(f"lab {self.lab.number} has no task {str(name)[:40]!r}", hint=hint)
-        return self.lab.tasks[name], self.submission.tasks.setdefault(name, TaskProgress())
+        return self.lab.tasks[name]
+
+    def _progress(self, task: str) -> TaskProgress:
+        """Return what was done in a task, to be changed."""
+        return self.submission.tasks.setdefault(task, TaskProgress())
 
     def _write(self, path: Path | None) -> None:
         if path:
             write_file(path, self.submission.model_dump_json(indent=1) + "\n")
 
     def __repr__(self) -> str:
-        solved = sum(tried.state == "solved" for tried in self.submission.tasks.values())
-        return f"Lab {self.lab.number}, {self.lab.title}: {solved} of {len(self.lab.tasks)} tasks solved"
+        states = [progress.state for progress in self.submission.tasks.values()]
+        solved = f"{states.count('solved')} of {len(self.lab.tasks)} tasks solved"
+        return f"Lab {self.lab.number}, {self.lab.title}: {solved}"
 
     def _repr_html_(self) -> str:
         return render_lab_page(self.lab, self.submission)
 
 
 def lab(number: int, path: str | Path | None = "") -> LabWork:
-    """A lab to work in, by its number, 1 to 3.
+    """Open a lab to work in, and continue what was done in it before.
 
-    What was done is kept in ``path``, by default "labN.json" in the current folder. Raises InputError.
+    ``number`` is 1 to 3. The work is kept in the file ``path``, by default "labN.json" in the current
+    folder; with None it is not kept. Raises InputError if there is no such lab, or if the file is
+    not a hand-in.
     """
-    return LabWork(
-        load_lab(number), Path(path or f"lab{number}.json") if path is not None else None
-    )
+    opened = load_lab(number)
+    if path is None:
+        return LabWork(opened)
+    return LabWork(opened, Path(path or f"lab{number}.json"))
 
 
 def _check_answer(task: Task, answer: object) -> str:
-    """What is wrong with an answer, of whatever type it is."""
+    """Return what is wrong with an answer of any type; "" if it is right.
+
+    The task's own check sees only answers of the right type and of at most MAX_CHECKED_CHARS
+    characters. An error that an answer leads to, such as an invalid query, is its problem.
+    """
     if isinstance(answer, str) and len(answer) > MAX_CHECKED_CHARS:
-        return f"it has {len(answer):,} letters; {MAX_CHECKED_CHARS:,} are the most"
+        return (
+            f"the answer has {len(answer):,} characters; at most {MAX_CHECKED_CHARS:,} are checked"
+        )
     if task.answer_type is Run:
         if not isinstance(answer, Run):
-            return f"give a run, not {_describe_type(answer)}"
+            return f"the answer must be a run, but its type is {type(answer).__name__}"
     else:
         try:
             answer = TypeAdapter(task.answer_type).validate_python(answer, strict=True)
         except ValidationError as exc:
-            where = "".join(f"[{place!r}]" for place in exc.errors()[0]["loc"])
-            problem = exc.errors()[0]["msg"].replace("Input", f"answer{where}", 1)
-            return f"the comment beside `answer = ...` shows another form than {_describe_type(answer)}: {problem}"
+            return _describe_form_error(exc)
     try:
         return task.check(answer)
     except KgwbError as exc:
-        return f"it does not work: {exc}"
+        return f"the answer leads to an error: {exc}"
 
 
-def _describe_type(value: object) -> str:
-    return f"a {type(value).__name__}"
+def _describe_form_error(error: ValidationError) -> str:
+    """Return why an answer has the wrong form, and where the student finds the right one."""
+    first = error.errors()[0]
+    place = "".join(f"[{key!r}]" for key in first["loc"])
+    problem = first["msg"].replace("Input", f"answer{place}", 1)
+    return f"the answer needs the form that the comment beside `answer = ...` shows: {problem}"
 
 
 def _answer_to_text(answer: object) -> str:
-    """An answer as it is kept: texts as they are, a run by its question, edits and answer."""
+    """Return an answer as the text that is kept, cut at MAX_ANSWER_CHARS characters.
+
+    A text is kept as it is, a run as its question, overrides and answer, and any other value as
+    JSON. Of a value that has no JSON form, only the type is kept.
+    """
+    if isinstance(answer, str):
+        return _truncate(answer)
     if isinstance(answer, Run):
-        edits = [f"{step}: {value!r}" for step, value in answer.overrides.items()]
-        return _truncate("\n".join([answer.question, *edits, f"→ {answer.answer}"]))
+        overrides = [f"{step}: {value!r}" for step, value in answer.overrides.items()]
+        return _truncate("\n".join([answer.question, *overrides, f"→ {answer.answer}"]))
     try:
-        return _truncate(
-            answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-        )
+        return _truncate(json.dumps(answer, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError):
-        return _describe_type(answer)
+        return f"a value of type {type(answer).__name__}"
 
 
 def _truncate(text: str) -> str:
+    """Return a text without control characters, cut at MAX_ANSWER_CHARS with "…" at its end."""
     text = remove_controls(text)
-    return text if len(text) <= MAX_ANSWER_CHARS else text[:MAX_ANSWER_CHARS] + "…"
+    if len(text) <= MAX_ANSWER_CHARS:
+        return text
+    return text[:MAX_ANSWER_CHARS] + "…"

@@ -1,16 +1,18 @@
-"""Lab 1: from a question to SPARQL. The student plays each agent of Chatty-KG and finds five lost answers."""
+"""Lab 1: from a question to SPARQL. Students act as the agents of Chatty-KG, and repair five runs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from kgwb.flow import Answer
 from kgwb.kg.queries import describe_vertices
-from kgwb.labs.tasks import Lab, open_sample
+from kgwb.labs.tasks import Lab, compare_choices, open_sample
 from kgwb.records import to_data
 from kgwb.run import Run
-from kgwb.text import pluralize
+from kgwb.run.agents import agent_of_key
+from kgwb.text import display_name, pluralize
 from kgwb.workbench import Workbench, recording
 
 LAB = Lab(1, "From question to SPARQL")
@@ -21,194 +23,257 @@ DIALOGUE = (
     "And the one from 2019?",
     "What else has he starred in?",
 )
-"""The questions of the first task, numbered from 1."""
+"""The questions of the first task. Students number them from 1."""
+PRONOUNS = {"it", "its", "he", "she", "his", "her", "their", "they", "this", "that"}
 TWO_FILMS_QUESTION = "Which films directed by Christopher Nolan star Michael Caine?"
 MUSIC_QUESTION = "By whom was the music for Vertigo composed?"
-LONGEST = "Which film by Stanley Kubrick is the longest?"
+AnswerTriples = Sequence[Sequence[str]]
+"""Triples as students write them: subject, relation and object, with unknowns as "?x"."""
+
+
+class LostAnswer(NamedTuple):
+    """How a recorded run that lost its answer can be repaired."""
+
+    labels: tuple[str, ...]
+    """The labels of the right answer."""
+    agents: tuple[str, ...]
+    """The agents whose output may be replaced. The first of them is the first that is wrong."""
+    last_hint: str = ""
+    """What is added to the last hint."""
+
+
 LOST_ANSWERS = {
-    1: ("Louisa May Alcott", ("rephraser", "vertex_selection")),
-    2: ("Bernard Herrmann", ("qir",)),
-    3: ("Francis Ford Coppola", ("translator",)),
-    4: (
-        "Howl's Moving Castle, My Neighbor Totoro, Spirited Away, The Boy and the Heron",
+    1: LostAnswer(
+        ("Louisa May Alcott",),
+        ("rephraser", "vertex_selection"),
+        " Two films and a novel have the same name. Which of them is the question about?",
+    ),
+    2: LostAnswer(("Bernard Herrmann",), ("qir",)),
+    3: LostAnswer(("Francis Ford Coppola",), ("translator",)),
+    4: LostAnswer(
+        ("Howl's Moving Castle", "My Neighbor Totoro", "Spirited Away", "The Boy and the Heron"),
         ("qir", "predicate_selection"),
     ),
-    5: ("Geoffrey Hinton, Yann LeCun, Yoshua Bengio", ("query_generator",)),
+    5: LostAnswer(
+        ("Geoffrey Hinton", "Yann LeCun", "Yoshua Bengio"),
+        ("query_generator",),
+        " How does the graph say who won in which year? Look at all triples of one winner.",
+    ),
 }
-"""For each lost answer the right one, and the agents at which it may be put right."""
-EXTRA_HINTS = {
-    1: " There are two films and a novel of one name. Which of them is the question about?",
-    5: " How does the graph say who won in which year? Ask it for all that it says of one winner.",
-}
-"""What the last hint adds."""
-AnswerTriples = Sequence[Sequence[str]]
+"""The recorded runs of the last tasks, by their number in the folder recordings/lost/chatty_kg."""
 
 
 @LAB.task(
     "Which questions need the dialogue?",
-    "Read each question as if you had heard nothing before it. Do you know what it is about?",
-    "Look for words that stand for something else: its, he, the one.",
-    "Three of the five need what was said before.",
+    "Read each question as if it were the first one. Do you know what it is about?",
+    "Look for words that refer to something else: its, he, the one.",
+    "Three of the five questions depend on an earlier one.",
 )
 def check_dependent_questions(numbers: Sequence[int]) -> str:
-    right, answer = {2, 4, 5}, set(numbers)
-    if strange := sorted(answer - set(range(1, 6))):
-        return f"there is no question {strange[0]}: they have the numbers 1 to 5"
-    if extra := sorted(answer - right):
-        return f"question {extra[0]} can be understood alone"
-    return "one more of them cannot be understood alone" if answer != right else ""
+    """Return "" for the numbers of the questions that cannot be understood alone, else feedback."""
+    return compare_choices(
+        numbers,
+        (2, 4, 5),
+        range(1, len(DIALOGUE) + 1),
+        unknown="there is no question {}; the questions have the numbers 1 to 5",
+        wrong="question {} can be understood alone",
+        missing="there is another question that cannot be understood alone",
+    )
 
 
 @LAB.task(
     "Rephrase 'When was its first movie released?'",
-    "The rewritten question must be understood by somebody who heard nothing before it.",
-    "Only one word of it has to be replaced: which one, and by what of the question before?",
-    "Whose first movie? Put the name, with 's, where the pronoun stands. Add nothing else.",
+    "Somebody who has not heard the first question must understand the new one.",
+    "Only one word has to be replaced. Which one, and by which words of the first question?",
+    "Whose first movie is it? Put the name, followed by 's, in place of the pronoun. Add nothing else.",
 )
 def check_rephrased_question(question: str) -> str:
-    words = re.findall(r"\w+", question.casefold())
-    if left := {"it", "its", "he", "she", "his", "her", "their", "they", "this", "that"} & {*words}:
-        return f"{sorted(left)[0]!r} still stands for something said before"
-    if not {"harry", "potter"} <= {*words}:
-        return "it does not name what the first question was about"
-    if not {"first"} <= {*words} or not {"movie", "film"} & {*words}:
-        return "it asks for something else than the first movie"
-    if not re.search(r"\b(released?|come|came|out|year|date)\b", question, re.I):
-        return "it does not ask when the movie was released any more"
+    """Return "" if a question names Harry Potter, its first movie and the release, else feedback.
+
+    It must not have a pronoun. Its words are looked at, but not their order.
+    """
+    words = set(re.findall(r"\w+", question.casefold()))
+    pronouns = sorted(words & PRONOUNS)
+    if pronouns:
+        return f"{pronouns[0]!r} still refers to something that was said before"
+    if not words >= {"harry", "potter"}:
+        return "the question does not name what the first question is about"
+    if "first" not in words or words.isdisjoint({"movie", "film"}):
+        return "the question does not ask for the first movie"
+    if words.isdisjoint({"release", "released", "come", "came", "out", "year", "date"}):
+        return "the question does not ask when the movie was released"
     return ""
 
 
 @LAB.task(
     "The triples of a question",
-    "How many things does the question say of the films that it asks for? Each is one triple.",
-    "The unknown, ?film, stands in both triples; so both are said of the same films.",
-    'Write a relation in the words of the question, as in ("?film", "directed by", "Christopher Nolan").',
+    "How many things does the question say about the films? Each of them is one triple.",
+    "Both triples have the same unknown, ?film, because both are about the same films.",
+    'Write a relation in the words of the question: ("?film", "directed by", "Christopher Nolan").',
 )
 def check_triples(facts: AnswerTriples) -> str:
-    if any(len(fact) != 3 for fact in facts):
-        return 'a triple has three parts, such as ("?film", "relation", "name")'
-    unknowns = {end for s, _, o in facts for end in (s, o) if end.startswith("?")}
-    named = {end.casefold() for s, _, o in facts for end in (s, o) if not end.startswith("?")}
-    if missing := {"christopher nolan", "michael caine"} - named:
-        return f"no triple says anything of {sorted(missing)[0].title()}"
+    """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
+
+    They take the place of what the QIR agent writes for TWO_FILMS_QUESTION. They must name both
+    persons, and have a single unknown.
+    """
+    names: set[str] = set()
+    unknowns: set[str] = set()
+    for fact in facts:
+        if len(fact) != 3:
+            return 'a triple has three parts, such as ("?film", "relation", "name")'
+        for term in (fact[0], fact[2]):
+            if term.startswith("?"):
+                unknowns.add(term)
+            else:
+                names.add(term.casefold())
+
+    missing_names = sorted({"christopher nolan", "michael caine"} - names)
+    if missing_names:
+        return f"no triple has {missing_names[0].title()} as its subject or object"
     if not unknowns:
-        return "there is no unknown; one begins with a question mark, as in ?film"
+        return "there is no unknown; an unknown begins with a question mark, as in ?film"
     if len(unknowns) > 1:
         return f"there are {len(unknowns)} unknowns; how many different things are asked for?"
-    qir = {"facts": [dict(zip(("subject", "relation", "object"), f, strict=True)) for f in facts]}
-    run = _run_with_overrides(TWO_FILMS_QUESTION, qir=qir | {"target": unknowns.pop()})
-    return _compare_answer(
-        run.answer, ["Inception", "Interstellar", "The Dark Knight", "The Prestige"]
-    )
+    run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknowns.pop())
+    films = ("Inception", "Interstellar", "The Dark Knight", "The Prestige")
+    return _compare_answer(run.answer, films)
 
 
 @LAB.task(
     "Choose the vertex for 'Solaris'",
-    "Several things in the graph have this label. What does the question say that it is?",
-    "Look at the types and descriptions of the candidates.",
-    "A novel, not a film.",
+    "Several things in the graph have this label. What kind of thing is the question about?",
+    "Look at the types and the descriptions of the candidates.",
+    "The question is about a novel, not about a film.",
 )
 def check_vertex(iri: str) -> str:
+    """Return "" for the IRI of the novel Solaris, also in angle brackets, else feedback."""
     films = open_sample("films")
-    known = films.exact(["Solaris"]).get("Solaris", ())
-    chosen = next((each for each in known if iri.strip("<> ") == str(each)), None)
-    if chosen is None:
-        return (
-            f"that is none of the {pluralize(len(known), 'candidate')}: copy the whole IRI of one"
-        )
-    types = describe_vertices(films, [chosen])[chosen].types
-    return "" if "novel" in " ".join(types).casefold() else f"that one is a {' and a '.join(types)}"
+    candidates = films.exact(["Solaris"]).get("Solaris", ())
+    chosen = [vertex for vertex in candidates if str(vertex) == iri.strip("<> ")]
+    if not chosen:
+        number = pluralize(len(candidates), "candidate")
+        return f"this is not one of the {number}; copy the whole IRI of one of them"
+    types = describe_vertices(films, chosen)[chosen[0]].types
+    if any("novel" in name.casefold() for name in types):
+        return ""
+    return f"this vertex is a {' and a '.join(types)}"
 
 
 @LAB.task(
     "Choose the predicates for 'music for Vertigo composed'",
-    "Which of the predicates around Vertigo leads to whoever made its music?",
-    "The question says what was done (composed); graphs often name who did it.",
+    "Which predicate of Vertigo leads to the person who made its music?",
+    "The question says what was done (composed). Graphs often name the person who did it.",
     "It is a single predicate, a noun made from the verb of the question.",
 )
 def check_predicates(names: list[str]) -> str:
-    qir = {
-        "facts": [{"subject": "Vertigo", "relation": "composed", "object": "?who"}],
-        "target": "?who",
-    }
-    run = _run_with_overrides(MUSIC_QUESTION, until="query_generator", qir=qir)
-    queries = [
-        query for query in run.output("query_generator").queries if set(query.predicates) & {*names}
-    ]
+    """Return "" if the candidate queries with these predicates give the right answer, else feedback.
+
+    The queries are those for MUSIC_QUESTION that have one or more of the predicates.
+    """
+    triples = [("Vertigo", "composed", "?who")]
+    run = _run_with_triples(MUSIC_QUESTION, triples, "?who", until="query_generator")
+    queries = []
+    for query in run.output("query_generator").queries:
+        if not set(names).isdisjoint(query.predicates):
+            queries.append(to_data(query))
     if not queries:
-        return f"no candidate query has a predicate named {', '.join(names)[:80] or 'so'}"
-    chosen = {"predicates": names, "queries": [to_data(query) for query in queries]}
-    return _compare_answer(
-        run.override("predicate_selection", chosen).go().answer, ["Bernard Herrmann"]
-    )
+        shown_names = ", ".join(names)[:80]
+        return f"no candidate query has a predicate with this name: {shown_names or 'no name'}"
+    run.override("predicate_selection", {"predicates": names, "queries": queries})
+    return _compare_answer(run.go().answer, ["Bernard Herrmann"])
 
 
 @LAB.task(
     "Write the SPARQL for the longest film by Kubrick",
     "First list all films by Stanley Kubrick with their running times.",
-    "What puts rows in order, and what keeps the first of them?",
+    "Which clause of SPARQL sorts the rows, and which one keeps only the first of them?",
     "SELECT ?film WHERE { ... } ORDER BY DESC(?minutes) LIMIT 1",
 )
 def check_longest_film(sparql: str) -> str:
+    """Return "" if a SELECT has one row, with The Shining in it, else feedback.
+
+    Raises a GraphError if the query fails.
+    """
     rows = open_sample("films").select(sparql).rows
-    cells = {str(cell) for row in rows for cell in row if cell is not None}
     if not rows:
-        return "it yields no rows; a director stands in the graph as an IRI, not as a name"
-    if len(rows) != 1:
-        return f"it yields {pluralize(len(rows), 'row')}, and one film is the longest"
+        return "the query has no rows; in the graph a director is an IRI, not a text"
+    if len(rows) > 1:
+        return f"the query has {pluralize(len(rows), 'row')}, but only one film is the longest"
+    cells = [str(cell) for cell in rows[0] if cell is not None]
     if any(cell.replace("_", " ").endswith("The Shining") for cell in cells):
         return ""
-    return "its row names no film" if all(map(str.isdecimal, cells)) else "its row is another film"
+    if all(map(str.isdecimal, cells)):
+        return "the row does not name a film"
+    return "the row names another film"
 
 
-def _add_fix_task(number: int) -> None:
-    answer, agents = LOST_ANSWERS[number]
+def _add_repair_task(number: int) -> None:
+    """Add the task to repair one of the LOST_ANSWERS to the lab."""
+    lost = LOST_ANSWERS[number]
 
     @LAB.task(
         f"Find and fix lost answer {number}",
-        "Go through the steps in their order. At which one is something wrong for the first time?",
-        "Everything after the first wrong step only follows from it: leave the later steps alone.",
-        f"Look at what {agents[0].replace('_', ' ')} made of what it was given.{EXTRA_HINTS.get(number, '')}",
+        "Go through the steps in their order. Which one is the first that is wrong?",
+        "All steps after the first wrong one follow from it. Leave them as they are.",
+        f"Compare the input and the output of {display_name(lost.agents[0])}.{lost.last_hint}",
     )
-    def fixed(run: Run) -> str:
-        original = recording(f"lost/chatty_kg/{number}")
-        if run.question != original.question:
-            return f"this run answers another question than {original.question!r}"
-        edited = {key.partition("[")[0] for key in run.overrides}
-        if not edited:
-            return "nothing was put in by hand: run.override(step, value), then run.go()"
-        wrong = _compare_answer(run.answer, answer.split(", "))
-        if not wrong and not edited <= {*agents}:
-            strange = sorted(edited - {*agents})[0]
-            return f"the answer is right, but {strange} was not the first step that went wrong"
-        return (
-            f"that step is worth the change, but {wrong}"
-            if wrong and edited <= {*agents}
-            else wrong
-        )
+    def check_repaired_run(run: Run) -> str:
+        return _check_repaired_run(run, lost, recording(f"lost/chatty_kg/{number}").question)
 
 
 for _number in LOST_ANSWERS:
-    _add_fix_task(_number)
+    _add_repair_task(_number)
 
 
-def _run_with_overrides(question: str, *, until: str | None = None, **values: object) -> Run:
-    """A question to Chatty-KG with ``rules``, with values put in by hand."""
+def _check_repaired_run(run: Run, lost: LostAnswer, question: str) -> str:
+    """Return "" if a run has the right answer because the right agents were overridden.
+
+    Otherwise return feedback: on another question than this one, a run without overrides, a wrong
+    answer, or an override of an agent that was not the first to be wrong.
+    """
+    if run.question != question:
+        return f"the question of this run is not {question!r}"
+    edited_agents = set(map(agent_of_key, run.overrides))
+    if not edited_agents:
+        return "no step was changed; use run.override(step, value), then run.go()"
+    problem = _compare_answer(run.answer, lost.labels)
+    other_agents = sorted(edited_agents.difference(lost.agents))
+    if not other_agents and problem:
+        return f"this is a step to change, but {problem}"
+    if other_agents and not problem:
+        return f"the answer is right, but {other_agents[0]} was not the first step that is wrong"
+    return problem
+
+
+def _run_with_triples(
+    question: str, triples: AnswerTriples, target: str, *, until: str | None = None
+) -> Run:
+    """Ask Chatty-KG with the model ``rules``, with these triples in place of the QIR agent's.
+
+    ``target`` is the unknown that is asked for. The run stops after the step ``until``.
+    """
+    parts = ("subject", "relation", "object")
+    facts = [dict(zip(parts, triple, strict=True)) for triple in triples]
     run = Workbench(open_sample("films"), "rules").begin(question)
-    for step, value in values.items():
-        run.override(step, value)
+    run.override("qir", {"facts": facts, "target": target})
     return run.go(until=until)
 
 
-def _compare_answer(answer: Answer | None, right: Collection[str]) -> str:
-    """What is wrong with an answer, without the right one."""
+def _compare_answer(answer: Answer | None, right_labels: Collection[str]) -> str:
+    """Return what is wrong with an answer, without the right labels; "" if it is right."""
     if answer is None:
-        return "the run has no answer yet: run.go()"
+        return "the run has no answer yet; use run.go()"
     labels = set(answer.labels)
-    if labels == set(right):
-        return ""
     if not labels:
-        return f"it leads to no answer: {answer.reason or 'nothing fits'}"
-    counts = {"too many": len(labels - set(right)), "missing": len(set(right) - labels)}
-    wrong = (f"{number} {what}" for what, number in counts.items() if number)
-    return f"it leads to {answer}: {' and '.join(wrong)}"
+        return f"there is no answer: {answer.reason or 'nothing was found'}"
+    problems = []
+    extra = labels.difference(right_labels)
+    if extra:
+        problems.append(f"{len(extra)} too many")
+    missing = set(right_labels) - labels
+    if missing:
+        problems.append(f"{len(missing)} missing")
+    if not problems:
+        return ""
+    return f"the answer is {answer}: {' and '.join(problems)}"

@@ -73,7 +73,7 @@ from kgwb.systems.robodata import states
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import Position, Visit
 from kgwb.systems.robodata.states import DECIDERS, advise_strategy, assess_strategy, produce_answer
-from kgwb.systems.surveyor import drafter
+from kgwb.systems.surveyor import drafter, mentions
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
 from kgwb.systems.triad import records as triads
 from kgwb.systems.triad import roles
@@ -415,7 +415,7 @@ CASES = {
         ),
         Case(
             "mention_finder",
-            lambda run: drafter.find_mentions("Who directed Dune?", Dialogue(), LABELS, run),
+            lambda run: mentions.find_mentions("Who directed Dune?", Dialogue(), LABELS, run),
             (mention("Dune", classes=LABELS[:2]), mention(classes=["none of them"])),
             # names are looked up, and of the classes only those listed are taken
         ),
@@ -578,7 +578,19 @@ OFFERED = {"entity_choice": CANDIDATES, "relation_choice": AROUND, "query_choice
 
 
 def test_every_reply_class_of_the_systems_is_tried() -> None:
-    modules = (chat, queries, qirs, linking, hop, question, drafter, roles, states, ragonite)
+    modules = (
+        chat,
+        queries,
+        qirs,
+        linking,
+        hop,
+        question,
+        mentions,
+        drafter,
+        roles,
+        states,
+        ragonite,
+    )
     there = {
         one
         for module in modules

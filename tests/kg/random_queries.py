@@ -206,7 +206,7 @@ class QueryWriter:
             return f"({self.path(depth - 1)}/{self.path(depth - 1)})"
         if kind == "either":
             return f"({self.path(depth - 1)}|{self.path(depth - 1)})"
-        if kind == "odd" and self.random.random() < 0.5:
+        if kind == "odd" and self.random.random() < 0.4:
             other = self.random.choice(PREDICATES).n3()
             return self.random.choice(
                 [

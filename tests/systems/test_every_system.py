@@ -1,4 +1,4 @@
-"""What every system can: its runs go on a step at a time, and from files; nothing is asked twice."""
+"""For every system: a run can be stepped, saved, resumed and replayed, and nothing is asked twice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ASKED: Mapping[str, tuple[str, Any]] = {
     "surveyor": (surveying.QUESTION, surveying.script()),
     "triad": (triads.QUESTION, triads.SCRIPT),
 }
-"""A question, and what a model says to it."""
+"""For each system, a question and the replies of a scripted model to it."""
 
 
 @pytest.mark.parametrize("name", list_systems())
@@ -46,7 +46,8 @@ def test_steps_saved_runs_and_recordings_ask_nothing_twice(
     calls = model.call_count()
     order = [spec.name for spec in whole.system.agents]
     places = [order.index(agent) for agent in dict.fromkeys(step.agent for step in whole.steps)]
-    assert places == sorted(places) or name == "robodata", "in the order of the table of contents"
+    # Agents first run in the order in which the system lists them, except the tools of RoboData.
+    assert places == sorted(places) or name == "robodata"
     assert all(spec.purpose for spec in whole.system.agents)
     run = run_of(load_system(name), question, Scripted(replies), kg=kg).go(until=3)
     run.save("half.jsonl")
@@ -77,7 +78,7 @@ def test_steps_saved_runs_and_recordings_ask_nothing_twice(
     ("name", "until"),
     [("chatty_kg", 3), ("dog", 3), ("robodata", 3), ("surveyor", "drafter"), ("triad", 3)],
 )
-def test_a_graph_that_is_gone_ends_the_run(
+def test_an_unreachable_graph_ends_the_run(
     name: str, until: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     question, replies = ASKED[name]

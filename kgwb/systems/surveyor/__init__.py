@@ -1,1 +1,1 @@
-"""Surveyor: a graph is surveyed, a query drafted, run, and revised by what came back."""
+"""Surveyor: survey the graph, write a query, execute it, and revise it after a look at its result."""

@@ -1,9 +1,10 @@
-"""Surveyor as a table of contents: survey, draft, run, read what came back, revise."""
+"""The flow of Surveyor: survey the graph, write a query, execute it, review its result, revise it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from rdflib import Literal, URIRef
 
@@ -18,130 +19,205 @@ from kgwb.run import Run, System, agent, remember_turn
 from kgwb.systems.linking import retrieve_candidates
 from kgwb.systems.queries import find_row_support
 from kgwb.systems.rules import RULES
-from kgwb.systems.surveyor.drafter import (
-    draft_query,
-    excerpt_for_query,
-    excerpt_for_question,
-    execute_draft,
-    find_mentions,
-    find_values,
-    review_draft,
-)
+from kgwb.systems.surveyor.drafter import draft_query, execute_draft, review_draft
+from kgwb.systems.surveyor.excerpts import excerpt_for_query, excerpt_for_question
+from kgwb.systems.surveyor.mentions import find_mentions, find_values
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
 from kgwb.systems.surveyor.views import VIEWS
-from kgwb.terms import local_part
+from kgwb.terms import DisplayNames, Term, Triples, local_part
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-    """Survey the graph, draft a query, and revise it by what comes back."""
-    seen = make_survey(run)
-    writer = SurveyWriter(seen)
-    names = find_mentions(question.text, dialogue, writer.class_names(), run)
-    retrieved = run.map(retrieve_candidates, [mention.name for mention in names.found])
-    predicates = seen.predicates_with_name_values(
-        (*run.kg.vocabulary.labels, *run.kg.vocabulary.descriptions)
-    )
-    with_values = tuple(find_values(each.entity, each, predicates, run) for each in retrieved)
-    mentions = replace(names, found=with_values)
-    left = SurveyorSettings.of_run(run).reviews
-    part = excerpt_for_question(writer, mentions, run)
-    drafted = draft_query(mentions, part, run)
-    if drafted.more:
-        left, seen = left - 1, extend_survey(seen, drafted.more, run)
-        writer = SurveyWriter(seen)
-        drafted = draft_query(
-            mentions, excerpt_for_question(writer, mentions, run, drafted.more), run
-        )
-    if not drafted.sparql:
-        return Answer("list", reason=f"{NOT_IN_GRAPH}: {drafted.missing or drafted.reason}")
-    facts = extract_schema_facts(seen)
-    executed = execute_draft("draft", drafted.sparql, facts, run)
-    ran = drafted, executed
-    for turn in range(1, left + 1):
-        place = "draft" if turn == 1 else f"revision {turn - 1}"
-        verdict = review_draft(
-            place, mentions, excerpt_for_query(writer, drafted.sparql, run), drafted, executed, run
-        )
-        if verdict.verdict == NOT_IN_GRAPH:
-            return Answer(
-                "list", queries=(drafted.sparql,), reason=f"{NOT_IN_GRAPH}: {verdict.reason}"
-            )
-        if verdict.draft is None or verdict.draft.sparql == drafted.sparql:
+    """Survey the graph, draft a query for the question, and revise it by its result.
+
+    The drafter is asked again if it has to see other classes first; that takes the place of one
+    review. Revising ends when the reviewer accepts the query or repeats it, or after ``reviews``
+    reviews. An answer without values says why: the drafter or the reviewer may find that the graph
+    does not have what the question asks for.
+    """
+    writer = SurveyWriter(make_survey(run))
+    mentions = look_up_mentions(question, dialogue, writer, run)
+    reviews = SurveyorSettings.of_run(run).reviews
+    draft = draft_query(mentions, excerpt_for_question(writer, mentions, run), run)
+    if draft.more:
+        reviews -= 1
+        writer = SurveyWriter(extend_survey(writer.survey, draft.more, run))
+        excerpt = excerpt_for_question(writer, mentions, run, draft.more)
+        draft = draft_query(mentions, excerpt, run)
+    if not draft.sparql:
+        return Answer("list", reason=f"{NOT_IN_GRAPH}: {draft.missing or draft.reason}")
+
+    facts = extract_schema_facts(writer.survey)
+    place = "draft"
+    executed = execute_draft(place, draft.sparql, facts, run)
+    best = (draft, executed)
+    for number in range(1, reviews + 1):
+        excerpt = excerpt_for_query(writer, draft.sparql, run)
+        review = review_draft(place, mentions, excerpt, draft, executed, run)
+        if review.verdict == NOT_IN_GRAPH:
+            reason = f"{NOT_IN_GRAPH}: {review.reason}"
+            return Answer("list", queries=(draft.sparql,), reason=reason)
+        if review.draft is None or review.draft.sparql == draft.sparql:
             break
-        drafted = verdict.draft
-        executed = execute_draft(f"revision {turn}", drafted.sparql, facts, run)
-        ran = ran if executed.error and not ran[1].error else (drafted, executed)
-    return build_answer(*ran, run)  # what could be run stands
+        draft = review.draft
+        place = f"revision {number}"
+        executed = execute_draft(place, draft.sparql, facts, run)
+        # A revision that fails does not replace a query that could be executed.
+        if not executed.error or best[1].error:
+            best = (draft, executed)
+    return build_answer(*best, run)
+
+
+def look_up_mentions(
+    question: Question, dialogue: Dialogue, writer: SurveyWriter, run: Run
+) -> Mentions:
+    """Find the names that a question mentions, and search the graph for each of them.
+
+    Each mention has candidates, found by their labels, and values of other predicates.
+    """
+    mentions = find_mentions(question.text, dialogue, writer.class_names(), run)
+    retrieved = run.map(retrieve_candidates, mentions.names)
+    # Labels are searched by the retriever already.
+    searched = (*run.kg.vocabulary.labels, *run.kg.vocabulary.descriptions)
+    predicates = writer.survey.predicates_with_name_values(searched)
+    found = []
+    for candidates in retrieved:
+        found.append(find_values(candidates.entity, candidates, predicates, run))
+    return replace(mentions, found=tuple(found))
 
 
 @agent("surveyor", kind="sparql")
 def make_survey(run: Run) -> Survey:
-    """What there is in the graph; the same for every question, and kept with the graph."""
-    return _get_survey(run)
+    """Survey the graph: its classes, the predicates that their instances use, and their values.
+
+    The survey does not depend on the question. It is made once and kept with the graph.
+    """
+    return _survey_classes((), run)
 
 
-def extend_survey(survey: Survey, class_names: Sequence[str], run: Run) -> Survey:
-    """The survey with the classes named, of a graph so large that it does not tell what all of them use."""
-    wanted = {name.casefold().rpartition(":")[2] for name in class_names}
-    bare = [kind for kind in survey.classes if kind.iri and not kind.properties]
-    near = [
-        k.iri for k in bare if k.iri and wanted & {k.name.casefold(), local_part(k.iri).casefold()}
-    ]
-    return survey.with_classes_of(_get_survey(run, *near)) if near else survey
+def extend_survey(survey: Survey, class_names: Iterable[str], run: Run) -> Survey:
+    """Add the predicates of some classes to the survey of a large graph, which lacks them.
+
+    ``class_names`` are names or CURIEs, in any case. Returns the survey as it is if each of them is
+    unknown or has its predicates already.
+    """
+    wanted_names = {name.casefold().rpartition(":")[2] for name in class_names}
+    iris = []
+    for surveyed in survey.classes:
+        if not surveyed.iri or surveyed.properties:
+            continue
+        names = {surveyed.name.casefold(), local_part(surveyed.iri).casefold()}
+        if wanted_names & names:
+            iris.append(surveyed.iri)
+    if not iris:
+        return survey
+    return survey.with_classes_of(_survey_classes(tuple(iris), run))
 
 
-def _get_survey(run: Run, *class_iris: URIRef) -> Survey:
-    graph = run.unrecorded_graph
-    asked = {
+def _survey_classes(class_iris: tuple[URIRef, ...], run: Run) -> Survey:
+    """Return the survey of these classes, or of the whole graph if there are none.
+
+    It is recorded as a call of the run. Raises NotRecordedError in a replay that lacks the call.
+    """
+    request = {
         "graph": run.kg.identity,
         "vocabulary": to_data(run.kg.vocabulary),
-        "only": [*class_iris],
+        "only": list(class_iris),
     }
-    return run.call(
-        "survey", asked, (lambda: survey_graph(graph, class_iris)) if graph else None, Survey
-    )
+    graph = run.unrecorded_graph
+    make = None if graph is None else partial(survey_graph, graph, class_iris)
+    return run.call("survey", request, make, Survey)
 
 
 @agent("answer", kind="sparql")
 def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
-    """The rows as the answer, each with triples that it stands on."""
-    queries, assumed = (executed.sparql,), "; ".join(drafted.assumptions)
+    """Turn the result of the query into an answer, with the triples that support each value.
+
+    An ASK gives true or false. Of a SELECT, each different row is a value; rows without any term
+    are left out. If there is no value, the reason of the answer is the error, or that the graph has
+    no result, with the findings.
+    """
+    queries = (executed.sparql,)
+    assumptions = "; ".join(drafted.assumptions)
     if executed.error:
         return Answer("list", queries=queries, reason=f"no query could be run: {executed.error}")
-    rows = [row for row in dict.fromkeys(executed.rows) if any(cell is not None for cell in row)]
-    if executed.truth is None and not rows:
-        why = f" ({'; '.join(map(str, executed.findings))})" if executed.findings else ""
-        return Answer("list", queries=queries, reason=f"{NOT_IN_GRAPH}: nothing fits{why}")
-    holds = executed.truth is not False
-    standing = find_row_support(executed.sparql, executed.columns, rows, run) if holds else {}
     if executed.truth is not None:
-        value = Value(Literal(executed.truth), str(executed.truth).lower(), standing.get((), ()))
-        return with_display_names(run.kg, Answer("boolean", (value,), queries, reason=assumed))
-    names, values = dict(executed.names), []
-    for row in rows:  # the first cell stands for it
-        texts = ["" if cell is None else names.get(URIRef(cell), str(cell)) for cell in row]
-        first = next(cell for cell in row if cell is not None)
-        whole = row if len(row) > 1 else ()
-        values.append(Value(first, " · ".join(texts), standing.get(row, ()), whole))
-    columns = drafted.columns if len(drafted.columns) == len(executed.columns) else executed.columns
-    columns = columns if len(executed.columns) > 1 else ()
-    kind: AnswerKind = (
-        "count" if drafted.asked == "count" and len(rows) == 1 and not columns else "list"
-    )
-    return with_display_names(
-        run.kg, Answer(kind, tuple(values), queries, reason=assumed, columns=columns)
-    )
+        value = _truth_value(executed, run)
+        answer = Answer("boolean", (value,), queries, reason=assumptions)
+        return with_display_names(run.kg, answer)
+
+    values = _row_values(executed, run)
+    if not values:
+        reason = f"{NOT_IN_GRAPH}: the query has no result"
+        if executed.findings:
+            reason += f" ({'; '.join(map(str, executed.findings))})"
+        return Answer("list", queries=queries, reason=reason)
+    columns = _column_titles(drafted, executed)
+    is_count = drafted.asked == "count" and len(values) == 1 and not columns
+    kind: AnswerKind = "count" if is_count else "list"
+    answer = Answer(kind, tuple(values), queries, reason=assumptions, columns=columns)
+    return with_display_names(run.kg, answer)
+
+
+def _truth_value(executed: Executed, run: Run) -> Value:
+    """Return the result of an ASK as a value. If it is true, its support is that of one match."""
+    support: Triples = ()
+    if executed.truth:
+        support = find_row_support(executed.sparql, (), (), run).get((), ())
+    return Value(Literal(executed.truth), str(executed.truth).lower(), support)
+
+
+def _row_values(executed: Executed, run: Run) -> list[Value]:
+    """Return a value for each different row that has a term; none if there is no such row.
+
+    The term of the value is the first one in the row. Its label has the names of all cells. The row
+    itself is kept if there are several columns.
+    """
+    rows = [row for row in dict.fromkeys(executed.rows) if set(row) - {None}]
+    if not rows:
+        return []
+    supports = find_row_support(executed.sparql, executed.columns, rows, run)
+    names = {str(iri): name for iri, name in executed.names}
+    values = []
+    for row in rows:
+        term = next(cell for cell in row if cell is not None)
+        label = " · ".join(_cell_text(cell, names) for cell in row)
+        cells = row if len(row) > 1 else ()
+        values.append(Value(term, label, supports.get(row, ()), cells))
+    return values
+
+
+def _cell_text(cell: Term | None, names: DisplayNames) -> str:
+    """Return the name of an IRI or the text of a literal; an empty text for an empty cell."""
+    if cell is None:
+        return ""
+    return names.get(str(cell), str(cell))
+
+
+def _column_titles(drafted: Draft, executed: Executed) -> tuple[str, ...]:
+    """Return what the columns of a table hold; empty if the result has a single column.
+
+    If the draft does not have a title for each column, the variables of the query are returned.
+    """
+    if len(executed.columns) <= 1:
+        return ()
+    if len(drafted.columns) == len(executed.columns):
+        return drafted.columns
+    return executed.columns
 
 
 def make_turn(run: Run) -> Turn:
-    """The question as it was read alone."""
-    read = (
-        step.output.question
-        for step in run.steps
-        if step.done and isinstance(step.output, Mentions)
-    )
-    return remember_turn(run, standalone=next(read, ""))
+    """Return what the dialogue remembers of a run, with the question in full.
+
+    The question in full is that of the first step that found mentions; empty if there is none.
+    """
+    standalone = ""
+    for step in run.steps:
+        if step.done and isinstance(step.output, Mentions):
+            standalone = step.output.question
+            break
+    return remember_turn(run, standalone=standalone)
 
 
 SYSTEM = System(

@@ -1,4 +1,4 @@
-"""The records of Surveyor, in flow order; the first, the Survey, is the graph's own (``kgwb.kg.survey``)."""
+"""The records of Surveyor, in flow order. The first one, the Survey, is in ``kgwb.kg.survey_records``."""
 
 from __future__ import annotations
 
@@ -24,70 +24,80 @@ from kgwb.terms import DisplayNames, Iri, Term
 from kgwb.text import list_first, pluralize
 
 Asked = Literal["one", "list", "count", "yes or no", "table"]
+"""The kind of answer that a question asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part(Record):
-    """The part of a survey that matters to a question, as a model reads it."""
+    """An excerpt of a survey: the classes that matter to a question, as a model reads them."""
 
     text: str
     classes: tuple[str, ...]
-    """Names of the classes in it, nearest first."""
+    """Names of the classes in the excerpt, the most important first."""
     left: tuple[str, ...] = ()
-    """Names of the classes that there was no room for."""
+    """Names of the classes that were left out for lack of room."""
     prefixes: Hidden[Prefixes] = ()
+    """The prefixes of the CURIEs in the text, with their namespaces."""
 
     def __str__(self) -> str:
-        more = f", {len(self.left)} left out" if self.left else ""
-        return f"{pluralize(len(self.classes), 'class')}: {list_first(self.classes)}{more}"
+        text = f"{pluralize(len(self.classes), 'class')}: {list_first(self.classes)}"
+        if self.left:
+            text += f", {len(self.left)} left out"
+        return text
 
 
 @dataclass(frozen=True, slots=True)
 class Mention(Record):
-    """A name in the question, with what in the graph it may mean."""
+    """A name in the question, with what it may refer to in the graph."""
 
     name: str
     candidates: tuple[Candidate, ...] = ()
+    """The vertices whose label is like the name."""
     values: tuple[ValueMatch, ...] = ()
+    """The values of predicates that contain the name."""
 
     def __str__(self) -> str:
-        labels = [
-            *(each.label for each in self.candidates),
-            *(str(each.value) for each in self.values),
-        ]
+        labels = [candidate.label for candidate in self.candidates]
+        labels += [str(match.value) for match in self.values]
         return f"{self.name}: {list_first(labels, 3) or 'nothing'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Mentions(Record):
-    """What a question names: things and values to look up, and the classes it is about."""
+    """What a question is about: the names that it mentions, and classes of the graph."""
 
     question: str
-    """The question, made to stand alone."""
+    """The question in full, to be understood without the dialogue."""
     found: tuple[Mention, ...] = ()
     classes: tuple[str, ...] = ()
     reason: Explanation = ""
 
     def __str__(self) -> str:
-        names = list_first(mention.name for mention in self.found)
+        names = list_first(self.names)
         return f"{names or 'no name'}; about {list_first(self.classes) or 'anything'}"
+
+    @property
+    def names(self) -> list[str]:
+        """The names that the question mentions."""
+        return [mention.name for mention in self.found]
 
 
 @dataclass(frozen=True, slots=True)
 class Draft(Record):
-    """A query for a question, or why there is none."""
+    """A query for a question, or the reason why there is no query."""
 
     sparql: Sparql
-    """With its PREFIX lines; empty if the graph has nothing for the question."""
+    """The query with its PREFIX lines; empty if there is none."""
     asked: Asked = "list"
     columns: tuple[str, ...] = ()
-    """What each column is, in the order of the query."""
+    """What each column of the query holds, in the order of the columns."""
     assumptions: tuple[str, ...] = ()
+    """How the question was read where it can be read in several ways."""
     missing: str = ""
-    """What the graph has nothing for."""
+    """What the question asks for and the graph does not have."""
     reason: Explanation = ""
     more: tuple[str, ...] = ()
-    """Classes that it has to see first."""
+    """Classes that the model has to see before it can write a query."""
 
     def __str__(self) -> str:
         if self.sparql:
@@ -99,9 +109,12 @@ class Draft(Record):
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the query, or why there is none, and the reason."""
-        first, *rest = summarize_fields(self, names, limit=limit).splitlines()
-        return "\n".join([one_line(self.sparql) or first, *rest])
+        """Return the query in one line, or why there is none, and then the reason.
+
+        The reason has a line of its own. It is left out if it is empty.
+        """
+        first_line, *other_lines = summarize_fields(self, names, limit=limit).splitlines()
+        return "\n".join([one_line(self.sparql) or first_line, *other_lines])
 
     @property
     def sparql_without_prefixes(self) -> str:
@@ -111,31 +124,35 @@ class Draft(Record):
 
 @dataclass(frozen=True, slots=True)
 class Executed(Record):
-    """What a query gave, and what is odd about it."""
+    """The result of a query, with findings about it."""
 
     sparql: Sparql
     columns: tuple[str, ...] = ()
+    """The variables of a SELECT."""
     rows: Hidden[tuple[tuple[Term | None, ...], ...]] = ()
+    """The rows of a SELECT, with None in an empty cell."""
     findings: tuple[Finding, ...] = ()
+    """What is remarkable about the result, such as a pattern that nothing matches."""
     truth: bool | None = None
-    """Of an ASK."""
+    """The result of an ASK; None for a SELECT."""
     error: str = ""
-    """Why it could not be run."""
+    """Why the query could not be executed; empty if it was executed."""
     names: Hidden[tuple[tuple[Iri, str], ...]] = ()
+    """Display names of the IRIs in the rows."""
 
     def __str__(self) -> str:
         if self.error:
             return f"could not be run: {self.error}"
-        return (
-            str(self.truth).lower() if self.truth is not None else pluralize(len(self.rows), "row")
-        )
+        if self.truth is not None:
+            return str(self.truth).lower()
+        return pluralize(len(self.rows), "row")
 
 
 @dataclass(frozen=True, slots=True)
 class Review(Record):
-    """What a reader of the result decides."""
+    """The reviewer's verdict on a query and its result."""
 
     verdict: Literal["fine", "revise", "not in this graph"]
     reason: Explanation
     draft: Draft | None = None
-    """The revised query."""
+    """The revised query; None unless the verdict is "revise"."""

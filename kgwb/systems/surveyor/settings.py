@@ -9,13 +9,17 @@ from kgwb.settings import STRICT_CONFIG, Count, Settings
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class SurveyorSettings(Settings):
-    """What changes how Surveyor answers."""
+    """The settings of Surveyor: those of every system, and four of its own."""
 
     survey_tokens: Count = 2_400
-    """Room in a prompt for the survey, in tokens of 4 letters; of a larger one what is nearest is shown."""
+    """Tokens of a prompt that the survey may take, counted as 4 characters each.
+
+    Of a larger survey, the drafter sees the classes that matter most to the question. The reviewer
+    sees half as much.
+    """
     reviews: Count = 3
-    """Times the reviewer is asked, at most; a second draft counts as one."""
+    """How often the reviewer is asked at most. A second draft takes the place of one review."""
     name_candidates: Count = 6
-    """Vertices, and values of texts, shown for a name of the question."""
+    """How many vertices, and how many values, are kept for a name of the question at most."""
     shown_rows: Count = 8
-    """Rows of a result that the reviewer sees."""
+    """How many rows of a result the reviewer sees at most."""

@@ -1,17 +1,17 @@
-"""The pictures of Surveyor's records: the draft with its terms explained, the findings, the revision."""
+"""How the records of Surveyor are shown: the query with its terms, the findings, and the revision."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kgwb.run.agents import View
-from kgwb.show import html
 from kgwb.show.html import (
     MAX_ROWS,
     Html,
     collapsible,
     div,
     join,
+    mark_changed_words,
     muted_text,
     note,
     span,
@@ -28,84 +28,117 @@ from kgwb.show.terms import (
     render_term_labels,
 )
 from kgwb.systems.surveyor import records
+from kgwb.terms import Term
 from kgwb.text import shorten
 
 
-def _render_labelled(head: str, text: str) -> Html:
-    return div("", span("soft", f"{head} "), tag("bdi", shorten(text))) if text else Html()
+def _render_labelled(label: str, text: str) -> Html:
+    """Render a text after its label; nothing if the text is empty."""
+    if not text:
+        return Html()
+    return div("", span("soft", f"{label} "), tag("bdi", shorten(text)))
 
 
-def render_mentions(value: records.Mentions, context: RenderContext) -> Html:
-    question, about = (
-        tag("b", shorten(value.question)),
-        _render_labelled("about", ", ".join(value.classes)),
+def render_mentions(mentions: records.Mentions, context: RenderContext) -> Html:
+    """Render the question in full, its classes and the model's reason, then each mention."""
+    head = div(
+        "body stack",
+        tag("b", shorten(mentions.question)),
+        _render_labelled("about", ", ".join(mentions.classes)),
+        render_explanation(mentions.reason),
     )
-    names = (render(mention, context) for mention in value.found)
-    return join(div("body stack", question, about, render_explanation(value.reason)), *names)
+    found = [render(mention, context) for mention in mentions.found]
+    return join(head, *found)
 
 
-def render_mention(value: records.Mention, context: RenderContext) -> Html:
-    rows = [render_candidate(each, context) for each in value.candidates]
-    rows += [
-        join(
-            render_term(each.value, context),
-            " ",
-            span("under soft", "a value of ", render_curie(each.predicate, context)),
-        )
-        for each in value.values
+def render_mention(mention: records.Mention, context: RenderContext) -> Html:
+    """Render a name, and below it a list of its candidates, and of the values that contain it."""
+    rows = [render_candidate(candidate, context) for candidate in mention.candidates]
+    for match in mention.values:
+        predicate = render_curie(match.predicate, context)
+        source = span("under soft", "a value of ", predicate)
+        rows.append(join(render_term(match.value, context), " ", source))
+    head = div("band", tag("b", shorten(mention.name)))
+    if not rows:
+        return head
+    items = [tag("li", div("cand plain", row)) for row in rows]
+    return join(head, tag("ol", *items, class_="rows"))
+
+
+def render_draft(draft: records.Draft, context: RenderContext) -> Html:
+    """Render the question and the query with its terms, columns, assumptions and reason.
+
+    Without a query, what is missing in the graph is shown in its place.
+    """
+    parts: list[Html] = []
+    mentions = context.input_of(records.Mentions)
+    if mentions:
+        parts.append(div("b", shorten(mentions.question)))
+    if draft.sparql:
+        parts += [
+            _render_labelled(draft.asked, ", ".join(draft.columns)),
+            render_query(draft.sparql, context),
+            render_term_labels(draft.sparql, context),
+        ]
+        parts += [_render_labelled("assumed", text) for text in draft.assumptions]
+        parts.append(render_explanation(draft.reason))
+    else:
+        parts.append(note(f"Not in this graph: {draft.missing or draft.reason}"))
+    return div("body stack", *parts)
+
+
+def render_query_result(executed: records.Executed, context: RenderContext) -> Html:
+    """Render the size of a result or its error, the findings, the rows, and the query folded.
+
+    Findings that are likely to be mistakes are bold. At most MAX_ROWS rows are shown.
+    """
+    context = context.with_names(executed.names)
+    if executed.error:
+        head = note(executed.error, level="bad")
+    else:
+        head = div("b", shorten(str(executed)))
+    parts = [head]
+    findings = []
+    for finding in executed.findings:
+        element = "b" if finding.wrong else "bdi"
+        findings.append(tag("li", tag(element, shorten(finding.text))))
+    if findings:
+        parts.append(tag("ul", *findings))
+
+    def render_cell(term: Term | None) -> Html:
+        return Html() if term is None else render_term(term, context)
+
+    rows = [tuple(map(render_cell, row)) for row in executed.rows[:MAX_ROWS]]
+    headings = [f"?{column}" for column in executed.columns]
+    query = render_query(executed.sparql, context)
+    parts += [
+        table(headings, rows, total=len(executed.rows)),
+        collapsible(muted_text("the query"), query, key="query"),
     ]
-    listed = tag("ol", *(tag("li", div("cand plain", row)) for row in rows), class_="rows")
-    return join(div("band", tag("b", shorten(value.name))), listed if rows else "")
+    return div("body stack", *parts)
 
 
-def render_draft(value: records.Draft, context: RenderContext) -> Html:
-    asked = context.input_of(records.Mentions)
-    question = div("b", shorten(asked.question)) if asked else ""
-    if not value.sparql:
-        return div(
-            "body stack", question, note(f"Not in this graph: {value.missing or value.reason}")
-        )
-    columns = _render_labelled(value.asked, ", ".join(value.columns))
-    assumed = (_render_labelled("assumed", text) for text in value.assumptions)
-    query = render_query(value.sparql, context), render_term_labels(value.sparql, context)
-    return div("body stack", question, columns, *query, *assumed, render_explanation(value.reason))
+def render_review(review: records.Review, context: RenderContext) -> Html:
+    """Render the verdict with its reason; of a revision also the query before and after it.
 
-
-def render_query_result(value: records.Executed, context: RenderContext) -> Html:
-    context = context.with_names(value.names)
-    head = note(value.error, level="bad") if value.error else div("b", shorten(str(value)))
-    findings = [
-        tag("li", tag("b" if each.wrong else "bdi", shorten(each.text))) for each in value.findings
-    ]
-    cells = [
-        ["" if c is None else render_term(c, context) for c in row] for row in value.rows[:MAX_ROWS]
-    ]
-    rows = table([f"?{column}" for column in value.columns], cells, total=len(value.rows))
-    query = collapsible(muted_text("the query"), render_query(value.sparql, context), key="query")
-    return div(
-        "body stack", head, tag("ul", *findings) if findings else "", rows if cells else "", query
+    In both queries the words that the other one does not have are marked.
+    """
+    reason = render_explanation(review.reason)
+    if review.draft is None:
+        return div("body stack", div("b", review.verdict), reason)
+    draft = context.input_of(records.Draft)
+    before, after = mark_changed_words(
+        draft.sparql_without_prefixes if draft else "", review.draft.sparql_without_prefixes
     )
-
-
-def render_review(value: records.Review, context: RenderContext) -> Html:
-    verdict = div("b", "revised" if value.draft else value.verdict)
-    if value.draft is None:
-        return div("body stack", verdict, render_explanation(value.reason))
-    before = context.input_of(records.Draft)
-    changed = zip(
-        ("before", "after"),
-        html.mark_changed_words(
-            before.sparql_without_prefixes if before else "", value.draft.sparql_without_prefixes
-        ),
-        strict=True,
+    queries = div(
+        "kv",
+        span("soft", "before"),
+        tag("pre", before, class_="src"),
+        span("soft", "after"),
+        tag("pre", after, class_="src"),
     )
-    pair = [
-        part
-        for word, text in changed
-        for part in (span("soft", word), tag("pre", text, class_="src"))
-    ]
-    terms = render_term_labels(value.draft.sparql, context)
-    return div("body stack", verdict, render_explanation(value.reason), div("kv", *pair), terms)
+    terms = render_term_labels(review.draft.sparql, context)
+    return div("body stack", div("b", "revised"), reason, queries, terms)
 
 
 VIEWS: Mapping[type, View] = {

@@ -1,7 +1,8 @@
-"""Surveyor as a whole: draft, run, review, revise; what is refused is feedback, and never an error."""
+"""Surveyor as a whole: draft, execute, review, revise. A query that fails is feedback, not an error."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
@@ -28,20 +29,39 @@ from surveying import (
 import kgwb
 from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
 from kgwb.errors import GraphTimeoutError, OverrideError
+from kgwb.flow import NOT_IN_GRAPH
 from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted
-from kgwb.systems.surveyor.records import Draft, Executed, Mentions, Part
+from kgwb.records import Record
+from kgwb.run import Run
+from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part, Review
 
 COUNT = "SELECT (COUNT(DISTINCT ?film) AS ?n) WHERE { ?film org:director org:denis }"
 CALLS = {"mention_finder": 1, "drafter": 1, "reviewer": 1}
 
 
-def told(model: Scripted, name: str) -> list[str]:
-    """What one value of the reviewer's prompt was, each time."""
-    return [r.variables[name] for r in model.requests if r.task == "surveyor/reviewer"]
+def reviewer_saw(model: Scripted, name: str) -> list[str]:
+    """Return the value of a variable in each prompt of the reviewer."""
+    return [
+        request.variables[name] for request in model.requests if request.task == "surveyor/reviewer"
+    ]
 
 
-# --- what is answered
+def drafter_saw(model: Scripted) -> list[str]:
+    """Return the excerpt of the survey in each prompt of the drafter."""
+    return [
+        request.variables["survey"]
+        for request in model.requests
+        if request.task == "surveyor/drafter"
+    ]
+
+
+def serious_findings(run: Run, place: str = "draft") -> list[str]:
+    """Return the findings that are likely to be mistakes, about the query of this place."""
+    return [finding.text for finding in run.output(f"executor[{place}]").findings if finding.wrong]
+
+
+# Answers
 
 
 def test_a_list_is_answered_with_the_triples_of_each_value() -> None:
@@ -72,7 +92,8 @@ def test_a_table_keeps_its_columns_and_rows() -> None:
     }
     assert make_answer_query(run) == answer.queries[-1]
     named, _ = answered(draft(TABLE, "table", "film"))
-    assert answer_of(named).columns == ("film", "minutes"), "one name for two columns is none"
+    # One title for two columns is not used.
+    assert answer_of(named).columns == ("film", "minutes")
 
 
 @pytest.mark.parametrize(
@@ -101,12 +122,15 @@ def test_a_count_that_became_a_table_is_no_count() -> None:
     }
 
 
-def test_rows_without_a_value_are_no_answer() -> None:
+def test_rows_without_a_term_are_not_an_answer() -> None:
     longest = "SELECT (MAX(?m) AS ?most) WHERE { ?f org:director org:ted ; org:runtime ?m }"
     run, model = answered(draft(longest))
-    assert not run.answer
-    assert 'nothing in the graph matches ?f director "director" ted "Ted Chiang"' in str(run.answer)
-    assert "! nothing in the graph matches" in told(model, "result")[0]
+    findings = serious_findings(run)
+    assert '?f director "director" ted "Ted Chiang"' in findings[0]
+    assert run.answer is not None and not run.answer
+    assert run.answer.reason.startswith(NOT_IN_GRAPH) and findings[0] in run.answer.reason
+    shown = reviewer_saw(model, "result")[0].splitlines()
+    assert {f"! {finding}" for finding in findings} < set(shown)
     assert make_answer_query(run) == EMPTY_QUERY
 
 
@@ -118,13 +142,14 @@ def test_rows_without_a_value_are_no_answer() -> None:
         (draft("", reason="what a film cost"), FINE, 2),
     ],
 )
-def test_what_the_graph_has_nothing_for_is_said(drafts: Any, reviews: Any, calls: int) -> None:
+def test_the_reason_is_what_the_graph_lacks(drafts: Any, reviews: Any, calls: int) -> None:
     run, model = answered(drafts, reviews)
-    assert (str(run.answer), bool(run.answer)) == ("not in this graph: what a film cost", False)
+    assert run.answer is not None and not run.answer
+    assert run.answer.reason == f"{NOT_IN_GRAPH}: {NOT_HERE['missing']}"
     assert model.call_count() == calls
 
 
-# --- revisions
+# Revisions
 
 
 def test_a_revision_is_run_and_reviewed_again() -> None:
@@ -134,12 +159,13 @@ def test_a_revision_is_run_and_reviewed_again() -> None:
     assert [step.key for step in run.steps if step.agent in ("executor", "reviewer")] == [
         *("executor[draft]", "reviewer[draft]", "executor[revision 1]", "reviewer[revision 1]")
     ]
-    first, second = told(model, "result")
-    assert first.startswith("0 rows\n! nothing in the graph matches denis")
-    assert "the other way round it holds" in first
+    first, second = reviewer_saw(model, "result")
+    [finding] = serious_findings(run)
+    assert "denis" in finding and "other way round" in finding
+    assert first.splitlines() == ["0 rows", f"! {finding}"]
     assert second.startswith("3 rows\n?film\n")
     assert 'arrival "Arrival"' in second
-    assert told(model, "draft") == [wrong, DIRECTED]
+    assert reviewer_saw(model, "draft") == [wrong, DIRECTED]
 
 
 def test_more_of_the_survey_is_asked_for_once() -> None:
@@ -147,9 +173,9 @@ def test_more_of_the_survey_is_asked_for_once() -> None:
     settings = SURVEYOR.settings(survey_tokens=1)
     nothing_named = mention("Denis Villeneuve", classes=())
     run, model = answered([more, draft()], names=nothing_named, settings=settings)
-    shown = [r.variables["survey"] for r in model.requests if r.task == "surveyor/drafter"]
+    shown = drafter_saw(model)
     assert [text.partition(" ")[0] for text in shown] == ["org:Film", "org:Story"]
-    assert "Other classes, not shown here: without a class 8, org:Story 1" in shown[0]
+    assert shown[0].endswith(", org:Story 1")
     assert len(answer_of(run).values) == 3
     again, model = answered([more, more], settings=settings)
     assert not again.answer
@@ -160,7 +186,7 @@ def test_five_model_calls_are_the_most() -> None:
     queries = [f"SELECT ?f WHERE {{ ?f org:runtime ?m FILTER(?m > {n}) }}" for n in range(3)]
     run, model = answered(draft(), [revise(query, "film") for query in queries])
     assert (model.call_count(), answer_of(run).labels) == (5, ("Arrival",))
-    assert keys(run)[-2:] == ["executor[revision 3]", "answer"], "the last revision stands"
+    assert keys(run)[-2:] == ["executor[revision 3]", "answer"]
     more = [draft("", more=["Story"]), draft()]
     settings = SURVEYOR.settings(survey_tokens=1)
     _, model = answered(more, [revise(query, "film") for query in queries[:2]], settings=settings)
@@ -184,41 +210,45 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("problem", REFUSED)
-def test_what_cannot_be_run_is_feedback(problem: str) -> None:
+def test_a_query_that_cannot_be_executed_is_feedback(problem: str) -> None:
     kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), query_timeout_s=0.5)
     run, model = answered(draft(REFUSED[problem]), [revise(DIRECTED, "film"), FINE], kg=kg)
-    assert problem in told(model, "result")[0]
+    error = run.output("executor[draft]").error
+    assert problem in error and reviewer_saw(model, "result")[0].startswith("! ")
     assert len(answer_of(run).values) == 3
     refused, model = answered(draft(REFUSED[problem]), revise("SELECT nonsense", "x"), kg=kg)
-    assert str(refused.answer).startswith("no query could be run: ")
-    assert (asked(model)["reviewer"], refused.status, make_answer_query(refused)) == (
-        2,
-        "done",
-        EMPTY_QUERY,
-    )
+    assert refused.answer is not None and not refused.answer
+    assert refused.answer.reason.endswith(refused.output("executor[revision 1]").error)
+    assert (asked(model)["reviewer"], refused.status) == (2, "done")
+    assert make_answer_query(refused) == EMPTY_QUERY
 
 
-def test_what_could_be_run_stands_where_no_revision_can() -> None:
+def test_a_query_is_not_replaced_by_a_revision_that_cannot_be_executed() -> None:
     broken = [revise(f"SELECT nonsense {n}", "nonsense") for n in range(3)]
     for reviews in (broken, [broken[0], FINE]):
         run, _ = answered(draft(DIRECTED, "list", "film"), reviews)
         assert (len(answer_of(run).values), run.status) == (3, "done")
 
 
-def test_too_many_rows_are_cut_and_said() -> None:
+def test_too_many_rows_are_cut_and_the_reviewer_sees_that() -> None:
     kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), row_limit=5)
     run, model = answered(draft("SELECT ?a ?e WHERE { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }"), kg=kg)
-    assert "! the result was cut at 5 rows" in told(model, "result")[0]
+    [finding] = [text for text in serious_findings(run) if "cut" in text]
+    assert "5" in finding and f"! {finding}" in reviewer_saw(model, "result")[0]
     assert 0 < len(answer_of(run).values) <= 5
 
 
-def test_names_that_cannot_be_asked_for_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_have_no_names_if_the_graph_cannot_be_asked_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     kg = films()
     run = surveyor(Scripted(script()), kg=kg).go(until="drafter")
     monkeypatch.setattr(kg, "names", Mock(side_effect=GraphTimeoutError("too slow")))
     run.go(until="reviewer[draft]")
-    assert [*run["executor[draft]"].notes] == ["the rows stay without names: too slow"]
-    assert len(run.output("executor[draft]").rows) == 3
+    [note] = run["executor[draft]"].notes
+    assert note.endswith(": too slow")
+    executed = run.output("executor[draft]")
+    assert len(executed.rows) == 3 and not executed.names
 
 
 def test_a_path_has_no_triples_to_show() -> None:
@@ -226,12 +256,13 @@ def test_a_path_has_no_triples_to_show() -> None:
     assert [value.support for value in answer_of(run).values] == [()] * 4
 
 
-# --- dialogue
+# Dialogue
 
 
-def test_a_follow_up_is_read_alone_and_remembered() -> None:
+def test_a_follow_up_question_is_completed_and_remembered() -> None:
     films_of_his, birth = draft(), draft("SELECT ?p WHERE { org:denis org:birthPlace ?p }")
-    second = mention("Denis Villeneuve", question="Where was Denis Villeneuve born?")
+    full_question = "Where was Denis Villeneuve born?"
+    second = mention("Denis Villeneuve", question=full_question)
     model = Scripted(script([films_of_his, birth], names=[mention("Denis Villeneuve"), second]))
     bench = kgwb.Workbench(films(), model, system="surveyor")
     bench.ask(QUESTION)
@@ -240,11 +271,10 @@ def test_a_follow_up_is_read_alone_and_remembered() -> None:
     asked_again = model.requests[3].variables
     assert [turn["question"] for turn in asked_again["earlier"]] == [QUESTION]
     assert set(asked_again["earlier"][0]["answers"]) == {"Arrival", "Dune", "Sicario"}
-    assert told(model, "question")[1] == "Where was Denis Villeneuve born?"
-    assert run.turn.standalone == "Where was Denis Villeneuve born?"
+    assert reviewer_saw(model, "question")[1] == run.turn.standalone == full_question
 
 
-# --- by hand
+# Outputs that a person puts in
 
 
 def test_a_draft_by_hand_changes_the_answer() -> None:
@@ -259,7 +289,7 @@ def test_a_draft_by_hand_changes_the_answer() -> None:
         2,
     )
     assert len(answer_of(run.remove_override("drafter").go()).values) == 3
-    problems = {"DROP ALL": "change the graph", "DESCRIBE <a:b>": "no SELECT or ASK", "?": "parse"}
+    problems = {"DROP ALL": "change the graph", "DESCRIBE <a:b>": "DESCRIBE", "?": "parse"}
     for query, problem in problems.items():
         with pytest.raises(OverrideError, match=problem):
             run.override("drafter", Draft(query))
@@ -267,9 +297,11 @@ def test_a_draft_by_hand_changes_the_answer() -> None:
 
 def test_a_review_by_hand_changes_the_answer() -> None:
     run, model = answered()
-    own = {"verdict": "not in this graph", "reason": "these are other films", "draft": None}
+    own = {"verdict": NOT_IN_GRAPH, "reason": "these are other films", "draft": None}
     run.override("reviewer[draft]", own).go()
-    assert (str(run.answer), model.call_count()) == ("not in this graph: these are other films", 3)
+    assert run.answer is not None and not run.answer
+    assert run.answer.reason == f"{NOT_IN_GRAPH}: {own['reason']}"
+    assert model.call_count() == 3
 
 
 def test_a_survey_by_hand_changes_what_is_drafted() -> None:
@@ -278,20 +310,30 @@ def test_a_survey_by_hand_changes_what_is_drafted() -> None:
     assert isinstance(seen, Survey)
     only = [kind for kind in seen.classes if kind.name == "Story"]
     run.override("surveyor", replace(seen, classes=tuple(only))).go()
-    shown = [r.variables["survey"] for r in model.requests if r.task == "surveyor/drafter"]
-    assert ["org:Film" in text for text in shown] == [True, False]
+    assert ["org:Film" in text for text in drafter_saw(model)] == [True, False]
 
 
-def test_records_say_what_they_hold() -> None:
-    run, _ = answered(draft(TABLE, "table", "film", "minutes"))
-    outputs = {step.agent: str(step.output) for step in run.steps}
-    assert outputs["mention_finder"] == "Denis Villeneuve; about Film"
-    assert outputs["value_finder"].startswith("Denis Villeneuve: Denis Villeneuve")
-    assert (outputs["executor"], outputs["reviewer"]) == ("3 rows", "fine")
-    assert str(Draft("", missing="a price")) == "not in this graph: a price"
-    assert str(Draft("", more=("Film",))) == "asks to see Film"
-    assert str(Executed("", error="slow")) == "could not be run: slow"
-    assert str(Mentions("Who?")) == "no name; about anything"
-    assert str(Part("", ("Film",), ("Story",))) == "1 class: Film, 1 left out"
-    one_line = Draft('PREFIX e: <http://e/> SELECT ?x\nWHERE { ?x e:p "PREFIX e: <x>" }')
-    assert one_line.sparql_without_prefixes.strip() == 'SELECT ?x\nWHERE { ?x e:p "PREFIX e: <x>" }'
+TEXTS: Sequence[tuple[Record, str]] = [
+    (Mentions("Who?"), "no name; about anything"),
+    (Mentions("Who?", (Mention("Denis"),), ("Film",)), "Denis; about Film"),
+    (Mention("Denis"), "Denis: nothing"),
+    (Draft("", missing="a price"), "not in this graph: a price"),
+    (Draft("", more=("Film",)), "asks to see Film"),
+    (Draft("ASK { }", "one", columns=("film",)), "one: film"),
+    (Executed("", error="slow"), "could not be run: slow"),
+    (Executed("ASK { }", truth=True), "true"),
+    (Executed("SELECT * { }", ("a",), ((None,),)), "1 row"),
+    (Part("", ("Film",), ("Story",)), "1 class: Film, 1 left out"),
+    (Review("fine", "it is"), "fine"),
+]
+
+
+@pytest.mark.parametrize(("record", "text"), TEXTS)
+def test_each_record_has_a_line_of_text(record: Record, text: str) -> None:
+    assert str(record) == text
+
+
+def test_prefix_lines_are_removed_from_a_query_but_not_from_its_texts() -> None:
+    body = 'SELECT ?x\nWHERE { ?x e:p "PREFIX e: <x>" }'
+    query = Draft(f"PREFIX e: <http://e/> {body}")
+    assert query.sparql_without_prefixes.strip() == body
