@@ -57,7 +57,9 @@ UNENDING = ("lab", "serve")
 SECONDS = re.compile(r"\b\d+(\.\d+)? m?s\b")
 REPLACEMENT = re.compile(r"(\S+) as (\S+)")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(#[^)\s]*)?\)")
-CODE_PATH = re.compile(r"`((?:kgwb|tests|docs|prompts|benchmarks|notebooks|binder|sample_kgs)/[\w/.-]*)`")
+CODE_PATH = re.compile(
+    r"`((?:kgwb|tests|docs|prompts|benchmarks|notebooks|binder|sample_kgs)/[\w/.-]*)`"
+)
 INVENTED = re.compile(r"describer|[A-Z]{4,}")
 """Paths of examples and placeholders."""
 PLACES_TABLE = re.compile(r"\| where in `([\w/]+)` \|\n\|[-|]+\n((?:\|.*\n)+)")
@@ -176,7 +178,9 @@ def test_the_files_that_a_page_names_exist(page: Path) -> None:
     if page.name in ABOUT_THE_PAST:
         return
     named = CODE_PATH.findall(page.read_text(encoding="utf-8"))
-    assert [path for path in named if not (ROOT / path).exists() and not INVENTED.search(path)] == []
+    assert [
+        path for path in named if not (ROOT / path).exists() and not INVENTED.search(path)
+    ] == []
 
 
 def test_the_places_of_differences_exist() -> None:
@@ -185,7 +189,9 @@ def test_the_places_of_differences_exist() -> None:
     for folder, rows in PLACES_TABLE.findall(text):
         for row in rows.strip().splitlines():
             for name in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1]):
-                places.append(ROOT / name if "/" in name and name[0] != "." else ROOT / folder / name)
+                places.append(
+                    ROOT / name if "/" in name and name[0] != "." else ROOT / folder / name
+                )
     assert len(places) > 50
     assert [place for place in places if not place.exists()] == []
 
