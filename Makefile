@@ -24,7 +24,7 @@ READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test test-all check notebooks screenshots bench density model-server clean
+.PHONY: help lab demo test test-all check notebooks screenshots bench docs density model-server clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -55,13 +55,17 @@ screenshots: $(READY) ## take pictures of every widget into build/screenshots
 bench: .venv/.bench-ready ## run the benchmarks: a table here and in build/bench.json
 	$(BIN)/python benchmarks/run.py $(BENCH_ARGS)
 
+docs: .venv/.docs-ready ## build the documentation: build/site/index.html
+	$(BIN)/python docs/build.py
+	@echo "Open build/site/index.html in a browser."
+
 density: $(READY) ## print the size and the density of the package, room by room
 	@$(BIN)/python benchmarks/density.py
 
 model-server: $(MODEL_SERVER) ## build llama.cpp's server with a small model, for the tests that ask one
 
 clean: ## remove .venv, builds and caches
-	rm -rf .venv .venv-server build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-server build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml requirements.lock tests/bench/text2sparql.txt
@@ -81,6 +85,10 @@ $(READY): pyproject.toml requirements.lock tests/bench/text2sparql.txt
 # What the lock does not pin is added to what it does; nothing pinned changes.
 .venv/.bench-ready: $(READY)
 	$(PIP) -e '.[bench]' -c requirements.lock
+	@touch $@
+
+.venv/.docs-ready: $(READY)
+	$(PIP) -e '.[docs]' -c requirements.lock
 	@touch $@
 
 # Not for this machine's processor alone: such a build may crash, here or where it is copied to.

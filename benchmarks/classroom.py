@@ -2,7 +2,7 @@
 
     KGWB_HUB_TOKEN=... python benchmarks/classroom.py http://127.0.0.1:8000 [users]
 
-The token may create users, start their servers and enter them (docs/classroom.md). Each user's server is
+The token may create users, start their servers and enter them (docs/how-to/class-server.md). Each user's server is
 started, then notebooks/00_start.ipynb is executed in a kernel of that user, all users at once and without a
 pause, through the hub's proxy. Memory and processor time are read while all kernels are there, so the hub
 must run on this machine, its servers as processes. Users and servers are removed afterwards.

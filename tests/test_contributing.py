@@ -1,4 +1,4 @@
-"""CONTRIBUTING's steps to add a system, followed word for word on a copy of the package."""
+"""The steps of docs/how-to/my-system.md, followed word for word on a copy of the package."""
 
 import os
 import re
@@ -20,14 +20,16 @@ def test_a_system_is_added_by_following_the_steps(tmp_path: Path) -> None:
         )
     (tmp_path / "sample_kgs").symlink_to(ROOT / "sample_kgs")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    files = dict(FILE.findall((ROOT / "CONTRIBUTING.md").read_text()))
+    files = dict(FILE.findall((ROOT / "docs" / "how-to" / "my-system.md").read_text()))
     assert len(files) == 6
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     systems = tmp_path / "kgwb" / "systems" / "__init__.py"
     systems.write_text(
-        systems.read_text().replace('NAMES = ("chatty_kg",', 'NAMES = ("chatty_kg", "describer",')
+        systems.read_text().replace(
+            'SYSTEM_NAMES = ("chatty_kg",', 'SYSTEM_NAMES = ("chatty_kg", "describer",'
+        )
     )
     assert list(wrong_imports(tmp_path / "kgwb")) == []
     written = [str(tmp_path / name) for name in files if name.endswith(".py")]
