@@ -20,6 +20,7 @@ LONG = {
     "load",
     "test_engines.py",
     "test_muted_answers.py",
+    "test_muting_random.py",
     "test_notebooks.py",
     "test_parser_bombs.py",
     "test_real_server.py",

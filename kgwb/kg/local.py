@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import pyoxigraph as ox
 import rdflib
 from oxrdflib._converter import to_ox
-from rdflib import BNode, URIRef
+from rdflib import BNode, Literal, URIRef
 
 from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
 from kgwb.kg.base import SCHEMA_NAMESPACES, QueryLimits, ResultSet, Vocabulary
@@ -35,6 +35,8 @@ class LocalGraph:
 
     remote = False
     muted: Triples = ()
+    _lost_nodes: frozenset[Term] = frozenset()
+    """The subjects and objects of muted triples that are in no other triple."""
 
     def __init__(
         self,
@@ -125,6 +127,7 @@ class LocalGraph:
         """
         graph = copy(self)
         graph.muted = add_muted(self.muted, triples)
+        graph._lost_nodes = find_lost_nodes(self.store, graph.muted)
         if any(map(graph._affects_labels, triples)):
             store: Any = _FilteredStore(self.store, graph.muted)
             graph._use_label_index(LabelIndex.build(collect_labels(store, self.vocabulary)))
@@ -179,7 +182,9 @@ class LocalGraph:
             raise QueryError(
                 f"the query does not declare {prefixes}:", hint="begin it with PREFIX lines"
             )
-        text = rewrite_without(parsed.text, self.muted, has_distinct_paths=True)
+        text = rewrite_without(
+            parsed.text, self.muted, has_distinct_paths=True, lost_nodes=self._lost_nodes
+        )
         timeout_s = self.limits.query_timeout_s
         deadline = time.monotonic() + timeout_s
 
@@ -244,6 +249,21 @@ class _FilteredStore:
         return self._store.query(
             rewrite_without(text, self._muted, has_distinct_paths=True), **options
         )
+
+
+def find_lost_nodes(store: ox.Store, muted: Triples) -> frozenset[Term]:
+    """Return the subjects and objects of muted triples that are in no other triple of a store."""
+    filtered = _FilteredStore(store, muted)
+    nodes = {node for triple in muted for node in (triple[0], triple[2])}
+    lost = set()
+    for node in nodes:
+        term = to_ox(node)
+        patterns = [(None, None, term, None)]
+        if not isinstance(node, Literal):
+            patterns.append((term, None, None, None))
+        if not any(any(filtered.quads_for_pattern(*pattern)) for pattern in patterns):
+            lost.add(node)
+    return frozenset(lost)
 
 
 def read_triples(

@@ -54,11 +54,19 @@ def add_muted(muted: Triples, triples: Sequence[Triple]) -> Triples:
 
 
 @lru_cache(maxsize=1024)
-def rewrite_without(query: str, triples: Triples, *, has_distinct_paths: bool = False) -> str:
+def rewrite_without(
+    query: str,
+    triples: Triples,
+    *,
+    has_distinct_paths: bool = False,
+    lost_nodes: frozenset[Term] | None = None,
+) -> str:
     """Return a query whose result is that of ``query`` on the graph without some triples.
 
     ``has_distinct_paths`` says that the engine finds each pair of nodes once on a path with "|", as
-    Oxigraph does. By the SPARQL standard it finds a pair once on each of its ways.
+    Oxigraph does. By the SPARQL standard it finds a pair once on each of its ways. ``lost_nodes``
+    are the subjects and objects that the graph has only in those triples. None means unknown: then
+    all their subjects and objects may be such nodes.
 
     It is the same query if no pattern of it could match one of them. A SERVICE clause asks another
     graph and stays as it is.
@@ -67,14 +75,16 @@ def rewrite_without(query: str, triples: Triples, *, has_distinct_paths: bool = 
 
     - a DESCRIBE;
     - a path with * + ? or ! over the predicate of such a triple;
-    - a path that may match a node of such a triple with itself, as ``?x :p* ?y`` does: a node that
-      the graph has only in that triple could not be left out;
+    - a path that may match a lost node with itself, as ``?x :p* ?y`` does, because it could not be
+      left out;
     - a blank node that stands in several groups;
     - ``SELECT *`` where a group of patterns has blank nodes or paths but no variable, if no other
       group has a variable, or if there is a SERVICE.
     """
     if not triples:
         return query
+    if lost_nodes is None:
+        lost_nodes = frozenset(node for triple in triples for node in (triple[0], triple[2]))
     validated = validate_query(query, allow_service=True)
     if validated.form == "describe":
         raise _cannot_mute_error("what DESCRIBE gives is the engine's choice", "use CONSTRUCT")
@@ -97,6 +107,7 @@ def rewrite_without(query: str, triples: Triples, *, has_distinct_paths: bool = 
             query=text,
             outside=text[:start] + text[end:],
             has_distinct_paths=has_distinct_paths,
+            lost_nodes=lost_nodes,
         )
         replacements.append((start, end, block.rewrite(block_text)))
         has_constant_column |= block.has_constant_column
@@ -277,6 +288,7 @@ class _TriplesBlock:
         query: str,
         outside: str,
         has_distinct_paths: bool,
+        lost_nodes: frozenset[Term],
     ) -> None:
         """``query`` has no new variable yet. ``outside`` is the query without the block."""
         self.patterns = patterns
@@ -284,6 +296,7 @@ class _TriplesBlock:
         self.query = query
         self.outside = outside
         self.has_distinct_paths = has_distinct_paths
+        self.lost_nodes = lost_nodes
         self.subjects: set[Any] = set()
         """Variables and blank nodes that are a subject of a triple, so they cannot be literals."""
         for pattern in patterns:
@@ -296,9 +309,10 @@ class _TriplesBlock:
         It is unchanged if no pattern could match a muted triple. Otherwise FILTERs follow it, or it
         becomes a subquery if such a pattern has a blank node or a path.
         """
-        parts = [text]
         for pattern in self.patterns:
             self._check_empty_path(pattern)
+        parts = [text]
+        for pattern in self.patterns:
             if self._may_match_muted(pattern):
                 if any(isinstance(node, BNode | Path) for node in pattern):
                     return self._rewrite_as_subquery(text)
@@ -353,16 +367,12 @@ class _TriplesBlock:
         return bool(self._exclusion_filters(pattern))
 
     def _check_empty_path(self, pattern: RdflibPattern) -> None:
-        """Raise QueryError if a path may match a node of a muted triple with itself.
-
-        The graph may have that node only in the muted triple.
-        """
+        """Raise QueryError if a path may match a lost node with itself."""
         subject, predicate, object_ = pattern
-        if not _may_be_empty(predicate):
+        if not self.lost_nodes or not _may_be_empty(predicate):
             return
-        muted_nodes = {term for triple in self.muted for term in (triple[0], triple[2])}
         for node in (subject, object_):
-            if not isinstance(node, Variable | BNode) and node not in muted_nodes:
+            if not isinstance(node, Variable | BNode) and node not in self.lost_nodes:
                 return
         why = f"the path {_path_to_sparql(predicate)} may match one of its nodes with itself"
         raise _cannot_mute_error(why, _PATH_HINT)

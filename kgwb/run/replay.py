@@ -12,7 +12,7 @@ from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.errors import NotRecordedError
+from kgwb.errors import NotRecordedError, QueryError
 from kgwb.kg.base import Graph, ResultSet, SearchResult, Vocabulary
 from kgwb.kg.muting import add_muted, rewrite_without
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
@@ -93,8 +93,15 @@ class RecordedGraph:
         return self._record(kind, {"graph": self.identity, **request}, make)
 
     def _query(self, kind: str, query: str) -> Any:
-        """Return the result of a query. It is recorded in the form that leaves out muted triples."""
-        request = {"query": rewrite_without(query, self.muted)}
+        """Return the result of a query.
+
+        It is recorded in the form that leaves out muted triples. A query that has no such form
+        without knowing the graph is recorded with the muted triples.
+        """
+        try:
+            request = {"query": rewrite_without(query, self.muted)}
+        except QueryError:
+            request = {"query": query, **self.muted_data}
         return self._call(kind, request, query)
 
     def select(self, query: str) -> ResultSet:

@@ -98,7 +98,7 @@ def test_a_system_without_gold_has_the_stages_of_its_agents() -> None:
         "find the start",
         "each hop",
         "shorten the question",
-        "else",
+        "without the graph",
     }
 
 
