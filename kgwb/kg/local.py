@@ -258,10 +258,11 @@ def find_lost_nodes(store: ox.Store, muted: Triples) -> frozenset[Term]:
     lost = set()
     for node in nodes:
         term = to_ox(node)
-        patterns = [(None, None, term, None)]
-        if not isinstance(node, Literal):
-            patterns.append((term, None, None, None))
-        if not any(any(filtered.quads_for_pattern(*pattern)) for pattern in patterns):
+        is_object = any(filtered.quads_for_pattern(None, None, term, None))
+        is_subject = not isinstance(node, Literal) and any(
+            filtered.quads_for_pattern(term, None, None, None)
+        )
+        if not is_object and not is_subject:
             lost.add(node)
     return frozenset(lost)
 
