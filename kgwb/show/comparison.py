@@ -210,7 +210,9 @@ def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = Fal
     """Render the icon of a step's agent; nothing without runs."""
     if not runs:
         return Html()
-    run = runs[0] if pair.first else runs[1]  # the other run's system may have no such agent
+    run, second_run = runs
+    if pair.first is None:  # the first run's system may have no such agent
+        run = second_run
     kind = run.system.agent_kind(pair.key)
     return agent_kind_badge(kind, small=small)
 
@@ -304,7 +306,9 @@ def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
 
 
 def _outcome(step: Step | None) -> str:
-    return step.outcome if step else NO_STEP
+    if step is None:
+        return NO_STEP
+    return step.outcome
 
 
 def _render_different_sections(pair: StepDifference, names: DisplayNames) -> list[Html]:

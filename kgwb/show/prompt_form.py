@@ -84,7 +84,9 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     ``revision`` see ``form_html.render_fields``.
     """
     header, template = split_prompt(used_text)
-    text = template if draft is None else draft
+    text = draft
+    if text is None:
+        text = template
     values = _header_values(header)
     file_template = None
     if file_text is not None:
@@ -223,6 +225,8 @@ def _render_message(message: Message, values: str) -> Html:
 
     ``values`` is a regular expression for what is marked in it if the role is "user".
     """
-    pattern = values if message.role == "user" else ""
+    pattern = ""
+    if message.role == "user":
+        pattern = values
     text = highlight_pattern(message.content, pattern)
     return join(span("role", message.role), text, "\n")

@@ -83,12 +83,16 @@ class RunState:
         """
         step = self.steps.get(key)
         if step is None:
-            return "not needed" if self.has_ended else "not run"
+            if self.has_ended:
+                return "not needed"
+            return "not run"
         if key in self.states:
             return self.states[key]
         if step.done:
             return "done"
-        return "failed" if step.error else "unfinished"
+        if step.error:
+            return "failed"
+        return "unfinished"
 
 
 def displayed_agent_kind(run: Run, agent: str) -> str:

@@ -265,8 +265,11 @@ def render_timeline(state: RunState, selected: str) -> Html:
 
 def _longest_step_s(rows: Sequence[TimelineRow], supervisors: Collection[str]) -> float:
     """Return the seconds of the longest step that does not supervise others; 1 if all are 0."""
-    times = [row.step.seconds for row in rows if row.step and row.key not in supervisors]
-    return max(times, default=0.0) or 1.0
+    longest_s = 0.0
+    for row in rows:
+        if row.step and row.key not in supervisors:
+            longest_s = max(longest_s, row.step.seconds)
+    return longest_s or 1.0
 
 
 def _shortcuts(rows: Sequence[TimelineRow], selected: str) -> dict[int, str]:
@@ -275,7 +278,9 @@ def _shortcuts(rows: Sequence[TimelineRow], selected: str) -> dict[int, str]:
     Without a selected line these are the lines around the first.
     """
     keys = [row.key for row in rows]
-    position = keys.index(selected) if selected in keys else 0
+    position = 0
+    if selected in keys:
+        position = keys.index(selected)
     return {position - 1: "k ArrowUp", position + 1: "j ArrowDown"}
 
 
@@ -355,7 +360,9 @@ def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
     """
     step = row.step
     if step is None:
-        return "not needed" if step_state == "not needed" else ""
+        if step_state == "not needed":
+            return step_state
+        return ""
     if not step.done or step_state in ("stale", "failed"):
         return ""
     if not supervises:
