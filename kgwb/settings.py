@@ -42,8 +42,34 @@ class Settings:
     """How often a model is asked until its reply passes the checks (Chatty-KG, section 6)."""
     v_limit: Count = 600
     """How many vertices the label search for a mention returns at most."""
+    candidate_texts: Literal["described", "labels"] = "described"
+    """What is known of the candidates for an entity when one of them is chosen.
+
+    - "described": at most ``shown_candidates``, and exact matches only if there are any. They have
+      types and descriptions, and exact matches also the names of their predicates.
+    - "labels": the labels of all vertices that were found (Chatty-KG, section 5.1.1).
+    """
     shown_candidates: Count = 40
-    """How many distinct candidates vertex selection is shown in ``fast``; all in ``paper``."""
+    """How many candidates are shown at most if ``candidate_texts`` is "described"."""
+    vertex_choice: Literal["number", "label"] = "number"
+    """How a model names the vertex that it chooses for an entity.
+
+    - "number": by its number in the list, with the label as a cross-check. 0 means none of them.
+    - "label": by its label; it cannot choose none (Chatty-KG, section 5.1.1). Among several
+      vertices of one label, it is then asked for the local part of an IRI (reference code).
+    """
+    unasked_choice: Literal["exact_match", "only_candidate", "never"] = "exact_match"
+    """When a vertex is chosen without a model.
+
+    - "exact_match": the only candidate has exactly the entity as its label.
+    - "only_candidate": there is one candidate, whatever its label (Chatty-KG, reference code).
+    - "never": a model is asked whenever there are candidates (Chatty-KG, Algorithm 2, line 6).
+    """
+    keeps_links: bool = True
+    """Whether an entity keeps the vertex that an earlier turn of the dialogue linked it to.
+
+    The paper links each question anew (Chatty-KG, Algorithm 2, lines 2 to 11).
+    """
     spelling: Fraction = 0.3
     """The weight of spelling in the similarity of a relation and a predicate name.
 

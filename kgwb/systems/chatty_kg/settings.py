@@ -18,6 +18,10 @@ class ChattySettings(Settings):
         "exemplars": 10,
         "repair": "ask_afresh",
         "predicates_per_relation": 21,
+        "candidate_texts": "labels",
+        "vertex_choice": "label",
+        "unasked_choice": "only_candidate",
+        "keeps_links": False,
     }
     REFERENCE: ClassVar = PAPER
 

@@ -17,7 +17,16 @@ Ablation = Literal[
 class DogSettings(Settings):
     """The settings of DoG, beside those that every system has."""
 
-    PAPER: ClassVar = {"debate_rounds": 3, "ablation": "none", "exemplars": 10, "spelling": 0.0}
+    PAPER: ClassVar = {
+        "debate_rounds": 3,
+        "ablation": "none",
+        "exemplars": 10,
+        "spelling": 0.0,
+        "candidate_texts": "labels",
+        "vertex_choice": "label",
+        "unasked_choice": "only_candidate",
+        "keeps_links": False,
+    }
     REFERENCE: ClassVar = PAPER
 
     iteration_limit: Count = 3

@@ -13,7 +13,13 @@ from kgwb.settings import STRICT_CONFIG, Count, Settings
 class TriadSettings(Settings):
     """The settings of Triad, beside those that every system has."""
 
-    PAPER: ClassVar = {"as_written": True, "retry_from": "parsing", "spelling": 0.0}
+    PAPER: ClassVar = {
+        "as_written": True,
+        "retry_from": "parsing",
+        "spelling": 0.0,
+        "candidate_texts": "labels",
+        "unasked_choice": "never",
+    }
 
     exemplars: Count = 3
     """How many examples of each task the generalist is shown (N in Table 4)."""
