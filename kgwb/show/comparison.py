@@ -173,11 +173,13 @@ def render_differences(differences: Differences, runs: Sequence[Run] = ()) -> Ht
             continue
         for pair in pairs:
             rows.append(_different_step(pair, runs, names))
-    are_equal = all(_is_same(pair) for pair in differences)
+    message = NO_DIFFERENT_DECISION
+    if all(map(_is_same, differences)):
+        message = NO_DIFFERENCE
     return render_template(
         "show/templates/differences.html",
         decision=_different_decision(differences, runs, names),
-        message=NO_DIFFERENCE if are_equal else NO_DIFFERENT_DECISION,
+        message=message,
         letters=join(*SIDE_LETTERS),
         rows=rows,
     )

@@ -138,7 +138,8 @@ def _render_blocking_part(part: TriplePattern | str, reason: str, context: Rende
         authors = ["no step of this run wrote it"]
     author_text = "; ".join(authors)
     head = tag("b", shorten(text))
-    return div("", head, f": {reason}. ", muted_text(f"{author_text}."))
+    remark = muted_text(f"{author_text}.")
+    return div("", head, f": {reason}. ", remark)
 
 
 def query_part_text(part: TriplePattern | str, names: DisplayNames) -> str:

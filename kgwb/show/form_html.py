@@ -79,7 +79,8 @@ class FormRenderer:
             row_path = join_path(path, number)
             cells = []
             for column, cell_path in table.parts(row_path):
-                cells.append(self.render(column, cell_path))
+                cell = self.render(column, cell_path)
+                cells.append(cell)
             remove = button("Remove this row", "less", "bad", "ghost square", arg=row_path)
             cells.append(remove)
             lines.append(div("triple-in", *cells, style=grid))

@@ -234,9 +234,4 @@ def _choice_field(name: str, options: list[Any], *, has_many: bool) -> FormField
         kind = "choice"
         choices = [None, *choices]
         labels = ["none", *labels]
-    return FormField(
-        name,
-        kind,
-        choices=tuple(choices),
-        choice_labels=tuple(labels),
-    )
+    return FormField(name, kind, choices=tuple(choices), choice_labels=tuple(labels))

@@ -214,11 +214,7 @@ class SubgraphPart(NamedTuple):
     def to_subgraph(self, names: DisplayNames, roles: RolesByPart) -> Subgraph:
         """Return the terms as nodes, and the support of the answer as edges."""
         subgraph = _make_subgraph(self.terms, self.answer.support, names, roles)
-        return replace(
-            subgraph,
-            answers=self.answer.values,
-            omission_note=self.omission_note,
-        )
+        return replace(subgraph, answers=self.answer.values, omission_note=self.omission_note)
 
 
 def _make_subgraph(

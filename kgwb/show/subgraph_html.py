@@ -151,14 +151,7 @@ def _render_edge_label(edge: Edge, curve: Curve, mark: str) -> Html:
 
 def _centred_text(x: float, y: float, class_: str | None, *contents: object) -> Html:
     """Render a line of text whose middle is at x and whose baseline is at y."""
-    return tag(
-        "text",
-        *contents,
-        x=x,
-        y=y,
-        text_anchor="middle",
-        class_=class_,
-    )
+    return tag("text", *contents, x=x, y=y, text_anchor="middle", class_=class_)
 
 
 def _node_attributes(number: int, event: str) -> dict[str, object]:
@@ -200,11 +193,9 @@ def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, obje
     baseline = box.y + 4
     if others:
         baseline = box.y - 1
-    parts = [
-        tag("title", tooltip_text(node)),
-        rectangle,
-        _centred_text(box.x, baseline, None, first),
-    ]
+    tooltip = tag("title", tooltip_text(node))
+    first_line = _centred_text(box.x, baseline, None, first)
+    parts = [tooltip, rectangle, first_line]
     for line in others:
         below = _centred_text(box.x, box.y + 13, "sub", line)
         parts.append(below)
@@ -240,7 +231,10 @@ def tooltip_text(part: Node | Edge) -> str:
     They are the label, the roles, and the IRI (for an edge, of its predicate) or the language or
     datatype of a literal.
     """
-    term = part.triple[1] if isinstance(part, Edge) else part.term
+    if isinstance(part, Node):
+        term = part.term
+    else:
+        _, term, _ = part.triple
     lines = [part.label, describe_roles(part.roles)]
     if isinstance(term, RdfLiteral):
         literal_type = term.language or term.datatype or "text"

@@ -78,6 +78,9 @@ def render_survey_browser(
         counts[noun] = "–"
         if count is not None:
             counts[noun] = f"{count:,}"
+    unlabelled = ""
+    if survey.unlabelled:
+        unlabelled = pluralize(survey.unlabelled, "thing")
     can_search = search_text is not None
     words = search_text or ""
     return render_template(
@@ -90,7 +93,7 @@ def render_survey_browser(
         search_text=words,
         classes=render_classes(survey, context, words, expand_largest=can_search),
         label_texts=survey.label_texts(),
-        unlabelled=pluralize(survey.unlabelled, "thing") if survey.unlabelled else "",
+        unlabelled=unlabelled,
         unused=_render_unused(survey),
         both_ways=_render_both_ways(survey),
     )
@@ -269,9 +272,12 @@ def _class_row(
     properties: list[PropertyRow] = []
     for prop in found_class.properties[:MAX_PROPERTIES]:
         properties += _property_rows(prop, surveyed.size, context, descriptions)
+    curie = ""
+    if surveyed.iri:
+        curie = shorten(curie_text(surveyed.iri, context))
     return ClassRow(
         name=shorten(surveyed.name),
-        curie=shorten(curie_text(surveyed.iri, context)) if surveyed.iri else "",
+        curie=curie,
         place=_render_place(surveyed, context),
         size_bar=bar(surveyed.total / largest),
         total=f"{surveyed.total:,}",

@@ -88,14 +88,17 @@ def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
         classes.append("ishand")
     if is_selected:
         classes.append("chosen")
-    keys = [step.key for step in steps]
+    keys = [step.key for step in steps] or [agent]
     if not state.run.breakpoints.isdisjoint([agent, *keys]):
         classes.append("stop")
+    icon_name = kind
+    if agent_state == "failed":
+        icon_name = "bad"
     return AgentNode(
-        key=keys[0] if keys else agent,
+        key=keys[0],
         name=name,
         kind=kind,
-        icon=icon("bad" if agent_state == "failed" else kind),
+        icon=icon(icon_name),
         step_count=len(steps),
         classes=" ".join(classes),
         tooltip=f"{name}: {AGENT_KIND_LABELS[kind]}, {state_label}",
@@ -382,9 +385,8 @@ def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises:
         return span("ms")
     if not step.done and not step.error:
         return span("ms")
-    percent = step.seconds / longest_s * 100
-    percent = max(MIN_BAR_PERCENT, percent)
-    percent = min(100.0, percent)
+    share = step.seconds / longest_s * 100
+    percent = min(100.0, max(MIN_BAR_PERCENT, share))
     bar = tag("i", class_=kind, style=f"right:0;width:{percent:.1f}%")
     track = span(f"track {kind}", bar)
     return span("ms", format_seconds(step.seconds), track)
