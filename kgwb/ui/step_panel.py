@@ -107,7 +107,8 @@ class StepPanel(StepView):
         Nothing is done if the step chose this option itself.
         """
         step = self._shown_step()
-        value = choose_option(step, int(event["arg"]))
+        position = int(event["arg"])
+        value = choose_option(step, position)
         if value != step.output:
             self.session.replace(self.key, value)
 
@@ -118,7 +119,8 @@ class StepPanel(StepView):
         """
         step = self._keep_typed_form(event)
         results = self.results_of(step)
-        value = OutputForm(step).parse(form_of(event))
+        form = OutputForm(step)
+        value = form.parse(form_of(event))
         self.session.replace(self.key, value)
         results.typed_form = None
         self.selected_section = ""
@@ -127,12 +129,11 @@ class StepPanel(StepView):
     def do_more(self, event: Event) -> None:
         """Add a row to a list of the form; for the event "less", remove one."""
         step = self._keep_typed_form(event)
-        self.results_of(step).typed_form = add_or_remove_row(
-            OutputForm(step).field,
-            form_of(event),
-            str(event["arg"]),
-            remove=event["do"] == "less",
-        )
+        results = self.results_of(step)
+        field = OutputForm(step).field
+        path = str(event["arg"])
+        is_removal = event["do"] == "less"
+        results.typed_form = add_or_remove_row(field, form_of(event), path, remove=is_removal)
         self.revision += 1
 
     do_less = do_more
@@ -140,7 +141,8 @@ class StepPanel(StepView):
     def _keep_typed_form(self, event: Event) -> Step:
         """Keep the values of the form, and return the step that it belongs to."""
         step = self._shown_step()
-        self.results_of(step).typed_form = form_of(event)
+        results = self.results_of(step)
+        results.typed_form = form_of(event)
         return step
 
     # Questions to the graph
@@ -165,7 +167,8 @@ class StepPanel(StepView):
 
         def work() -> None:
             reply = run_in_thread(lambda: ask(graph), poll=stop_if_cancelled)
-            self.results_of(step).graph_results[question] = reply
+            results = self.results_of(step)
+            results.graph_results[question] = reply
 
         self.graph_worker.submit("asking the graph", work)
 
@@ -174,7 +177,8 @@ class StepPanel(StepView):
 
         Raises InputError if nothing was typed.
         """
-        name = str(event["form"].get("name", "")).strip()
+        form = event["form"]
+        name = str(form.get("name", "")).strip()
         if not name:
             raise InputError("the search field is empty", hint="type a name or an IRI")
         output = self._shown_step().output
@@ -227,13 +231,14 @@ class StepPanel(StepView):
         """Put in the output with the edited query. Nothing is done if the query was not changed."""
         query = self._edited_query(event)
         output = self._shown_step().output
-        if query.sparql == output.queries[query.number].sparql:
-            return
         queries = list(output.queries)
         original = queries[query.number]
+        if query.sparql == original.sparql:
+            return
         queries[query.number] = explain.edit_candidate_query(original, query.sparql)
         edited = replace(output, queries=tuple(queries))
-        self.session.replace(self.key, update_derived_fields(edited))
+        value = update_derived_fields(edited)
+        self.session.replace(self.key, value)
 
     def _edited_query(self, event: Event) -> EditedQuery:
         """Return the query that an event names, with the text typed in its place.
@@ -243,9 +248,12 @@ class StepPanel(StepView):
         """
         number = int(event["arg"])
         step = self._shown_step()
-        query = explain.queries_in(step.output)[number]
-        shown = readable_query(query, self._context_of(step))
-        typed = typed_text(form_of(event).get("sparql", ""))
+        queries = explain.queries_in(step.output)
+        query = queries[number]
+        context = self._context_of(step)
+        shown = readable_query(query, context)
+        form = form_of(event)
+        typed = typed_text(form.get("sparql", ""))
         if typed in ("", shown):
             return EditedQuery(number, query)
         return EditedQuery(number, typed)

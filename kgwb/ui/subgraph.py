@@ -70,8 +70,9 @@ class SubgraphPanel(Live):
         self._last_subgraph: object = None
         """The subgraph without added neighbours, and whether the run was done."""
         self._update_lock = threading.RLock()
-        followed = (self.worker,) if outer is not None else (self.worker, session)
-        super().__init__(*followed)
+        super().__init__(self.worker)
+        if outer is None:
+            self.subscribe_to(session)
 
     # The subgraph
 
@@ -85,7 +86,8 @@ class SubgraphPanel(Live):
         with self._update_lock:
             run = self.session.run
             is_done = run.status == "done"
-            outputs = (run.answer, is_done, [step.output for step in tuple(run.steps)])
+            steps = tuple(run.steps)
+            outputs = (run.answer, is_done, [step.output for step in steps])
             if outputs == self._last_outputs:
                 return
             subgraph = build_subgraph(run)
@@ -110,9 +112,11 @@ class SubgraphPanel(Live):
         if len(nodes) > MAX_EXPANDED_NODES:
             return
         for node in nodes:
-            if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
-                with suppress(GraphError):
-                    self.subgraph = expand_node(graph, self.subgraph, node.term, NEIGHBOUR_TRIPLES)
+            term = node.term
+            if node.shape not in ("linked", "unknown") or not isinstance(term, URIRef):
+                continue
+            with suppress(GraphError):
+                self.subgraph = expand_node(graph, self.subgraph, term, NEIGHBOUR_TRIPLES)
 
     @property
     def highlighted_answer(self) -> Value | None:
@@ -151,7 +155,9 @@ class SubgraphPanel(Live):
     def _view_to_show(self) -> str:
         if self.selected_view:
             return self.selected_view
-        return "picture" if len(self.subgraph.nodes) <= MAX_PICTURE_NODES else "graph"
+        if len(self.subgraph.nodes) > MAX_PICTURE_NODES:
+            return "graph"
+        return "picture"
 
     def _render_answer_tabs(self) -> Html:
         """Render the first MAX_ANSWER_TABS answers as tabs, and one that highlights nothing.
@@ -171,7 +177,8 @@ class SubgraphPanel(Live):
     def _render_subgraph(self, view: str) -> Html:
         """Render the subgraph as tables, as a picture whose nodes can be clicked, or in a frame."""
         if view == "table":
-            return picture.render_tables(self.subgraph, context_of(self.session.run))
+            context = context_of(self.session.run)
+            return picture.render_tables(self.subgraph, context)
         if view == "picture":
             return picture.render_svg(self.subgraph, self.highlighted_answer, event="node")
         return self._render_frame()
@@ -181,13 +188,13 @@ class SubgraphPanel(Live):
         self._update_subgraph()
         if not self.subgraph.nodes:
             return picture.EMPTY_MESSAGE
+        subgraph = self.subgraph
         answer = self.highlighted_answer
-        return h.div(
-            "body stack",
-            picture.render_svg(self.subgraph, answer),
-            picture.render_legend(self.subgraph, answer),
-            picture.render_tables(self.subgraph, context_of(self.session.run)),
-        )
+        context = context_of(self.session.run)
+        svg = picture.render_svg(subgraph, answer)
+        legend = picture.render_legend(subgraph, answer)
+        tables = picture.render_tables(subgraph, context)
+        return h.div("body stack", svg, legend, tables)
 
     def _render_frame(self) -> Html:
         """Render the place of the interactive graph, with the graph as data.
@@ -205,14 +212,15 @@ class SubgraphPanel(Live):
             "lit": picture.highlighted_parts(self.subgraph, self.highlighted_answer),
             "picked": self.selected_number,
         }
-        # Escaped here, because a text that is no Html would be shortened.
-        json_text = Html(escape(json.dumps(data, ensure_ascii=False), quote=True))
+        json_text = json.dumps(data, ensure_ascii=False)
+        question = single_line(self.session.run.question)
         frame = h.div(
             "frame",
             data_page="node",
             data_keep="graph",
-            data_graph=json_text,
-            title=shorten(f"Subgraph of: {single_line(self.session.run.question)}"),
+            # Escaped here, because a text that is no Html would be shortened.
+            data_graph=Html(escape(json_text, quote=True)),
+            title=shorten(f"Subgraph of: {question}"),
             id="graph",
         )
         return h.join(frame, h.muted_text(GRAPH_HINT))
@@ -224,7 +232,8 @@ class SubgraphPanel(Live):
             return h.muted_text("Click a node to see what it is, and to expand it.")
         iri_link = Html()
         if isinstance(node.term, URIRef):
-            iri_link = render_curie(node.term, context_of(self.session.run))
+            context = context_of(self.session.run)
+            iri_link = render_curie(node.term, context)
         description = self.descriptions.get(self.selected_number, Description())
         return render_page(
             "subgraph_node.html",
@@ -258,8 +267,10 @@ class SubgraphPanel(Live):
             if answer.term == node.term:
                 self.highlighted_number = position
                 break
+        if number in self.descriptions or not isinstance(node.term, URIRef):
+            return
         graph = self.session.run.unrecorded_graph
-        if graph is not None and isinstance(node.term, URIRef) and number not in self.descriptions:
+        if graph is not None:
             self._submit_description(graph, number, node.term)
 
     def _submit_description(self, graph: Graph, number: int, iri: URIRef) -> None:
@@ -267,7 +278,8 @@ class SubgraphPanel(Live):
         descriptions = self.descriptions  # another subgraph, whose numbers differ, has its own
 
         def describe() -> None:
-            descriptions[number] = describe_vertices(graph, [iri])[iri]
+            described = describe_vertices(graph, [iri])
+            descriptions[number] = described[iri]
 
         self.worker.submit("asking the graph", describe)
 
@@ -304,4 +316,6 @@ def _tab_label(answer: Value) -> str:
 
 def _item_at(items: Sequence[Item], position: int) -> Item | None:
     """Return the item at a position; None if the position is negative or too large."""
-    return items[position] if 0 <= position < len(items) else None
+    if 0 <= position < len(items):
+        return items[position]
+    return None
