@@ -18,7 +18,16 @@ from kgwb.text import display_name, pluralize, shorten, single_line
 from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench
 from kgwb.ui.debugger import Debugger
-from kgwb.ui.live import Event, Live, Part, form_of, render_page, render_progress, text_input
+from kgwb.ui.live import (
+    Event,
+    Live,
+    Part,
+    argument_of,
+    form_of,
+    render_page,
+    render_progress,
+    text_input,
+)
 from kgwb.ui.session import session_of
 
 MAX_TRIPLES = 8
@@ -256,7 +265,7 @@ class Chat(Live):
         self.debugger_is_open = False
 
     def do_fill(self, event: Event) -> None:
-        self.draft = str(event["arg"])
+        self.draft = argument_of(event)
         self.revision += 1
 
     def do_open(self, event: Event) -> None:

@@ -25,7 +25,15 @@ from kgwb.show.survey import render_survey_browser
 from kgwb.show.terms import RenderContext
 from kgwb.terms import Term
 from kgwb.text import shorten, single_line
-from kgwb.ui.live import Event, Live, read_name, render_page, render_progress, text_input
+from kgwb.ui.live import (
+    Event,
+    Live,
+    argument_of,
+    read_name,
+    render_page,
+    render_progress,
+    text_input,
+)
 from kgwb.ui.worker import Worker
 
 MAX_EXAMPLE_QUESTIONS = 3
@@ -256,7 +264,7 @@ class GraphChooser(Live):
     def do_pick(self, event: Event) -> None:
         """Open the sample graph that was clicked."""
         self.revision += 1
-        self.open_graph(str(event["arg"]))
+        self.open_graph(argument_of(event))
 
     def do_find(self, event: Event) -> None:
         """Search the survey for the text that was typed."""

@@ -25,7 +25,16 @@ from kgwb.show.terms import context_of, triple_key
 from kgwb.show.timeline import render_pipeline, render_timeline
 from kgwb.terms import Triple
 from kgwb.text import single_line
-from kgwb.ui.live import Event, Live, Part, TabOption, read_name, render_page, text_input
+from kgwb.ui.live import (
+    Event,
+    Live,
+    Part,
+    TabOption,
+    argument_of,
+    read_name,
+    render_page,
+    text_input,
+)
 from kgwb.ui.session import Session, session_of
 from kgwb.ui.step_panel import StepPanel
 from kgwb.ui.subgraph import SubgraphPanel
@@ -290,7 +299,7 @@ class Debugger(StepPanel):
         self.selected_view = "step"
 
     def do_profile(self, event: Event) -> None:
-        name = str(event["arg"])
+        name = argument_of(event)
         settings = self.run.system.settings.of_profile(name)
         self.run_fork(f"under profile {name}", settings=settings)
 
@@ -305,7 +314,7 @@ class Debugger(StepPanel):
         Raises SettingError if the event names no such triple, or in a replay.
         """
         triples = self._supporting_triples()
-        triple = triples.get(str(event["arg"]))
+        triple = triples.get(argument_of(event))
         graph = self.run.unrecorded_graph
         if triple is None or graph is None:
             raise SettingError(

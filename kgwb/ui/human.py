@@ -31,6 +31,7 @@ from kgwb.text import display_name, shorten
 from kgwb.ui.live import (
     Event,
     Part,
+    argument_of,
     form_of,
     read_name,
     render_failure,
@@ -351,7 +352,7 @@ class Person(Part):
     def do_more(self, event: Event) -> None:
         """Add a row to a list of the form; for the event "less", remove one."""
         values = self._read_form(event)
-        path = str(event["arg"])
+        path = argument_of(event)
         is_removal = event["do"] == "less"
         self.values = add_or_remove_row(self.form_field, values, path, remove=is_removal)
         self.revision += 1
@@ -444,6 +445,7 @@ def _option_details(option: Mapping[str, Any]) -> str:
         if name in ("number", "label"):
             continue
         if isinstance(value, list):
-            value = ", ".join(map(str, value))
-        details.append(str(value))
+            details.append(", ".join(map(str, value)))
+        else:
+            details.append(str(value))
     return shorten(" · ".join(details))

@@ -33,6 +33,7 @@ from kgwb.ui.live import (
     Live,
     Part,
     TabOption,
+    argument_of,
     form_of,
     render_page,
     render_progress,
@@ -333,7 +334,7 @@ class PromptLab(Live):
     # Events
 
     def do_prompt(self, event: Event) -> None:
-        name = str(event["arg"])
+        name = argument_of(event)
         if name in self.prompt_texts:
             self.selected_prompt = name
 
@@ -362,7 +363,7 @@ class PromptLab(Live):
         The event's ``arg`` is "NUMBER AGENT<tab>QUESTION", with the number of the results. Raises
         InputError if the question's run was not kept.
         """
-        place, _, question = str(event["arg"]).partition("\t")
+        place, _, question = argument_of(event).partition("\t")
         number, _, agent = place.partition(" ")
         if self.report is None:
             return

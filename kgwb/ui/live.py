@@ -261,7 +261,7 @@ class Live(Part, anywidget.AnyWidget):
         self._displays = self._displays or {""}
         self.redraw()
         bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle
+        data: Any = bundle
         if isinstance(bundle, tuple):
             data = bundle[0]
         if data is not None:
@@ -285,6 +285,11 @@ def form_of(event: Event) -> dict[str, str]:
     """Return the values of the form in which an event happened; empty outside of forms."""
     form: dict[str, str] = event.get("form", {})
     return form
+
+
+def argument_of(event: Event) -> str:
+    """Return the argument of an event, such as the name of the tab that was clicked."""
+    return str(event["arg"])
 
 
 def read_name(event: Event, field: str) -> str:

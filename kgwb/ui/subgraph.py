@@ -24,7 +24,7 @@ from kgwb.show.subgraph import Subgraph, build_subgraph, expand_node
 from kgwb.show.subgraph_layout import fit_width
 from kgwb.show.terms import context_of, render_curie
 from kgwb.text import shorten, single_line
-from kgwb.ui.live import Event, Live, TabOption, render_page
+from kgwb.ui.live import Event, Live, TabOption, argument_of, render_page
 from kgwb.ui.session import Session
 from kgwb.ui.subgraph_frame import frame_page, to_vis_network
 from kgwb.ui.worker import Worker
@@ -52,7 +52,7 @@ class SubgraphPanel(Live):
 
     def __init__(self, session: Session, *, outer: Live | None = None) -> None:
         """``outer`` is a widget of the same session in which this one is shown."""
-        self.session = session
+        self.run = session.run
         self.parent = outer
         self.subgraph = Subgraph()
         self.selected_view = ""
@@ -84,7 +84,7 @@ class SubgraphPanel(Live):
         neighbours are added.
         """
         with self._update_lock:
-            run = self.session.run
+            run = self.run
             is_done = run.status == "done"
             steps = tuple(run.steps)
             outputs = (run.answer, is_done, [step.output for step in steps])
@@ -133,7 +133,7 @@ class SubgraphPanel(Live):
         self._update_subgraph()
         header = Html()
         if self.parent is None:
-            header = render_question_header(self.session.run)
+            header = render_question_header(self.run)
         if not self.subgraph.nodes:
             return h.join(header, picture.EMPTY_MESSAGE)
         view = self._view_to_show()
@@ -177,7 +177,7 @@ class SubgraphPanel(Live):
     def _render_subgraph(self, view: str) -> Html:
         """Render the subgraph as tables, as a picture whose nodes can be clicked, or in a frame."""
         if view == "table":
-            context = context_of(self.session.run)
+            context = context_of(self.run)
             return picture.render_tables(self.subgraph, context)
         if view == "picture":
             return picture.render_svg(self.subgraph, self.highlighted_answer, event="node")
@@ -188,13 +188,14 @@ class SubgraphPanel(Live):
         self._update_subgraph()
         if not self.subgraph.nodes:
             return picture.EMPTY_MESSAGE
-        subgraph = self.subgraph
         answer = self.highlighted_answer
-        context = context_of(self.session.run)
-        svg = picture.render_svg(subgraph, answer)
-        legend = picture.render_legend(subgraph, answer)
-        tables = picture.render_tables(subgraph, context)
-        return h.div("body stack", svg, legend, tables)
+        context = context_of(self.run)
+        return h.div(
+            "body stack",
+            picture.render_svg(self.subgraph, answer),
+            picture.render_legend(self.subgraph, answer),
+            picture.render_tables(self.subgraph, context),
+        )
 
     def _render_frame(self) -> Html:
         """Render the place of the interactive graph, with the graph as data.
@@ -213,7 +214,7 @@ class SubgraphPanel(Live):
             "picked": self.selected_number,
         }
         json_text = json.dumps(data, ensure_ascii=False)
-        question = single_line(self.session.run.question)
+        question = single_line(self.run.question)
         frame = h.div(
             "frame",
             data_page="node",
@@ -232,7 +233,7 @@ class SubgraphPanel(Live):
             return h.muted_text("Click a node to see what it is, and to expand it.")
         iri_link = Html()
         if isinstance(node.term, URIRef):
-            context = context_of(self.session.run)
+            context = context_of(self.run)
             iri_link = render_curie(node.term, context)
         description = self.descriptions.get(self.selected_number, Description())
         return render_page(
@@ -248,7 +249,7 @@ class SubgraphPanel(Live):
     # Events
 
     def do_drawn(self, event: Event) -> None:
-        self.selected_view = str(event["arg"])
+        self.selected_view = argument_of(event)
 
     def do_lit(self, event: Event) -> None:
         self.highlighted_number = int(event["arg"])
@@ -269,7 +270,7 @@ class SubgraphPanel(Live):
                 break
         if number in self.descriptions or not isinstance(node.term, URIRef):
             return
-        graph = self.session.run.unrecorded_graph
+        graph = self.run.unrecorded_graph
         if graph is not None:
             self._submit_description(graph, number, node.term)
 
@@ -288,7 +289,7 @@ class SubgraphPanel(Live):
 
         Raises SettingError if no node is selected, or in a replay.
         """
-        graph = self.session.run.unrecorded_graph
+        graph = self.run.unrecorded_graph
         before = self.subgraph
         node = _item_at(before.nodes, self.selected_number)
         if node is None:
