@@ -182,15 +182,14 @@ class Debugger(StepPanel):
 
         It was asked about the last step whose output is the answer.
         """
-        replies: list[Html] = []
-        for step in reversed(steps):
-            if not step.done or step.output != answer:
-                continue
-            context = self._context_of(step)
-            for question, reply in context.graph_results.items():
-                if question.startswith("why"):
-                    replies.append(render(reply, context))
-            break
+        answering = [step for step in steps if step.done and step.output == answer]
+        if not answering:
+            return []
+        context = self._context_of(answering[-1])
+        replies = []
+        for question, reply in context.graph_results.items():
+            if question.startswith("why"):
+                replies.append(render(reply, context))
         return replies
 
     def _render_subgraph(self) -> Html:

@@ -104,7 +104,7 @@ class Session(Worker):
             )
 
     def _step_states(self) -> dict[str, str]:
-        """Return the states of the steps by key, without those of steps that ended or failed."""
+        """Return the state of each step that is stale, ahead, running or unfinished, by key."""
         states = {}
         for key, step in self._steps.items():
             if key in self._stale:
