@@ -315,7 +315,8 @@ def _describe_order(
     if equal and last is not None:
         tied = pluralize(equal, "more row")
         text = f"the LIMIT cuts among equals: {tied} with the same ?{variable}"
-        yield Finding(text, wrong=len(inside) == 1)
+        is_only_row = len(inside) == 1
+        yield Finding(text, wrong=is_only_row)
 
 
 def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
@@ -124,14 +124,7 @@ def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
     A class is the type of a vertex, or an instance of one of SCHEMA_CLASSES.
     """
     predicates = _select_iris(store, "?s ?v ?o")
-    excluded = {str(predicate) for predicate in vocabulary.excluded_predicates}
-    conditions = []
-    for predicate in sorted(predicates):
-        if predicate in excluded or predicate.startswith(SCHEMA_NAMESPACES):
-            term = n3(URIRef(predicate))
-            conditions.append(f"!sameTerm(?p, {term})")
-    condition = " && ".join(conditions) or "true"
-    is_fact = f"FILTER({condition})"
+    is_fact = _fact_filter(predicates, vocabulary)
     fact_patterns = (f"?v ?p ?o {is_fact}", f"?s ?p ?v {is_fact}")
 
     # MINUS on distinct terms is far faster in Oxigraph than FILTER NOT EXISTS: it compares the
@@ -145,6 +138,23 @@ def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
     declared = f"{schema_classes} ?v {n3(RDF.type)} ?c"
     classes = _select_iris(store, f"{types} ?s ?t ?v", declared)
     return _SchemaScan(fact_patterns, unlabelled, predicates | classes)
+
+
+def _fact_filter(predicates: Iterable[str], vocabulary: Vocabulary) -> str:
+    """Return a FILTER of the triples whose predicate ?p is that of a fact.
+
+    It names those of the graph's ``predicates`` that are not.
+    """
+    excluded = set(map(str, vocabulary.excluded_predicates))
+    conditions = []
+    for predicate in sorted(predicates):
+        if predicate in excluded or predicate.startswith(SCHEMA_NAMESPACES):
+            term = n3(URIRef(predicate))
+            conditions.append(f"!sameTerm(?p, {term})")
+    if not conditions:
+        return "FILTER(true)"
+    condition = " && ".join(conditions)
+    return f"FILTER({condition})"
 
 
 def _select_iris(store: Store, *patterns: str) -> set[str]:

@@ -18,6 +18,7 @@ from kgwb.kg.survey_queries import (
     UNTYPED_CLASS,
     Instances,
     SurveyQueries,
+    largest_first,
     untyped_pattern,
     values_of_pairs,
 )
@@ -393,8 +394,7 @@ class SurveyBuilder:
             )
             for language, vertices in rows:
                 counts[str(language or "")] += sign * parse_count(vertices)
-        positive = +counts
-        languages = sorted(positive.items(), key=lambda item: (-item[1], item[0]))
+        languages = largest_first(+counts)
         return labelled, tuple(languages[:MAX_LANGUAGES])
 
 

@@ -15,6 +15,7 @@ from kgwb.kg.queries import parse_count
 from kgwb.kg.sparql import is_valid_iri, n3, values_clause
 
 T = TypeVar("T")
+KeyType = TypeVar("KeyType", bound=str)
 Row = tuple[Any, ...]
 SURVEY_TIMEOUT_S = 120.0
 """After this time no more queries are sent. The survey is what is known by then."""
@@ -96,8 +97,7 @@ class SurveyQueries:
         """Return what ``count`` does for each IRI of the variable ``key``, the largest first."""
         rows = self.select_grouped(key, f"(COUNT({counted}) AS ?n)", pattern)
         counts = {iri: parse_count(number) for iri, number in rows}
-        largest_first = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        return dict(largest_first)
+        return dict(largest_first(counts))
 
     def path_over_existing(self, predicates: Sequence[URIRef]) -> str:
         """Return a property path over those of the predicates that the graph has.
@@ -110,6 +110,16 @@ class SurveyQueries:
         if not existing:
             return MISSING_PREDICATE
         return "|".join(existing)
+
+
+def largest_first(counts: Mapping[KeyType, int]) -> list[tuple[KeyType, int]]:
+    """Return the keys with their counts, the largest count first; of equal counts, by key."""
+
+    def rank(item: tuple[KeyType, int]) -> tuple[int, KeyType]:
+        key, count = item
+        return -count, key
+
+    return sorted(counts.items(), key=rank)
 
 
 def _is_usable_iri(term: object) -> bool:
