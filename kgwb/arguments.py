@@ -257,15 +257,18 @@ def load_history(workbench: Workbench, path: Path) -> None:
     Its questions are asked, and its turns are remembered as they are. Raises InputError if the file
     cannot be read.
     """
+    from pydantic import ValidationError
+
     from kgwb.flow import Dialogue, Turn
-    from kgwb.records import from_data
+    from kgwb.records import describe_validation_error, from_data
 
     try:
         data = json.loads(disk.read_text(path))
         entries = from_data(data, list[str | Turn])
     except (OSError, ValueError, RecursionError) as exc:
+        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
         raise InputError(
-            f"cannot use the history {path}: {exc}", hint=f"write it as {HISTORY_FORM}"
+            f"cannot use the history {path}: {problem}", hint=f"write it as {HISTORY_FORM}"
         ) from exc
     for entry in entries:
         if isinstance(entry, str):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache, partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
-from pydantic import GetCoreSchemaHandler, TypeAdapter
+from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from kgwb import old_names
@@ -27,6 +27,10 @@ MAX_LINE_CHARS = 2_000
 """Characters of one line of a record."""
 MAX_SUMMARY_PARTS = 3
 """Parts of a record that its summary shows by default."""
+MAX_SHOWN_PROBLEMS = 5
+"""Problems of invalid data that a message has at most."""
+PRIVATE_CLASS = re.compile(r" or (an )?instance of _\w+")
+"""What pydantic says about a class that is kgwb's own affair."""
 UNKNOWN = re.compile(r"\?[A-Za-z_]\w*")
 """The name of an unknown in a text, such as "?film"."""
 NO_NAMES: DisplayNames = {}
@@ -387,6 +391,22 @@ def to_data(value: Any, value_type: Any = None) -> Any:
     actual_type: Any = type(value)
     adapter = type_adapter(value_type or actual_type)
     return adapter.dump_python(value, mode="json")
+
+
+def describe_validation_error(error: ValidationError) -> str:
+    """Return the first MAX_SHOWN_PROBLEMS problems that pydantic found in data, in one line.
+
+    For example "triples.0.subject: Field required; triples.1: Input should be a valid dictionary".
+    A problem of the data as a whole has no place before it.
+    """
+    problems = []
+    for details in error.errors(include_url=False)[:MAX_SHOWN_PROBLEMS]:
+        problem = PRIVATE_CLASS.sub("", details["msg"])
+        place = ".".join(str(part) for part in details["loc"])
+        if place:
+            problem = f"{place}: {problem}"
+        problems.append(problem)
+    return "; ".join(problems)
 
 
 def from_data(data: Any, value_type: Any) -> Any:

@@ -21,6 +21,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field,
 from kgwb import disk
 from kgwb.bench.questions import BenchQuestion, LexicalForm
 from kgwb.errors import InputError
+from kgwb.records import describe_validation_error
 
 SUPPORTED_FORMATS = (
     "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, and JSON "
@@ -165,13 +166,9 @@ def _parse_entry(
             raise entry
         return list(entry_class.model_validate(entry).to_questions(number))
     except ValidationError as exc:
-        problems = []
-        for error in exc.errors(include_url=False):
-            field_path = ".".join(map(str, error["loc"]))
-            problems.append(f"{field_path}: {error['msg']}")
-        raise InputError(
-            f"{place}: {'; '.join(problems)}", hint=f"fix the entry; {SUPPORTED_FORMATS}"
-        ) from exc
+        problem = describe_validation_error(exc)
+        hint = f"fix the entry; {SUPPORTED_FORMATS}"
+        raise InputError(f"{place}: {problem}", hint=hint) from exc
     except ValueError as exc:
         raise InputError(f"{place}: {exc}", hint="fix the entry, or leave it out") from exc
 

@@ -93,7 +93,7 @@ def _request_entities(url: str, limits: QueryLimits) -> tuple[_WikibaseEntity, .
     except ValidationError as error:
         start = body[:200].decode(errors="replace")
         raise GraphError(
-            f"{url} sent what is no list of entities: {start!r}", hint=_CHECK_API_HINT
+            f"{url} did not send a list of entities but {start!r}", hint=_CHECK_API_HINT
         ) from error
     if reply.error:
         reason = str(reply.error.get("info", "it does not say why"))[:500]

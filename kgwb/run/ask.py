@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from kgwb.errors import InvalidReplyError
 from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.llm.base import ChatRequest, Message
-from kgwb.records import JsonObject
+from kgwb.records import JsonObject, describe_validation_error
 from kgwb.run.engine import Engine
 from kgwb.run.prompts import parse_prompt
 from kgwb.run.steps import Attempt, CheckResult
@@ -43,7 +43,6 @@ CHARS_PER_EXTRA_START = 10_000
 
 Garbage full of braces must not take quadratic time.
 """
-MAX_SHOWN_ERRORS = 5
 """Errors of a validation that are shown to the model."""
 
 
@@ -215,28 +214,13 @@ def _read_reply(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
         text = json.dumps(data, ensure_ascii=False)
         reply = reply_class.model_validate(data)
     except ValidationError as error:
-        return None, validation_problem(error)
+        return None, describe_validation_error(error)
     except RecursionError:
         return None, ""
     if LONE_SURROGATE.search(text):
         # A model wrote half of an emoji. That has no UTF-8 form, and no graph holds it.
         return None, "it holds half a character"
     return reply, ""
-
-
-def validation_problem(error: ValidationError) -> str:
-    """Return the first MAX_SHOWN_ERRORS errors of a validation in one line.
-
-    For example "triples.0.subject: Field required; triples.1: Input should be a valid dictionary".
-    """
-    problems = []
-    for details in error.errors(include_url=False)[:MAX_SHOWN_ERRORS]:
-        problem = details["msg"]
-        place = ".".join(str(part) for part in details["loc"])
-        if place:
-            problem = f"{place}: {problem}"
-        problems.append(problem)
-    return "; ".join(problems)
 
 
 def find_json(text: str) -> list[Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from typing import Any, Self
 
+from pydantic import ValidationError
+
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import OverrideError, SettingError
-from kgwb.records import from_data, type_adapter
+from kgwb.records import describe_validation_error, from_data, type_adapter
 from kgwb.run.agents import AgentSpec
 from kgwb.run.engine import Engine
 from kgwb.run.run_entries import make_override_entry
@@ -119,7 +120,9 @@ class EditableRun(Engine):
             return from_data(data, output_type)
         except (ValueError, TypeError) as exc:
             type_name = getattr(output_type, "__name__", str(output_type))
-            problem = re.sub(r"\s*For further information visit \S+", "", str(exc))
+            problem = str(exc)
+            if isinstance(exc, ValidationError):
+                problem = describe_validation_error(exc)
             raise OverrideError(
                 f"{key}: {problem}", hint=f"give a {type_name}, or its fields as JSON data"
             ) from exc
