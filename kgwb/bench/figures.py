@@ -102,8 +102,9 @@ class LoadedResults:
         spec = self.model_specs[agent]
         if "@" in spec:
             raise InputError(
-                f"{self.folder} was measured with a model at an address of its own: {spec}",
-                hint="name it again: --model SPEC, or model=...",
+                f"{self.folder} was measured with the model {spec}, and kgwb does not send a key "
+                "to an address that a folder of results names",
+                hint="if you trust the address, name the model yourself: --model SPEC, or model=...",
             )
         return open_model(spec)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, Self
 
 from pydantic import ValidationError
@@ -123,9 +124,11 @@ class EditableRun(Engine):
             problem = str(exc)
             if isinstance(exc, ValidationError):
                 problem = describe_validation_error(exc)
-            raise OverrideError(
-                f"{key}: {problem}", hint=f"give a {type_name}, or its fields as JSON data"
-            ) from exc
+            hint = f"give a {type_name}, or its fields as JSON data"
+            if is_dataclass(output_type):
+                field_names = ", ".join(field.name for field in fields(output_type))
+                hint += f": {field_names}"
+            raise OverrideError(f"{key}: {problem}", hint=hint) from exc
 
     def remove_override(self, step: str) -> Self:
         """Remove a value that was put in by hand; if there is none, do nothing. Returns the run.

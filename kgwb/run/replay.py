@@ -201,9 +201,9 @@ class Replay(ChatModel):
         with self._lock:
             if key not in self._replies:
                 raise NotRecordedError(
-                    f"{self.name} holds no reply to this request of {request.task}",
-                    hint="its prompt, schema or settings differ from the recorded ones; "
-                    "run it with a model",
+                    f"the recording {self.name!r} has no reply to this request of {request.task}: "
+                    "its prompt, schema or settings differ from those that were recorded",
+                    hint="ask a model: model=kgwb.model(...) in Python, --model in the terminal",
                 )
             replies = self._replies[key]
             position = min(self._use_counts[key], len(replies) - 1)
