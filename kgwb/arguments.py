@@ -128,7 +128,7 @@ class QuestionArguments(GraphArguments):
         "rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook",
         "rules",
     )
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
     system: str = option("", "default: chatty_kg", "chatty_kg")
     profile: str = option("", "fast (default), paper or reference", "fast")
     set: list[str] = option("NAME=VALUE", "change a setting", [])
@@ -170,7 +170,7 @@ class QuestionArguments(GraphArguments):
         models = parse_assignments(self.agent_model, "AGENT=SPEC")
         system = systems.load_system(self.system)
         for agent in models:
-            system.agent_spec(agent)
+            system.check_model_user(agent)
         return Workbench(
             self.open_graph(self.kg),
             self.model,

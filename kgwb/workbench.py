@@ -42,7 +42,8 @@ class Workbench:
     """Asks questions of one system over one graph, and remembers the dialogue.
 
     ``kg`` is a graph, or what ``open_kg`` opens. ``model`` is a model or its specification: "rules",
-    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, by name. ``settings``
+    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, or the agents
+    of a role, by name. ``settings``
     are those of ``kgwb.profile``, the name of a profile, or a mapping of the settings that differ
     from the profile "fast". ``prompts`` is a folder whose files replace kgwb's own of the same name.
 
@@ -64,7 +65,7 @@ class Workbench:
         models_by_agent = {"": model, **(models or {})}
         for agent in models_by_agent:
             if agent:
-                self.system.agent_spec(agent)  # raises if there is no such agent
+                self.system.check_model_user(agent)
         self.kg = open_kg(kg)
         self.models = {agent: open_model(spec) for agent, spec in models_by_agent.items()}
         self.setup = Setup(
@@ -131,7 +132,8 @@ class Workbench:
         not have. Settings that were not changed are those of the other system's profile.
         """
         system = systems.load_system(name)
-        agents = {"", *(spec.name for spec in system.agents)}  # "" is for all without their own
+        agents = {"", *system.roles}  # "" is for all without their own
+        agents.update(spec.name for spec in system.agents)
         models = {}
         for agent, agent_model in self.models.items():
             if agent in agents:
