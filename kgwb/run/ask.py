@@ -97,15 +97,17 @@ def ask(
     A reply is valid if it has the form of ``reply_class`` and passes every check. There are
     ``Settings.theta`` attempts. After a failed one the model is shown its reply and the problems,
     or is asked the same again (``Settings.repair``). ``last_resort`` may accept the last reply that
-    had the right form, as the published code of Chatty-KG does. ``sample`` is added to the seed:
-    a system that asks the same question again gets another reply where the temperature allows one.
+    had the right form, as the published code of Chatty-KG does. ``sample`` counts how often a
+    system has asked the same before: it is added to the seed, and the temperature is then
+    ``retry_temperature``, so that the reply can be another one.
 
     Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
     settings = run.settings
     request = _first_request(prompt, variables, reply_class, run)
     if sample:
-        request = replace(request, seed=settings.seed + sample)
+        seed = settings.seed + sample
+        request = replace(request, seed=seed, temperature=settings.retry_temperature)
     prompt_messages = request.messages
     attempts = []
     last_well_formed: R | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -13,21 +13,40 @@ from kgwb.run.ask import Check, ask
 from kgwb.systems.triad.settings import TriadSettings
 
 R = TypeVar("R", bound=BaseModel)
-PUBLISHED = "_published"
-"""The end of the name of a prompt that has the text of the paper's appendix."""
+PUBLISHED_PROMPTS: Mapping[str, str] = {
+    "triad/triplets": "triad/triplets_published",
+    "triad/template": "triad/template_published",
+    "triad/answer_type": "triad/answer_type_published",
+    "triad/entity_choice": "triad/entity_choice_published",
+    "triad/relation_choice": "triad/relation_choice_published",
+    "triad/query_choice": "triad/query_choice_published",
+    "triad/own_fact": "triad/own_fact_published",
+    "triad/own_truth": "triad/own_truth_published",
+}
+"""For each prompt, the one that has the text of the paper's appendix B, C or D."""
 
 
 def prompt_of_guidelines(prompt: str, run: Run) -> str:
     """Return the name of a prompt with the guidelines that the setting ``guidelines`` names."""
     if TriadSettings.of_run(run).guidelines == "published":
-        return prompt + PUBLISHED
+        return PUBLISHED_PROMPTS[prompt]
     return prompt
+
+
+TOLD_PROMPTS = (
+    "triad/triplets",
+    "triad/entity_choice",
+    "triad/relation_choice",
+    "triad/template",
+    "triad/written_query",
+)
+"""The prompts that have a place for why earlier attempts found no query."""
 
 
 def ask_in_attempt(
     prompt: str,
     variables: JsonObject,
-    failed: Sequence[str] | None,
+    failed: Sequence[str],
     reply_class: type[R],
     check: Check[R],
     run: Run,
@@ -35,13 +54,11 @@ def ask_in_attempt(
     """Ask the model as a part of an attempt to find a query, and return its valid reply.
 
     ``failed`` says why each earlier attempt found no query. With the setting ``retry_feedback`` the
-    model is told. The prompts of the appendix have no place for it: as published it is asked the
-    same again, with another seed. None is for an agent that does not know of earlier attempts.
+    model is told, if the prompt has a place for it. Otherwise, as with the prompts of the appendix,
+    it is asked the same again as another sample.
     """
-    if failed is None:
-        return ask(prompt, variables, reply_class, run, checks=(check,))
     told: list[str] = []
-    if not prompt.endswith(PUBLISHED):
+    if prompt in TOLD_PROMPTS:
         if TriadSettings.of_run(run).retry_feedback:
             told = list(failed)
         variables = {**variables, "failed": told}

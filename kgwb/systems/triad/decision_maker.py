@@ -11,7 +11,7 @@ from kgwb.flow import Candidate, Direction, RetrievedCandidates
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, schema_config
 from kgwb.systems.linking import is_decided_unasked, number_candidates
-from kgwb.systems.triad.asking import PUBLISHED, ask_in_attempt
+from kgwb.systems.triad.asking import ask_in_attempt
 from kgwb.systems.triad.records import Choice, Filled, Queries, Relation, Triplet
 from kgwb.systems.triad.settings import TriadSettings
 
@@ -75,7 +75,7 @@ def choose_by_number(
     task: ChoiceTask,
     options: Sequence[Candidate | Relation | Filled],
     variables: Mapping[str, Any],
-    failed: Sequence[str] | None,
+    failed: Sequence[str],
     run: Run,
 ) -> Choice:
     """Ask the model to choose from options by their numbers, which begin at 1.
@@ -172,7 +172,7 @@ def choose_entities(
         most = min(most, len({candidate.iri for candidate in candidates}))
         fewest = most
     if settings.entity_options == "uris":
-        task = ChoiceTask("triad/entity_choice" + PUBLISHED, entity, fewest, most)
+        task = ChoiceTask("triad/entity_choice_published", entity, fewest, most)
         return choose_by_uri(task, candidates, variables, failed, run)
     task = ChoiceTask("triad/entity_choice", entity, fewest, most)
     variables["candidates"] = number_candidates(candidates)
@@ -203,7 +203,7 @@ def choose_relations(
     if settings.ablation == "no_uri_choice":
         return Choice(subject, relations[:most], "the names most like it")
     if settings.relation_options == "uris":
-        task = ChoiceTask("triad/relation_choice" + PUBLISHED, subject, 0, most)
+        task = ChoiceTask("triad/relation_choice_published", subject, 0, most)
         entities = list(triplet.ends)
         return choose_by_uri(
             task, relations, {"question": question, "entities": entities}, failed, run
@@ -240,11 +240,12 @@ def _order_ends(triplet: Triplet, direction: Direction) -> tuple[str, str]:
 
 
 @agent("query_choice", check=find_choice_problems, kind="model")
-def choose_query(queries: Queries, question: str, run: Run) -> Choice:
+def choose_query(queries: Queries, question: str, failed: tuple[str, ...], run: Run) -> Choice:
     """Choose one of the queries that have a result (Equation 7).
 
     With the setting ``may_refuse_queries`` the model may choose none, and judges a single query
-    too. Otherwise it is not asked about a single one.
+    too. Otherwise it is not asked about a single one. ``failed`` says why each earlier attempt
+    found no query; there is none of its words in the prompt.
     """
     settings = TriadSettings.of_run(run)
     kept = queries.kept
@@ -253,29 +254,34 @@ def choose_query(queries: Queries, question: str, run: Run) -> Choice:
     if not kept or (len(kept) == 1 and not may_refuse):
         return Choice("query", kept)
     if not shows_results:
-        return _choose_query_by_text(kept, question, run)
+        return _choose_query_by_text(kept, question, failed, run)
     task = ChoiceTask("triad/query_choice", "query", 1, 1)
     if may_refuse:
         task = ChoiceTask("triad/query_judgement", "query", 0, 1)
     variables = {"question": question, "queries": _number_queries(kept)}
-    return choose_by_number(task, kept, variables, None, run)
+    return choose_by_number(task, kept, variables, failed, run)
 
 
 def _number_queries(queries: Sequence[Filled]) -> list[dict[str, object]]:
-    """Return queries as a model sees them: number, text, number of results, and the first ones."""
+    """Return queries as a model sees them: number, text, number of results, and the first ones.
+
+    An ASK has its truth value in place of the results.
+    """
     numbered = []
     for number, query in enumerate(queries, 1):
-        shown = {
-            "number": number,
-            "query": query.reads,
-            "rows": query.rows,
-            "first": list(query.results),
-        }
+        shown: dict[str, object] = {"number": number, "query": query.reads}
+        if query.is_boolean:
+            shown["answer"] = "yes" if query.rows else "no"
+        else:
+            shown["rows"] = query.rows
+            shown["first"] = list(query.results)
         numbered.append(shown)
     return numbered
 
 
-def _choose_query_by_text(queries: Sequence[Filled], question: str, run: Run) -> Choice:
+def _choose_query_by_text(
+    queries: Sequence[Filled], question: str, failed: Sequence[str], run: Run
+) -> Choice:
     """Ask the model for the query of a list that answers the question, as published (appendix C).
 
     Its reply must be one of them but for white space.
@@ -292,9 +298,9 @@ def _choose_query_by_text(queries: Sequence[Filled], question: str, run: Run) ->
 
     listed = "\n".join(query_by_text)
     check = Check("among those offered", find_problem)
-    prompt = "triad/query_choice" + PUBLISHED
+    prompt = "triad/query_choice_published"
     variables = {"question": question, "queries": listed}
-    reply = ask_in_attempt(prompt, variables, None, ChosenQueryReply, check, run)
+    reply = ask_in_attempt(prompt, variables, failed, ChosenQueryReply, check, run)
     return Choice("query", (query_by_text[_normalize_space(reply.sparql)],))
 
 

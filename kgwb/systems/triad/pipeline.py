@@ -156,7 +156,7 @@ def _choose_filled_query(
     queries = build_queries(template, attempt.triplets, attempt.linked, run)
     choice = None
     if queries.kept:
-        choice = choose_query(queries, question, run)
+        choice = choose_query(queries, question, failed, run)
         for filled in queries.kept:
             if filled in choice.chosen:
                 return replace(attempt, query=filled.query)

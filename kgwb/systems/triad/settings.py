@@ -19,8 +19,7 @@ class TriadSettings(Settings):
     PAPER: ClassVar = {
         "own_knowledge": True,
         "theta": 1,
-        "temperature": 1.0,
-        "spelling": 0.0,
+        "spelling": 1.0,
         "candidate_texts": "labels",
         "unasked_choice": "never",
         "guidelines": "published",
@@ -127,7 +126,7 @@ class TriadSettings(Settings):
     """Whether the agents are told why earlier attempts found no query.
 
     As published there is no place for it in the prompts (appendix B and C). Then they are asked
-    the same again, with another seed.
+    the same again, with another seed and with ``retry_temperature``.
     """
     stop_unchanged: bool = True
     """Whether an attempt that decides nothing otherwise than the one before is the last."""
