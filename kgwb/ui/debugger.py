@@ -32,6 +32,8 @@ from kgwb.ui.subgraph import SubgraphPanel
 
 VIEW_LABELS = {"step": "Step", "answer": "Answer", "graph": "Subgraph", "compare": "Compare"}
 """The labels of the debugger's views, by name."""
+ALL_ROLES = "all roles"
+"""The tab that shows the steps of all roles, and of agents without one."""
 
 
 class Fork(NamedTuple):
@@ -54,6 +56,8 @@ class Debugger(StepPanel):
         """
         self.gold_answer = gold_answer
         self.selected_view = "step"
+        self.selected_role = ""
+        """The role whose steps the timeline shows; "" for all steps."""
         self.follows_latest_step = not step_key
         """Whether the step that was done last is shown. A click on another step ends it."""
         self.forks: list[Fork] = []
@@ -104,7 +108,8 @@ class Debugger(StepPanel):
             remarks=self._pending_tasks(),
             view_tabs=self._render_view_tabs(),
             pipeline=render_pipeline(state, key),
-            timeline=render_timeline(state, key),
+            role_tabs=self._render_role_tabs(),
+            timeline=render_timeline(state, key, self.selected_role),
             contents=self._render_contents(),
         )
 
@@ -129,6 +134,15 @@ class Debugger(StepPanel):
                 number = len(self.session.history) + len(self.forks)
             options.append((name, label, number))
         return h.tabs(options, self.selected_view, "view", borderless=True)
+
+    def _render_role_tabs(self) -> Html:
+        """Render the roles of the system as tabs, which filter the timeline; nothing without any."""
+        roles = self.run.system.roles
+        if not roles:
+            return Html()
+        options: list[TabOption] = [(ALL_ROLES, ALL_ROLES, "")]
+        options += [(role, role, "") for role in roles]
+        return h.tabs(options, self.selected_role or ALL_ROLES, "role", borderless=True)
 
     def _render_contents(self) -> Html:
         """Render the selected view."""
@@ -227,6 +241,10 @@ class Debugger(StepPanel):
 
     def do_view(self, event: Event) -> None:
         self.selected_view = event["arg"] if event["arg"] in VIEW_LABELS else "step"
+
+    def do_role(self, event: Event) -> None:
+        role = str(event["arg"])
+        self.selected_role = role if role in self.run.system.roles else ""
 
     def do_stop(self, event: Event) -> None:
         """Set a breakpoint after an agent. If there is one after the step or its agent, remove it.
