@@ -164,8 +164,8 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
 def make_relation_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the gold relation of each triplet for which it was not chosen; None if all have it.
 
-    The agent that looks for relations is to blame if a gold relation is not among those that it
-    found, else the choice.
+    The agent that looks for relations is to blame if it did, and the gold relation is not among
+    those that it found; else the choice.
     """
     alignment = _align_triplets(run, gold)
     facts = alignment.facts if alignment else {}
@@ -179,12 +179,13 @@ def make_relation_rung(run: Run, gold: GoldQuery) -> Rung | None:
         choice = _get_output(run, "relation_choice", subject)
         if choice and _find_relation(iri, direction, choice.chosen):
             continue
-        found = _get_output(run, "relations", subject) or ()
-        relation = _find_relation(iri, direction, found)
+        found = _get_output(run, "relations", subject)
+        relation = _find_relation(iri, direction, found or ())
         if relation is None:
-            blamed = "relations"
+            if found is not None:
+                blamed = "relations"
             relation = Relation(iri, gold.names.get(pattern[1], str(iri)), direction)
-            values[_key("relations", subject)] = (relation, *found)
+            values[_key("relations", subject)] = (relation, *(found or ()))
         values[_key("relation_choice", subject)] = Choice(subject, (relation,), "gold")
     return Rung(blamed, values) if values else None
 
