@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -32,7 +32,7 @@ from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.records import JsonObject, from_data
 from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
 from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, call_key, utc_now
-from kgwb.run.execution import Frame, StopCondition
+from kgwb.run.execution import Frame, StopCondition, current_frame
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
 from kgwb.run.run_file import RunFile
@@ -45,8 +45,6 @@ R = TypeVar("R")
 Status = Literal["new", "running", "paused", "done", "failed", "cancelled"]
 CANCEL_TIMEOUT_S = 60.0
 """How long a new execution waits for a cancelled one to end the slow call that it is in."""
-
-_frame: ContextVar[Frame] = ContextVar("kgwb_frame")
 
 
 class Engine:
@@ -173,7 +171,8 @@ class Engine:
         if model is not None:
             is_remote = is_remote or model.remote
             make = partial(model.complete, request, self.unrecorded_graph, self._cancel)
-        missing = f"the reply of {content['model'] or 'the model'} to {request.task}"
+        model_name = content["model"] or "the model"
+        missing = f"the reply of {model_name} to {request.task}"
         call = self._call("model", content, repeat, make, is_remote, missing, ChatReply)
         return call, call.result
 
@@ -196,8 +195,10 @@ class Engine:
         The model ``rules`` reads the graph, too. So its data also has the identity of the graph and
         the muted triples.
         """
-        content = {"model": model_name, "task": request.task, "content": request.recorded_content()}
-        if model_name.partition(":")[0] == "rules":
+        recorded = request.recorded_content()
+        content = {"model": model_name, "task": request.task, "content": recorded}
+        kind, _, _ = model_name.partition(":")
+        if kind == "rules":
             content["graph"] = self.kg.identity
             content.update(self.kg.muted_data)
         return content
@@ -245,9 +246,11 @@ class Engine:
 
         Raises what ``make`` raises, and NotRecordedError without ``make`` and record.
         """
-        asks_graph = kind != "similarity"
-        missing = f"a {kind} on the graph" if asks_graph else f"a {kind}"
-        is_remote = self.kg.remote and asks_graph
+        missing = f"a {kind}"
+        is_remote = False
+        if kind != "similarity":
+            missing = f"a {kind} on the graph"
+            is_remote = self.kg.remote
         result_type = RESULT_TYPES.get(kind, result_type or Any)
         call = self._call(kind, request, 0, make, is_remote, missing, result_type)
         result: T = call.result
@@ -279,7 +282,8 @@ class Engine:
     def nearest(self, phrase: str, index: EmbeddingIndex, k: int) -> tuple[tuple[int, float], ...]:
         """Return position and cosine of the ``k`` texts of an index nearest to a phrase."""
         request = {"index": index.identity, "phrase": phrase, "k": k}
-        return self.call("nearest", request, partial(index.nearest, phrase, k))
+        make = partial(index.nearest, phrase, k)
+        return self.call("nearest", request, make)
 
     # Calls
 
@@ -312,7 +316,17 @@ class Engine:
 
         def make_call() -> Call:
             """Make the call, and return it with its result and how long it took."""
-            call = Call(key, kind, step.key, request, repeat, None, utc_now(), 0.0, result_type)
+            call = Call(
+                key,
+                kind,
+                step.key,
+                request,
+                repeat,
+                result=None,
+                taken_at=utc_now(),
+                seconds=0.0,
+                result_type=result_type,
+            )
             started = time.perf_counter()
             call.result = self._make_result(step, make, is_remote, missing)
             call.seconds = time.perf_counter() - started
@@ -361,10 +375,10 @@ class Engine:
             calls = [partial(function, item, *rest, self) for item in items]
             return _results_of_all(calls)
         frame = self._current_frame()
-        branches = [Frame(frame.step, []) for _ in items]
+        branches = [Frame(frame.step, [], self) for _ in items]
 
         def execute(item: Any, branch: Frame) -> R:
-            _frame.set(branch)
+            current_frame.set(branch)
             return function(item, *rest, self)
 
         try:
@@ -372,11 +386,13 @@ class Engine:
                 futures = []
                 for item, branch in zip(items, branches, strict=True):
                     context = copy_context()
-                    futures.append(pool.submit(context.run, execute, item, branch))
+                    future = pool.submit(context.run, execute, item, branch)
+                    futures.append(future)
         finally:
             for branch in branches:
                 frame.steps.extend(branch.steps)
-        return _results_of_all([future.result for future in futures])
+        results = [future.result for future in futures]
+        return _results_of_all(results)
 
     def _can_run_in_parallel(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
         """Return whether a function is called for several items at the same time.
@@ -440,7 +456,7 @@ class Engine:
             raise Stopped
 
         self._notify_listeners("start", step)
-        token = _frame.set(Frame(step, parent.steps))
+        token = current_frame.set(Frame(step, parent.steps, self))
         started = time.perf_counter()
         try:
             self._set_output(spec, step, function)
@@ -450,7 +466,7 @@ class Engine:
             raise
         finally:
             step.seconds = time.perf_counter() - started
-            _frame.reset(token)
+            current_frame.reset(token)
             self._notify_listeners("end", step)
 
         with self._lock:
@@ -529,10 +545,11 @@ class Engine:
         """Raise OverrideError if a value put in for a step fails the agent's own check."""
         if spec.check is None:
             return
-        problems = tuple(spec.check(value, *inputs.values()))
+        problems = list(spec.check(value, *inputs.values()))
         if problems:
+            listed = "; ".join(problems)
             raise OverrideError(
-                f"{key}: {'; '.join(problems)}",
+                f"{key}: {listed}",
                 hint="change the value put in, or restore the step",
             )
 
@@ -546,11 +563,12 @@ class Engine:
     def totals(self) -> Totals:
         """What the latest execution used. A call that several steps used counts once."""
         calls: dict[str, Call] = {}
+        live_model_calls = 0
         for step in self.steps:
+            live_model_calls += step.live_calls
             for key in step.calls:
                 if key in self.calls:
                     calls[key] = self.calls[key]
-        live_model_calls = sum(step.live_calls for step in self.steps)
         return Totals.of(calls.values(), live_model_calls, self._seconds)
 
     @contextmanager
@@ -593,7 +611,7 @@ class Engine:
         self._request_counts.clear()
         self._stop_condition = stop_condition
         root = Step("", "", "", "", {}, None)
-        token = _frame.set(Frame(root, self.steps))
+        token = current_frame.set(Frame(root, self.steps, self))
         started = time.perf_counter()
         try:
             yield
@@ -615,7 +633,7 @@ class Engine:
             raise
         finally:
             self._seconds = time.perf_counter() - started
-            _frame.reset(token)
+            current_frame.reset(token)
             self._begun = frozenset(step.key for step in self.steps)
             self._stop_condition = StopCondition()
 
@@ -628,7 +646,7 @@ class Engine:
 
         Raises SettingError outside of an execution.
         """
-        frame = _frame.get(None)
+        frame = current_frame.get(None)
         if frame is None:
             raise SettingError(
                 "an agent works only inside a run", hint="use Run.go, or Workbench.ask"
