@@ -44,9 +44,10 @@ class Workbench:
 
     ``system`` is a System, or a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py).
     ``kg`` is a graph, or what ``open_kg`` opens. ``model`` is a model or its specification: "rules",
-    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, or all agents
-    of a role, by name. ``settings`` are those of ``kgwb.profile``, the name of a profile, or a mapping of the settings that differ
-    from the profile "fast". ``prompts`` is a folder whose files replace kgwb's own of the same name.
+    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, or all agents of a
+    role, by name. ``settings`` are those of ``kgwb.profile``, the name of a profile, or a mapping of
+    the settings that differ from the profile "fast". ``prompts`` is a folder whose files replace
+    kgwb's own of the same name.
 
     Raises what opening the graph, the models and the system raises, all of them KgwbErrors.
     """
