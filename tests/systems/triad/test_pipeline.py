@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -10,12 +12,13 @@ from small import answer_of, asked, films, iri, keys
 from triads import CALLS, KEYS, QUESTION, SCRIPT, TRIAD, answered, choice, template, triad, triplets
 
 import kgwb
-from kgwb.errors import GraphTimeoutError, OverrideError
+from kgwb.errors import GraphTimeoutError, InvalidReplyError, OverrideError
 from kgwb.flow import NOT_IN_GRAPH
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
 from kgwb.systems.triad.templates import fill_template, find_template_problems
+from kgwb.workbench import list_recordings
 
 DIRECTED = triplets("Arrival | directed by | ?x")
 ONE_HOP = {
@@ -181,6 +184,14 @@ def test_an_answer_whose_triples_cannot_be_looked_for_has_no_support_but_a_note(
     assert "too slow" in note
 
 
+def test_replies_that_are_no_json_end_the_run_unless_there_is_own_knowledge() -> None:
+    garbage = {"triplets": "I do not know.", "own_fact": {"answer": "Moscow"}}
+    with pytest.raises(InvalidReplyError, match="triplets"):
+        answered(**garbage)
+    run, _ = answered(**garbage, settings={"own_knowledge": True})
+    assert (answer_of(run).labels, answer_of(run).ungrounded) == (("Moscow",), True)
+
+
 # --- the model's own knowledge, only by a setting
 
 
@@ -213,6 +224,32 @@ def test_own_knowledge_is_used_for_some_types_of_answers_and_is_marked(
 def test_own_knowledge_is_used_only_with_the_setting() -> None:
     run, model = answered(triplets=triplets("Nothing | born in | ?x"))
     assert (bool(run.answer), asked(model)["own_fact"]) == (False, 0)
+
+
+# --- runs of earlier versions
+
+
+def test_a_run_file_of_before_a_setting_does_what_was_done_then(tmp_path: Path) -> None:
+    settings = {"may_refuse_queries": False, "answer_type_from": "model"}
+    run, _ = answered(settings=settings)
+    path = run.save(tmp_path / "run.jsonl")
+    header, *entries = path.read_text().splitlines(keepends=True)
+    data = json.loads(header)
+    for name in settings:
+        del data["settings"][name]
+    path.write_text("".join([json.dumps(data) + "\n", *entries]))
+    loaded = kgwb.load_run(path)
+    assert (keys(loaded), loaded.answer) == (keys(run), run.answer)
+
+
+RECORDINGS = [name for name in list_recordings() if "/triad/" in name]
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_every_recording_replays(name: str) -> None:
+    run = kgwb.recording(name)
+    assert (run.status, run.totals.live_model_calls) == ("done", 0)
+    assert run.answer is not None
 
 
 # --- ablations, as settings
