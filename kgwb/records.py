@@ -252,7 +252,12 @@ def decision_of(value: Any) -> Any:
         return new_names.setdefault(match[0], f"?{len(new_names)}")
 
     def decision_of_part(part: Any) -> Any:
-        """Return the decision of a value, with unknowns numbered as in the whole value."""
+        """Return the decision of a part of the value, with unknowns numbered as in the whole.
+
+        Of a record it is a tuple: the name of its class and the decisions of its fields, without
+        fields that are explanations, scores or hidden. Of a list or tuple it is a tuple of
+        decisions, of a text the text, and any other value is its own decision.
+        """
         if isinstance(part, str):
             return UNKNOWN.sub(rename_unknown, str(part))
         if isinstance(part, list | tuple):

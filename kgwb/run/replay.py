@@ -193,8 +193,9 @@ class Replay(ChatModel):
     ) -> ChatReply:
         """Return the recorded reply to a request with the same content, with its recorded cost.
 
-        The prompt's name, the model and the timeout do not count. Raises NotRecordedError if there
-        is no such reply.
+        The prompt's name, the model and the timeout do not count. Replies to equal requests are
+        returned in the order of the recording, and the last of them again and again. Graph and
+        cancel event are ignored. Raises NotRecordedError if there is no such reply.
         """
         key = _content_key(request.recorded_content())
         with self._lock:

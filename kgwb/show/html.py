@@ -660,7 +660,8 @@ def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
     """Return how many lines differ, and the first MAX_ROWS of them as HTML.
 
     Lines in the same place of a part that differs stand below each other, with changed words
-    marked. Such a pair counts as one line.
+    marked. Such a pair counts as one line. Each line is cut at MAX_COMPARED_CHARS. A note says how
+    many lines are left out.
     """
     pairs: list[tuple[str | None, str | None]] = []
     for part in align_lists(before, after):
