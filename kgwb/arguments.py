@@ -136,7 +136,7 @@ class QuestionArguments(GraphArguments):
         "rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook",
         "rules",
     )
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
     system: str = option(
         "SYSTEM",
         "a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py); default: chatty_kg",
@@ -183,7 +183,7 @@ class QuestionArguments(GraphArguments):
         models = parse_assignments(self.agent_model, "AGENT=SPEC")
         system = systems.resolve_system(self.system)
         for agent in models:
-            system.agent_spec(agent)
+            system.check_model_user(agent)
         return Workbench(
             self.open_graph(self.kg),
             self.model,

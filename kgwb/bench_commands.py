@@ -348,7 +348,7 @@ class RetryCommand(GraphArguments):
     kg: str = option("GRAPH", "default: the one that was measured", "")
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
     model: str = option("SPEC", "default: the one that was measured", "")
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     each: str | None = option("NAME=V1,V2,...", EACH_HELP)
     only: list[str] = option(

@@ -16,6 +16,18 @@ AGENTS: Mapping[str, Mapping[str, str]] = {}
 """For each system, new names of its agents by the old ones."""
 SETTINGS: Mapping[str, str] = {}
 """New names of settings by the old ones."""
+EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "triad": {
+        "relation_examples": False,
+        "merge_results": False,
+        "may_refuse_queries": False,
+        "answer_type_from": "model",
+    },
+}
+"""For each system: settings that a file may not have, with what was done before they were added.
+
+A setting whose default does what was done before is not here.
+"""
 PROMPTS: Mapping[str, str] = {}
 """New names of prompts by the old ones, such as "chatty_kg/qir"."""
 FIELDS: Mapping[str, Mapping[str, str]] = {}
@@ -37,6 +49,11 @@ def current_step_key(system: str, key: str) -> str:
 def current_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings, which are values by name, under their present names."""
     return {SETTINGS.get(name, name): value for name, value in settings.items()}
+
+
+def earlier_settings(system: str) -> dict[str, Any]:
+    """Return the settings of a file that was written before some of a system's were added."""
+    return dict(EARLIER_SETTINGS.get(system, {}))
 
 
 def current_prompt(name: str) -> str:

@@ -89,18 +89,24 @@ def ask(
     *,
     checks: Sequence[Check[R]] = (),
     last_resort: Callable[[R], bool] | None = None,
+    sample: int = 0,
 ) -> R:
     """Ask the current agent's model, and return the first reply that is valid.
 
     A reply is valid if it has the form of ``reply_class`` and passes every check. There are
     ``Settings.theta`` attempts. After a failed one the model is shown its reply and the problems,
     or is asked the same again (``Settings.repair``). ``last_resort`` may accept the last reply that
-    had the right form, as the published code of Chatty-KG does.
+    had the right form, as the published code of Chatty-KG does. ``sample`` counts how often a
+    system has asked the same before: it is added to the seed, and the temperature is then
+    ``retry_temperature``, so that the reply can be another one.
 
     Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
     settings = run.settings
     request = _first_request(prompt, variables, reply_class, run)
+    if sample:
+        seed = settings.seed + sample
+        request = replace(request, seed=seed, temperature=settings.retry_temperature)
     prompt_messages = request.messages
     attempts = []
     last_well_formed: R | None = None

@@ -120,11 +120,14 @@ def _step_badge(step: Step | None, step_state: str) -> tuple[str, str]:
 
 
 def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str) -> list[Html]:
-    """Render facts about a step: the agent's kind, the cost, the origin, and the model if asked.
+    """Render facts about a step: role and kind of the agent, cost, origin, and the model if asked.
 
-    A step that was not executed has only the kind. It is said if the model was not asked.
+    A step that was not executed has only role and kind. It is said if the model was not asked.
     """
     facts = [span(f"kindword {kind}", AGENT_KIND_LABELS[kind])]
+    role = state.run.system.role_of(agent)
+    if role:
+        facts.append(span("", role))
     if skipped_model(step, kind):
         facts.append(span("", "was not asked"))
     if step is None:

@@ -229,6 +229,8 @@ class TimelineLine(NamedTuple):
     """The keys on the keyboard that choose the line; "" for none."""
     has_breakpoint: bool
     name: str
+    role: str
+    """The role that plays the agent; "" if it has none."""
     tooltip: str
     classes: str
     kind_badge: Html
@@ -237,13 +239,16 @@ class TimelineLine(NamedTuple):
     time_bar: Html
 
 
-def render_timeline(state: RunState, selected: str) -> Html:
+def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
     """Render a line for each step: breakpoint, icon, name, outcome, and its time as a bar.
 
-    ``selected`` is the key of the step that is shown. The lines above and below it have keyboard
+    ``selected`` is the key of the step that is shown. With a ``role`` there are only the steps of
+    the agents that it plays, and supervisors. The lines above and below it have keyboard
     shortcuts. Where the run has not ended, a cursor is drawn below the last step that is done.
     """
     rows = timeline_rows(state)
+    if role:
+        rows = _rows_of_role(rows, role, state.run.system)
     supervisors = {step.parent for step in state.steps.values()}
     supervisors.update(state.run.system.supervisors)
     longest_s = _longest_step_s(rows, supervisors)
@@ -264,6 +269,16 @@ def render_timeline(state: RunState, selected: str) -> Html:
         lines=lines,
         paused_position=_paused_position(state, rows),
     )
+
+
+def _rows_of_role(rows: Sequence[TimelineRow], role: str, system: System) -> list[TimelineRow]:
+    """Return the rows of the agents that a role plays, and those of supervisors."""
+    kept = []
+    for row in rows:
+        agent = agent_of_key(row.key)
+        if agent in system.supervisors or system.role_of(agent) == role:
+            kept.append(row)
+    return kept
 
 
 def _longest_step_s(rows: Sequence[TimelineRow], supervisors: Collection[str]) -> float:
@@ -332,6 +347,7 @@ def _timeline_line(
         shortcut=shortcut,
         has_breakpoint=has_breakpoint,
         name=name,
+        role=state.run.system.role_of(agent),
         tooltip=tooltip,
         classes=_row_classes(row, step_state, is_selected, supervises),
         kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
