@@ -90,18 +90,22 @@ def ask(
     *,
     checks: Sequence[Check[R]] = (),
     last_resort: Callable[[R], bool] | None = None,
+    max_examples: int | None = None,
 ) -> R:
     """Ask the current agent's model, and return the first reply that is valid.
 
     A reply is valid if it has the form of ``reply_class`` and passes every check. There are
     ``Settings.theta`` attempts. After a failed one the model is shown its reply and the problems,
     or is asked the same again (``Settings.repair``). ``last_resort`` may accept the last reply that
-    had the right form, as the published code of Chatty-KG does.
+    had the right form, as the published code of Chatty-KG does. At most ``max_examples`` of the
+    prompt's examples are sent; None is the number of the setting ``exemplars``.
 
     Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
     settings = run.settings
-    request = _first_request(prompt, variables, reply_class, run)
+    if max_examples is None:
+        max_examples = settings.exemplars
+    request = _first_request(prompt, variables, reply_class, max_examples, run)
     prompt_messages = request.messages
     attempts = []
     last_well_formed: R | None = None
@@ -135,7 +139,11 @@ def ask(
 
 
 def _first_request(
-    prompt: str, variables: JsonObject, reply_class: type[BaseModel], run: Engine
+    prompt: str,
+    variables: JsonObject,
+    reply_class: type[BaseModel],
+    max_examples: int,
+    run: Engine,
 ) -> ChatRequest:
     """Return the request of the first attempt: the filled prompt, with the settings of the run.
 
@@ -145,7 +153,7 @@ def _first_request(
     parsed_prompt = parse_prompt(prompt, run.prompt_text(prompt))
     return ChatRequest(
         task=prompt,
-        messages=parsed_prompt.fill(variables, settings.exemplars),
+        messages=parsed_prompt.fill(variables, max_examples),
         schema=schema_of(reply_class),
         variables=variables,
         temperature=settings.temperature,
