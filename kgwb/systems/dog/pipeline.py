@@ -8,6 +8,7 @@ from dataclasses import replace
 from kgwb.flow import NOT_IN_GRAPH, Answer, Dialogue, Question
 from kgwb.kg.queries import with_display_names
 from kgwb.run import Run, System, agent
+from kgwb.systems.dog.gold import GOLD
 from kgwb.systems.dog.hop import (
     answer_from_own_knowledge,
     filter_relation,
@@ -268,4 +269,5 @@ SYSTEM = System(
     settings=DogSettings,
     views=VIEWS,
     rules={**LINKING_RULES, **RULES},
+    gold=GOLD,
 )
