@@ -120,16 +120,19 @@ class Settings:
             reason = f"no profile named {profile!r}"
             if profile in get_args(Profile):
                 reason = f"this system has no profile {profile!r}: its code is not published"
-            raise SettingError(reason, hint=f"choose one of {', '.join(profiles)}")
+            choices = ", ".join(profiles)
+            raise SettingError(reason, hint=f"choose one of {choices}")
         unknown = sorted(set(changes) - set(cls.setting_names()))
         if unknown:
-            hint = f"the settings are {', '.join(cls.setting_names())}"
-            raise SettingError(f"no setting named {', '.join(unknown)}", hint=hint)
+            names = ", ".join(unknown)
+            known = ", ".join(cls.setting_names())
+            raise SettingError(f"no setting named {names}", hint=f"the settings are {known}")
         values: dict[str, Any] = {"profile": profile, **profiles[profile]}
         try:
             if parse_strings:
                 parsed = TypeAdapter(cls).validate_strings(changes, strict=False)
-                values.update((name, getattr(parsed, name)) for name in changes)
+                for name in changes:
+                    values[name] = getattr(parsed, name)
             else:
                 values.update(changes)
             return cls(**values)
@@ -150,9 +153,11 @@ class Settings:
         if isinstance(settings, str):
             return cls.of_profile(settings)
         if isinstance(settings, Settings):
-            return cls.of_profile(settings.profile, **settings.changes_from_profile())
-        changes = dict(settings or {})
-        profile = changes.pop("profile", "fast")
+            profile: str = settings.profile
+            changes = settings.changes_from_profile()
+        else:
+            changes = dict(settings or {})
+            profile = changes.pop("profile", "fast")
         return cls.of_profile(profile, **changes)
 
     @classmethod
@@ -163,15 +168,20 @@ class Settings:
     def changes_from_profile(self) -> dict[str, Any]:
         """Return the settings that differ from those of their profile, by name."""
         defaults = self.of_profile(self.profile).to_data()
-        return {name: value for name, value in self.to_data().items() if value != defaults[name]}
+        changes = {}
+        for name, value in self.to_data().items():
+            if value != defaults[name]:
+                changes[name] = value
+        return changes
 
     def with_changes(self, **changes: Any) -> Self:
         """Return a copy with some settings changed.
 
         All other settings keep their values, also when the profile is changed. Raises SettingError.
         """
-        profile = changes.get("profile", self.profile)
-        return self.of_profile(profile, **self.to_data() | changes)
+        values = self.to_data() | changes
+        profile = values["profile"]
+        return self.of_profile(profile, **values)
 
     def to_data(self) -> dict[str, Any]:
         """Return the settings as JSON data, by name."""
@@ -190,8 +200,9 @@ def _setting_error(
     """
     details = error.errors(include_url=False)[0]
     name = str(details["loc"][0])
+    problem = details["msg"].lower()
     value = changes[name]
-    if not are_strings or not NUMBER_PATTERN.fullmatch(value):
-        value = repr(value)
-    hint = f"give {name} another value: {details['msg'].lower()}"
-    return SettingError(f"{name} is {value}", hint=hint)
+    shown_value = repr(value)
+    if are_strings and NUMBER_PATTERN.fullmatch(value):
+        shown_value = value
+    return SettingError(f"{name} is {shown_value}", hint=f"give {name} another value: {problem}")
