@@ -25,8 +25,9 @@ from kgwb.bench.questions import BenchQuestion, LexicalForm
 from kgwb.errors import InputError
 
 SUPPORTED_FORMATS = (
-    "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, WebQSP, CWQ, "
-    "WebQuestions and GrailQA JSON, and JSON lines with id, question and answers (a list of IRIs or lexical forms) or sparql"
+    "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, WebQSP, "
+    "CWQ, WebQuestions and GrailQA JSON, and JSON lines with id, question and answers (a list of IRIs or "
+    "lexical forms) or sparql"
 )
 # what does [Joe Thomas] appear in<TAB>The Inbetweeners Movie|The Inbetweeners 2
 _METAQA_LINE = re.compile(r"([^\t\[]*)\[([^\]\t]+)\]([^\t]*)\t([^\t]*[^\s|][^\t]*)")
@@ -383,6 +384,20 @@ def _read_file(path: Path) -> _QuestionFile:
     if _METAQA_LINE.fullmatch(first_line):
         return _QuestionFile(_KgwbEntry, "line", _read_metaqa(path, lines))
     data = _parse_data(text)
+    set_file = _recognize_set(data)
+    if set_file is not None:
+        return set_file
+    if first_line.startswith("{") and isinstance(_parse_data(first_line), dict):
+        own_entries = [(number, _parse_data(line)) for number, line in lines]
+        return _QuestionFile(_KgwbEntry, "line", own_entries)
+    reason = f": {data}" if isinstance(data, ValueError) else ""
+    raise InputError(
+        f"{path} is not a question set that kgwb can read{reason}", hint=SUPPORTED_FORMATS
+    )
+
+
+def _recognize_set(data: object) -> _QuestionFile | None:
+    """Return the entries of a published set in JSON or YAML; None if the data is none."""
     match data:
         case {"Questions": [*entries]} if find_entry_class(entries):
             return _QuestionFile(WebQspEntry, "question", enumerate(entries, 1))
@@ -396,13 +411,7 @@ def _read_file(path: Path) -> _QuestionFile:
             entry_class = find_entry_class(entries)
             if entry_class:
                 return _QuestionFile(entry_class, "question", enumerate(entries, 1))
-    if first_line.startswith("{") and isinstance(_parse_data(first_line), dict):
-        own_entries = [(number, _parse_data(line)) for number, line in lines]
-        return _QuestionFile(_KgwbEntry, "line", own_entries)
-    reason = f": {data}" if isinstance(data, ValueError) else ""
-    raise InputError(
-        f"{path} is not a question set that kgwb can read{reason}", hint=SUPPORTED_FORMATS
-    )
+    return None
 
 
 def _is_lc_quad(entry: object) -> bool:

@@ -116,9 +116,7 @@ def score_answers(
     return replace(scores, lenient=best_f1, hit_substring=has_name)
 
 
-def _has_gold_name(
-    answers: Sequence[str], gold: Sequence[str], labels: Mapping[str, str]
-) -> bool:
+def _has_gold_name(answers: Sequence[str], gold: Sequence[str], labels: Mapping[str, str]) -> bool:
     """Return whether the name of any gold answer is in the name of an answer, or a part of it.
 
     Letter case and white space are ignored, as in the published code of DoG. A value without a

@@ -13,7 +13,10 @@ from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
 
 NS = "http://rdf.freebase.com/ns/"
-QUERY = "PREFIX ns: <http://rdf.freebase.com/ns/>\nSELECT DISTINCT ?x\nWHERE { ns:m.03_r3 ns:location.country.languages_spoken ?x . }"
+QUERY = (
+    "PREFIX ns: <http://rdf.freebase.com/ns/>\nSELECT DISTINCT ?x\n"
+    "WHERE { ns:m.03_r3 ns:location.country.languages_spoken ?x . }"
+)
 
 WEBQSP_ENTRY: dict[str, Any] = {
     "QuestionId": "WebQTest-0",
@@ -77,7 +80,11 @@ CWQ_ENTRY = {
     "created": "2018-02-13T04:12:57",
     "machine_question": "when is the last time the the team has a team moscot named Lou Seal won the world series",
     "question": "Lou Seal is the mascot for the team that last won the World Series when?",
-    "sparql": "PREFIX ns: <http://rdf.freebase.com/ns/>\nSELECT DISTINCT ?x\nWHERE {\n?c ns:sports.sports_team.team_mascot ns:m.03_dwn . \n?c ns:sports.sports_team.championships ?x .\n}\nLIMIT 1\n",
+    "sparql": (
+        "PREFIX ns: <http://rdf.freebase.com/ns/>\nSELECT DISTINCT ?x\nWHERE {\n"
+        "?c ns:sports.sports_team.team_mascot ns:m.03_dwn . \n"
+        "?c ns:sports.sports_team.championships ?x .\n}\nLIMIT 1\n"
+    ),
     "webqsp_ID": "WebQTest-832",
     "webqsp_question": "when is the last time the giants won the world series",
 }
@@ -130,7 +137,11 @@ GRAILQA_ENTRY = {
             }
         ],
     },
-    "sparql_query": "PREFIX : <http://rdf.freebase.com/ns/> \nSELECT (?x0 AS ?value) WHERE {\nSELECT DISTINCT ?x0  WHERE { \n?x0 :type.object.type :theater.play . \nVALUES ?x1 { :m.0yrlqjm } \n?x0 :theater.play.productions ?x1 . \n}\n}",
+    "sparql_query": (
+        "PREFIX : <http://rdf.freebase.com/ns/> \nSELECT (?x0 AS ?value) WHERE {\nSELECT DISTINCT ?x0  "
+        "WHERE { \n?x0 :type.object.type :theater.play . \nVALUES ?x1 { :m.0yrlqjm } \n"
+        "?x0 :theater.play.productions ?x1 . \n}\n}"
+    ),
     "domains": ["theater"],
     "level": "i.i.d.",
     "s_expression": "(AND theater.play (JOIN theater.play.productions m.0yrlqjm))",

@@ -228,7 +228,20 @@ def test_the_figures_of_a_set_worked_out_by_hand() -> None:
     counts = (everything.name, len(everything.rows), everything.errors, everything.without_gold)
     assert counts == ("all", 11, 1, 1)
     assert [getattr(everything.mean_scores, name) for name in MEASURES] == pytest.approx(
-        [0.6, 0.65, 0.6, 0.5, 0.6, 0.7, 0.4, 0.7, 0.6, 0.7, 0.6, 0.91 / 1.35]  # the last is no mean of F1s
+        [
+            0.6,
+            0.65,
+            0.6,
+            0.5,
+            0.6,
+            0.7,
+            0.4,
+            0.7,
+            0.6,
+            0.7,
+            0.6,
+            0.91 / 1.35,
+        ]  # the last is no mean of F1s
     )
 
 

@@ -173,9 +173,7 @@ def test_published_figures_are_shown_only_if_the_set_is_named(tmp_path: Path) ->
     assert ["paper F1", "49.69", "Chatty-KG, GPT-4o", "published: Chatty-KG, arXiv 2511.20940"] in [
         [*line[:3], line[3].partition(";")[0]] for line in made.lines("all") if len(line) > 3
     ]
-    assert ["paper F1", "60.00", "one", "measured here"] in [
-        line[:4] for line in made.lines("all")
-    ]
+    assert ["paper F1", "60.00", "one", "measured here"] in [line[:4] for line in made.lines("all")]
     assert "published set 150" in made.text
     hops = page(tmp_path, measured, published="metaqa").lines("hops 1")
     assert ["any hit", "98.60", "DoG, GPT-3.5", "published: DoG, arXiv 2409.03155"] in [

@@ -357,10 +357,11 @@ def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
     heads = _read_heads(number, run, gold)
     if hop is None or not any(each.left for each in heads):
         return None
+    unfinished = []
     for each, result in zip(heads, hop.filled, strict=False):
         if len(each.left) > _count_steps(result):
-            return False
-    return True
+            unfinished.append(each)
+    return not unfinished
 
 
 def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
@@ -379,9 +380,7 @@ def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
     return tuple((common or {}).values())
 
 
-def _gold_tails(
-    last_step: GoldStep, result: FilledTriples, gold: GoldQuery
-) -> dict[Term, str]:
+def _gold_tails(last_step: GoldStep, result: FilledTriples, gold: GoldQuery) -> dict[Term, str]:
     """Return the names of the tails of a result by term.
 
     Behind a node without a name, these are the tails of the gold predicate alone.

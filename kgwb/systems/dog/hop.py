@@ -240,12 +240,13 @@ def find_answer_values(
 ) -> tuple[Value, ...]:
     """Return the terms that the answers name, each with the triples that support it.
 
-    They come in the order of the answers; terms of one name come by label and term. ``filled`` are the results of the last hop, and ``heads`` the heads of all hops. An answer names
-    a tail of the results or a value of the heads; letter case and white space are ignored. Of
-    several terms of one name, those are returned that are a tail of the most results: the terms
-    that the most topic entities lead to. The support is the triples that lead to the term, and for
-    a value of a head also the triples of the last hop that have it as subject or object. Returns
-    nothing if the model found no answer.
+    They come in the order of the answers, and terms of one name by label. ``filled`` are the
+    results of the last hop, and ``heads`` the heads of all hops. An answer names a tail of the
+    results or a value of the heads; letter case and white space are ignored. Of several terms of
+    one name, those are returned that are a tail of the most results: the terms that the most topic
+    entities lead to. The support is the triples that lead to the term, and for a value of a head
+    also the triples of the last hop that have it as subject or object. Returns nothing if the model
+    found no answer.
     """
     tails = collect_values(filled)
     last_triples = _merge_support(tails)

@@ -58,7 +58,10 @@ def test_a_walk_goes_on_behind_a_mediator() -> None:
         "dog/answer_trying": [trying(), trying("Spanish Town")],
     }
     for role in ("simplifying_expert", "critic", "linguist"):
-        replies[f"dog/{role}"] = {"remark": "", "question": "where was [2016 | Andrew Holness] born?"}
+        replies[f"dog/{role}"] = {
+            "remark": "",
+            "question": "where was [2016 | Andrew Holness] born?",
+        }
     model = Scripted(replies)
     run = run_of(DOG, "where was the official of Jamaica born?", model, kg=freebase()).go()
     assert str(run.answer) == "Spanish Town"

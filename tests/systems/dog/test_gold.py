@@ -77,7 +77,12 @@ UNFINISHED = remark("Where was the director of [Arrival] born?")
 @pytest.mark.parametrize(
     ("wrong", "agent", "stage", "step"),
     [
-        ({"topic_entity": {"entities": ["director"]}}, "topic_entity", "topic entity", "topic_entity"),
+        (
+            {"topic_entity": {"entities": ["director"]}},
+            "topic_entity",
+            "topic entity",
+            "topic_entity",
+        ),
         (
             {"relation_filtering": filtering("starring")},
             "relation_filtering",
@@ -96,7 +101,12 @@ UNFINISHED = remark("Where was the director of [Arrival] born?")
             "iteration stopping",
             "answer_trying[hop 1]",
         ),
-        ({"answer_trying_2": trying()}, "answer_trying", "iteration stopping", "answer_trying[hop 2]"),
+        (
+            {"answer_trying_2": trying()},
+            "answer_trying",
+            "iteration stopping",
+            "answer_trying[hop 2]",
+        ),
         (
             {"answer_trying_2": trying("Denis Villeneuve")},
             "answer_trying",

@@ -10,7 +10,7 @@ from debate import CALLS, KEYS, LEFT, MARKED, QUESTION, TWO_HOPS, filtering, rem
 from small import DOG, FILMS, alone, answer_of, asked, dog, films, iri, keys
 
 from kgwb.errors import OverrideError
-from kgwb.flow import Value, Dialogue, Turn
+from kgwb.flow import Dialogue, Turn, Value
 from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
@@ -63,7 +63,7 @@ def test_two_hops_with_a_debate_between_them() -> None:
         (
             "Arrival",
             {"answer_trying": trying()},
-            profile("fast", iteration_limit=1, ablation="none"),
+            profile("fast", iteration_limit=1),
             f"{NOT_IN_GRAPH}: no answer within the iteration limit of 1; the question left is: {MARKED}",
             3,
         ),
