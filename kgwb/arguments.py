@@ -137,7 +137,11 @@ class QuestionArguments(GraphArguments):
         "rules",
     )
     agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
-    system: str = option("", "default: chatty_kg", "chatty_kg")
+    system: str = option(
+        "SYSTEM",
+        "a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py); default: chatty_kg",
+        "chatty_kg",
+    )
     profile: str = option("", "fast (default), paper or reference", "fast")
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
@@ -155,13 +159,13 @@ class QuestionArguments(GraphArguments):
 
         If none has them, they are for the first one. Without names they stay as they are.
         """
-        from kgwb.systems import load_system
+        from kgwb.systems import resolve_system
 
         if not names:
             return self
         given = parse_assignments(self.set, "NAME=VALUE")
         for name in names:
-            settings = load_system(name).settings
+            settings = resolve_system(name).settings
             if given.keys() <= set(settings.setting_names()):
                 return replace(self, system=name)
         return replace(self, system=names[0])
@@ -177,13 +181,13 @@ class QuestionArguments(GraphArguments):
 
         settings = self.settings
         models = parse_assignments(self.agent_model, "AGENT=SPEC")
-        system = systems.load_system(self.system)
+        system = systems.resolve_system(self.system)
         for agent in models:
             system.agent_spec(agent)
         return Workbench(
             self.open_graph(self.kg),
             self.model,
-            system=self.system,
+            system=system,
             models=models,
             settings=settings,
             prompts=self.prompts,
@@ -235,7 +239,7 @@ def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
 def parse_system_names(text: str) -> tuple[str, ...]:
     """Return the systems of a list with commas, each once; "all" stands for all systems.
 
-    Raises SettingError for a system that there is not.
+    They are written as ``resolve_system`` reads them. Raises SettingError for a system that there is not.
     """
     from kgwb import systems
 
@@ -243,7 +247,7 @@ def parse_system_names(text: str) -> tuple[str, ...]:
         return systems.list_systems()
     names = tuple(dict.fromkeys(text.split(",")))
     for name in names:
-        systems.load_system(name)
+        systems.resolve_system(name)
     return names
 
 

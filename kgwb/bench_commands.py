@@ -107,11 +107,13 @@ class BenchCommand(QuestionArguments):
 
     def _commands_for_systems(self) -> list[BenchCommand]:
         """Return the command for each of ``systems``, with a folder of its own; else this one."""
+        from kgwb.systems import resolve_system
+
         if not self.systems:
             return [self]
         commands = []
         for name in parse_system_names(self.systems):
-            command = replace(self, system=name, out=self.out / name)
+            command = replace(self, system=name, out=self.out / resolve_system(name).name)
             commands.append(command)
         return commands
 
