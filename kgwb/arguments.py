@@ -102,7 +102,7 @@ class GraphArguments:
     )
     vocabulary: str | None = option(
         "NAME",
-        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file "
+        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, freebase, or a .json file "
         "(default: by the URL)",
     )
     query_timeout: float = option("SECONDS", "timeout of a query", 30.0)

@@ -28,6 +28,14 @@ EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
 
 A setting whose default does what was done before is not here.
 """
+SETTING_VALUES: Mapping[tuple[str, Any], Mapping[str, Any]] = {
+    ("ablation", "unneeded_roles"): {
+        "ablation": "none",
+        "debate_end": "first_valid",
+        "says_last_hop": False,
+    },
+}
+"""For the name of a setting and a value that it no longer has, the settings that mean the same."""
 PROMPTS: Mapping[str, str] = {}
 """New names of prompts by the old ones, such as "chatty_kg/qir"."""
 FIELDS: Mapping[str, Mapping[str, str]] = {}
@@ -47,8 +55,20 @@ def current_step_key(system: str, key: str) -> str:
 
 
 def current_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings, which are values by name, under their present names."""
-    return {SETTINGS.get(name, name): value for name, value in settings.items()}
+    """Return settings, which are values by name, under their present names.
+
+    An old value is replaced by the settings that mean the same, see SETTING_VALUES. They do not
+    replace a setting that is among these settings itself.
+    """
+    present: dict[str, Any] = {}
+    replacements: dict[str, Any] = {}
+    for old_name, value in settings.items():
+        name = SETTINGS.get(old_name, old_name)
+        if isinstance(value, str) and (name, value) in SETTING_VALUES:
+            replacements |= SETTING_VALUES[name, value]
+        else:
+            present[name] = value
+    return replacements | present
 
 
 def earlier_settings(system: str) -> dict[str, Any]:

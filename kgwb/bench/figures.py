@@ -35,6 +35,8 @@ MEAN_MEASURES = {
     "hit5": "Hit@5",
     "exact": "exact",
     "paper_precision": "paper P",
+    "hit_any": "any hit",
+    "hit_substring": "name in reply",
 }
 MEASURE_LABELS = INTERVAL_MEASURES | MEAN_MEASURES
 """Labels of the measures, in the order of their columns."""

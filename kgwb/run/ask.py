@@ -81,7 +81,7 @@ def find_problems(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
             yield f"{check.name}: {problem}"
 
 
-def ask(
+def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywords
     prompt: str,
     variables: JsonObject,
     reply_class: type[R],
@@ -90,6 +90,7 @@ def ask(
     checks: Sequence[Check[R]] = (),
     last_resort: Callable[[R], bool] | None = None,
     sample: int = 0,
+    max_examples: int | None = None,
 ) -> R:
     """Ask the current agent's model, and return the first reply that is valid.
 
@@ -98,12 +99,15 @@ def ask(
     or is asked the same again (``Settings.repair``). ``last_resort`` may accept the last reply that
     had the right form, as the published code of Chatty-KG does. ``sample`` counts how often a
     system has asked the same before: it is added to the seed, and the temperature is then
-    ``retry_temperature``, so that the reply can be another one.
+    ``retry_temperature``, so that the reply can be another one. At most ``max_examples``
+    of the prompt's examples are sent; None is the number of the setting ``exemplars``.
 
     Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
     settings = run.settings
-    request = _first_request(prompt, variables, reply_class, run)
+    if max_examples is None:
+        max_examples = settings.exemplars
+    request = _first_request(prompt, variables, reply_class, max_examples, run)
     if sample:
         seed = settings.seed + sample
         request = replace(request, seed=seed, temperature=settings.retry_temperature)
@@ -140,7 +144,11 @@ def ask(
 
 
 def _first_request(
-    prompt: str, variables: JsonObject, reply_class: type[BaseModel], run: Engine
+    prompt: str,
+    variables: JsonObject,
+    reply_class: type[BaseModel],
+    max_examples: int,
+    run: Engine,
 ) -> ChatRequest:
     """Return the request of the first attempt: the filled prompt, with the settings of the run.
 
@@ -150,7 +158,7 @@ def _first_request(
     parsed_prompt = parse_prompt(prompt, run.prompt_text(prompt))
     return ChatRequest(
         task=prompt,
-        messages=parsed_prompt.fill(variables, settings.exemplars),
+        messages=parsed_prompt.fill(variables, max_examples),
         schema=schema_of(reply_class),
         variables=variables,
         temperature=settings.temperature,

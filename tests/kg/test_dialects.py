@@ -616,8 +616,8 @@ def test_both_can_be_named_on_the_command_line(
 ) -> None:
     assert main(["ask", "--kg", engine("").url, "--dialect", "sesame", "Who?"]) == 2
     assert "no dialect named 'sesame'" in capsys.readouterr().err
-    assert main(["ask", "--kg", "films", "--vocabulary", "freebase", "Who?"]) == 2
-    assert re.search("no vocabulary named 'freebase'.*dbpedia", capsys.readouterr().err, re.S)
+    assert main(["ask", "--kg", "films", "--vocabulary", "musicbrainz", "Who?"]) == 2
+    assert re.search("no vocabulary named 'musicbrainz'.*dbpedia", capsys.readouterr().err, re.S)
     fake = engine(SIGNS["virtuoso"])
     options = ["--dialect", "generic", "--vocabulary", "dbpedia"]
     assert main(["ask", "--kg", fake.url, *options, "Where was Ada Lovelace born?"]) == 0
