@@ -6,12 +6,12 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, ParamSpec, TypeVar, get_type_hints, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Link, Turn
 from kgwb.llm.base import Rule
+from kgwb.run.agent_spec import Agent, AgentKind, AgentSpec, InputCheck, system_problems
 from kgwb.run.execution import current_run
 from kgwb.run.gold import GoldDecisions
 from kgwb.settings import Settings
@@ -19,38 +19,8 @@ from kgwb.settings import Settings
 P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-AgentKind = Literal["model", "search", "sparql", "code"]
-"""What an agent does: asks a model, searches labels, queries the graph, or computes."""
-Agent = Callable[..., Any]
 View = Callable[[Any, Any], str]
 """Renders a record as HTML, given the record and a ``kgwb.show.terms.RenderContext``."""
-InputCheck = Callable[..., Iterable[str]]
-"""Returns the problems of an output, given the output and the inputs of the step."""
-
-
-@dataclass(frozen=True)
-class AgentSpec:
-    """What is known of an agent without executing it."""
-
-    name: str
-    function: Agent
-    subject: str | None
-    """The parameter whose value distinguishes several steps of this agent; None if there is none."""
-    check: InputCheck | None
-    """Judges a value that a person puts in for the agent's output."""
-    kind: AgentKind
-
-    @functools.cached_property
-    def output_type(self) -> Any:
-        """The type of the output, from the annotation of the function; Any if it has none."""
-        return get_type_hints(self.function).get("return", Any)
-
-    @property
-    def purpose(self) -> str:
-        """The first line of the function's docstring."""
-        docstring = self.function.__doc__ or ""
-        first_line, _, _ = docstring.strip().partition("\n")
-        return first_line
 
 
 @overload
@@ -85,13 +55,19 @@ def agent(
 
     ``name`` is by default the name of the function. ``subject`` names the parameter that tells the
     steps of this agent apart. ``check`` judges a replacement. The decorated function has the
-    AgentSpec as ``spec``.
+    AgentSpec as ``spec``. Raises SettingError if ``subject`` is not a parameter.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         """Return a function that executes this one as a step of the run in its arguments."""
         spec = AgentSpec(given_name or function.__name__, function, subject, check, kind)
         signature = inspect.signature(function)
+        if subject and subject not in signature.parameters:
+            names = ", ".join(signature.parameters)
+            raise SettingError(
+                f"agent {spec.name}: subject={subject!r} is not one of its parameters",
+                hint=f"write one of {names}",
+            )
 
         @functools.wraps(function)
         def execute(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -173,6 +149,9 @@ class System:
     ``views`` has a function for each record class that is shown in a way of its own.
     ``rules`` has a function for each prompt that the model ``rules`` can answer.
     ``gold`` says what a gold query means to the agents, for the oracle ladder.
+
+    Raises SettingError, with all that is wrong, if something given is no agent, if an agent is not
+    written as agents are, or if a supervisor or a name that it supervises is no agent.
     """
 
     def __init__(  # noqa: PLR0913  # a system is passed as a whole, by keywords
@@ -201,8 +180,11 @@ class System:
         by_stage = agents if isinstance(agents, Mapping) else {"": agents}
         specs: list[AgentSpec] = []
         stages = []
+        given: list[Any] = []
         for title, functions in by_stage.items():
-            stage_specs = agent_specs(functions)
+            listed = list(functions)
+            given.extend(listed)
+            stage_specs = agent_specs(listed)
             specs.extend(stage_specs)
             names = [spec.name for spec in stage_specs if spec.name not in self.supervisors]
             stages.append((title, tuple(names)))
@@ -210,6 +192,18 @@ class System:
         """Every agent in flow order."""
         self.stages = tuple(stages)
         """Title and agents' names of each stage. Supervisors are left out."""
+        self._check(given)
+
+    def _check(self, given: Sequence[Any]) -> None:
+        """Raise SettingError, with all that is wrong with what was given as agents."""
+        problems = system_problems(given, self.supervisors)
+        if not callable(self.answer):
+            problems.append(f"answer is {type(self.answer).__name__}: give the function itself")
+        if problems:
+            raise SettingError(
+                f"the system {self.name} cannot be made: {'; '.join(problems)}",
+                hint="the documentation has a page about building a system",
+            )
 
     def agent_spec(self, key: str) -> AgentSpec:
         """Return the agent that a step's key, or an agent's name, names.

@@ -9,7 +9,7 @@ from typing import Any, Self
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import OverrideError, SettingError
 from kgwb.records import from_data, type_adapter
-from kgwb.run.agents import AgentSpec
+from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.engine import Engine
 from kgwb.run.run_entries import make_override_entry
 from kgwb.run.steps import Step

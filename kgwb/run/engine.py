@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,9 +19,11 @@ from typing import Any, Literal, TypeVar
 
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
+    AgentFailedError,
     Cancelled,
     KgwbError,
     NotRecordedError,
+    OutputError,
     OverrideError,
     SettingError,
     Stopped,
@@ -30,9 +33,11 @@ from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.records import JsonObject, from_data
-from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
+from kgwb.run.agent_spec import AgentSpec
+from kgwb.run.agents import System, agent_of_key, subject_of
 from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, call_key, utc_now
 from kgwb.run.execution import Frame, StopCondition, current_frame
+from kgwb.run.outputs import matches_type, type_text, value_text
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
 from kgwb.run.run_file import RunFile
@@ -435,10 +440,12 @@ class Engine:
 
         The step is recorded in ``steps``, and listeners are notified of its start and its end.
 
-        Raises Stopped where the stop condition says so, Cancelled, OverrideError for a value that
-        fails the agent's check, and what the function raises.
+        Raises Stopped where the stop condition says so, Cancelled, SettingError for an agent that the
+        system does not list, OverrideError for a value that fails the agent's check, and what the
+        function raises.
         """
         self._stop_if_cancelled()
+        self._check_is_listed(spec)
         parent = self._current_frame()
         step = self._new_step(spec, inputs, parent.step)
         parent.steps.append(step)
@@ -464,6 +471,15 @@ class Engine:
             if self._stop_condition.stops_after(step, self.position):
                 raise Stopped
         return step.output
+
+    def _check_is_listed(self, spec: AgentSpec) -> None:
+        """Raise SettingError if the system does not list an agent of this name."""
+        names = [listed.name for listed in self.system.agents]
+        if spec.name not in names:
+            raise SettingError(
+                f"{spec.name} is not among the agents of {self.system.name}",
+                hint=f"add it: System({self.system.name!r}, answer, [..., {spec.name}])",
+            )
 
     def _new_step(self, spec: AgentSpec, inputs: Inputs, parent: Step) -> Step:
         """Return a new step of an agent, below its supervisor ``parent``.
@@ -501,11 +517,19 @@ class Engine:
     def _set_output(self, spec: AgentSpec, step: Step, function: Callable[[], Any]) -> None:
         """Set the output of a step: the value that a person put in, else that of the function.
 
-        Raises OverrideError for a value that fails the agent's check, and what the function raises.
+        Raises OutputError for an output of another type than the agent promises, OverrideError for a
+        value that fails the agent's check, and what the function raises.
         """
         override_key = self._override_key(step)
         if not override_key:
-            step.output = function()
+            output = function()
+            if not matches_type(output, spec.output_type):
+                promised = type_text(spec.output_type)
+                raise OutputError(
+                    f"{step.key} promises {promised} and returned {value_text(output)}",
+                    hint=f"return {promised}, or change the annotation of {spec.name}",
+                )
+            step.output = output
             return
         step.output = self.overrides[override_key]
         step.origin = "by hand"
@@ -619,6 +643,8 @@ class Engine:
             self.status = "failed"
             if isinstance(exc, KgwbError):
                 self.error = exc
+            elif isinstance(exc, Exception):
+                self.error = _explain_failure(exc)
             raise
         finally:
             self._seconds = time.perf_counter() - started
@@ -662,6 +688,15 @@ class Engine:
         shielded(write_alone)
 
     graph = RenamedAttribute("graph", "unrecorded_graph")
+
+
+def _explain_failure(error: Exception) -> AgentFailedError:
+    """Return an error that says what an agent raised, and in which line of which file."""
+    last_frame = traceback.extract_tb(error.__traceback__)[-1]
+    return AgentFailedError(
+        f"{type(error).__name__}: {error}",
+        hint=f"it arose in {last_frame.filename}, line {last_frame.lineno}",
+    )
 
 
 def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from kgwb import disk
 from kgwb.deprecated import RenamedAttribute
-from kgwb.errors import QuestionError, RunFileError, SettingError, Stopped
-from kgwb.flow import Dialogue, Question
+from kgwb.errors import OutputError, QuestionError, RunFileError, SettingError, Stopped
+from kgwb.flow import Answer, Dialogue, Question
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
@@ -25,6 +25,7 @@ from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
 from kgwb.run.execution import StopCondition
 from kgwb.run.models import Models, open_models
+from kgwb.run.outputs import value_text
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
 from kgwb.run.run_entries import (
@@ -221,13 +222,23 @@ class Run(EditableRun):
                     if stop_condition.count == 0:
                         raise Stopped
                     question = Question(self.question)
-                    self.answer = self.system.answer(question, self.dialogue, self)
+                    answer = self.system.answer(question, self.dialogue, self)
+                    self._check_answer(answer)
+                    self.answer = answer
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to report
                     self._append_to_file(**make_end_entry(self))
                 raise
             self._append_to_file(**make_end_entry(self))
+
+    def _check_answer(self, answer: Any) -> None:
+        """Raise OutputError unless the system returned an Answer."""
+        if not isinstance(answer, Answer):
+            raise OutputError(
+                f"the system {self.system.name} returned {value_text(answer)}, not an Answer",
+                hint="return Answer(kind, values), or Answer(kind, reason='...') without values",
+            )
 
     # Forks
 
