@@ -24,7 +24,7 @@ ROOMS = (
     "llm",
     "run",
     "show",
-    "systems",
+    "build systems",
     "bench",
     "ui",
     "kgwb labs workbench",

@@ -168,8 +168,8 @@ class System:
         gold: GoldDecisions | None = None,
     ) -> None:
         self.name = name
-        self.origin = ""
-        """Where it was imported from, as the person wrote it; empty for kgwb's own, and for values."""
+        self.origin = _module_outside_of_kgwb(answer)
+        """Where it came from: the module, or what the person wrote; empty for kgwb's own."""
         self.answer = answer
         self.remember = remember
         self.settings = settings
@@ -233,6 +233,14 @@ class System:
         if rule is None:
             return None
         return current_version(rule)
+
+
+def _module_outside_of_kgwb(function: Any) -> str:
+    """Return the name of the module that defines a function; empty if it is one of kgwb's."""
+    module = str(getattr(function, "__module__", ""))
+    if module.partition(".")[0] == "kgwb":
+        return ""
+    return module
 
 
 def agent_specs(functions: Iterable[Any]) -> list[AgentSpec]:

@@ -89,6 +89,7 @@ class EditableRun(Engine):
         Returns the run. Raises OverrideError if the value has not the type of the step's output, or
         fails the agent's check.
         """
+        self._refuse_if_read_only()
         key = self._key_of(step)
         spec = self.system.agent_spec(key)
         typed_value = self._typed_override(key, spec, value)
@@ -130,6 +131,7 @@ class EditableRun(Engine):
         The removal is written to the run's file. Raises SettingError if the system has no such
         agent, or if the agent has several steps.
         """
+        self._refuse_if_read_only()
         key = step if step in self.overrides else self._key_of(step)
         entries = [key]
         agent_name = self.system.agent_spec(key).name
@@ -151,6 +153,7 @@ class EditableRun(Engine):
         A live graph changes, and a model may answer better. Returns the run. Raises SettingError if
         the step was not reached.
         """
+        self._refuse_if_read_only()
         refreshed = {self[step].key}
         for reached in self.steps:  # supervisors stand before what they supervise
             if reached.parent in refreshed:
@@ -171,6 +174,7 @@ class EditableRun(Engine):
         The next execution asks its agent again. The text is written to the run's file. Returns the
         run. Raises PromptError if the text is wrong.
         """
+        self._refuse_if_read_only()
         self.prompts = self.prompts.with_text(name, text)
         self._append_to_file(prompt={"name": name, "text": text})
         edited_keys = [step.key for step in self.steps if name in step.prompts]

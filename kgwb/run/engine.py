@@ -91,6 +91,8 @@ class Engine:
         """Whether recorded replies are used even if they came from another model."""
         self.listeners: list[Callable[[str, Step], None]] = []
         """Called with "start" or "end" and the step."""
+        self.read_only = ""
+        """Why the run can only be read, as its system is missing; empty for any other run."""
         self.widget_state: object = None
         """For widgets to keep their state of this run; the run itself does not use it."""
 
@@ -667,6 +669,14 @@ class Engine:
                 "an agent works only inside a run", hint="use Run.go, or Workbench.ask"
             )
         return frame
+
+    def _refuse_if_read_only(self) -> None:
+        """Raise SettingError if the run can only be read."""
+        if self.read_only:
+            raise SettingError(
+                f"this run can only be read: {self.read_only}",
+                hint="name its system: kgwb.load_run(path, system='./mine.py')",
+            )
 
     # The file
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +19,7 @@ from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest
+from kgwb.records import JsonObject
 from kgwb.run.agents import System
 from kgwb.run.calls import utc_now
 from kgwb.run.differences import Differences, compare_steps
@@ -213,9 +214,10 @@ class Run(EditableRun):
         """Execute the system from its beginning, and add how that ended to the run's file.
 
         An execution that comes to its end sets ``answer`` and ``turn``. Setting ``cancel`` cancels
-        it. Raises the errors of the system, SettingError if another execution goes on, and
-        RunFileError if the file cannot be written.
+        it. Raises the errors of the system, SettingError if another execution goes on or if the run
+        can only be read, and RunFileError if the file cannot be written.
         """
+        self._refuse_if_read_only()
         with self._exclusive_execution(cancel):
             try:
                 with self._execution(stop_condition):
@@ -335,7 +337,10 @@ class Run(EditableRun):
         if self.answer is not None:
             outcome = single_line(self.answer)
         steps = f"{len(self.steps)} steps"
-        return f"Run({self.question!r}{muted}, {self.status}, {steps}: {outcome})"
+        text = f"Run({self.question!r}{muted}, {self.status}, {steps}: {outcome})"
+        if self.read_only:
+            text += f" (can only be read: {single_line(self.read_only)})"
+        return text
 
     def summary(self, *, color: bool = False) -> str:
         """Return the steps as a tree of lines; ``color`` adds ANSI codes."""
@@ -406,13 +411,30 @@ class Run(EditableRun):
         entries = file.entries()
         header = next(entries)
         with damage_errors(path):
-            arguments = run_arguments(header, system, kg)
-            run = cls(models=models, system=system, **arguments)
-            read_header(run, header)
-            read_entries(run, entries)
+            run = cls.of_entries(system, header, entries, kg=kg, models=models)
         if append:
             disk.truncate_unfinished_line(file.path)
             run._file = file
+        return run
+
+    @classmethod
+    def of_entries(
+        cls,
+        system: System,
+        header: JsonObject,
+        entries: Iterable[JsonObject],
+        *,
+        kg: Graph | None = None,
+        models: Models = None,
+    ) -> Run:
+        """Return the run that the entries of a run file describe, not executed yet.
+
+        Raises DAMAGED_FILE_ERRORS and InputErrors if the entries lack their form.
+        """
+        arguments = run_arguments(header, system, kg)
+        run = cls(models=models, system=system, **arguments)
+        read_header(run, header)
+        read_entries(run, entries)
         return run
 
     back = RenamedAttribute("back", "step_back")

@@ -25,16 +25,21 @@ def make_header(run: Engine) -> JsonObject:
     """Return the first entry of a run's file: what the run is, without calls and results.
 
     A run from a file keeps the names of the recorded models, except for agents that have a model.
+    Where the system came from is for readers: it is left out for kgwb's own systems.
     """
     models = dict(run.recorded_models)
     for agent_name, model in run.models.items():
         models[agent_name] = model.name
+    origin = {}
+    if run.system.origin:
+        origin["system_from"] = run.system.origin
     return {
         "kgwb_run": FORMAT_VERSION,
         "kgwb": __version__,
         "id": run.id,
         "created": run.created,
         "system": run.system.name,
+        **origin,
         "question": run.question,
         "dialogue": to_data(run.dialogue),
         "settings": run.settings.to_data(),
