@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
 from kgwb.errors import SettingError
@@ -14,6 +15,7 @@ from kgwb.llm.base import Rule
 from kgwb.run.agent_spec import Agent, AgentKind, AgentSpec, InputCheck, system_problems
 from kgwb.run.execution import current_run
 from kgwb.run.gold import GoldDecisions
+from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
 P = ParamSpec("P")
@@ -149,6 +151,8 @@ class System:
     ``views`` has a function for each record class that is shown in a way of its own.
     ``rules`` has a function for each prompt that the model ``rules`` can answer.
     ``gold`` says what a gold query means to the agents, for the oracle ladder.
+    ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
+    folder ``prompts`` beside the module of ``answer``, if there is one.
 
     Raises SettingError, with all that is wrong, if something given is no agent, if an agent is not
     written as agents are, or if a supervisor or a name that it supervises is no agent.
@@ -166,6 +170,7 @@ class System:
         views: Mapping[type, View] | None = None,
         rules: Mapping[str, Rule] | None = None,
         gold: GoldDecisions | None = None,
+        prompts: Mapping[str, str] | str | Path | None = None,
     ) -> None:
         self.name = name
         self.origin = _module_outside_of_kgwb(answer)
@@ -177,6 +182,9 @@ class System:
         self.views = views or {}
         self.rules = rules or {}
         self.gold = gold
+        if prompts is None:
+            prompts = _prompts_folder_beside(answer)
+        self.prompts = Prompts.of(prompts)
         by_stage = agents if isinstance(agents, Mapping) else {"": agents}
         specs: list[AgentSpec] = []
         stages = []
@@ -233,6 +241,21 @@ class System:
         if rule is None:
             return None
         return current_version(rule)
+
+
+def _prompts_folder_beside(function: Any) -> Path | None:
+    """Return the folder ``prompts`` beside the module of a function; None if there is none.
+
+    kgwb's own systems have none.
+    """
+    module = sys.modules.get(_module_outside_of_kgwb(function))
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return None
+    folder = Path(file).parent / "prompts"
+    if not folder.is_dir():
+        return None
+    return folder
 
 
 def _module_outside_of_kgwb(function: Any) -> str:

@@ -123,7 +123,7 @@ class Run(EditableRun):
         for agent_name in self.models:
             if agent_name:
                 self._check_agent(agent_name)
-        self.prompts = Prompts.of(prompts)
+        self.prompts = Prompts.of(prompts).for_system(system.prompts)
         self.embeddings = embeddings or Embeddings()
         self.breakpoints: set[str] = set()
         """Names of agents, or keys of steps, after which ``go`` stops."""
