@@ -8,10 +8,12 @@ from typing import Any, Self
 
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import OverrideError, SettingError
+from kgwb.llm.base import Message
 from kgwb.records import from_data, type_adapter
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.engine import Engine
-from kgwb.run.run_entries import make_override_entry
+from kgwb.run.messages import messages_from_text
+from kgwb.run.run_entries import make_messages_entry, make_override_entry
 from kgwb.run.steps import Step
 
 
@@ -181,6 +183,28 @@ class EditableRun(Engine):
         self._return_to(edited_keys)
         return self
 
+    def edit_messages(
+        self, step: str, messages: str | Sequence[Message] | None, number: int = 0
+    ) -> Self:
+        """Send other messages in a model call of a step. The next execution asks again.
+
+        ``number`` counts the model calls of the step from 0. ``messages`` may be a text with a line
+        [system], [user] or [assistant] above each. None takes back an earlier edit. The edit is
+        written to the run's file. Returns the run. Raises PromptError for a text without roles.
+        """
+        self._refuse_if_read_only()
+        key = self._key_of(step)
+        if isinstance(messages, str):
+            messages = messages_from_text(messages)
+        if messages is None:
+            self.edited_messages.pop((key, number), None)
+        else:
+            self.edited_messages[key, number] = tuple(messages)
+        entry = make_messages_entry(key, number, messages)
+        self._append_to_file(**entry)
+        self._return_to([key])
+        return self
+
     def _return_to(self, edited_keys: Collection[str]) -> None:
         """Set the position back to before the first edited step, so that ``go`` can stop after it.
 
@@ -188,6 +212,8 @@ class EditableRun(Engine):
         has no turn any more. If no edited step was reached, the position stays.
         """
         self.turn = None
+        self._is_edited = True
+        self._has_edits = True
         edited = [number for number, step in enumerate(self.steps) if step.key in edited_keys]
         if not edited:
             return

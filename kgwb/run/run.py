@@ -271,6 +271,8 @@ class Run(EditableRun):
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
         forked.calls.update(self.calls)
         forked.overrides.update(self.overrides)
+        forked._has_edits = True
+        forked.edited_messages.update(self.edited_messages)
         forked._write_to(path)
         return forked
 

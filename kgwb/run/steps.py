@@ -89,6 +89,8 @@ class Step:
     seconds: float = 0.0
     error: str = ""
     """The message of the error that stopped it; empty if there was none."""
+    past_calls: Counter[str] = field(default_factory=Counter, compare=False)
+    """Requests that it made past the run, which are made again each time: their number, by host."""
     known_calls: Calls = field(default_factory=dict, compare=False)
     """The calls of the run by key. A step on its own needs them to show prompts, cost and names."""
     views: Mapping[type, Any] = field(default_factory=dict, compare=False)
