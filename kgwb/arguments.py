@@ -103,7 +103,7 @@ class GraphArguments:
     )
     vocabulary: str | None = option(
         "NAME",
-        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file "
+        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, freebase, or a .json file "
         "(default: by the URL)",
     )
     query_timeout: float = option("SECONDS", "timeout of a query", 30.0)
@@ -138,7 +138,7 @@ class QuestionArguments(GraphArguments):
         "a notebook",
         "rules",
     )
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
     system: str = option(
         "SYSTEM",
         "a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py); default: chatty_kg",
@@ -186,7 +186,7 @@ class QuestionArguments(GraphArguments):
         models = open_model_arguments({"": self.model, **model_specs})
         system = systems.resolve_system(self.system)
         for agent in model_specs:
-            system.agent_spec(agent)
+            system.check_model_user(agent)
         return Workbench(
             self.open_graph(self.kg),
             system=system,
@@ -295,15 +295,18 @@ def load_history(workbench: Workbench, path: Path) -> None:
     Its questions are asked, and its turns are remembered as they are. Raises InputError if the file
     cannot be read.
     """
+    from pydantic import ValidationError
+
     from kgwb.flow import Dialogue, Turn
-    from kgwb.records import from_data
+    from kgwb.records import describe_validation_error, from_data
 
     try:
         data = json.loads(disk.read_text(path))
         entries = from_data(data, list[str | Turn])
     except (OSError, ValueError, RecursionError) as exc:
+        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
         raise InputError(
-            f"cannot use the history {path}: {exc}", hint=f"write it as {HISTORY_FORM}"
+            f"cannot use the history {path}: {problem}", hint=f"write it as {HISTORY_FORM}"
         ) from exc
     for entry in entries:
         if isinstance(entry, str):

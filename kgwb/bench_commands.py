@@ -349,7 +349,7 @@ class RetryCommand(GraphArguments):
     kg: str = option("GRAPH", "default: the one that was measured", "")
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
     model: str = option("SPEC", "default: the one that was measured", "")
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
     system: str = option(
         "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache, partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
-from pydantic import GetCoreSchemaHandler, TypeAdapter
+from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from kgwb import old_names
@@ -27,6 +27,10 @@ MAX_LINE_CHARS = 2_000
 """Characters of one line of a record."""
 MAX_SUMMARY_PARTS = 3
 """Parts of a record that its summary shows by default."""
+MAX_SHOWN_PROBLEMS = 5
+"""Problems of invalid data that a message has at most."""
+PRIVATE_CLASS = re.compile(r" or (an )?instance of _\w+")
+"""What pydantic says about a class that is kgwb's own affair."""
 UNKNOWN = re.compile(r"\?[A-Za-z_]\w*")
 """The name of an unknown in a text, such as "?film"."""
 NO_NAMES: DisplayNames = {}
@@ -252,7 +256,12 @@ def decision_of(value: Any) -> Any:
         return new_names.setdefault(match[0], f"?{len(new_names)}")
 
     def decision_of_part(part: Any) -> Any:
-        """Return the decision of a value, with unknowns numbered as in the whole value."""
+        """Return the decision of a part of the value, with unknowns numbered as in the whole.
+
+        Of a record it is a tuple: the name of its class and the decisions of its fields, without
+        fields that are explanations, scores or hidden. Of a list or tuple it is a tuple of
+        decisions, of a text the text, and any other value is its own decision.
+        """
         if isinstance(part, str):
             return UNKNOWN.sub(rename_unknown, str(part))
         if isinstance(part, list | tuple):
@@ -382,6 +391,22 @@ def to_data(value: Any, value_type: Any = None) -> Any:
     actual_type: Any = type(value)
     adapter = type_adapter(value_type or actual_type)
     return adapter.dump_python(value, mode="json")
+
+
+def describe_validation_error(error: ValidationError) -> str:
+    """Return the first MAX_SHOWN_PROBLEMS problems that pydantic found in data, in one line.
+
+    For example "triples.0.subject: Field required; triples.1: Input should be a valid dictionary".
+    A problem of the data as a whole has no place before it.
+    """
+    problems = []
+    for details in error.errors(include_url=False)[:MAX_SHOWN_PROBLEMS]:
+        problem = PRIVATE_CLASS.sub("", details["msg"])
+        place = ".".join(str(part) for part in details["loc"])
+        if place:
+            problem = f"{place}: {problem}"
+        problems.append(problem)
+    return "; ".join(problems)
 
 
 def from_data(data: Any, value_type: Any) -> Any:

@@ -81,6 +81,8 @@ class Settings:
     """How many of the examples of a prompt file, marked [example], are sent."""
     repair: Literal["show_error", "ask_afresh"] = "show_error"
     """After an invalid reply: show the model the problems, or ask the same again (as published)."""
+    retry_temperature: Annotated[float, Field(ge=0, le=100)] = 0.5
+    """The temperature where the same is asked again to get another reply."""
     temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 7
     max_output_tokens: Count = 2048

@@ -99,7 +99,7 @@ def test_the_messages_are_edited_in_the_debugger() -> None:
     debugger.selected_section = "prompt"
     assert "Greet Bob." in str(debugger.render_panel())
     debugger.do_try({"form": {"template": "[user]\nSay goodbye.\n"}})
-    wait_for(lambda: run.status == "done" and run.output("greet").endswith("goodbye."))
+    wait_for(lambda: run.status == "paused" and run.output("greet").endswith("goodbye."))
     assert run.output("greet") == "reply to Say goodbye."
 
 

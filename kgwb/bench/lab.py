@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kgwb import systems
+from kgwb import old_names, systems
 from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.questions import BenchQuestion
@@ -155,7 +155,8 @@ class RetryExperiment:
         """Return the settings that were measured with some changed. Raises SettingError."""
         settings_class = self.system.settings
         measured = {}
-        for name, value in self.earlier_results.config.get("settings", {}).items():
+        stored = old_names.current_settings(self.earlier_results.config.get("settings", {}))
+        for name, value in stored.items():
             if name in settings_class.setting_names():
                 measured[name] = value
         settings = settings_class(**measured)

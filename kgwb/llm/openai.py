@@ -133,8 +133,9 @@ class OpenAIModel(RemoteModel):
     def _classify_error(self, error: Exception) -> RequestFailure:
         """Return the failure for an exception.
 
-        An error with an HTTP status keeps that, and the field of the request that it names. For a
-        connection error of the SDK the base class is given its cause. It handles the others too.
+        For an error with an HTTP status this has the status, the server's message and headers, and
+        the field of the request that the server names. Any other error is classified by the base
+        class, by its cause if it is a connection error of the SDK.
         """
         import openai
 

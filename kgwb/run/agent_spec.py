@@ -47,11 +47,14 @@ class AgentSpec:
 
 
 def system_problems(
-    functions: Iterable[Any], supervisors: Mapping[str, Sequence[str]]
+    functions: Iterable[Any],
+    supervisors: Mapping[str, Sequence[str]],
+    roles: Mapping[str, Sequence[str]],
 ) -> list[str]:
-    """Return what is wrong with the agents and supervisors of a system; empty if nothing is.
+    """Return what is wrong with the agents, supervisors and roles of a system.
 
-    ``functions`` are what was given as agents. Each problem says what to write.
+    ``functions`` are what was given as agents. Each problem says what to write; without problems
+    the list is empty.
     """
     problems = []
     specs = []
@@ -68,19 +71,20 @@ def system_problems(
             problems.append(f"two agents are named {name}: give one another name")
     for spec in specs:
         problems += _agent_problems(spec)
-    problems += _supervisor_problems(names, supervisors)
+    problems += _unknown_names("supervisors", supervisors, names)
+    for supervised in supervisors.values():
+        problems += _unknown_names("supervisors", supervised, names)
+    for played in roles.values():
+        problems += _unknown_names("roles", played, names)
     return problems
 
 
-def _supervisor_problems(
-    names: Sequence[str], supervisors: Mapping[str, Sequence[str]]
-) -> Iterator[str]:
-    """Yield a problem for each name among the supervisors that no agent has."""
+def _unknown_names(where: str, given: Iterable[str], names: Sequence[str]) -> Iterator[str]:
+    """Yield a problem for each given name that no agent has."""
     known = ", ".join(names)
-    for supervisor, supervised in supervisors.items():
-        for name in (supervisor, *supervised):
-            if name not in names:
-                yield f"supervisors name {name!r}, which is no agent: the agents are {known}"
+    for name in given:
+        if name not in names:
+            yield f"{where} name {name!r}, which is no agent: the agents are {known}"
 
 
 def _agent_problems(spec: AgentSpec) -> Iterator[str]:

@@ -146,6 +146,8 @@ class System:
 
     ``agents`` are the system's agents in flow order, or lists of them by the title of their stage.
     ``supervisors`` are agents that only supervise others, with the names of these.
+    ``roles`` has the names of the agents that one role plays, by the role. A role is no agent; a
+    model can be given to all of its agents at once.
     ``remember(run)`` returns what a dialogue remembers of a finished run.
     ``settings`` is the class of the system's settings.
     ``views`` has a function for each record class that is shown in a way of its own.
@@ -155,7 +157,7 @@ class System:
     folder ``prompts`` beside the module of ``answer``, if there is one.
 
     Raises SettingError, with all that is wrong, if something given is no agent, if an agent is not
-    written as agents are, or if a supervisor or a name that it supervises is no agent.
+    written as agents are, or if supervisors or roles name something that is no agent.
     """
 
     def __init__(  # noqa: PLR0913  # a system is passed as a whole, by keywords
@@ -165,6 +167,7 @@ class System:
         agents: Iterable[Agent] | Mapping[str, Iterable[Any]],
         *,
         supervisors: Mapping[str, Sequence[str]] | None = None,
+        roles: Mapping[str, Sequence[str]] | None = None,
         remember: Callable[[Any], Turn] = remember_turn,
         settings: type[Settings] = Settings,
         views: Mapping[type, View] | None = None,
@@ -179,6 +182,7 @@ class System:
         self.remember = remember
         self.settings = settings
         self.supervisors = supervisors or {}
+        self.roles = roles or {}
         self.views = views or {}
         self.rules = rules or {}
         self.gold = gold
@@ -204,7 +208,7 @@ class System:
 
     def _check(self, given: Sequence[Any]) -> None:
         """Raise SettingError, with all that is wrong with what was given as agents."""
-        problems = system_problems(given, self.supervisors)
+        problems = system_problems(given, self.supervisors, self.roles)
         if not callable(self.answer):
             problems.append(f"answer is {type(self.answer).__name__}: give the function itself")
         if problems:
@@ -224,6 +228,25 @@ class System:
                 return spec
         known = ", ".join(spec.name for spec in self.agents)
         raise SettingError(f"{self.name} has no agent {name!r}", hint=f"its agents are {known}")
+
+    def role_of(self, agent_name: str) -> str:
+        """Return the role that plays an agent; "" if none does."""
+        for role, agents in self.roles.items():
+            if agent_name in agents:
+                return role
+        return ""
+
+    def check_model_user(self, name: str) -> None:
+        """Raise SettingError unless a model can be given to this name: an agent's, or a role's."""
+        if name in self.roles:
+            return
+        try:
+            self.agent_spec(name)
+        except SettingError as error:
+            hint = error.hint
+            if self.roles:
+                hint = f"{hint}; its roles are {', '.join(self.roles)}"
+            raise SettingError(error.message, hint=hint) from error
 
     def agent_kind(self, key: str) -> str:
         """Return the kind of the agent that a step's key names; "group" for a supervisor.

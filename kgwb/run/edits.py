@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, Self
+
+from pydantic import ValidationError
 
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import OverrideError, SettingError
 from kgwb.llm.base import Message
-from kgwb.records import from_data, type_adapter
+from kgwb.records import describe_validation_error, from_data, type_adapter
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.engine import Engine
 from kgwb.run.messages import messages_from_text
@@ -122,10 +124,14 @@ class EditableRun(Engine):
             return from_data(data, output_type)
         except (ValueError, TypeError) as exc:
             type_name = getattr(output_type, "__name__", str(output_type))
-            problem = re.sub(r"\s*For further information visit \S+", "", str(exc))
-            raise OverrideError(
-                f"{key}: {problem}", hint=f"give a {type_name}, or its fields as JSON data"
-            ) from exc
+            problem = str(exc)
+            if isinstance(exc, ValidationError):
+                problem = describe_validation_error(exc)
+            hint = f"give a {type_name}, or its fields as JSON data"
+            if is_dataclass(output_type):
+                field_names = ", ".join(field.name for field in fields(output_type))
+                hint += f": {field_names}"
+            raise OverrideError(f"{key}: {problem}", hint=hint) from exc
 
     def remove_override(self, step: str) -> Self:
         """Remove a value that was put in by hand; if there is none, do nothing. Returns the run.

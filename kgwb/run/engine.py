@@ -76,7 +76,7 @@ class Engine:
     system: System
     settings: Settings
     models: Mapping[str, ChatModel]
-    """By agent; the default under ""."""
+    """By agent or role; the default under ""."""
     prompts: Prompts
     embeddings: Embeddings
     kg: RecordedGraph
@@ -150,8 +150,18 @@ class Engine:
     # Models
 
     def model_for(self, agent_name: str) -> ChatModel | None:
-        """Return the model of an agent: its own, else the default; None in a replay."""
-        return self.models.get(agent_name, self.models.get(""))
+        """Return the model of an agent: its own, its role's, or the default; None in a replay."""
+        return self._of_agent(self.models, agent_name)
+
+    def _of_agent(self, values: Mapping[str, T], agent_name: str) -> T | None:
+        """Return what an agent has among values by name: its own, its role's, or the default.
+
+        The default is that of "". Returns None if there is none of the three.
+        """
+        for name in (agent_name, self.system.role_of(agent_name), ""):
+            if name in values:
+                return values[name]
+        return None
 
     def model_name(self, agent_name: str) -> str:
         """Return the name of an agent's model, or in a replay of the model that was recorded.
@@ -164,7 +174,7 @@ class Engine:
         return model.name
 
     def _recorded_model_name(self, agent_name: str) -> str:
-        return self.recorded_models.get(agent_name, self.recorded_models.get("", ""))
+        return self._of_agent(self.recorded_models, agent_name) or ""
 
     def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
         """Ask the model of the current agent, and return the call and the reply.
@@ -589,6 +599,7 @@ class Engine:
             parent=parent.key,
             inputs=inputs,
             output_type=spec.output_type,
+            role=self.system.role_of(spec.name),
             known_calls=self.calls,
             views=self.system.views,
         )

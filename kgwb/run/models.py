@@ -10,7 +10,7 @@ from kgwb.llm.base import ChatModel
 from kgwb.run.replay import Replay
 
 Models = Mapping[str, ChatModel | str] | ChatModel | str | None
-"""A model or its specification for all agents, or for single agents by name; "" is the default."""
+"""A model or its specification for all agents, or by the name of an agent or a role; "" is the default."""
 
 
 def open_model(spec: Any, **options: Any) -> ChatModel:

@@ -156,9 +156,11 @@ def _parse_header(name: str, text: str) -> dict[str, str]:
 
 
 def _problems_of(prompt: Prompt) -> list[str]:
-    """Return what is wrong with a parsed prompt: header, variables, examples or messages.
+    """Return what is wrong with a parsed prompt.
 
-    Each text continues "prompt NAME ...". Without problems the list is empty.
+    It may lack a line of the header or have no message, use a variable that the header does not
+    declare, declare one that it does not use, or begin with an example. Each text continues
+    "prompt NAME ...". Without problems the list is empty.
     """
     declared = set(prompt.variables)
     used = set()

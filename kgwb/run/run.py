@@ -109,8 +109,8 @@ class Run(EditableRun):
         of the same question that was not finished, the calls in it are used.
 
         Raises QuestionError for an empty or far too long question, SettingError for a model of an
-        unknown agent, RunFileError if ``path`` cannot be written or is a file of another kind, and
-        what opening a graph, a model or prompts by name raises.
+        unknown agent or role, RunFileError if ``path`` cannot be written or is a file of another
+        kind, and what opening a graph, a model or prompts by name raises.
         """
         super().__init__()
         self.id = uuid.uuid4().hex[:12]
@@ -122,7 +122,7 @@ class Run(EditableRun):
         self.models = open_models(models)
         for agent_name in self.models:
             if agent_name:
-                self._check_agent(agent_name)
+                system.check_model_user(agent_name)
         self.prompts = Prompts.of(prompts).for_system(system.prompts)
         self.embeddings = embeddings or Embeddings()
         self.breakpoints: set[str] = set()

@@ -120,16 +120,17 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
     """Return the arguments of ``Run`` that the header of a run file describes.
 
     These are question, dialogue, kg, settings, prompts and embeddings. Old names of settings and
-    prompts are replaced by the present ones; a setting that has been removed is left out. ``kg`` is
-    the graph to ask, if there is one; the triples that were muted in it are muted again. Embeddings
-    that the file names are not loaded: a file could name any.
+    prompts are replaced by the present ones; a setting that has been removed is left out, and one
+    that was added since has the value that does what was done before. ``kg`` is the graph to ask,
+    if there is one; the triples that were muted in it are muted again. Embeddings that the file
+    names are not loaded: a file could name any.
     """
     muted = from_data(header.get("muted", []), Triples)
     if kg and muted:
         kg = kg.without(*muted)
     known_names = system.settings.setting_names()
     saved_settings = old_names.current_settings(header["settings"])
-    settings = {}
+    settings = old_names.earlier_settings(system.name)
     for name, value in saved_settings.items():
         if name in known_names:
             settings[name] = value

@@ -308,7 +308,11 @@ class Session(Worker):
             self._mark_stale(keys)
 
     def _mark_stale(self, edited: Iterable[str]) -> None:
-        """Mark the first of the edited steps, all steps after it, and its supervisors as stale."""
+        """Mark the first of the edited steps, all steps after it, and its supervisors as stale.
+
+        Its supervisors are the steps that it is inside of, of all levels. Steps that the session
+        does not know are ignored.
+        """
         steps = self._steps
         order = list(steps)
         positions = [order.index(key) for key in edited if key in order]
