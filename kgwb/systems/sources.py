@@ -77,6 +77,7 @@ def load_system(name: str) -> System:
     if name in SYSTEM_NAMES:
         pipeline = importlib.import_module(f"kgwb.systems.{name}.pipeline")
         own: System = pipeline.SYSTEM
+        _check_name(own, name)
         return own
     entry_point = installed_systems().get(name)
     if entry_point is None:
@@ -88,8 +89,18 @@ def load_system(name: str) -> System:
         )
     module = _import_module(entry_point.module)
     system = _system_in(module, entry_point.attr or DEFAULT_VALUE, entry_point.module)
+    _check_name(system, name)
     system.origin = f"{entry_point.module}:{entry_point.attr or DEFAULT_VALUE}"
     return system
+
+
+def _check_name(system: System, name: str) -> None:
+    """Raise SettingError if a system has another name than the one it is loaded by."""
+    if system.name != name:
+        raise SettingError(
+            f"the system {system.name} is announced under the name {name}",
+            hint="give it the same name in both places: its runs are opened by its own name",
+        )
 
 
 def installed_systems() -> Mapping[str, EntryPoint]:
