@@ -13,6 +13,7 @@ from kgwb.arguments import (
     PositiveInt,
     QuestionArguments,
     commands_for_each,
+    open_model_arguments,
     option,
     parse_assignments,
     parse_system_names,
@@ -349,6 +350,9 @@ class RetryCommand(GraphArguments):
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
     model: str = option("SPEC", "default: the one that was measured", "")
     agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
+    system: str = option(
+        "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
+    )
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     each: str | None = option("NAME=V1,V2,...", EACH_HELP)
     only: list[str] = option(
@@ -379,8 +383,10 @@ class RetryCommand(GraphArguments):
         folders = []
         stop_reason = ""
         for name, command in commands_for_each(self, self.each):
-            models = command._given_models()
-            experiment = RetryExperiment(self.folder, kg=graph, models=models)
+            models = open_model_arguments(command._given_models())
+            experiment = RetryExperiment(
+                self.folder, kg=graph, models=models, system=self.system or None
+            )
             graph = experiment.kg  # opened once, for all values of --each
             folder, stop_reason = command._ask_again(experiment, name, budget)
             folders.append(folder)

@@ -304,7 +304,9 @@ class Answer(Record):
         return bool(self.values)
 
     def __str__(self) -> str:
-        text = self.text or list_first(self.labels) or self.reason or "no answer"
+        text = (
+            self.text or list_first(self.labels) or self.reason or "no answer, and no reason given"
+        )
         if self.ungrounded:
             text += f" ({UNGROUNDED_NOTE})"
         return text

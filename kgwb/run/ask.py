@@ -17,12 +17,12 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kgwb.errors import InvalidReplyError
+from kgwb.errors import InvalidReplyError, PromptError
 from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.records import JsonObject, describe_validation_error
 from kgwb.run.engine import Engine
-from kgwb.run.prompts import parse_prompt
+from kgwb.run.prompts import Prompt, parse_prompt
 from kgwb.run.steps import Attempt, CheckResult
 
 R = TypeVar("R", bound=BaseModel)
@@ -155,7 +155,10 @@ def _first_request(
     Raises PromptError if the prompt is missing or wrong, or does not fit the variables.
     """
     settings = run.settings
-    parsed_prompt = parse_prompt(prompt, run.prompt_text(prompt))
+    text = run.prompt_text(prompt)
+    parsed_prompt = parse_prompt(prompt, text)
+    if prompt in run.system.prompts.own_names():
+        _check_reply_name(parsed_prompt, reply_class)
     return ChatRequest(
         task=prompt,
         messages=parsed_prompt.fill(variables, max_examples),
@@ -167,6 +170,17 @@ def _first_request(
         timeout_s=settings.model_timeout_s,
         rule=run.system.rule(prompt),
     )
+
+
+def _check_reply_name(prompt: Prompt, reply_class: type[BaseModel]) -> None:
+    """Raise PromptError if the header of a system's own prompt names another reply class."""
+    named = prompt.header["reply"]
+    if named != reply_class.__name__:
+        raise PromptError(
+            f"prompt {prompt.name} says `reply: {named}`, "
+            f"but its agent asks for {reply_class.__name__}",
+            hint=f"write `reply: {reply_class.__name__}` in its header",
+        )
 
 
 def repair_messages(attempt: Attempt) -> tuple[Message, ...]:

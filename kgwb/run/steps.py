@@ -89,6 +89,8 @@ class Step:
     seconds: float = 0.0
     error: str = ""
     """The message of the error that stopped it; empty if there was none."""
+    past_calls: Counter[str] = field(default_factory=Counter, compare=False)
+    """Requests that it made past the run, which are made again each time: their number, by host."""
     role: str = field(default="", compare=False)
     """The role that plays the agent, by the system; empty if it has none."""
     known_calls: Calls = field(default_factory=dict, compare=False)

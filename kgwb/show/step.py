@@ -27,7 +27,7 @@ from kgwb.show.html import (
 from kgwb.show.records import has_details, render
 from kgwb.show.run_state import STEP_STATES, RunState, displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext
-from kgwb.show.timeline import skipped_model
+from kgwb.show.timeline import model_calls_of, skipped_model
 from kgwb.text import display_name, format_seconds, pluralize, single_line
 
 ORIGIN_TEXTS = {"record": "from the record", "live": "live"}
@@ -76,8 +76,8 @@ def render_step_body(
         has_inputs=bool(step.inputs),
         input_count=pluralize(len(step.inputs), "input"),
         inputs=inputs,
-        has_attempts=bool(step.attempts),
-        attempt_count=pluralize(len(step.attempts), "attempt"),
+        has_attempts=bool(step.attempts or model_calls_of(step)),
+        attempt_count=pluralize(len(step.attempts or model_calls_of(step)), "attempt"),
         attempts=render_attempts(step, calls),
     )
 
@@ -230,14 +230,19 @@ class ShownAttempt(NamedTuple):
 def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     """Render each attempt: the reply as it came, the checks by name, and the prompt as sent.
 
-    A step without attempts is a line that says so.
+    Model calls that an agent made by itself stand below the attempts. A step without any is a line
+    that says so.
     """
-    if not step.attempts:
-        return div("body soft", "This step made no model call.")
     attempts = []
     for attempt in step.attempts:
         call = calls.get(attempt.call)
         attempts.append(_shown_attempt(attempt, call))
+    known = {attempt.call for attempt in step.attempts}
+    for call in model_calls_of(step):
+        if call.key not in known:
+            attempts.append(_shown_call(call))
+    if not attempts:
+        return div("body soft", "This step made no model call.")
     return render_template("show/templates/attempts.html", attempts=attempts)
 
 
@@ -253,6 +258,13 @@ def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
         messages = call.request["content"]["messages"]
     checks = [_render_check(check) for check in attempt.checks]
     return ShownAttempt(badge, cost, attempt.reply, checks, messages)
+
+
+def _shown_call(call: Call) -> ShownAttempt:
+    """Return what the template shows of a model call that was not checked."""
+    badge = state_badge("ok", "as it came")
+    messages = call.request["content"]["messages"]
+    return ShownAttempt(badge, _model_call_cost(call), call.result.text, [], messages)
 
 
 def _model_call_cost(call: Call) -> str:

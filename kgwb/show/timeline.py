@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kgwb.run.agents import System, agent_of_key
+from kgwb.run.calls import Call
 from kgwb.run.steps import Step
 from kgwb.show.html import (
     AGENT_KIND_LABELS,
@@ -420,8 +421,20 @@ def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Ht
     return Html()
 
 
+def model_calls_of(step: Step) -> list[Call]:
+    """Return the model calls of a step, also those that were made without a prompt file."""
+    calls = []
+    for key in step.calls:
+        call = step.known_calls.get(key)
+        if call is not None and call.kind == "model":
+            calls.append(call)
+    return calls
+
+
 def skipped_model(step: Step | None, kind: str) -> bool:
     """Return whether a step of an agent with a model was done without asking the model."""
     if step is None or kind != "model" or not step.done:
         return False
-    return not step.attempts and step.origin != "by hand"
+    if step.attempts or step.origin == "by hand":
+        return False
+    return not model_calls_of(step)

@@ -244,6 +244,15 @@ class Session(Worker):
             self.run.edit_prompt(name, text)
         self.notify()
 
+    def edit_messages(self, key: str, text: str) -> None:
+        """Send other messages in the first model call of a step, which becomes stale.
+
+        Raises SettingError if the run is busy, and PromptError for a text without roles.
+        """
+        with self._edit(key):
+            self.run.edit_messages(key, text)
+        self.notify()
+
     def save_prompt(self, name: str, text: str) -> str:
         """Write a prompt to its file, and use it in this run. Returns the path of the file.
 

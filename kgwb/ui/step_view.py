@@ -19,6 +19,7 @@ from kgwb.show.records import render
 from kgwb.show.run import render_attempts, render_inputs, render_step_header, render_step_notes
 from kgwb.show.run_state import displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext, context_of
+from kgwb.show.timeline import model_calls_of
 from kgwb.text import display_name, shorten
 from kgwb.ui.human import Person
 from kgwb.ui.live import (
@@ -178,7 +179,7 @@ class StepView(Live):
 
     def _asks_model(self, key: str, step: Step | None) -> bool:
         """Return whether an agent asks a model, or a person in the place of one."""
-        if step is not None and step.prompts:
+        if step is not None and (step.prompts or model_calls_of(step)):
             return True
         kind = displayed_agent_kind(self.run, agent_of_key(key))
         return kind in ("model", "person")
