@@ -9,13 +9,17 @@ The names of today are listed in ``tests/frozen/names.json``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 AGENTS: Mapping[str, Mapping[str, str]] = {}
 """For each system, new names of its agents by the old ones."""
 SETTINGS: Mapping[str, str] = {}
 """New names of settings by the old ones."""
+SETTING_VALUES: Mapping[str, Mapping[Any, Any]] = {
+    "translate": {True: "by_words", False: "never"},
+}
+"""For settings under their present names: new values by the old ones."""
 PROMPTS: Mapping[str, str] = {}
 """New names of prompts by the old ones, such as "chatty_kg/qir"."""
 FIELDS: Mapping[str, Mapping[str, str]] = {}
@@ -33,8 +37,18 @@ def current_step_key(system: str, key: str) -> str:
 
 
 def current_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings, which are values by name, under their present names."""
-    return {SETTINGS.get(name, name): value for name, value in settings.items()}
+    """Return settings, which are values by name, under their present names and with present values.
+
+    A value that has no new one is returned as it is.
+    """
+    present = {}
+    for name, value in settings.items():
+        present_name = SETTINGS.get(name, name)
+        present[present_name] = value
+        present_values = SETTING_VALUES.get(present_name, {})
+        if isinstance(value, Hashable) and value in present_values:
+            present[present_name] = present_values[value]
+    return present
 
 
 def current_prompt(name: str) -> str:

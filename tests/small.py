@@ -145,6 +145,7 @@ class Alone(System):
 
 
 PAPER = profile("paper")
+REFERENCE = profile("reference")
 
 
 def alone(

@@ -97,9 +97,10 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
     """Return the arguments of ``Run`` that the header of a run file describes.
 
     These are question, dialogue, kg, settings, prompts and embeddings. Old names of settings and
-    prompts are replaced by the present ones; a setting that has been removed is left out. ``kg`` is
-    the graph to ask, if there is one; the triples that were muted in it are muted again. Embeddings
-    that the file names are not loaded: a file could name any.
+    prompts are replaced by the present ones; a setting that has been removed is left out, and one
+    that was added since has the value of the run's profile. ``kg`` is the graph to ask, if there is
+    one; the triples that were muted in it are muted again. Embeddings that the file names are not
+    loaded: a file could name any.
     """
     muted = from_data(header.get("muted", []), Triples)
     if kg and muted:
@@ -117,7 +118,7 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
         "question": header["question"],
         "dialogue": from_data(header["dialogue"], Dialogue),
         "kg": kg,
-        "settings": system.settings(**settings),
+        "settings": system.settings.of(settings),
         "prompts": Prompts(texts=prompts),
         "embeddings": Embeddings(from_data(header["embeddings"], str), trusted=False),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from small import DIRECTED, FILMS, PAPER, alone, chatty, films, iri, vertex
+from small import DIRECTED, FILMS, PAPER, REFERENCE, alone, chatty, films, iri, vertex
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError, OverrideError
@@ -41,7 +41,7 @@ def selected(
     ("candidates", "settings"),
     [
         (DUNES[:1], Settings()),
-        (NEAR, PAPER),  # also if the label is not the entity
+        (NEAR, REFERENCE),  # also if the label is not the entity
         ((), Settings()),
         ((), PAPER),
     ],

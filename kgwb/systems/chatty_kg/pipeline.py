@@ -19,9 +19,6 @@ from kgwb.systems.chatty_kg.views import VIEWS
 from kgwb.systems.linking import select_vertex
 from kgwb.systems.rules import RULES as LINKING_RULES
 
-MAX_REPHRASINGS = 3
-"""How often ``paper`` rephrases a question that is classified as dependent again (reference code)."""
-
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Answer one turn of a dialogue: translate, make standalone, extract the QIR, answer it.
@@ -44,22 +41,19 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 def make_standalone(question: str, context: Context, run: Run) -> str:
     """Rephrase a question that depends on the dialogue (Chatty-KG, Algorithm 1, lines 1 to 6).
 
-    ``fast`` rephrases it once. ``paper`` classifies the new question too, and rephrases up to
-    MAX_REPHRASINGS times, as the reference code does. Without earlier turns, or with
-    ``multi_turn`` off, the question is returned as it is.
+    It is rephrased at most ``rephrasings`` times; with more than one, the new question is classified
+    again after each (reference code). With ``multi_turn`` off, the question is returned as it is.
     """
-    if not ChattySettings.of_run(run).multi_turn:
+    settings = ChattySettings.of_run(run)
+    if not settings.multi_turn:
         return question
     classification = classify_question(question, context, run)
-    if not context.turns:
-        return question
-    for _ in range(MAX_REPHRASINGS):
+    for _ in range(settings.rephrasings):
         if classification.label == "self-contained":
             break
         question = rephrase_question(question, context, run).question
-        if run.settings.is_fast:
-            break
-        classification = classify_question(question, context, run)
+        if settings.rephrasings > 1:
+            classification = classify_question(question, context, run)
     return question
 
 
@@ -67,8 +61,11 @@ def make_standalone(question: str, context: Context, run: Run) -> str:
 def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     """Link, generate, select and execute (Chatty-KG, Algorithm 3).
 
-    A question that triples cannot express is not answered; the reason says which parts of it.
+    A question that triples cannot express is not answered; the reason says which parts of it. Nor
+    is a question without valid triples.
     """
+    if not qir.facts and not qir.beyond:
+        return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
     if qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}")
     linked = match_qir(qir, question, context, run)

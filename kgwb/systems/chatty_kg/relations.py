@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from kgwb.systems.chatty_kg.records import (
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.linking import compute_similarities
+from kgwb.terms import name_from_iri
 
 TermByEnd = dict[str, str]
 """The SPARQL term of each end of the facts: an IRI in angle brackets, or a variable."""
@@ -32,6 +33,9 @@ PathsByEnd = dict[str, tuple[tuple[str, str], ...]]
 
 The path to a linked vertex is empty.
 """
+Pair = tuple[URIRef, Direction]
+Pairs = dict[Pair, None]
+"""Predicates with the directions in which they were found, seen from the subject of the fact."""
 DOER_WORD = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
 """The last word of a relation that leads to a doer: "director", "directed by"."""
 NOT_DOER_WORD = re.compile(
@@ -40,6 +44,8 @@ NOT_DOER_WORD = re.compile(
 """Words that end like the name of a doer but are none."""
 WRONG_DIRECTION_FACTOR = 0.98
 """Factor on the similarity of a predicate in the direction that its wording speaks against."""
+READABLE = re.compile(r"[^\W\d_]{2}")
+"""Two letters: what a person can read, unlike "P57"."""
 BEAM_WIDTH = 4
 """Paths to an unknown that are followed."""
 MIN_STEP_SIMILARITY = 0.01
@@ -59,22 +65,23 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
     """Return the ranked predicates of each fact, in the order of the QIR.
 
     Facts are linked from the linked vertices outwards. The predicates of a fact between two
-    unknowns are looked for at what the best paths lead to. A fact that no path leads to has no
-    predicates, and in ``paper`` neither has a fact between two unknowns. ``fast`` links facts that
-    state a type first, so that other facts are linked at the instances of the class.
+    unknowns are looked for at what the best paths lead to, unless ``links_joins`` is off. A fact
+    that no path leads to has no predicates. With ``classes`` "for_kinds", facts that state a type
+    are linked first, so that other facts are linked at the instances of the class.
     """
+    settings = ChattySettings.of_run(run)
     terms = assign_terms(qir, links)
     paths = {end: [Path("", 1.0)] for end, term in terms.items() if not is_unknown(term)}
     linked_ends = set(paths)
     waiting = list(qir.facts)
-    if run.settings.is_fast:
+    if settings.classes == "for_kinds":
         waiting.sort(key=lambda fact: not fact.states_type)
     linked: dict[Fact, LinkedRelation] = {}
     while waiting:
         fact = _choose_next_fact(waiting, paths)
         waiting.remove(fact)
         paths_to_ends: PathsByEnd = {}
-        if run.settings.is_fast or not linked_ends.isdisjoint(fact.ends):
+        if settings.links_joins or not linked_ends.isdisjoint(fact.ends):
             for end in fact.ends:
                 if end in paths:
                     paths_to_ends[end] = tuple((path.where, terms[end]) for path in paths[end])
@@ -164,30 +171,67 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
 
     The similarity is that with the relation of the fact. The best ``predicates_per_relation`` are
     kept, each in the directions in which it was found; the step notes how many were dropped.
-    Equals are ordered by IRI. ``fast`` prefers the direction of the wording, and looks for type
-    predicates (``_find_type_predicates``). If there are any, no others are looked for, unless the
-    relation is an occupation.
+    Equals are ordered by IRI. Of a fact between two linked vertices, the predicates that connect
+    them come first, or are the only ones (``linked_ends``). With ``classes`` "for_kinds", type
+    predicates are looked for (``_find_type_predicates``). If there are any, no others are looked for, unless
+    the relation is an occupation.
     """
-    type_predicates = _find_type_predicates(fact, paths, run)
+    settings = ChattySettings.of_run(run)
+    type_predicates: list[RankedPredicate] = []
+    if settings.classes == "for_kinds":
+        type_predicates = _find_type_predicates(fact, paths, run)
     if type_predicates and fact.relation.casefold() not in OCCUPATION_RELATIONS:
         # All other triples at a class belong to the ontology: they are not facts about instances.
         return LinkedRelation(fact, tuple(type_predicates))
 
-    pairs = _find_predicates_at_ends(fact, paths, run)
+    connecting = _find_connecting_predicates(fact, paths, run)
+    pairs = dict(connecting or {})
+    if connecting is None or settings.linked_ends != "connecting":
+        pairs |= _find_predicates_at_ends(fact, paths, run)
     for predicate in type_predicates:
         pairs.pop((predicate.iri, "out"), None)
         pairs.pop((predicate.iri, "in"), None)
-    names = run.kg.names([iri for iri, _ in pairs])
-    similarities = compute_similarities(fact.relation, names.values(), run)
+    ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
+    ranked.sort(key=lambda found: (-found.similarity, found.iri, found.direction == "in"))
+    if connecting and settings.linked_ends == "connecting_first":
+        ranked.sort(key=lambda found: (found.iri, found.direction) not in connecting)
+    return _keep_best(fact, ranked, run)
+
+
+def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[RankedPredicate]:
+    """Return predicates with their names and the similarity of these with a relation."""
+    settings = ChattySettings.of_run(run)
+    names = _name_predicates([iri for iri, _ in pairs], run)
+    similarities = compute_similarities(relation, names.values(), run)
     ranked = []
     for iri, direction in pairs:
         name = names[iri]
         ranked.append(RankedPredicate(iri, name, direction, similarities[name]))
-    if run.settings.is_fast:
-        ranked = _prefer_worded_direction(ranked, fact.relation)
-    ranked += type_predicates
-    ranked.sort(key=lambda found: (-found.similarity, found.iri, found.direction == "in"))
+    if settings.wording_decides_direction:
+        ranked = _prefer_worded_direction(ranked, relation)
+    return ranked
 
+
+def _name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
+    """Return the names of predicates by IRI: labels, or the last segments (``predicate_names``).
+
+    A last segment without a word, such as P57 in Wikidata, is no name: its label is taken.
+    """
+    names = dict(run.kg.names(iris))
+    if ChattySettings.of_run(run).predicate_names == "labels":
+        return names
+    for iri in iris:
+        segment = name_from_iri(iri)
+        if READABLE.search(segment):
+            names[iri] = segment
+    return names
+
+
+def _keep_best(fact: Fact, ranked: Sequence[RankedPredicate], run: Run) -> LinkedRelation:
+    """Return a fact with its best ``predicates_per_relation`` predicates, in all their directions.
+
+    The step notes how many were dropped.
+    """
     iris = list(dict.fromkeys(predicate.iri for predicate in ranked))
     best_iris = iris[: ChattySettings.of_run(run).predicates_per_relation]
     best = [predicate for predicate in ranked if predicate.iri in best_iris]
@@ -199,10 +243,10 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
 def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
     """Return the type predicates by which the object of a fact, a class, has instances.
 
-    Each has the class and its subclasses that have instances by it. Nothing is found in ``paper``,
-    or if the fact does not state a type, or if its object is not linked or is no such class.
+    Each has the class and its subclasses that have instances by it. Nothing is found if the fact
+    does not state a type, or if its object is not linked or is no such class.
     """
-    if not run.settings.is_fast or not fact.states_type or fact.object not in paths:
+    if not fact.states_type or fact.object not in paths:
         return []
     _, term = paths[fact.object][0]
     if is_unknown(term):
@@ -225,18 +269,32 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
     return predicates
 
 
-def _find_predicates_at_ends(
-    fact: Fact, paths: PathsByEnd, run: Run
-) -> dict[tuple[URIRef, Direction], None]:
+def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs | None:
+    """Return the predicates that connect the two linked vertices of a fact, with their directions.
+
+    Returns None if not both ends are linked vertices, or if the setting ``linked_ends`` does not
+    ask for them. Two queries are made. Source: Chatty-KG, section 5.1.3.
+    """
+    if ChattySettings.of_run(run).linked_ends == "any_end":
+        return None
+    linked = []
+    for end in fact.ends:
+        linked += [term for where, term in paths.get(end, ()) if not where]
+    if len(linked) != len(fact.ends):
+        return None
+    subject, object_ = linked
+    found = _select_predicates(f"{subject} ?_p {object_}", "out", run)
+    return found | _select_predicates(f"{object_} ?_p {subject}", "in", run)
+
+
+def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
     """Return the predicates found at the ends of a fact, with their directions, each pair once.
 
     The direction is seen from the subject of the fact. At an end that a path leads to, a sample of
-    ``join_sample`` vertices is looked at. Predicates that the vocabulary of the graph excludes are
-    left out. Two queries are made for each path.
+    ``join_sample`` vertices is looked at. Two queries are made for each path.
     """
-    found: dict[tuple[URIRef, Direction], None] = {}
+    found: Pairs = {}
     limit = ChattySettings.of_run(run).join_sample
-    excluded = run.kg.vocabulary.excluded_predicates
     for end, paths_to_end in paths.items():
         directions: tuple[Direction, Direction] = ("out", "in")
         if end != fact.subject:
@@ -248,10 +306,26 @@ def _find_predicates_at_ends(
             # no unknown of a QIR begins with "_"
             triples = (f"{term} ?_p ?_o", f"?_o ?_p {term}")
             for triple, direction in zip(triples, directions, strict=True):
-                rows = run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {sample}{triple} }}").rows
-                for (iri,) in rows:
-                    if isinstance(iri, URIRef) and iri not in excluded:
-                        found[iri, direction] = None
+                found |= _select_predicates(f"{sample}{triple}", direction, run)
+    return found
+
+
+def _select_predicates(where: str, direction: Direction, run: Run) -> Pairs:
+    """Return the predicates ?_p of a graph pattern, each with the direction.
+
+    Predicates that the vocabulary of the graph excludes are left out, but type predicates only
+    without the setting ``keeps_type_predicates``.
+    """
+    vocabulary = run.kg.vocabulary
+    kept: Collection[URIRef] = ()
+    if ChattySettings.of_run(run).keeps_type_predicates:
+        kept = vocabulary.types
+    found: Pairs = {}
+    for (iri,) in run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {where} }}").rows:
+        if not isinstance(iri, URIRef):
+            continue
+        if iri in kept or iri not in vocabulary.excluded_predicates:
+            found[iri, direction] = None
     return found
 
 

@@ -177,6 +177,19 @@ def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> Re
     return {"question": rephrased}
 
 
+def rephrase_published(question: str, dialogue: Dialogue, kg: Graph | None) -> ReplyData:
+    """Return what ``rephrase_question`` returns, for turns without the names they were about.
+
+    The names are those that the question of a turn mentions.
+    """
+    turns = []
+    for turn in dialogue:
+        asked: str = turn.get("rephrased") or turn["question"]
+        about = [mention.text for mention in find_mentions(asked, kg)]
+        turns.append({"question": asked, "answers": turn.get("answers", []), "about": about})
+    return rephrase_question(question, turns, kg)
+
+
 def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention]) -> str:
     """Return the question of a turn, changed as a fragment of a question asks; "" if it cannot be.
 
@@ -304,5 +317,6 @@ RULES: Mapping[str, Rule] = {
     "chatty_kg/answer_writer": write_sentence,
     "chatty_kg/classifier": classify_question,
     "chatty_kg/rephraser": rephrase_question,
+    "chatty_kg/rephraser_published": rephrase_published,
 }
 """For each prompt, the function by which the model ``rules`` answers it."""

@@ -188,13 +188,17 @@ def test_a_type_or_an_occupation_may_be_a_class_or_a_vertex(
     assert (answer_of(run).labels, model.call_count()) == (answers, 1)
 
 
-def test_as_published_no_class_is_looked_for() -> None:
+def test_as_published_a_class_is_found_by_its_label_like_any_vertex() -> None:
     script = {
         "chatty_kg/classifier": {"reason": "", "label": "self-contained"},
+        "linking/vertex_selection_labels": {"label": "Boat"},
+        "chatty_kg/predicate_selection_published": {"reasoning": "", "predicates": ["type"]},
         "chatty_kg/qir_published": published(qir("?boat | type | boat")),
     }
-    run = chatty("Which boats are there?", Scripted(script), films(BOATS), settings=PAPER).go()
-    assert run["vertex_selection"].output.vertex is None
+    settings = PAPER.with_changes(question_language="en")
+    run = chatty("Which boats are there?", Scripted(script), films(BOATS), settings=settings).go()
+    assert run["vertex_selection"].output.vertex.iri == iri("Boat")
+    assert "type" in [predicate.name for predicate in run.output("relation_linking").predicates]
 
 
 # --- words that tell which of several homonyms is meant
