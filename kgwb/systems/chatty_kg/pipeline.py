@@ -93,15 +93,15 @@ SYSTEM = System(
     "chatty_kg",
     answer_question,
     {
-        "Understand": (
-            chat.translate_question,
-            chat.build_context,
+        # The agents of Figure 2 that coordinate the others. The chat agent comes first and last.
+        "Chat agent": (chat.translate_question, chat.build_context),
+        "QIR agent": (
             make_standalone,
             chat.classify_question,
             chat.rephrase_question,
             extract_qir,
         ),
-        "Link": (
+        "Matching agent": (
             answer_qir,
             match_qir,
             link_entity,
@@ -109,8 +109,8 @@ SYSTEM = System(
             select_vertex,
             link_relation,
         ),
-        "Query": (generate_queries, select_queries, execute_queries),
-        "Answer": (chat.leave_out_mentioned, chat.reword_answer),
+        "Query planning agent": (generate_queries, select_queries, execute_queries),
+        "Chat agent: answer": (chat.leave_out_mentioned, chat.reword_answer),
     },
     supervisors={
         "understanding": ("classifier", "rephraser"),

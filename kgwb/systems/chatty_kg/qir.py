@@ -106,7 +106,7 @@ def extract_qir(question: str, run: Run) -> QIR:
     """
     settings = ChattySettings.of_run(run)
     prompt = "chatty_kg/qir_published"
-    reply_class = PublishedReply
+    reply_class: type[PublishedReply] = PublishedReply
     if settings.refuses_inexpressible:
         prompt = "chatty_kg/qir"
         reply_class = QirReply
