@@ -560,6 +560,47 @@ def test_section_5_1_3_predicates_connect_the_two_vertices(name: str) -> None:
     assert (len(found) == 1) is (name == "paper")
 
 
+PARTS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:crane a :Assembly ; rdfs:label "Crane" ; :hasEntry :e1, [ :entryProduct :hook ; :quantity 2 ] .
+:e1 :entryProduct :bolt ; :quantity 40 . :depot rdfs:label "Depot" . :lamp :madeIn :oslo .
+:bolt a :Product ; rdfs:label "Bolt" . :hook a :Product ; rdfs:label "Hook" .
+:lamp a :Product ; rdfs:label "Lamp" . :crane :madeIn :oslo . :oslo rdfs:label "Oslo" .
+:Product rdfs:label "product" . :Assembly rdfs:label "assembly" ."""
+
+
+@conforms(
+    "section 5.2.1",
+    "a triple of the QIR is one triple pattern",
+    fast="where no predicate connects two linked or typed ends, a node may stand between them",
+    setting="joins_over_node",
+)
+@pytest.mark.parametrize(
+    ("question", "facts", "kind", "answers"),
+    [
+        (
+            "Which products are in the crane?",
+            ["Crane | product | ?product", "?product | type | product"],
+            "list",
+            ["Bolt", "Hook"],
+        ),
+        ("Is the bolt part of the crane?", ["Bolt | part of | Crane"], "boolean", ["true"]),
+        # both are made in Oslo, which connects nothing
+        ("Is the lamp part of the crane?", ["Lamp | part of | Crane"], "boolean", ["false"]),
+    ],
+)
+def test_section_5_2_1_a_fact_may_lead_over_a_node(
+    question: str, facts: list[str], kind: str, answers: list[str]
+) -> None:
+    pair = "has entry → entry product"
+    replies = predicates(*[[pair, "entry product → has entry", "type", "made in"]] * len(facts))
+    model = script(qir=qir(*facts, kind=kind, target="?product"), by_fact=replies)
+    run = answered(model, "fast", question, kg=films(PARTS))
+    assert sorted(labels(run)) == answers
+    model = script(qir=qir(*facts, kind=kind, target="?product"))
+    run = answered(model, "paper", question, kg=films(PARTS))
+    assert all(len(query.patterns) <= len(facts) for query in run.output("query_generator").queries)
+
+
 @conforms(
     "section 5.1.3",
     "a predicate is named by the last segment of its IRI",

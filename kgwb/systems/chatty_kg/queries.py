@@ -22,7 +22,7 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
     predicate_names,
 )
-from kgwb.systems.chatty_kg.relations import TermByEnd, assign_terms, make_pattern
+from kgwb.systems.chatty_kg.relations import TermByEnd, assign_terms, make_patterns
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
 Combination = tuple[RankedPredicate, ...]
@@ -108,8 +108,8 @@ def _build_query(
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}
     for relation, predicate in zip(relations, combination, strict=True):
-        pattern, class_filter = make_pattern(relation.fact, predicate, terms)
-        patterns[pattern] = None
+        fact_patterns, class_filter = make_patterns(relation.fact, predicate, terms)
+        patterns.update(dict.fromkeys(fact_patterns))
         filters[class_filter] = None
     settings = ChattySettings.of_run(run)
     filter_text = "".join(filters) + _make_filters(qir, tuple(patterns), terms, settings)

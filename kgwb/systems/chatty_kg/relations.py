@@ -36,6 +36,8 @@ The path to a linked vertex is empty.
 Pair = tuple[URIRef, Direction]
 Pairs = dict[Pair, None]
 """Predicates with the directions in which they were found, seen from the subject of the fact."""
+NodePair = tuple[Pair, Pair]
+"""Two predicates that lead over a node: to the node, and from there onward."""
 DOER_WORD = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
 """The last word of a relation that leads to a doer: "director", "directed by"."""
 NOT_DOER_WORD = re.compile(
@@ -46,6 +48,12 @@ WRONG_DIRECTION_FACTOR = 0.98
 """Factor on the similarity of a predicate in the direction that its wording speaks against."""
 READABLE = re.compile(r"[^\W\d_]{2}")
 """Two letters: what a person can read, unlike "P57"."""
+OVER_NODE_DIRECTIONS: tuple[tuple[Direction, Direction], ...] = (
+    ("out", "out"),
+    ("in", "in"),
+    ("in", "out"),
+)
+"""Directions of the two predicates over a node: from subject to object, back, or from the node."""
 BEAM_WIDTH = 4
 """Paths to an unknown that are followed."""
 MIN_STEP_SIMILARITY = 0.01
@@ -133,8 +141,8 @@ def _extend_paths(paths: dict[str, list[Path]], relation: LinkedRelation, terms:
     extended = []
     for path in paths.get(start, [Path("", 1.0)]):  # a fact such as ⟨?x, knows, ?x⟩ has no start
         for predicate in relation.predicates:
-            pattern, class_filter = make_pattern(fact, predicate, terms)
-            where = f"{path.where} {patterns_to_sparql([pattern])} {class_filter}".strip()
+            patterns, class_filter = make_patterns(fact, predicate, terms)
+            where = f"{path.where} {patterns_to_sparql(patterns)} {class_filter}".strip()
             score = path.score * max(predicate.similarity, MIN_STEP_SIMILARITY)
             extended.append(Path(where, score))
     if extended:
@@ -142,13 +150,14 @@ def _extend_paths(paths: dict[str, list[Path]], relation: LinkedRelation, terms:
         paths[new_end] = extended[:BEAM_WIDTH]
 
 
-def make_pattern(
+def make_patterns(
     fact: Fact, predicate: RankedPredicate, terms: TermByEnd
-) -> tuple[TriplePattern, str]:
-    """Return the triple pattern of a fact with one of its predicates, and its FILTER or "".
+) -> tuple[list[TriplePattern], str]:
+    """Return the triple patterns of a fact with one of its predicates, and their FILTER or "".
 
-    If the predicate has one class, that class is the object. If it has several, the object is a
-    variable that the FILTER restricts to them.
+    There is one pattern, or there are two if a node stands between the ends. If the predicate has
+    one class, that class is the object. If it has several, the object is a variable that the FILTER
+    restricts to them.
     """
     object_ = terms[fact.object]
     class_filter = ""
@@ -160,9 +169,20 @@ def make_pattern(
         classes = ", ".join(map(n3, predicate.classes))
         class_filter = f"FILTER({object_} IN ({classes})) "
     subject = terms[fact.subject]
-    if predicate.direction == "in":
-        subject, object_ = object_, subject
-    return (subject, n3(predicate.iri), object_), class_filter
+    if predicate.onward is None:
+        return [_orient(subject, predicate.iri, object_, predicate.direction)], class_filter
+    positions = [list(terms).index(end) for end in fact.ends]
+    node = f"?_node{positions[0]}_{positions[1]}"
+    to_node = _orient(subject, predicate.iri, node, predicate.direction)
+    onward = _orient(node, predicate.onward, object_, predicate.onward_direction)
+    return [to_node, onward], class_filter
+
+
+def _orient(start: str, predicate: URIRef, end: str, direction: Direction) -> TriplePattern:
+    """Return the triple pattern that leads from one SPARQL term to another by a predicate."""
+    if direction == "in":
+        start, end = end, start
+    return start, n3(predicate), end
 
 
 @agent("relation_linking", subject="fact", kind="sparql")
@@ -192,10 +212,13 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
         pairs.pop((predicate.iri, "out"), None)
         pairs.pop((predicate.iri, "in"), None)
     ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
+    over_node: list[RankedPredicate] = []
+    if settings.joins_over_node and not connecting:
+        over_node = _find_predicates_over_node(fact, paths, run)
     ranked.sort(key=lambda found: (-found.similarity, found.iri, found.direction == "in"))
     if connecting and settings.linked_ends == "connecting_first":
         ranked.sort(key=lambda found: (found.iri, found.direction) not in connecting)
-    return _keep_best(fact, ranked, run)
+    return _keep_best(fact, over_node + ranked, run)
 
 
 def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[RankedPredicate]:
@@ -232,9 +255,13 @@ def _keep_best(fact: Fact, ranked: Sequence[RankedPredicate], run: Run) -> Linke
 
     The step notes how many were dropped.
     """
-    iris = list(dict.fromkeys(predicate.iri for predicate in ranked))
-    best_iris = iris[: ChattySettings.of_run(run).predicates_per_relation]
-    best = [predicate for predicate in ranked if predicate.iri in best_iris]
+    identities = [(predicate.iri, predicate.onward) for predicate in ranked]
+    limit = ChattySettings.of_run(run).predicates_per_relation
+    best_identities = list(dict.fromkeys(identities))[:limit]
+    best = []
+    for predicate, identity in zip(ranked, identities, strict=True):
+        if identity in best_identities:
+            best.append(predicate)
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
     return LinkedRelation(fact, tuple(best))
@@ -287,6 +314,79 @@ def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pair
     return found | _select_predicates(f"{object_} ?_p {subject}", "in", run)
 
 
+def _find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
+    """Return the pairs of predicates that connect the ends of a fact over one node between them.
+
+    Both ends must be linked vertices, or be led to by a path; of an end the best path counts. Pairs
+    that meet in a node to which both ends point are left out: a country is no fact about two things
+    that are in it. Returns none if a predicate connects the ends directly. Pairs are ordered by the
+    better of the two similarities, then by IRI.
+    """
+    if not all(paths.get(end) for end in fact.ends):
+        return []
+    limit = ChattySettings.of_run(run).join_sample
+    (where, subject), (object_where, object_) = [paths[end][0] for end in fact.ends]
+    samples = _sample_clause(where, subject, limit) + _sample_clause(object_where, object_, limit)
+    for direct in (f"{subject} ?_p {object_}", f"{object_} ?_p {subject}"):
+        if _select_predicates(f"{samples}{direct}", "out", run):
+            return []
+    found: dict[NodePair, None] = {}
+    for directions in OVER_NODE_DIRECTIONS:
+        found |= _select_pairs(samples, subject, object_, directions, run)
+    return _rank_pairs(found, fact.relation, run)
+
+
+def _select_pairs(
+    samples: str, subject: str, object_: str, directions: tuple[Direction, Direction], run: Run
+) -> dict[NodePair, None]:
+    """Return the pairs of predicates that lead from one term to another over a node, each once.
+
+    ``samples`` has the subqueries that bind the terms. Predicates that the vocabulary excludes are
+    left out.
+    """
+    direction, onward_direction = directions
+    to_node = f"{subject} ?_p ?_n" if direction == "out" else f"?_n ?_p {subject}"
+    onward = f"?_n ?_q {object_}" if onward_direction == "out" else f"{object_} ?_q ?_n"
+    where = f"{samples}{to_node} . {onward} FILTER(?_n != {subject} && ?_n != {object_})"
+    excluded = run.kg.vocabulary.excluded_predicates
+    found: dict[NodePair, None] = {}
+    for first, second in run.kg.select(f"SELECT DISTINCT ?_p ?_q WHERE {{ {where} }}").rows:
+        if not isinstance(first, URIRef) or not isinstance(second, URIRef):
+            continue
+        if first not in excluded and second not in excluded:
+            found[(first, direction), (second, onward_direction)] = None
+    return found
+
+
+def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
+    """Return pairs of predicates by the better of their two similarities, then by IRI."""
+    iris: list[URIRef] = []
+    for (first, _), (second, _) in pairs:
+        iris += [first, second]
+    names = _name_predicates(iris, run)
+    similarities = compute_similarities(relation, names.values(), run)
+    ranked = []
+    for (first, direction), (second, onward_direction) in pairs:
+        predicate = RankedPredicate(
+            iri=first,
+            name=f"{names[first]} → {names[second]}",
+            direction=direction,
+            similarity=max(similarities[names[first]], similarities[names[second]]),
+            onward=second,
+            onward_direction=onward_direction,
+        )
+        ranked.append(predicate)
+    ranked.sort(key=lambda predicate: (-predicate.similarity, predicate.iri, str(predicate.onward)))
+    return ranked
+
+
+def _sample_clause(where: str, term: str, limit: int) -> str:
+    """Return a subquery for at most ``limit`` values of a term; "" for a linked vertex."""
+    if not where:
+        return ""
+    return f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} "
+
+
 def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
     """Return the predicates found at the ends of a fact, with their directions, each pair once.
 
@@ -300,9 +400,7 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
         if end != fact.subject:
             directions = ("in", "out")
         for where, term in paths_to_end:
-            sample = ""
-            if where:
-                sample = f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} "
+            sample = _sample_clause(where, term, limit)
             # no unknown of a QIR begins with "_"
             triples = (f"{term} ?_p ?_o", f"?_o ?_p {term}")
             for triple, direction in zip(triples, directions, strict=True):

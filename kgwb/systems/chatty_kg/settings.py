@@ -34,6 +34,7 @@ class ChattySettings(Settings):
         "linked_ends": "connecting",
         "wording_decides_direction": False,
         "predicate_names": "local_parts",
+        "joins_over_node": False,
         "keeps_type_predicates": True,
         "predicates_per_relation": 21,
         "query_order": "as_combined",
@@ -131,6 +132,13 @@ class ChattySettings(Settings):
     - "connecting": those that connect the two (section 5.1.3).
     - "connecting_first": those before all others that either vertex has.
     - "any_end": all that either vertex has, by similarity.
+    """
+    joins_over_node: bool = True
+    """Whether a fact may lead over one node that the question does not name.
+
+    This is tried if both ends of the fact are linked or typed, and no predicate connects them: from
+    an assembly over the entry of a part to a product. The paper has one triple pattern for a triple
+    (section 5.2.1).
     """
     keeps_type_predicates: bool = False
     """Whether type predicates are candidates for any relation, as section 5.1.3 has all predicates.
