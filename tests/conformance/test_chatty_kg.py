@@ -879,6 +879,25 @@ def test_section_7_1_answers_are_ranked_by_the_score_of_their_query() -> None:
         assert labels(run)[0] == first
 
 
+@conforms(
+    "section 5.2.4",
+    "duplicates are equal values",
+    fast="a text is left out if it is the name of another value",
+    setting="merges_names",
+)
+@pytest.mark.parametrize(("name", "answers"), [("paper", 3), ("fast", 2)])
+def test_section_5_2_4_the_same_said_twice(name: str, answers: int) -> None:
+    ships = """@prefix : <http://example.org/> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :gale rdfs:label "Gale" ; :flagState :no ; :flag "NORWAY" , "since 1990" .
+    :no rdfs:label "Norway" ."""
+    model = script(qir=qir("Gale | flag | ?country"))
+    run = answered(model, name, "What is the flag of Gale?", kg=films(ships))
+    assert len(labels(run)) == answers
+    triples = {value.label: len(value.support) for value in answer_of(run).values}
+    assert triples["Norway"] == (2 if name == "fast" else 1)
+
+
 @conforms("section 5.2.5", "without an answer in the graph the system says so, and invents none")
 @pytest.mark.parametrize("name", ALL_PROFILES)
 def test_section_5_2_5_nothing_is_invented(name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rdflib import Literal
+from rdflib import Literal, URIRef
 
 from kgwb.flow import NOT_IN_GRAPH, Answer, CandidateQuery, Value
 from kgwb.kg.algebra import variables_of
@@ -110,11 +110,14 @@ class _Results:
 def _answer_values(queries: Sequence[CandidateQuery], qir: QIR, run: Run) -> Answer:
     """Return the values of all queries, in the order of the setting ``value_order``.
 
-    With ``counts_values``, their number is returned instead if a count is asked for and they are
+    With ``merges_names``, texts that name
+    another value are left out. With ``counts_values``, the number of values is returned instead if a count is asked for and they are
     not all numbers. If no query has rows, the answer has that as its reason.
     """
     settings = ChattySettings.of_run(run)
     results = _collect_values(queries, qir.target, run)
+    if settings.merges_names:
+        _merge_names(results, run)
     supports = results.supports
     if not supports:
         reason = f"{NOT_IN_GRAPH}: no selected query has rows"
@@ -158,6 +161,25 @@ def _collect_values(queries: Sequence[CandidateQuery], target: str, run: Run) ->
             results.supports[value] = tuple(dict.fromkeys(earlier + triples))
             results.scores[value] = max(query.score, results.scores.get(value, query.score))
     return results
+
+
+def _merge_names(results: _Results, run: Run) -> None:
+    """Leave out each text that is the name of a thing among the values; the thing gets its triples.
+
+    Letter case does not count. Numbers, dates and truth values are no names.
+    """
+    things: dict[str, Term] = {}
+    labels = label_terms(results.supports, run)
+    for term, label in labels.items():
+        if isinstance(term, URIRef):
+            things.setdefault(label.casefold(), term)
+    for term, label in labels.items():
+        thing = things.get(label.casefold())
+        if thing is None or not isinstance(term, Literal) or not isinstance(term.value, str):
+            continue
+        triples = results.supports[thing] + results.supports.pop(term)
+        results.supports[thing] = tuple(dict.fromkeys(triples))
+        results.scores[thing] = max(results.scores[thing], results.scores.pop(term))
 
 
 def _count_values(results: _Results, target: str, run: Run) -> Answer:

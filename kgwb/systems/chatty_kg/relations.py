@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -34,8 +35,9 @@ PathsByEnd = dict[str, tuple[tuple[str, str], ...]]
 The path to a linked vertex is empty.
 """
 Pair = tuple[URIRef, Direction]
-Pairs = dict[Pair, None]
-"""Predicates with the directions in which they were found, seen from the subject of the fact."""
+Pairs = Mapping[Pair, int]
+"""Predicates with the directions in which they were found, seen from the subject of the fact, and
+the number of the fact's ends at which they were found."""
 NodePair = tuple[Pair, Pair]
 """Two predicates that lead over a node: to the node, and from there onward."""
 DOER_WORD = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
@@ -54,6 +56,8 @@ OVER_NODE_DIRECTIONS: tuple[tuple[Direction, Direction], ...] = (
     ("in", "out"),
 )
 """Directions of the two predicates over a node: from subject to object, back, or from the node."""
+MIN_LIKE_RELATION = 0.7
+"""The least similarity of a predicate that is taken to be what a relation means."""
 BEAM_WIDTH = 4
 """Paths to an unknown that are followed."""
 MIN_STEP_SIMILARITY = 0.01
@@ -192,9 +196,10 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     The similarity is that with the relation of the fact. The best ``predicates_per_relation`` are
     kept, each in the directions in which it was found; the step notes how many were dropped.
     Equals are ordered by IRI. Of a fact between two linked vertices, the predicates that connect
-    them come first, or are the only ones (``linked_ends``). With ``classes`` "for_kinds", type
-    predicates are looked for (``_find_type_predicates``). If there are any, no others are looked for, unless
-    the relation is an occupation.
+    them come first, or are the only ones (``linked_ends``). If no predicate connects the ends, pairs
+    of predicates that do so over a node may come first (``joins_over_node``). With ``classes``
+    "for_kinds", type predicates are looked for (``_find_type_predicates``). If there are any, no
+    others are looked for, unless the relation is an occupation.
     """
     settings = ChattySettings.of_run(run)
     type_predicates: list[RankedPredicate] = []
@@ -205,15 +210,15 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
         return LinkedRelation(fact, tuple(type_predicates))
 
     connecting = _find_connecting_predicates(fact, paths, run)
-    pairs = dict(connecting or {})
+    pairs = Counter(connecting or {})
     if connecting is None or settings.linked_ends != "connecting":
-        pairs |= _find_predicates_at_ends(fact, paths, run)
+        pairs.update(_find_predicates_at_ends(fact, paths, run))
     for predicate in type_predicates:
         pairs.pop((predicate.iri, "out"), None)
         pairs.pop((predicate.iri, "in"), None)
     ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
     over_node: list[RankedPredicate] = []
-    if settings.joins_over_node and not connecting:
+    if settings.joins_over_node and not connecting and not _is_found_at_both_ends(ranked, pairs):
         over_node = _find_predicates_over_node(fact, paths, run)
     ranked.sort(key=lambda found: (-found.similarity, found.iri, found.direction == "in"))
     if connecting and settings.linked_ends == "connecting_first":
@@ -233,6 +238,18 @@ def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[Ran
     if settings.wording_decides_direction:
         ranked = _prefer_worded_direction(ranked, relation)
     return ranked
+
+
+def _is_found_at_both_ends(ranked: Iterable[RankedPredicate], pairs: Pairs) -> bool:
+    """Return whether a predicate that is like its relation was found at both ends of a fact.
+
+    It is then taken to connect them, without asking the graph.
+    """
+    for predicate in ranked:
+        ends = pairs.get((predicate.iri, predicate.direction), 0)
+        if ends > 1 and predicate.similarity >= MIN_LIKE_RELATION:
+            return True
+    return False
 
 
 def _name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
@@ -311,7 +328,8 @@ def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pair
         return None
     subject, object_ = linked
     found = _select_predicates(f"{subject} ?_p {object_}", "out", run)
-    return found | _select_predicates(f"{object_} ?_p {subject}", "in", run)
+    found |= _select_predicates(f"{object_} ?_p {subject}", "in", run)
+    return Counter(found)
 
 
 def _find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
@@ -388,14 +406,15 @@ def _sample_clause(where: str, term: str, limit: int) -> str:
 
 
 def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
-    """Return the predicates found at the ends of a fact, with their directions, each pair once.
+    """Return the predicates found at the ends of a fact, with their directions.
 
     The direction is seen from the subject of the fact. At an end that a path leads to, a sample of
     ``join_sample`` vertices is looked at. Two queries are made for each path.
     """
-    found: Pairs = {}
+    found: Counter[Pair] = Counter()
     limit = ChattySettings.of_run(run).join_sample
     for end, paths_to_end in paths.items():
+        found_at_end: set[Pair] = set()
         directions: tuple[Direction, Direction] = ("out", "in")
         if end != fact.subject:
             directions = ("in", "out")
@@ -404,11 +423,12 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
             # no unknown of a QIR begins with "_"
             triples = (f"{term} ?_p ?_o", f"?_o ?_p {term}")
             for triple, direction in zip(triples, directions, strict=True):
-                found |= _select_predicates(f"{sample}{triple}", direction, run)
+                found_at_end |= _select_predicates(f"{sample}{triple}", direction, run)
+        found.update(found_at_end)
     return found
 
 
-def _select_predicates(where: str, direction: Direction, run: Run) -> Pairs:
+def _select_predicates(where: str, direction: Direction, run: Run) -> set[Pair]:
     """Return the predicates ?_p of a graph pattern, each with the direction.
 
     Predicates that the vocabulary of the graph excludes are left out, but type predicates only
@@ -418,12 +438,12 @@ def _select_predicates(where: str, direction: Direction, run: Run) -> Pairs:
     kept: Collection[URIRef] = ()
     if ChattySettings.of_run(run).keeps_type_predicates:
         kept = vocabulary.types
-    found: Pairs = {}
+    found: set[Pair] = set()
     for (iri,) in run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {where} }}").rows:
         if not isinstance(iri, URIRef):
             continue
         if iri in kept or iri not in vocabulary.excluded_predicates:
-            found[iri, direction] = None
+            found.add((iri, direction))
     return found
 
 

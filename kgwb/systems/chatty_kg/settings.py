@@ -43,6 +43,7 @@ class ChattySettings(Settings):
         "predicate_choice": "pooled",
         "unasked_predicates": False,
         "counts_values": False,
+        "merges_names": False,
         "value_order": "by_row",
     }
     REFERENCE: ClassVar = PAPER | {
@@ -183,6 +184,12 @@ class ChattySettings(Settings):
 
     counts_values: bool = True
     """Whether values are counted if a count is asked for and no number is stored."""
+    merges_names: bool = True
+    """Whether a text that is the name of another value is left out.
+
+    A graph may say the same with two predicates, as a text and as a thing: the country "Norway".
+    The thing keeps the triples of both. The paper removes equal values only (section 5.2.4).
+    """
     value_order: Literal["by_query", "by_row"] = "by_query"
     """The order of an answer's values. Those of queries with a higher score come first; of one query
     by label, or in the order of its rows."""
