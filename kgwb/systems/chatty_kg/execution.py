@@ -110,9 +110,9 @@ class _Results:
 def _answer_values(queries: Sequence[CandidateQuery], qir: QIR, run: Run) -> Answer:
     """Return the values of all queries, in the order of the setting ``value_order``.
 
-    With ``merges_names``, texts that name
-    another value are left out. With ``counts_values``, the number of values is returned instead if a count is asked for and they are
-    not all numbers. If no query has rows, the answer has that as its reason.
+    With ``merges_names``, texts that name another value are left out. With ``counts_values``, the
+    number of values is returned instead if a count is asked for and they are not all numbers. If no
+    query has rows, the answer has that as its reason.
     """
     settings = ChattySettings.of_run(run)
     results = _collect_values(queries, qir.target, run)
