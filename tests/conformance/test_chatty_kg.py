@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from rdflib import Literal
 from small import answer_of, asked, chatty, films, iri, predicates, published, qir
 
 from conformance.claims import Gap, conforms
@@ -896,6 +897,20 @@ def test_section_5_2_4_the_same_said_twice(name: str, answers: int) -> None:
     assert len(labels(run)) == answers
     triples = {value.label: len(value.support) for value in answer_of(run).values}
     assert triples["Norway"] == (2 if name == "fast" else 1)
+
+
+@conforms("section 7.3, Table 4", "a model without a graph is a baseline, with the dialogue")
+def test_section_7_3_a_model_without_a_graph() -> None:
+    told = {"answers": ["Denis Villeneuve", "Nobody"]}
+    model = script(model_alone=told)
+    run = answered(model, question="Who directed it?", dialogue=SAID, model_alone=True)
+    answer = answer_of(run)
+    assert [value.term for value in answer.values] == [iri("denis"), Literal("Nobody")]
+    assert answer.ungrounded
+    shown = requests(model, "model_alone")[0].variables["dialogue"]
+    assert [turn["question"] for turn in shown] == ["And who made it?"]
+    run = answered(script(model_alone={"answers": ["Yes"]}), question="Is it?", model_alone=True)
+    assert labels(run) == ("true",)
 
 
 @conforms("section 5.2.5", "without an answer in the graph the system says so, and invents none")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kgwb.flow import CANNOT_EXPRESS, Answer, Context, Dialogue, Question, Turn
 from kgwb.run import Run, System, agent, remember_turn
 from kgwb.systems.chatty_kg import chat
+from kgwb.systems.chatty_kg.baseline import answer_without_graph
 from kgwb.systems.chatty_kg.chat import classify_question, rephrase_question
 from kgwb.systems.chatty_kg.execution import execute_queries
 from kgwb.systems.chatty_kg.gold import GOLD
@@ -23,10 +24,12 @@ from kgwb.systems.rules import RULES as LINKING_RULES
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Answer one turn of a dialogue: translate, make standalone, extract the QIR, answer it.
 
-    The caller keeps the dialogue.
+    With ``model_alone`` the model answers without the graph. The caller keeps the dialogue.
     """
     english = chat.translate_question(question, run)
     context = chat.build_context(dialogue, run)
+    if ChattySettings.of_run(run).model_alone:
+        return answer_without_graph(english.text, context, run)
     standalone = make_standalone(english.text, context, run)
     qir = extract_qir(standalone, run)
     answer = answer_qir(qir, standalone, context, run)
@@ -110,7 +113,11 @@ SYSTEM = System(
             link_relation,
         ),
         "Query planning agent": (generate_queries, select_queries, execute_queries),
-        "Chat agent: answer": (chat.leave_out_mentioned, chat.reword_answer),
+        "Chat agent: answer": (
+            chat.leave_out_mentioned,
+            chat.reword_answer,
+            answer_without_graph,
+        ),
     },
     supervisors={
         "understanding": ("classifier", "rephraser"),

@@ -116,6 +116,11 @@ def write_sentence(question: str, answer: Sequence[str]) -> ReplyData:
     return {"sentence": sentence}
 
 
+def answer_nothing() -> ReplyData:
+    """Return no answers: the rules know nothing without the graph."""
+    return {"answers": []}
+
+
 def classify_question(question: str, kg: Graph | None) -> ReplyData:
     """Return whether a question depends on the dialogue: "dependent" or "self-contained".
 
@@ -315,6 +320,7 @@ RULES: Mapping[str, Rule] = {
     "chatty_kg/predicate_selection": select_predicates,
     "chatty_kg/predicate_selection_published": select_pooled_predicates,
     "chatty_kg/answer_writer": write_sentence,
+    "chatty_kg/model_alone": answer_nothing,
     "chatty_kg/classifier": classify_question,
     "chatty_kg/rephraser": rephrase_question,
     "chatty_kg/rephraser_published": rephrase_published,

@@ -58,6 +58,9 @@ class ChattySettings(Settings):
         "unlinked_facts": "left_out",
     }
 
+    model_alone: bool = False
+    """Whether the model answers without the graph, as the baseline of Table 4 (section 7.3)."""
+
     # Understanding
 
     answers_in_context: Count = 100
