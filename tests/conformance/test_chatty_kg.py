@@ -463,6 +463,23 @@ def test_section_5_1_1_a_class_is_found_and_linked_by_the_type() -> None:
 
 
 @conforms(
+    "section 5.1.1",
+    "an entity is linked to a vertex",
+    fast="or, without one, to a literal that is exactly it",
+    setting="links_literals",
+)
+@pytest.mark.parametrize(("name", "answers"), [("paper", ()), ("fast", ("Tarn Hydraulics",))])
+def test_section_5_1_1_an_entity_is_a_vertex(name: str, answers: tuple[str, ...]) -> None:
+    firms = """@prefix : <http://example.org/> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :tarn rdfs:label "Tarn Hydraulics" ; :address :a . :a :town "Kestrelmouth"@en ; :street "Quay" .
+    :kestrel rdfs:label "Kestrel Line" ; :address :b . :b :town "Oslo" ."""
+    facts = qir("?firm | address | ?a", "?a | town | Kestrelmouth", target="?firm")
+    run = answered(script(qir=facts), name, "Which firms are in Kestrelmouth?", kg=films(firms))
+    assert labels(run) == answers
+
+
+@conforms(
     "section 5.1.1, equation 5",
     "the model sees the labels of the candidates, and nothing else of them",
     fast="labels, types, descriptions and relations of at most 40",

@@ -168,18 +168,27 @@ def _merge_names(results: _Results, run: Run) -> None:
 
     Letter case does not count. Numbers, dates and truth values are no names.
     """
+    texts = [term for term in results.supports if is_text(term)]
+    has_things = any(isinstance(term, URIRef) for term in results.supports)
+    if not texts or not has_things:
+        return
     things: dict[str, Term] = {}
     labels = label_terms(results.supports, run)
     for term, label in labels.items():
         if isinstance(term, URIRef):
             things.setdefault(label.casefold(), term)
-    for term, label in labels.items():
-        thing = things.get(label.casefold())
-        if thing is None or not isinstance(term, Literal) or not isinstance(term.value, str):
+    for term in texts:
+        thing = things.get(labels[term].casefold())
+        if thing is None:
             continue
         triples = results.supports[thing] + results.supports.pop(term)
         results.supports[thing] = tuple(dict.fromkeys(triples))
         results.scores[thing] = max(results.scores[thing], results.scores.pop(term))
+
+
+def is_text(term: Term) -> bool:
+    """Return whether a term is a literal that is neither a number nor a date nor a truth value."""
+    return isinstance(term, Literal) and isinstance(term.value, str)
 
 
 def _count_values(results: _Results, target: str, run: Run) -> Answer:

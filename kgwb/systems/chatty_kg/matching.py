@@ -14,7 +14,7 @@ from rdflib.namespace import RDFS
 
 from kgwb.flow import Candidate, Context, Link, RetrievedCandidates
 from kgwb.kg.base import SCHEMA_NAMESPACES
-from kgwb.kg.queries import describe_vertices
+from kgwb.kg.queries import describe_vertices, find_literal
 from kgwb.kg.sparql import n3, values_clause
 from kgwb.kg.text import normalize, score_label
 from kgwb.run import Run, agent
@@ -59,10 +59,17 @@ def link_entity(
 ) -> Link:
     """Retrieve the candidates of one entity and choose one.
 
-    ``kinds`` are the entities of the QIR that name a kind of thing.
+    ``kinds`` are the entities of the QIR that name a kind of thing. With ``links_literals``, an
+    entity for which no vertex is chosen is linked to a literal that is exactly it.
     """
     retrieved = retrieve_candidates(entity, question, kinds, run)
-    return select_vertex(retrieved, question, context, run)
+    link = select_vertex(retrieved, question, context, run)
+    if link.vertex is not None or not ChattySettings.of_run(run).links_literals:
+        return link
+    literal = find_literal(run.kg, entity)
+    if literal is None:
+        return link
+    return replace(link, value=literal, reason="no vertex is meant, but a text of the graph is it")
 
 
 @agent("entity_retriever", subject="entity", kind="search")

@@ -20,6 +20,9 @@ from kgwb.systems.chatty_kg.views import VIEWS
 from kgwb.systems.linking import select_vertex
 from kgwb.systems.rules import RULES as LINKING_RULES
 
+ABLE_SYSTEM = "the system surveyor can express such questions (--system surveyor)"
+"""What a person is told who asked for more than triples can say."""
+
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Answer one turn of a dialogue: translate, make standalone, extract the QIR, answer it.
@@ -64,13 +67,14 @@ def make_standalone(question: str, context: Context, run: Run) -> str:
 def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     """Link, generate, select and execute (Chatty-KG, Algorithm 3).
 
-    A question that triples cannot express is not answered; the reason says which parts of it. Nor
-    is a question without valid triples.
+    A question that triples cannot express is not answered; the reason says which parts of it, and
+    which system can. Nor is a question without valid triples.
     """
     if not qir.facts and not qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
     if qir.beyond:
-        return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}")
+        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {ABLE_SYSTEM}"
+        return Answer(qir.kind, reason=reason)
     linked = match_qir(qir, question, context, run)
     generated = generate_queries(qir, linked, run)
     selection = select_queries(generated, question, linked, run)

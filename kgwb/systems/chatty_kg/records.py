@@ -220,8 +220,8 @@ class LinkingResult(Record):
 
     @property
     def unlinked_entities(self) -> tuple[str, ...]:
-        """The entities without a vertex."""
-        return tuple(link.entity for link in self.links if link.vertex is None)
+        """The entities without a vertex or literal."""
+        return tuple(link.entity for link in self.links if not link.is_linked)
 
     @property
     def unlinked_facts(self) -> tuple[Fact, ...]:

@@ -105,8 +105,8 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
 def assign_terms(qir: QIR, links: Sequence[Link]) -> TermByEnd:
     """Return the SPARQL term of each entity and unknown of a QIR.
 
-    It is the IRI of a linked vertex in angle brackets. An unknown is a variable itself, and an
-    entity without a vertex gets the variable "?unlinked" with a number.
+    It is the IRI of a linked vertex in angle brackets, or a literal. An unknown is a variable itself,
+    and an entity without either gets the variable "?unlinked" with a number.
     """
     terms = {}
     for position, end in enumerate((*qir.entities, *qir.unknowns)):
@@ -114,6 +114,8 @@ def assign_terms(qir: QIR, links: Sequence[Link]) -> TermByEnd:
     for link in links:
         if link.vertex and link.entity in terms:
             terms[link.entity] = n3(link.vertex.iri)
+        elif link.value is not None and link.entity in terms:
+            terms[link.entity] = n3(link.value)
     return terms
 
 
@@ -210,19 +212,20 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
         return LinkedRelation(fact, tuple(type_predicates))
 
     connecting = _find_connecting_predicates(fact, paths, run)
-    pairs = Counter(connecting or {})
+    found = Counter(connecting or {})
     if connecting is None or settings.linked_ends != "connecting":
-        pairs.update(_find_predicates_at_ends(fact, paths, run))
+        found.update(_find_predicates_at_ends(fact, paths, run))
     for predicate in type_predicates:
-        pairs.pop((predicate.iri, "out"), None)
-        pairs.pop((predicate.iri, "in"), None)
+        found.pop((predicate.iri, "out"), None)
+        found.pop((predicate.iri, "in"), None)
+    pairs = _without_literal_subjects(found, fact, paths)
     ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
     over_node: list[RankedPredicate] = []
     if settings.joins_over_node and not connecting and not _is_found_at_both_ends(ranked, pairs):
         over_node = _find_predicates_over_node(fact, paths, run)
-    ranked.sort(key=lambda found: (-found.similarity, found.iri, found.direction == "in"))
+    ranked.sort(key=lambda each: (-each.similarity, each.iri, each.direction == "in"))
     if connecting and settings.linked_ends == "connecting_first":
-        ranked.sort(key=lambda found: (found.iri, found.direction) not in connecting)
+        ranked.sort(key=lambda each: (each.iri, each.direction) not in connecting)
     return _keep_best(fact, over_node + ranked, run)
 
 
@@ -238,6 +241,20 @@ def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[Ran
     if settings.wording_decides_direction:
         ranked = _prefer_worded_direction(ranked, relation)
     return ranked
+
+
+def _without_literal_subjects(pairs: Pairs, fact: Fact, paths: PathsByEnd) -> Pairs:
+    """Return predicates without those in a direction in which a literal would be the subject."""
+    kept = dict(pairs)
+    for end, direction in ((fact.subject, "out"), (fact.object, "in")):
+        if any(is_literal(term) for _, term in paths.get(end, ())):
+            kept = {pair: ends for pair, ends in kept.items() if pair[1] != direction}
+    return kept
+
+
+def is_literal(term: str) -> bool:
+    """Return whether a SPARQL term is a literal, which cannot be a subject."""
+    return not term.startswith(("<", "?"))
 
 
 def _is_found_at_both_ends(ranked: Iterable[RankedPredicate], pairs: Pairs) -> bool:
@@ -327,6 +344,8 @@ def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pair
     if len(linked) != len(fact.ends):
         return None
     subject, object_ = linked
+    if is_literal(subject) or is_literal(object_):
+        return None
     found = _select_predicates(f"{subject} ?_p {object_}", "out", run)
     found |= _select_predicates(f"{object_} ?_p {subject}", "in", run)
     return Counter(found)
@@ -341,6 +360,8 @@ def _find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[
     better of the two similarities, then by IRI.
     """
     if not all(paths.get(end) for end in fact.ends):
+        return []
+    if any(is_literal(term) for end in fact.ends for _, term in paths[end]):
         return []
     limit = ChattySettings.of_run(run).join_sample
     (where, subject), (object_where, object_) = [paths[end][0] for end in fact.ends]
@@ -423,6 +444,8 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
             # no unknown of a QIR begins with "_"
             triples = (f"{term} ?_p ?_o", f"?_o ?_p {term}")
             for triple, direction in zip(triples, directions, strict=True):
+                if is_literal(triple):
+                    continue
                 found_at_end |= _select_predicates(f"{sample}{triple}", direction, run)
         found.update(found_at_end)
     return found

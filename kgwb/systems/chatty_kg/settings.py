@@ -31,6 +31,7 @@ class ChattySettings(Settings):
         "refuses_inexpressible": False,
         "checks_target": False,
         "classes": "searched",
+        "links_literals": False,
         "linked_ends": "connecting",
         "wording_decides_direction": False,
         "predicate_names": "local_parts",
@@ -122,6 +123,11 @@ class ChattySettings(Settings):
       then linked to the type predicate, with the subclasses.
     - "searched": every entity gets those whose name has its words, as it gets any other vertex
       (section 5.1.1, which excludes nothing).
+    """
+    links_literals: bool = True
+    """Whether an entity without a vertex is linked to a literal that is exactly it.
+
+    A town may be no more than a text in an address. The paper links to vertices (section 5.1.1).
     """
     links_joins: bool = True
     """Whether a fact between two unknowns is linked at what the facts before it lead to.
