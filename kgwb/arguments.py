@@ -13,6 +13,7 @@ from urllib.parse import quote
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.masking import mask_url
+from kgwb.text import shortest_distinct_names
 
 if TYPE_CHECKING:
     from kgwb.kg.base import Graph
@@ -185,26 +186,28 @@ def commands_for_each(arguments: T, each: str | None) -> list[tuple[str, T]]:
     """Return a command for each value of NAME=V1,V2,..., with a name that can be a folder's.
 
     NAME is a setting, "prompts" or "model"; the arguments must have ``set``, ``prompts`` and
-    ``model``. Without ``each`` it is the command alone, under the name "". Raises InputError if
+    ``model``. A folder of prompts is named by its last parts, as few as tell it apart from the
+    others. Without ``each`` it is the command alone, under the name "". Raises InputError if
     ``each`` has another form.
     """
     if not each:
         return [("", arguments)]
-    [(name, values)] = parse_assignments([each], "NAME=V1,V2,...").items()
+    [(name, text)] = parse_assignments([each], "NAME=V1,V2,...").items()
+    values = text.split(",")
+    shown_values = values
+    if name == "prompts":
+        shown_values = shortest_distinct_names([Path(value).absolute() for value in values])
     commands = []
-    for value in values.split(","):
-        label = f"{name}={value}"
+    for value, shown_value in zip(values, shown_values, strict=True):
         changes: dict[str, Any] = {}
         if name == "prompts":
-            folder = Path(value)
-            label = f"prompts={folder.name}"
-            changes["prompts"] = folder
+            changes["prompts"] = Path(value)
         elif name == "model":
             changes["model"] = value
         else:
-            changes["set"] = [*arguments.set, label]  # type: ignore[attr-defined]
+            changes["set"] = [*arguments.set, f"{name}={value}"]  # type: ignore[attr-defined]
         command = replace(arguments, **changes)  # type: ignore[type-var]
-        commands.append((quote(label, safe="= "), command))
+        commands.append((quote(f"{name}={shown_value}", safe="= "), command))
     return commands
 
 

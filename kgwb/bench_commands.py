@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -115,7 +116,9 @@ class BenchCommand(QuestionArguments):
         commands: list[BenchCommand] = []
         known: list[object] = []
         for name, command in commands_for_each(self, self.each):
-            choices = (command.settings, command.prompts, command.model)
+            # A folder of prompts may be written in two ways.
+            prompts = command.prompts and os.path.realpath(command.prompts)
+            choices = (command.settings, prompts, command.model)
             if choices in known:
                 raise InputError(f"--each has {name} twice", hint="give each value once")
             known.append(choices)

@@ -183,6 +183,19 @@ def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
     assert Path("out", folders[1], "config.json").exists()
 
 
+def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture) -> None:
+    write_questions({"answers": [VILLENEUVE]})
+    for parent in ("a", "c"):
+        Path(parent, "p", "chatty_kg").mkdir(parents=True)
+    assert main([*BENCH, "--each", "prompts=a/p,c/p,a"]) == 0
+    folders = ["prompts=a%2Fp", "prompts=c%2Fp", "prompts=a"]
+    assert re.findall("^prompts=[^:]*$", capsys.readouterr().out, re.MULTILINE) == folders
+    assert all(Path("out", folder, "results.jsonl").exists() for folder in folders)
+    Path("link").symlink_to("a/p")
+    assert main([*BENCH, "--each", "prompts=a/p,link"]) == 2
+    assert "twice" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint", "remedy"),
     [

@@ -199,6 +199,12 @@ def test_two_result_sets_are_compared(tmp_path: Path) -> None:
     assert "cannot be compared" in page(tmp_path, first, other).text
 
 
+def test_folders_of_one_name_are_told_apart_by_the_folder_around_them(tmp_path: Path) -> None:
+    folders = [folder(tmp_path / name / "out", *ROWS) for name in ("monday", "tuesday")]
+    names = [results.name for results in Report(*folders).results]
+    assert names == ["monday/out", "tuesday/out"]
+
+
 def test_a_question_without_gold_in_one_of_three_folders_is_not_compared(tmp_path: Path) -> None:
     without_gold = row("a", ["1"], None)
     folders = [
