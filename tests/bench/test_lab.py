@@ -27,6 +27,7 @@ from kgwb.run.prompts import Prompts
 
 QIR = "chatty_kg/qir"
 PRICES = load_prices()
+DENIS = "https://kgwb.example/films/Denis_Villeneuve"
 Capture = pytest.CaptureFixture[str]
 
 
@@ -132,6 +133,31 @@ def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_bef
     )
     with pytest.raises(InputError, match="'blamed=qir'"):
         lab.choose_questions(["blamed=qir"])
+
+
+def test_an_id_is_not_taken_for_a_selector_nor_the_other_way_round(
+    graph: Graph, tmp_path: Path
+) -> None:
+    odd = [
+        BenchQuestion(id="lost", question="Who directed Arrival?", answers=(DENIS,)),
+        BenchQuestion(id="2", question="Who directed Arrival?", answers=("nobody",)),
+        BenchQuestion(
+            id="3", question="Who directed Arrival?", answers=("nobody",), dialogue="", turn=1
+        ),
+    ]
+    setup = BenchSetup.from_workbench(
+        kgwb.Workbench(graph, Counting(), embeddings=Embeddings("lexical"))
+    )
+    Benchmark(setup, Results(tmp_path, setup.to_config(odd))).run(odd)
+    experiment = RetryExperiment(tmp_path, kg=graph)
+
+    def ids(selector: str) -> list[str]:
+        return [question.id for question in experiment.choose_questions([selector])]
+
+    assert ids("lost") == ["2", "3"]
+    assert ids("id=lost") == ["lost"]
+    assert ids("2") == ids("id=2") == ["2"]
+    assert ids("3") == ["3"]
 
 
 def test_a_budget_stops_asking_and_the_same_command_continues(
