@@ -45,6 +45,29 @@ def list_first(items: Iterable[Any], limit: int = 5) -> str:
     return ", ".join(first_items(list(items), limit))
 
 
+def list_within(items: Sequence[str], max_chars: int) -> str:
+    """Return the first items that fit into ``max_chars``, and how many there are in all.
+
+    "a, b, … (59 in all)": the text is cut between items. All items are returned if they fit. An item
+    that does not fit alone is shortened.
+    """
+    text = ", ".join(items)
+    if len(text) <= max_chars:
+        return text
+    shown: list[str] = []
+    size = 0
+    for item in items:
+        size += len(item) + len(", ")
+        if size > max_chars:
+            break
+        shown.append(item)
+    if not shown:
+        shown = [shorten(items[0], max_chars)]
+    if len(shown) < len(items):
+        shown.append(f"… ({len(items):,} in all)")
+    return ", ".join(shown)
+
+
 def shorten(text: str, limit: int = MAX_LABEL_CHARS) -> str:
     """Return the text; if it has more than ``limit`` characters, its beginning and its length.
 
