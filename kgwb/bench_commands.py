@@ -29,7 +29,7 @@ from kgwb.terminal import (
     progress_bar,
     warn_about_rules,
 )
-from kgwb.text import shorten, single_line
+from kgwb.text import list_within, shorten, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
@@ -48,6 +48,8 @@ BUDGET_HELP = (
 PRICES_HELP = "TOML table of prices (default: kgwb's)"
 MAX_LISTED_FAILURES = 10
 """Lost answers that are printed. The report has all."""
+MAX_LISTED_CHARS = 150
+"""Characters of the answers, and of the gold, of a lost answer that is printed."""
 
 
 # --- bench
@@ -296,15 +298,28 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
 
 
 def _print_lost_answer(row: BenchRow) -> None:
-    """Print a line with the verdict, the question, the answers or the error, and the gold."""
-    from kgwb.bench.results import get_label, get_verdict
+    """Print a line with the verdict, the question, the answers or the error, and the gold.
 
-    answers = ", ".join(get_label(row, value) for value in row["answers"])
-    gold = ", ".join(get_label(row, value) for value in row["gold"])
-    outcome = row["error"] or answers or "nothing"
-    text = f"{row['id']}: {row['question']} → {outcome}; right: {gold}"
+    Of long answers and gold, the first values are shown, and how many there are. Columns of a table
+    that were not asked for are named as such.
+    """
+    from kgwb.bench.results import get_verdict, split_answers
+
+    answers, not_asked_for = split_answers(row)
+    outcome = shorten(row["error"] or "") or _list_labels(row, answers) or "nothing"
+    if not_asked_for:
+        outcome += f"; columns not asked for: {_list_labels(row, not_asked_for)}"
+    text = f"{row['id']}: {shorten(row['question'])} → {outcome}"
+    text += f"; right: {_list_labels(row, row['gold'])}"
     verdict = color(f"{get_verdict(row):<10}", "failure")
-    print(f"{verdict} {shorten(single_line(text))}")
+    print(f"{verdict} {single_line(text)}")
+
+
+def _list_labels(row: BenchRow, values: Sequence[str]) -> str:
+    """Return the labels of values of a row in at most MAX_LISTED_CHARS, cut between values."""
+    from kgwb.bench.results import get_label
+
+    return list_within([get_label(row, value) for value in values], MAX_LISTED_CHARS)
 
 
 # --- retry

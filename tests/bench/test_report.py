@@ -18,6 +18,7 @@ import kgwb
 from kgwb.bench import Report, load_prices
 from kgwb.bench.changes import UNKNOWN_AGENT
 from kgwb.bench.report import render_run_page
+from kgwb.bench_commands import print_metrics
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
@@ -462,3 +463,34 @@ def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ):
         assert main(["report", *wrong]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_columns_that_were_not_asked_for_are_named_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = [["tug", "412", "EUR"], ["pilot", "97.5", "EUR"]]
+    lost_row = row(
+        "a",
+        ["tug", "412", "EUR", "pilot", "97.5"],
+        ["412", "EUR", "97.5"],
+        table=table,
+        gold_table=[["412", "EUR"], ["97.5", "EUR"]],
+    )
+    print_metrics(folder(tmp_path / "one", lost_row), [lost_row], load_prices())
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "What is a?" in line]
+    answers, others, gold = line.partition("→ ")[2].split("; ")
+    assert answers == "412, EUR, 97.5"
+    assert others.endswith(": tug, pilot")
+    assert gold.endswith(": 412, EUR, 97.5")
+
+
+def test_a_lost_answer_with_many_values_shows_the_gold_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = [f"a value with the number {number}" for number in range(100)]
+    lost_row = row("a", many, ["the gold"])
+    print_metrics(folder(tmp_path / "one", lost_row), [lost_row], load_prices())
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "What is a?" in line]
+    assert "a value with the number 1, " in line
+    assert "(100 in all)" in line
+    assert line.endswith("the gold")
