@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -148,15 +148,11 @@ class QuestionArguments(GraphArguments):
 
         If none has them, they are for the first one. Without names they stay as they are.
         """
-        from kgwb.systems import load_system
-
         if not names:
             return self
-        given_settings = set(parse_assignments(self.set, "NAME=VALUE"))
-        for name in names:
-            if given_settings <= set(load_system(name).settings.setting_names()):
-                return replace(self, system=name)
-        return replace(self, system=names[0])
+        lacking = find_missing_settings(names, parse_assignments(self.set, "NAME=VALUE"))
+        having_all = [name for name in names if name not in lacking]
+        return replace(self, system=(having_all or names)[0])
 
     def make_workbench(self) -> Workbench:
         """Return the workbench that the arguments describe.
@@ -240,6 +236,28 @@ def parse_system_names(text: str) -> tuple[str, ...]:
     for name in names:
         systems.load_system(name)
     return names
+
+
+def find_missing_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, list[str]]:
+    """Return which of some settings each of these systems lacks.
+
+    Systems that have all of them are left out. Raises SettingError for an unknown system.
+    """
+    from kgwb.systems import load_system
+
+    missing: dict[str, list[str]] = {}
+    for name in names:
+        known = load_system(name).settings.setting_names()
+        unknown = [setting for setting in settings if setting not in known]
+        if unknown:
+            missing[name] = unknown
+    return missing
+
+
+def describe_missing_settings(missing: Mapping[str, Sequence[str]]) -> str:
+    """Return which system lacks which settings: "dog has no theta; triad has no theta, beta"."""
+    parts = [f"{name} has no {', '.join(settings)}" for name, settings in missing.items()]
+    return "; ".join(parts)
 
 
 def load_history(workbench: Workbench, path: Path) -> None:

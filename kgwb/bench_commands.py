@@ -14,6 +14,8 @@ from kgwb.arguments import (
     PositiveInt,
     QuestionArguments,
     commands_for_each,
+    describe_missing_settings,
+    find_missing_settings,
     option,
     parse_assignments,
     parse_system_names,
@@ -22,6 +24,7 @@ from kgwb.arguments import (
 from kgwb.errors import InputError
 from kgwb.terminal import (
     EXIT_BUDGET_SPENT,
+    EXIT_FAILED,
     BudgetSpentError,
     color,
     print_error,
@@ -79,11 +82,11 @@ class BenchCommand(QuestionArguments):
         "", "also ask the questions of dialogues alone, in DIR/standalone", False
     )
 
-    def run(self) -> None:
+    def run(self) -> int:
         """Measure each system and each value of ``each``, and print the results.
 
         With ``each`` a report is written, and with several systems their tables are printed side by
-        side.
+        side. Returns EXIT_FAILED if every question of a results folder ended in an error.
         """
         from kgwb.bench import load_questions
 
@@ -96,19 +99,40 @@ class BenchCommand(QuestionArguments):
         system_commands = [self]
         if self.systems:
             names = parse_system_names(self.systems)
+            self._check_settings_of(names)
             system_commands = [replace(self, system=name, out=self.out / name) for name in names]
         commands = []
         for command in system_commands:
             commands += command._commands_for_each()
+        failed_folders = []
         for command in commands:
             if self.each or self.systems:
                 print(command.out.relative_to(self.out))
-            command._run_benchmark(questions)
+            rows = command._run_benchmark(questions)
+            if rows and all(row["error"] is not None for row in rows):
+                failed_folders.append(str(command.out))
         if self.each:
             folders = [command.out for command in commands]
             write_report(folders, self.out / "report.html", self.prices)
         elif self.systems:
             _print_side_by_side([command.out for command in system_commands])
+        if failed_folders:
+            print_error(f"every question ended in an error: {', '.join(failed_folders)}")
+            return EXIT_FAILED
+        return 0
+
+    def _check_settings_of(self, system_names: Sequence[str]) -> None:
+        """Raise InputError, which says what is missing where, if a system lacks a given setting."""
+        given = [*parse_assignments(self.set, "NAME=VALUE")]
+        if self.each:
+            given += parse_assignments([self.each], "NAME=V1,V2,...")
+        settings = [name for name in given if name not in ("prompts", "model")]
+        missing = find_missing_settings(system_names, settings)
+        if missing:
+            raise InputError(
+                f"not all of these systems have the given settings: {describe_missing_settings(missing)}",
+                hint="leave these settings out, or measure the systems that have them alone",
+            )
 
     def _commands_for_each(self) -> list[BenchCommand]:
         """Return the command for each value of ``each``, with a folder of its own.
@@ -127,8 +151,8 @@ class BenchCommand(QuestionArguments):
             commands.append(replace(command, out=self.out / name))
         return commands
 
-    def _run_benchmark(self, questions: list[BenchQuestion]) -> None:
-        """Find the gold answers, ask all questions, and print the results.
+    def _run_benchmark(self, questions: list[BenchQuestion]) -> list[BenchRow]:
+        """Find the gold answers, ask all questions, print the results, and return their rows.
 
         With ``retention``, the questions of dialogues are asked alone too. The budget, the models'
         prices, and the system's gold for the ladder are checked before any question is asked.
@@ -150,6 +174,7 @@ class BenchCommand(QuestionArguments):
         if self.retention:
             self._measure_retention(setup, budget, questions, rows)
         warn_about_rules(workbench)
+        return rows
 
     def _measure_retention(
         self,
@@ -357,7 +382,9 @@ class RetryCommand(GraphArguments):
     def run(self) -> int:
         """Ask again with each value of ``each``, and write the report.
 
-        If a budget is used up, the report has what was asked so far.
+        A value that was measured already is said to be that, and is not asked again. If a budget is
+        used up, the report has what was asked so far. Raises InputError if nothing differs from what
+        was measured.
         """
         from kgwb import bench
         from kgwb.bench.lab import RetryExperiment
@@ -371,7 +398,11 @@ class RetryCommand(GraphArguments):
             models = command._given_models()
             experiment = RetryExperiment(self.folder, kg=graph, models=models)
             graph = experiment.kg  # opened once, for all values of --each
-            folder, stop_reason = command._ask_again(experiment, name, budget)
+            setup = command._make_setup(experiment, must_differ=not self.each)
+            if experiment.is_measured_setup(setup):
+                print(f"{name}: this is what was measured, see {self.folder}")
+                continue
+            folder, stop_reason = command._ask_again(experiment, setup, name, budget)
             folders.append(folder)
             if stop_reason:
                 print_error(
@@ -379,6 +410,11 @@ class RetryCommand(GraphArguments):
                     "give the same command with a larger one",
                 )
                 break
+        if not folders:
+            raise InputError(
+                f"nothing differs from what {self.folder} measured",
+                hint="give --each another value than the one that was measured",
+            )
         page_folder = folders[0] if len(folders) == 1 else folders[0].parent
         page = self.out or page_folder / "report.html"
         write_report([self.folder, *folders], page, self.prices)
@@ -389,18 +425,22 @@ class RetryCommand(GraphArguments):
         models = {"": self.model} if self.model else {}
         return models | parse_assignments(self.agent_model, "AGENT=SPEC")
 
+    def _make_setup(self, experiment: RetryExperiment, *, must_differ: bool) -> BenchSetup:
+        """Return the changed setup. Raises what ``RetryExperiment.make_setup`` raises."""
+        from kgwb.run.prompts import Prompts
+
+        prompts = Prompts.of(self.prompts)
+        settings = parse_assignments(self.set, "NAME=VALUE")
+        return experiment.make_setup(prompts, settings, must_differ=must_differ)
+
     def _ask_again(
-        self, experiment: RetryExperiment, name: str, budget: Budget
+        self, experiment: RetryExperiment, setup: BenchSetup, name: str, budget: Budget
     ) -> tuple[Path, str]:
         """Print an estimate of the cost, and ask the questions again.
 
         ``name`` is for the folder of the results; "" names it by the changes. Returns this folder,
         and the limits of the budget that stopped it.
         """
-        from kgwb.run.prompts import Prompts
-
-        prompts = Prompts.of(self.prompts)
-        setup = experiment.make_setup(prompts, parse_assignments(self.set, "NAME=VALUE"))
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)

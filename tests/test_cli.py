@@ -144,7 +144,51 @@ def test_a_run_that_fails_shows_its_steps_up_to_the_failure(capsys: Capture) -> 
     assert complaint.startswith("kgwb: ")
 
 
+def test_a_saved_run_is_not_replaced_by_that_of_another_question_or_system(
+    capsys: Capture,
+) -> None:
+    path = Path("run.jsonl")
+    assert ask("--save", "run.jsonl", QUESTION) == 0
+    saved = path.read_bytes()
+    assert ask("--save", "run.jsonl", "Who directed Dune: Part Two?") == 2
+    assert QUESTION in capsys.readouterr().err
+    assert ask("--system", "dog", "--save", "run.jsonl", QUESTION) == 2
+    assert "chatty_kg" in capsys.readouterr().err
+    assert path.read_bytes() == saved
+    assert ask("--save", "run.jsonl", f"  {QUESTION} ") == 0
+
+
+def test_several_systems_are_asked_without_the_settings_that_they_lack_and_it_is_said(
+    capsys: Capture,
+) -> None:
+    assert ask("--systems", "chatty_kg,dog", "--set", "query_num=2", QUESTION) == 0
+    error = capsys.readouterr().err
+    assert "dog has no query_num" in error and "chatty_kg has" not in error
+
+
 # --- bench
+
+
+def test_bench_fails_if_every_question_fails(capsys: Capture) -> None:
+    write_questions()
+    ask("--save", "run.jsonl", "Who directed Dune: Part Two?")
+    no_reply = ["--model", "replay:run.jsonl"]
+    assert main([*BENCH, *no_reply]) == 2
+    assert "out" in capsys.readouterr().err.splitlines()[-1]
+    assert main([*BENCH, *no_reply]) == 2  # as it was asked before
+    write_questions({"id": "1"}, {"id": "2", "question": "Who directed Dune: Part Two?"})
+    assert main([*BENCH, *no_reply]) == 0
+
+
+def test_bench_says_which_of_several_systems_lack_a_setting(capsys: Capture) -> None:
+    write_questions()
+    several = ["--systems", "chatty_kg,dog,triad"]
+    assert main([*BENCH, *several, "--set", "query_num=1"]) == 2
+    error = capsys.readouterr().err
+    assert "dog has no query_num; triad has no query_num" in error and "chatty_kg has" not in error
+    assert main([*BENCH, *several, "--each", "ablation=none,all"]) == 2
+    assert "chatty_kg has no ablation" in capsys.readouterr().err
+    assert not Path("out").exists()
 
 
 def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:

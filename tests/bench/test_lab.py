@@ -250,6 +250,25 @@ def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> 
     assert "'nonsense'" in capsys.readouterr().err
 
 
+def test_retry_leaves_out_the_value_that_was_measured_and_says_so(
+    here: Path, capsys: Capture
+) -> None:
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    command = ["bench", "--kg", "films", "--questions", file, "--out", "r"]
+    assert main([*command, "--limit", "2", "--save-runs"]) == 0
+    retry = ["retry", "r", "--only", "all", "--each"]
+    capsys.readouterr()
+    assert main([*retry, "profile=fast,paper"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    [measured] = [line for line in lines if line.startswith("profile=fast")]
+    assert measured.endswith(" r")
+    assert any(line.startswith("profile=paper") for line in lines)
+    [folder] = [path for path in Path("r/retries").iterdir() if path.is_dir()]
+    assert folder.name.startswith("profile=paper.")
+    assert main([*retry, "profile=fast"]) == 2
+    assert "nothing differs" in capsys.readouterr().err
+
+
 def test_a_matrix_names_the_best_by_agent_and_by_question(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
