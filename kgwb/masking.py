@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
+import math
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -43,6 +45,7 @@ _URL_PARTS = re.compile(r"(.*?:/+|(?=[^/@:\s]+:\S+@[\w.-]+(?::\d+)?/))(.*)", re.
 """Splits a URL after the "://". The scheme may be missing before USER:PASSWORD@HOST/."""
 _PARAMETER_NAME = re.compile("[A-Za-z_.-]{1,30}")
 _PERCENT_ESCAPE = re.compile("%..")
+_URLSAFE_BASE64 = str.maketrans("+/", "-_")
 _UP_TO_LAST_BREAK = re.compile(r"""(.*[\s"'<>,;{}])""", re.DOTALL)
 
 
@@ -126,7 +129,7 @@ def mask_secrets(text: AnyStr, secrets: Iterable[str]) -> AnyStr:
 
 @lru_cache(maxsize=64)
 def _encodings_of(secret: str) -> tuple[str, ...]:
-    """Return a secret as it is, and as URLs, URLs in URLs, HTML, JSON and Python write it.
+    """Return a secret as it is, and as URLs, URLs in URLs, HTML, JSON, Python and base64 write it.
 
     Each is returned once, without empty ones.
     """
@@ -136,7 +139,30 @@ def _encodings_of(secret: str) -> tuple[str, ...]:
     in_json = json.dumps(secret)[1:-1]
     encodings = [secret, *in_urls, *map(quote, in_urls)]
     encodings += [html.escape(secret), in_json, in_json.replace("/", "\\/"), repr(secret)[1:-1]]
+    for in_base64 in _base64_parts(secret):
+        for text in (in_base64, in_base64.translate(_URLSAFE_BASE64)):
+            encodings += [text, quote(text, safe=""), text.replace("/", "\\/")]
     return tuple(filter(None, dict.fromkeys(encodings)))
+
+
+def _base64_parts(secret: str) -> list[str]:
+    """Return what a secret becomes in base64, alone and inside of a longer text.
+
+    Three bytes become four characters, so inside of a text there are three forms. Of each only the
+    characters are returned that no other byte has a share in; forms shorter than MIN_SECRET_CHARS
+    are left out. Alone, it is returned with and without "=" at its end.
+    """
+    data = secret.encode("utf-8", "surrogatepass")
+    alone = base64.b64encode(data).decode()
+    parts = [alone, alone.rstrip("=")]
+    for bytes_before in range(3):
+        encoded = base64.b64encode(bytes(bytes_before) + data).decode()
+        start = math.ceil(bytes_before * 8 / 6)
+        end = (bytes_before + len(data)) * 8 // 6
+        part = encoded[start:end]
+        if len(part) >= MIN_SECRET_CHARS:
+            parts.append(part)
+    return parts
 
 
 def _lower_escapes(text: str) -> str:
