@@ -34,7 +34,9 @@ def option(metavar: str, help: str, default: Any = None) -> Any:
     metadata = {"metavar": metavar or None, "help": help, "is_positional": False}
     if isinstance(default, list):
         return field(default_factory=list, metadata=metadata)
-    return field(default=MISSING if default is ... else default, metadata=metadata)
+    if default is ...:
+        return field(metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def positional(metavar: str, help: str | None = None) -> Any:
@@ -68,7 +70,9 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: 
     """
     details = dict(argument.metadata)
     is_positional = details.pop("is_positional")
-    name = argument.name if is_positional else f"--{argument.name.replace('_', '-')}"
+    name = argument.name
+    if not is_positional:
+        name = "--" + name.replace("_", "-")
     if type_ is bool:
         parser.add_argument(name, action="store_true", help=details["help"])
         return
@@ -79,8 +83,10 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: 
         details["action"] = "append"
         details["default"] = []
     elif not is_positional:
-        details["required"] = argument.default is MISSING
-        details["default"] = None if argument.default is MISSING else argument.default
+        is_required = argument.default is MISSING
+        details["required"] = is_required
+        if not is_required:
+            details["default"] = argument.default
     value_type = next(iter(get_args(type_)), type_)
     parser.add_argument(name, type=value_type, **details)
 
@@ -110,10 +116,12 @@ class GraphArguments:
         """
         from kgwb.kg import is_endpoint_url, open_kg
 
-        takes_dialect = source == self.kg or is_endpoint_url(source)
+        dialect = None
+        if source == self.kg or is_endpoint_url(source):
+            dialect = self.dialect
         return open_kg(
             source,
-            dialect=self.dialect if takes_dialect else None,
+            dialect=dialect,
             vocabulary=self.vocabulary,
             query_timeout_s=self.query_timeout,
             row_limit=self.row_limit,
@@ -131,7 +139,7 @@ class QuestionArguments(GraphArguments):
     )
     agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
     system: str = option("", "default: chatty_kg", "chatty_kg")
-    profile: str = option("", "fast (default) or paper", "fast")
+    profile: str = option("", "fast (default), paper or reference", "fast")
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
 
@@ -150,9 +158,12 @@ class QuestionArguments(GraphArguments):
         """
         if not names:
             return self
-        lacking = find_missing_settings(names, parse_assignments(self.set, "NAME=VALUE"))
-        having_all = [name for name in names if name not in lacking]
-        return replace(self, system=(having_all or names)[0])
+        given = parse_assignments(self.set, "NAME=VALUE")
+        lacking = find_missing_settings(names, given)
+        for name in names:
+            if name not in lacking:
+                return replace(self, system=name)
+        return replace(self, system=names[0])
 
     def make_workbench(self) -> Workbench:
         """Return the workbench that the arguments describe.
@@ -216,9 +227,8 @@ def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if not name.strip() or not equals:
-            raise InputError(
-                f"{mask_url(argument)!r} is not {syntax}", hint=f"write it as {syntax}"
-            )
+            shown = mask_url(argument)
+            raise InputError(f"{shown!r} is not {syntax}", hint=f"write it as {syntax}")
         values[name] = value
     return values
 
@@ -270,7 +280,8 @@ def load_history(workbench: Workbench, path: Path) -> None:
     from kgwb.records import from_data
 
     try:
-        entries = from_data(json.loads(disk.read_text(path)), list[str | Turn])
+        data = json.loads(disk.read_text(path))
+        entries = from_data(data, list[str | Turn])
     except (OSError, ValueError, RecursionError) as exc:
         raise InputError(
             f"cannot use the history {path}: {exc}", hint=f"write it as {HISTORY_FORM}"

@@ -32,7 +32,7 @@ from kgwb.terminal import (
     progress_bar,
     warn_about_rules,
 )
-from kgwb.text import list_within, shorten, single_line
+from kgwb.text import and_more, list_within, shorten, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
@@ -86,21 +86,19 @@ class BenchCommand(QuestionArguments):
         """Measure each system and each value of ``each``, and print the results.
 
         With ``each`` a report is written, and with several systems their tables are printed side by
-        side. Returns EXIT_FAILED if every question of a results folder ended in an error.
+        side. Folders in which every question ended in an error are named. Returns EXIT_FAILED if
+        these are all.
         """
         from kgwb.bench import load_questions
 
-        questions = load_questions(self.questions, self.language)[: self.limit]
+        questions = load_questions(self.questions, self.language)
+        questions = questions[: self.limit]
         if self.retention and all(question.dialogue is None for question in questions):
             raise InputError(
                 f"no question of {self.questions} is in a dialogue",
                 hint="leave --retention out, or ask more with --limit",
             )
-        system_commands = [self]
-        if self.systems:
-            names = parse_system_names(self.systems)
-            self._check_settings_of(names)
-            system_commands = [replace(self, system=name, out=self.out / name) for name in names]
+        system_commands = self._commands_for_systems()
         commands = []
         for command in system_commands:
             commands += command._commands_for_each()
@@ -118,8 +116,24 @@ class BenchCommand(QuestionArguments):
             _print_side_by_side([command.out for command in system_commands])
         if failed_folders:
             print_error(f"every question ended in an error: {', '.join(failed_folders)}")
+        if len(failed_folders) == len(commands):
             return EXIT_FAILED
         return 0
+
+    def _commands_for_systems(self) -> list[BenchCommand]:
+        """Return the command for each of ``systems``, with a folder of its own; else this one.
+
+        Raises InputError if a system lacks a setting that is given.
+        """
+        if not self.systems:
+            return [self]
+        names = parse_system_names(self.systems)
+        self._check_settings_of(names)
+        commands = []
+        for name in names:
+            command = replace(self, system=name, out=self.out / name)
+            commands.append(command)
+        return commands
 
     def _check_settings_of(self, system_names: Sequence[str]) -> None:
         """Raise InputError, which says what is missing where, if a system lacks a given setting."""
@@ -160,8 +174,7 @@ class BenchCommand(QuestionArguments):
         from kgwb import bench
         from kgwb.bench.ladder import gold_decisions_of
 
-        limits = parse_assignments(self.budget, "NAME=NUMBER")
-        budget = bench.Budget(limits, bench.load_prices(self.prices))
+        budget = _make_budget(self.budget, self.prices)
         workbench = self.make_workbench()
         if self.ladder:
             gold_decisions_of(workbench.system)
@@ -193,7 +206,8 @@ class BenchCommand(QuestionArguments):
         print("\nthe questions of dialogues, asked alone:")
         turns = [question for question in questions if question.dialogue is not None]
         standalone = make_standalone_questions(turns)
-        standalone_rows = self._ask_questions(setup, budget, self.out / "standalone", standalone)
+        folder = self.out / "standalone"
+        standalone_rows = self._ask_questions(setup, budget, folder, standalone)
         standalone_rows = [row for row in standalone_rows if row["gold"] is not None]
         ids = {row["id"] for row in standalone_rows}
         dialogue_rows = [row for row in rows if row["id"] in ids]
@@ -254,6 +268,17 @@ class BenchCommand(QuestionArguments):
         return rows
 
 
+def _make_budget(limits: Sequence[str], prices: Path | None) -> Budget:
+    """Return the budget of NAME=NUMBER arguments, with the prices of a table, by default kgwb's.
+
+    Raises InputError for a wrong limit or table.
+    """
+    from kgwb import bench
+
+    numbers = parse_assignments(limits, "NAME=NUMBER")
+    return bench.Budget(numbers, bench.load_prices(prices))
+
+
 def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:
     """Return the questions with gold queries and answers from the graph, where they have none.
 
@@ -267,8 +292,10 @@ def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list
     missing = [question for question in answered if question.answers is None]
     if missing:
         first = missing[0]
-        reason = f"{first.id}: {single_line(first.gold_error or '')}"
-        print_error(f"{len(missing)} of {len(answered)} questions have no gold: {reason}")
+        reason = single_line(first.gold_error or "")
+        print_error(
+            f"{len(missing)} of {len(answered)} questions have no gold: {first.id}: {reason}"
+        )
     return answered
 
 
@@ -278,7 +305,9 @@ def _print_side_by_side(folders: Sequence[Path]) -> None:
 
     all_results = []
     for folder in folders:
-        all_results.append(figures.LoadedResults.read(folder, folder.name, f", {folder.name}"))
+        name = folder.name
+        results = figures.LoadedResults.read(folder, name, f", {name}")
+        all_results.append(results)
     print("\nside by side:")
     print_tables(
         figures.make_quality_table(all_results),
@@ -297,14 +326,20 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
 
     loaded = figures.LoadedResults.read(folder)
     rows_by_id = {row["id"]: row for row in rows}
-    losses = {id_: loss for id_, loss in loaded.losses_by_id.items() if id_ in rows_by_id}
-    all_results = [replace(loaded, rows=rows_by_id, losses_by_id=losses)]
-    print(f"{color(all_results[0].headline, 'key')}\n")
-    lost_rows = [row for row in rows if is_lost(row)]
+    losses = {}
+    for id_, loss in loaded.losses_by_id.items():
+        if id_ in rows_by_id:
+            losses[id_] = loss
+    asked = replace(loaded, rows=rows_by_id, losses_by_id=losses)
+    all_results = [asked]
+    headline = color(asked.headline, "key")
+    print(f"{headline}\n")
+    lost_rows = list(filter(is_lost, rows))
     for row in lost_rows[:MAX_LISTED_FAILURES]:
         _print_lost_answer(row)
-    if len(lost_rows) > MAX_LISTED_FAILURES:
-        print(f"and {len(lost_rows) - MAX_LISTED_FAILURES:,} more: kgwb report {folder}")
+    more = and_more(len(lost_rows) - MAX_LISTED_FAILURES)
+    if more:
+        print(f"{more}: kgwb report {folder}")
     print()
     for reason in figures.find_missing_prices(all_results, prices):
         print_error(reason)
@@ -331,20 +366,23 @@ def _print_lost_answer(row: BenchRow) -> None:
     from kgwb.bench.results import get_verdict, split_answers
 
     answers, not_asked_for = split_answers(row)
-    outcome = shorten(row["error"] or "") or _list_labels(row, answers) or "nothing"
+    outcome = _list_labels(row, answers) or "nothing"
+    if row["error"]:
+        outcome = shorten(row["error"])
     if not_asked_for:
         outcome += f"; columns not asked for: {_list_labels(row, not_asked_for)}"
-    text = f"{row['id']}: {shorten(row['question'])} → {outcome}"
-    text += f"; right: {_list_labels(row, row['gold'])}"
-    verdict = color(f"{get_verdict(row):<10}", "failure")
-    print(f"{verdict} {single_line(text)}")
+    gold = _list_labels(row, row["gold"])
+    text = single_line(f"{row['id']}: {shorten(row['question'])} → {outcome}; right: {gold}")
+    verdict = get_verdict(row)
+    print(color(f"{verdict:<10}", "failure"), text)
 
 
 def _list_labels(row: BenchRow, values: Sequence[str]) -> str:
     """Return the labels of values of a row in at most MAX_LISTED_CHARS, cut between values."""
     from kgwb.bench.results import get_label
 
-    return list_within([get_label(row, value) for value in values], MAX_LISTED_CHARS)
+    labels = [get_label(row, value) for value in values]
+    return list_within(labels, MAX_LISTED_CHARS)
 
 
 # --- retry
@@ -386,11 +424,9 @@ class RetryCommand(GraphArguments):
         used up, the report has what was asked so far. Raises InputError if nothing differs from what
         was measured.
         """
-        from kgwb import bench
         from kgwb.bench.lab import RetryExperiment
 
-        limits = parse_assignments(self.budget, "NAME=NUMBER")
-        budget = bench.Budget(limits, bench.load_prices(self.prices))
+        budget = _make_budget(self.budget, self.prices)
         graph = self.open_graph(self.kg) if self.kg else None
         folders = []
         stop_reason = ""
@@ -415,15 +451,21 @@ class RetryCommand(GraphArguments):
                 f"nothing differs from what {self.folder} measured",
                 hint="give --each another value than the one that was measured",
             )
-        page_folder = folders[0] if len(folders) == 1 else folders[0].parent
+        page_folder = folders[0]
+        if len(folders) > 1:
+            page_folder = page_folder.parent
         page = self.out or page_folder / "report.html"
         write_report([self.folder, *folders], page, self.prices)
-        return EXIT_BUDGET_SPENT if stop_reason else 0
+        if stop_reason:
+            return EXIT_BUDGET_SPENT
+        return 0
 
     def _given_models(self) -> dict[str, str]:
         """Return the given models by agent; "" is the default for all agents."""
-        models = {"": self.model} if self.model else {}
-        return models | parse_assignments(self.agent_model, "AGENT=SPEC")
+        models = parse_assignments(self.agent_model, "AGENT=SPEC")
+        if self.model:
+            models = {"": self.model, **models}
+        return models
 
     def _make_setup(self, experiment: RetryExperiment, *, must_differ: bool) -> BenchSetup:
         """Return the changed setup. Raises what ``RetryExperiment.make_setup`` raises."""
@@ -444,7 +486,8 @@ class RetryCommand(GraphArguments):
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)
-        folder = experiment.get_results_folder(setup, name or ", ".join(changes) or "prompts")
+        folder_name = name or ", ".join(changes) or "prompts"
+        folder = experiment.get_results_folder(setup, folder_name)
         questions = experiment.choose_questions(self.only)
         with progress_bar(iterable=questions, unit="question looked at") as bar:
             estimate = experiment.estimate_cost(

@@ -105,9 +105,10 @@ class Context(Record):
         if not self.turns:
             return "no earlier turn"
         turns = pluralize(len(self.turns), "earlier turn")
-        if self.cut:
-            return f"{turns}, {pluralize(self.cut, 'answer')} left out"
-        return turns
+        if not self.cut:
+            return turns
+        answers = pluralize(self.cut, "answer")
+        return f"{turns}, {answers} left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,8 @@ class Candidate(Record):
         """The label, with the names of the classes in parentheses if there are any."""
         if not self.types:
             return self.label
-        return f"{self.label} ({', '.join(self.types)})"
+        types = ", ".join(self.types)
+        return f"{self.label} ({types})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,8 @@ class Link(Record):
         """Return the vertex with the role "linked" to its mention; nothing without a vertex."""
         if self.vertex is None:
             return ()
-        return ((self.vertex.iri, Role("linked", self.entity)),)
+        role = Role("linked", self.entity)
+        return ((self.vertex.iri, role),)
 
     def query_parts(self) -> Iterable[QueryPart]:
         """Return the IRI of the vertex; nothing without a vertex."""
@@ -212,7 +215,8 @@ class Link(Record):
             nearest.append(f"{candidate.label} ({candidate.score:.2f})")
         if not nearest:
             return f"no vertex for “{self.entity}”: the graph has no label like it"
-        return f"no vertex for “{self.entity}”: nearest are {', '.join(nearest)}"
+        listed = ", ".join(nearest)
+        return f"no vertex for “{self.entity}”: nearest are {listed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,12 +325,16 @@ class Answer(Record):
         if limit is None:
             value_limit = len(self.values)
             limit = len(self.support)
-        known_names = {str(iri): name for iri, name in self.names} | dict(names)
+        known_names = {str(iri): name for iri, name in self.names}
+        known_names.update(names)
         format_value = partial(_value_with_support, names=known_names, limit=limit)
         line = one_line(self)
         if len(str(self)) > MAX_LINE_CHARS and self.labels and not self.text:
-            line = single_line(self._with_note(list_within(self.labels, MAX_LINE_CHARS)))
-        return "\n".join([line, *first_items(self.values, value_limit, format_value)])
+            values = list_within(self.labels, MAX_LINE_CHARS)
+            line = single_line(self._with_note(values))
+        lines = [line]
+        lines += first_items(self.values, value_limit, format_value)
+        return "\n".join(lines)
 
 
 def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
@@ -334,8 +342,11 @@ def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
 
     "Villeneuve: Arrival — director → Villeneuve; and 2 more"
     """
-    triples = first_items(value.support, limit, partial(format_triple, names=names))
-    return single_line(f"{shorten(value.label)}: {'; '.join(triples) or 'no triple'}")
+    format_support = partial(format_triple, names=names)
+    triples = first_items(value.support, limit, format_support)
+    support = "; ".join(triples) or "no triple"
+    label = shorten(value.label)
+    return single_line(f"{label}: {support}")
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

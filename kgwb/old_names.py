@@ -27,9 +27,11 @@ def current_step_key(system: str, key: str) -> str:
 
     A key is "agent[subject]#2", of which subject and occurrence may be missing.
     """
-    agent = re.split(r"[\[#]", key, maxsplit=1)[0]
+    agent, *_ = re.split(r"[\[#]", key, maxsplit=1)
     present_names = AGENTS.get(system, {})
-    return present_names.get(agent, agent) + key.removeprefix(agent)
+    present_name = present_names.get(agent, agent)
+    rest = key.removeprefix(agent)
+    return present_name + rest
 
 
 def current_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,4 +53,8 @@ def current_fields(record_class: str, data: Any) -> Any:
     renamed = FIELDS.get(record_class)
     if not renamed or not isinstance(data, Mapping):
         return data
-    return {renamed.get(name, name): value for name, value in data.items()}
+    fields = {}
+    for name, value in data.items():
+        present_name = renamed.get(name, name)
+        fields[present_name] = value
+    return fields

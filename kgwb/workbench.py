@@ -67,13 +67,15 @@ class Workbench:
                 self.system.agent_spec(agent)  # raises if there is no such agent
         self.kg = open_kg(kg)
         self.models = {agent: open_model(spec) for agent, spec in models_by_agent.items()}
+        if embeddings is None:
+            embeddings = Embeddings(cache_folder=cache_dir())
         self.setup = Setup(
             self.kg,
             self.system,
             self.models,
             self.system.settings.of(settings),
             Prompts.of(prompts),
-            embeddings or Embeddings(cache_folder=cache_dir()),
+            embeddings,
         )
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
@@ -137,9 +139,10 @@ class Workbench:
             if agent in agents:
                 models[agent] = agent_model
         own = self.setup.settings
+        own_changes = own.changes_from_profile()
         known_settings = system.settings.setting_names()
         changes = {}
-        for setting, value in own.changes_from_profile().items():
+        for setting, value in own_changes.items():
             if setting in known_settings:
                 changes[setting] = value
         settings = system.settings.of_profile(own.profile, **changes)
@@ -163,7 +166,8 @@ class Workbench:
         from kgwb.ui.cell import AgentCell
         from kgwb.ui.session import session_of
 
-        return AgentCell(session_of(self._latest_run()), agent)
+        run = self._latest_run()
+        return AgentCell(session_of(run), agent)
 
     def debug(self, question: str | Run | None = None) -> Debugger:
         """Return the debugger of a new turn that is not executed yet, or of a run.
@@ -182,7 +186,8 @@ class Workbench:
         from kgwb.ui.session import session_of
         from kgwb.ui.subgraph import SubgraphPanel
 
-        return SubgraphPanel(session_of(run or self._latest_run()))
+        shown_run = run or self._latest_run()
+        return SubgraphPanel(session_of(shown_run))
 
     def chat(self) -> Chat:
         """Return the widget of the dialogue, in which any turn can be opened in the debugger."""
@@ -198,14 +203,12 @@ class Workbench:
         return self.runs[-1]
 
     def __repr__(self) -> str:
-        parts = [f"{self.system.name} on {self.kg.source}"]
+        models = ""
         for agent, agent_model in self.models.items():
             label = agent or "model"
-            parts.append(f"{label} {agent_model.name}")
+            models += f", {label} {agent_model.name}"
         turn_count = len(self.dialogue.turns)
-        parts.append(f"{turn_count} turns")
-        text = ", ".join(parts)
-        return f"Workbench({text})"
+        return f"Workbench({self.system.name} on {self.kg.source}{models}, {turn_count} turns)"
 
     forget = RenamedAttribute("forget", "new_dialogue")
     remember = RenamedAttribute("remember", "continue_dialogue")
@@ -240,7 +243,9 @@ def compare(
     """
     from kgwb.ui.debugger import ComparisonPanel
 
-    return ComparisonPanel(_run_of(first), _run_of(second), names)
+    first_run = _run_of(first)
+    second_run = _run_of(second)
+    return ComparisonPanel(first_run, second_run, names)
 
 
 def _run_of(run: Run | str | Path) -> Run:

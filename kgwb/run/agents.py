@@ -74,7 +74,8 @@ def agent(
         @functools.wraps(function)
         def execute(*args: P.args, **kwargs: P.kwargs) -> T:
             """Execute the present version of the function as a step, and return its output."""
-            inputs = dict(signature.bind(*args, **kwargs).arguments)
+            bound = signature.bind(*args, **kwargs)
+            inputs = dict(bound.arguments)
             run = inputs.pop("run")
             work = functools.partial(current_version(function), *args, **kwargs)
             result: T = run.execute(spec, inputs, work)
@@ -101,7 +102,9 @@ def current_version(function: F) -> F:
     spec = getattr(current, "spec", None)
     if isinstance(spec, AgentSpec):
         current = spec.function
-    return current if inspect.isfunction(current) else function  # type: ignore[return-value]
+    if not inspect.isfunction(current):
+        return function
+    return current  # type: ignore[return-value]
 
 
 def remember_turn(run: Any, links: Iterable[Link] | None = None, standalone: str = "") -> Turn:

@@ -60,13 +60,19 @@ class EditableRun(Engine):
         A step that was not reached is returned as it is given. Raises SettingError if the agent has
         several steps, or the system has no such agent.
         """
-        keys = [reached.key for reached in self.steps if step in (reached.key, reached.agent)]
+        keys = []
+        for reached in self.steps:
+            if step in (reached.key, reached.agent):
+                keys.append(reached.key)
         if step in keys:
             return step
         if len(keys) > 1:
-            raise SettingError(f"{step} has several steps", hint=f"say which: {', '.join(keys)}")
+            choices = ", ".join(keys)
+            raise SettingError(f"{step} has several steps", hint=f"say which: {choices}")
         self._check_agent(step)
-        return keys[0] if keys else step
+        if not keys:
+            return step
+        return keys[0]
 
     def _check_agent(self, key: str) -> None:
         """Raise SettingError unless a step's key, or an agent's name, names one of the agents."""
@@ -90,7 +96,8 @@ class EditableRun(Engine):
         if reached is not None:
             self._check_override(spec, key, typed_value, reached.inputs)
         self.overrides[key] = typed_value
-        self._append_to_file(**make_override_entry(self, key, typed_value))
+        entry = make_override_entry(self, key, typed_value)
+        self._append_to_file(**entry)
         self._return_to([key])
         return self
 
@@ -178,8 +185,9 @@ class EditableRun(Engine):
         edited = [number for number, step in enumerate(self.steps) if step.key in edited_keys]
         if not edited:
             return
-        first_edited = self.steps[edited[0]]
-        earlier = self.steps[: edited[0]]
+        first = edited[0]
+        first_edited = self.steps[first]
+        earlier = self.steps[:first]
         self._begun = frozenset(step.key for step in earlier)
 
         supervisors = _supervisors_of(first_edited, earlier)  # they end only after it

@@ -163,7 +163,8 @@ class Engine:
         if model is not None:
             is_remote = is_remote or model.remote
             make = partial(model.complete, request, self.unrecorded_graph, self._cancel)
-        missing = f"the reply of {content['model'] or 'the model'} to {request.task}"
+        model_name = content["model"] or "the model"
+        missing = f"the reply of {model_name} to {request.task}"
         call = self._call("model", content, repeat, make, is_remote, missing, ChatReply)
         return call, call.result
 
@@ -186,8 +187,10 @@ class Engine:
         The model ``rules`` reads the graph, too. So its data also has the identity of the graph and
         the muted triples.
         """
-        content = {"model": model_name, "task": request.task, "content": request.recorded_content()}
-        if model_name.partition(":")[0] == "rules":
+        recorded = request.recorded_content()
+        content = {"model": model_name, "task": request.task, "content": recorded}
+        kind, _, _ = model_name.partition(":")
+        if kind == "rules":
             content["graph"] = self.kg.identity
             content.update(self.kg.muted_data)
         return content
@@ -235,9 +238,11 @@ class Engine:
 
         Raises what ``make`` raises, and NotRecordedError without ``make`` and record.
         """
-        asks_graph = kind != "similarity"
-        missing = f"a {kind} on the graph" if asks_graph else f"a {kind}"
-        is_remote = self.kg.remote and asks_graph
+        missing = f"a {kind}"
+        is_remote = False
+        if kind != "similarity":
+            missing = f"a {kind} on the graph"
+            is_remote = self.kg.remote
         result_type = RESULT_TYPES.get(kind, result_type or Any)
         call = self._call(kind, request, 0, make, is_remote, missing, result_type)
         result: T = call.result
@@ -269,7 +274,8 @@ class Engine:
     def nearest(self, phrase: str, index: EmbeddingIndex, k: int) -> tuple[tuple[int, float], ...]:
         """Return position and cosine of the ``k`` texts of an index nearest to a phrase."""
         request = {"index": index.identity, "phrase": phrase, "k": k}
-        return self.call("nearest", request, partial(index.nearest, phrase, k))
+        make = partial(index.nearest, phrase, k)
+        return self.call("nearest", request, make)
 
     # Calls
 
@@ -302,7 +308,17 @@ class Engine:
 
         def make_call() -> Call:
             """Make the call, and return it with its result and how long it took."""
-            call = Call(key, kind, step.key, request, repeat, None, utc_now(), 0.0, result_type)
+            call = Call(
+                key,
+                kind,
+                step.key,
+                request,
+                repeat,
+                result=None,
+                taken_at=utc_now(),
+                seconds=0.0,
+                result_type=result_type,
+            )
             started = time.perf_counter()
             call.result = self._make_result(step, make, is_remote, missing)
             call.seconds = time.perf_counter() - started
@@ -362,11 +378,13 @@ class Engine:
                 futures = []
                 for item, branch in zip(items, branches, strict=True):
                     context = copy_context()
-                    futures.append(pool.submit(context.run, execute, item, branch))
+                    future = pool.submit(context.run, execute, item, branch)
+                    futures.append(future)
         finally:
             for branch in branches:
                 frame.steps.extend(branch.steps)
-        return _results_of_all([future.result for future in futures])
+        results = [future.result for future in futures]
+        return _results_of_all(results)
 
     def _can_run_in_parallel(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
         """Return whether a function is called for several items at the same time.
@@ -518,10 +536,11 @@ class Engine:
         """Raise OverrideError if a value put in for a step fails the agent's own check."""
         if spec.check is None:
             return
-        problems = tuple(spec.check(value, *inputs.values()))
+        problems = list(spec.check(value, *inputs.values()))
         if problems:
+            listed = "; ".join(problems)
             raise OverrideError(
-                f"{key}: {'; '.join(problems)}",
+                f"{key}: {listed}",
                 hint="change the value put in, or restore the step",
             )
 
@@ -535,11 +554,12 @@ class Engine:
     def totals(self) -> Totals:
         """What the latest execution used. A call that several steps used counts once."""
         calls: dict[str, Call] = {}
+        live_model_calls = 0
         for step in self.steps:
+            live_model_calls += step.live_calls
             for key in step.calls:
                 if key in self.calls:
                     calls[key] = self.calls[key]
-        live_model_calls = sum(step.live_calls for step in self.steps)
         return Totals.of(calls.values(), live_model_calls, self._seconds)
 
     @contextmanager

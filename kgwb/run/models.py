@@ -34,9 +34,12 @@ def open_models(models: Models) -> dict[str, ChatModel]:
 
     A model that is None is left out. Raises what ``open_model`` raises.
     """
-    by_agent = models if isinstance(models, Mapping) else {"": models}
+    if models is None:
+        return {}
+    if not isinstance(models, Mapping):
+        models = {"": models}
     opened = {}
-    for agent_name, model in by_agent.items():
+    for agent_name, model in models.items():
         if model is not None:
             opened[agent_name] = open_model(model)
     return opened

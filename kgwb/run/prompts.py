@@ -56,7 +56,8 @@ class Prompt:
         texts = {name: _to_text(value) for name, value in variables.items()}
         contents = []
         for message in self.messages:
-            contents.append(VARIABLE.sub(lambda match: texts[match[1]], message.content))
+            content = VARIABLE.sub(lambda match: texts[match[1]], message.content)
+            contents.append(content)
         for position, example in self.examples[:max_examples]:
             contents[position] += f"\n\nExample\n{example}"
 
@@ -183,8 +184,10 @@ def shipped_folder() -> Path:
     """Return the folder of kgwb's own prompts: the checkout's, else the installed package's copy."""
     package = Path(__file__).parent.parent
     checkout = package.parent
-    if (checkout / "prompts").is_dir() and (checkout / "pyproject.toml").exists():
-        return checkout / "prompts"
+    folder = checkout / "prompts"
+    project_file = checkout / "pyproject.toml"
+    if folder.is_dir() and project_file.exists():
+        return folder
     return package / "_data" / "prompts"
 
 
@@ -204,25 +207,29 @@ class Prompts:
         """
         if isinstance(folder, Prompts):
             return folder
-        if folder and not os.path.isdir(folder):  # Path.is_dir raises if the name is too long
+        if not folder:
+            return cls()
+        if not os.path.isdir(folder):  # Path.is_dir raises if the name is too long
             raise PromptError(
                 f"there is no folder {folder} for prompts",
                 hint="make the folder, or leave `prompts` out to use kgwb's own",
             )
-        return cls(Path(folder) if folder else None)
+        return cls(Path(folder))
 
     def path(self, name: str) -> Path:
         """Return the file that a prompt is read from: the person's, else kgwb's own.
 
         Raises PromptError if there is none.
         """
-        paths = [shipped_folder() / f"{name}.md"]
+        file_name = f"{name}.md"
+        paths = []
         if self.folder is not None:
-            paths.insert(0, self.folder / f"{name}.md")
+            paths.append(self.folder / file_name)
+        paths.append(shipped_folder() / file_name)
         for path in paths:
             if path.is_file():
                 return path
-        places = " or ".join(str(path) for path in paths)
+        places = " or ".join(map(str, paths))
         raise PromptError(f"no prompt file for {name}", hint=f"write it to {places}")
 
     def text(self, name: str) -> str:

@@ -125,7 +125,9 @@ class Run(EditableRun):
         self.embeddings = embeddings or Embeddings()
         self.breakpoints: set[str] = set()
         """Names of agents, or keys of steps, after which ``go`` stops."""
-        graph = None if kg is None else open_kg(kg)
+        graph = None
+        if kg is not None:
+            graph = open_kg(kg)
         if isinstance(graph, RecordedGraph):
             self.kg = graph.with_recorder(self.call)
         else:
@@ -144,7 +146,8 @@ class Run(EditableRun):
         Returns the run. Raises the KgwbError that stopped the execution. Everything up to there is
         kept, and the next ``go`` resumes. A KeyboardInterrupt cancels the execution, and is raised.
         """
-        return self._run(self._stop_condition_of(until, before))
+        stop_condition = self._stop_condition_of(until, before)
+        return self._run(stop_condition)
 
     def _stop_condition_of(self, until: str | int | None, before: str | None) -> StopCondition:
         """Return where ``go`` stops: after a breakpoint or ``until``, or before ``before``.
@@ -159,8 +162,10 @@ class Run(EditableRun):
             count = until
         elif isinstance(until, str):
             after.add(until)
-        before_keys = {before} if before else set()
-        for key in (*after, *before_keys):
+        before_keys = set()
+        if before:
+            before_keys.add(before)
+        for key in after | before_keys:
             self._check_agent(key)
 
         condition = StopCondition(count, frozenset(after), before=frozenset(before_keys))
@@ -170,11 +175,13 @@ class Run(EditableRun):
 
     def step(self) -> Run:
         """Execute until one more step is done. Returns and raises what ``go`` does."""
-        return self._run(StopCondition(count=self.position + 1))
+        count = self.position + 1
+        return self._run(StopCondition(count))
 
     def step_back(self, steps: int = 1) -> Run:
         """Go back to where so many steps fewer were done. Returns and raises what ``go`` does."""
-        return self._run(StopCondition(count=max(self.position - steps, 0)))
+        count = max(self.position - steps, 0)
+        return self._run(StopCondition(count))
 
     async def go_async(self, until: str | int | None = None, *, before: str | None = None) -> Run:
         """Do what ``go`` does without blocking the event loop, for notebooks that await.
@@ -243,8 +250,9 @@ class Run(EditableRun):
             )
         arguments = {name: getattr(self, name) for name in FORK_PARAMETERS}
         arguments.update(changes)
-        if isinstance(changes.get("models"), Mapping):
-            arguments["models"] = {**self.models, **changes["models"]}
+        models = changes.get("models")
+        if isinstance(models, Mapping):
+            arguments["models"] = {**self.models, **models}
         forked = Run(**arguments)
         forked.recorded_models = self.recorded_models
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
@@ -268,7 +276,8 @@ class Run(EditableRun):
                 "this run is a replay: there is no graph to ask",
                 hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
             )
-        return self.fork(kg=self.unrecorded_graph.without(*triples))
+        muted_graph = self.unrecorded_graph.without(*triples)
+        return self.fork(kg=muted_graph)
 
     def preview_request(self, step: str, *, prompts: Prompts | None = None) -> ChatRequest | None:
         """Return the first request that an agent or step will send to its model, without asking.
@@ -280,7 +289,8 @@ class Run(EditableRun):
         """
         self._check_agent(step)
         copy = self.fork(prompts=prompts or self.prompts)
-        stop_condition = StopCondition(after=frozenset({step}), preview_of=step)
+        after = frozenset({step})
+        stop_condition = StopCondition(after=after, preview_of=step)
         copy._run(stop_condition)
         return copy._previewed_request
 
@@ -297,7 +307,8 @@ class Run(EditableRun):
         """
         names = {}
         if self.answer is not None:
-            names = {str(iri): name for iri, name in self.answer.names}
+            for iri, name in self.answer.names:
+                names[str(iri)] = name
         return names | names_in_steps(self.steps, self.calls)
 
     def __str__(self) -> str:
@@ -307,8 +318,11 @@ class Run(EditableRun):
         """
         muted = ""
         if self.kg.muted:
-            muted = f", without {pluralize(len(self.kg.muted), 'triple')}"
-        outcome = self.status if self.answer is None else single_line(self.answer)
+            triples = pluralize(len(self.kg.muted), "triple")
+            muted = f", without {triples}"
+        outcome: str = self.status
+        if self.answer is not None:
+            outcome = single_line(self.answer)
         steps = f"{len(self.steps)} steps"
         return f"Run({self.question!r}{muted}, {self.status}, {steps}: {outcome})"
 
@@ -357,7 +371,8 @@ class Run(EditableRun):
                 return
             if last_status(entries) == "done" and not include_finished:
                 return
-            read_entries(self, [entry for entry in entries if "call" in entry])
+            calls = [entry for entry in entries if "call" in entry]
+            read_entries(self, calls)
 
     @classmethod
     def load(
@@ -380,7 +395,8 @@ class Run(EditableRun):
         entries = file.entries()
         header = next(entries)
         with damage_errors(path):
-            run = cls(models=models, system=system, **run_arguments(header, system, kg))
+            arguments = run_arguments(header, system, kg)
+            run = cls(models=models, system=system, **arguments)
             read_header(run, header)
             read_entries(run, entries)
         if append:
@@ -398,15 +414,18 @@ def check_question(text: str, settings: Settings) -> str:
     Raises QuestionError if it is empty or no text, or if it has more words than the setting
     ``max_question_words`` allows.
     """
-    words = text.split() if isinstance(text, str) else []
+    words = []
+    if isinstance(text, str):
+        words = text.split()
     if not words:
         raise QuestionError(
             "the question is empty", hint="ask something, for example: Who directed Arrival?"
         )
-    if len(words) > settings.max_question_words:
-        limit = f"{settings.max_question_words:,}"
+    limit = settings.max_question_words
+    if len(words) > limit:
         raise QuestionError(
-            f"the question has {len(words):,} words; at most {limit} are taken",
+            f"the question has {len(words):,} words; at most {limit:,} are taken",
             hint="shorten it, or raise the setting max_question_words",
         )
-    return " ".join(words).encode("utf-8", "replace").decode()
+    question = " ".join(words)
+    return question.encode("utf-8", "replace").decode()

@@ -54,7 +54,8 @@ def make_state_entries(run: Engine) -> list[JsonObject]:
     for call in list(run.calls.values()):
         entries.append({"call": call.to_data()})
     for key, value in run.overrides.items():
-        entries.append(make_override_entry(run, key, value))
+        entry = make_override_entry(run, key, value)
+        entries.append(entry)
     return entries
 
 
@@ -70,12 +71,18 @@ def make_end_entry(run: Engine) -> JsonObject:
 
     The answer is None if there is none, and the error is its message, or empty.
     """
+    answer = None
+    if run.answer is not None:
+        answer = to_data(run.answer)
+    error = ""
+    if run.error is not None:
+        error = run.error.message
     return {
         "end": {
             "status": run.status,
             "position": run.position,
-            "answer": None if run.answer is None else to_data(run.answer),
-            "error": run.error.message if run.error else "",
+            "answer": answer,
+            "error": error,
             "totals": to_data(run.totals),
         }
     }
@@ -105,8 +112,9 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
     if kg and muted:
         kg = kg.without(*muted)
     known_names = system.settings.setting_names()
+    saved_settings = old_names.current_settings(header["settings"])
     settings = {}
-    for name, value in old_names.current_settings(header["settings"]).items():
+    for name, value in saved_settings.items():
         if name in known_names:
             settings[name] = value
     prompts = {}
@@ -157,23 +165,26 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
             run.calls[call.key] = call
             run.recorded_status = ""
         elif "prompt" in entry:
-            name = old_names.current_prompt(entry["prompt"]["name"])
-            run.prompts = run.prompts.with_text(name, entry["prompt"]["text"])
+            prompt = entry["prompt"]
+            name = old_names.current_prompt(prompt["name"])
+            run.prompts = run.prompts.with_text(name, prompt["text"])
         elif "override" in entry:
             _read_override(run, entry["override"])
         elif "end" in entry:
-            run.recorded_status = entry["end"]["status"]
-            run.recorded_position = entry["end"]["position"]
+            end = entry["end"]
+            run.recorded_status = end["status"]
+            run.recorded_position = end["position"]
 
 
 def _read_override(run: Engine, data: JsonObject) -> None:
     """Put in the value of an "override" entry for its step; None removes an earlier value."""
     key = old_names.current_step_key(run.system.name, data["step"])
-    if data["value"] is None:
+    value = data["value"]
+    if value is None:
         run.overrides.pop(key, None)
-    else:
-        output_type = run.system.agent_spec(key).output_type
-        run.overrides[key] = from_data(data["value"], output_type)
+        return
+    output_type = run.system.agent_spec(key).output_type
+    run.overrides[key] = from_data(value, output_type)
 
 
 def last_status(entries: Iterable[JsonObject]) -> str:

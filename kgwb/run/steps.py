@@ -214,7 +214,8 @@ def group_by_supervisor(steps: Collection[Step]) -> dict[str | None, list[Step]]
     groups: dict[str | None, list[Step]] = {}
     for step in steps:
         supervisor = step.parent if step.parent in keys else None
-        groups.setdefault(supervisor, []).append(step)
+        group = groups.setdefault(supervisor, [])
+        group.append(step)
     return groups
 
 
@@ -228,7 +229,8 @@ def names_in_steps(steps: Iterable[Step], calls: Calls) -> dict[str, str]:
     for step in steps:
         output = step.output
         if isinstance(output, Link) and output.vertex:
-            names[str(output.vertex.iri)] = output.vertex.label
+            vertex = output.vertex
+            names[str(vertex.iri)] = vertex.label
         elif isinstance(output, Survey):
             surveyed = {str(iri): name for iri, name in output.names}
             names = surveyed | names
@@ -252,8 +254,10 @@ def format_tree(
     """
     if names is None:
         names = names_in_steps(steps, calls)
-    tree = _Tree(group_by_supervisor(steps), calls, names, color)
-    return "\n".join(tree.branch(None, ""))
+    groups = group_by_supervisor(steps)
+    tree = _Tree(groups, calls, names, color)
+    lines = tree.branch(None, "")
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,18 +298,21 @@ class _Tree:
             output = add_color(output, "failure", self.color)
         key = add_color(single_line(step.key), "key", self.color)
         costs = ", ".join(_origin_and_costs(step, self.calls))
-        costs = add_color(f"({costs})", "aside", self.color)
-        yield f"{key}: {output}  {costs}"
+        aside = add_color(f"({costs})", "aside", self.color)
+        yield f"{key}: {output}  {aside}"
         if step.key not in self.groups:
             for part in parts:
                 yield single_line(part)
         for number, attempt in enumerate(step.attempts, 1):
-            if not attempt.accepted:
-                problems = [f"{check.name}: {check.problem}" for check in attempt.problems]
-                line = single_line(f"attempt {number} failed: {'; '.join(problems)}")
-                yield add_color(line, "failure", self.color)
+            if attempt.accepted:
+                continue
+            problems = [f"{check.name}: {check.problem}" for check in attempt.problems]
+            problem = "; ".join(problems)
+            line = single_line(f"attempt {number} failed: {problem}")
+            yield add_color(line, "failure", self.color)
         for note in step.notes:
-            yield add_color(single_line(f"note: {note}"), "note", self.color)
+            line = single_line(f"note: {note}")
+            yield add_color(line, "note", self.color)
 
 
 def _origin_and_costs(step: Step, calls: Calls) -> list[str]:

@@ -49,7 +49,8 @@ class PromptEditor:
         """
         agent = agent_of_key(key)
         versions = self._versions_of(key)
-        for step in (*versions, *self.session.steps_of(agent)):
+        others = self.session.steps_of(agent)
+        for step in (*versions, *others):
             if step.prompts:
                 return step.prompts[-1]
         is_done = bool(versions) and versions[0].done
@@ -62,8 +63,9 @@ class PromptEditor:
     def _versions_of(self, key: str) -> list[Step]:
         """Return the step with this key now and before each edit, the newest first."""
         versions = []
-        if key in self.session.steps:
-            versions.append(self.session.steps[key])
+        steps = self.session.steps
+        if key in steps:
+            versions.append(steps[key])
         for state in reversed(self.session.history):
             if key in state.steps:
                 versions.append(state.steps[key])
@@ -129,14 +131,17 @@ class PromptEditor:
         request = None
         problem = ""
         if not self.session.current_task:
-            text = used_text if draft is None else replace_template(used_text, draft)
+            text = used_text
+            if draft is not None:
+                text = replace_template(used_text, draft)
             try:
                 request = self.session.peek(key, name, text)
             except KgwbError as exc:
                 problem = exc.message
+        file_text = self._file_text(name)
         return render_prompt_form(
             name,
-            self._file_text(name),
+            file_text,
             used_text,
             draft,
             request=request,
@@ -153,6 +158,7 @@ class PromptEditor:
         """
         if step is not None and step.origin == "by hand":
             return OVERRIDDEN_NOTE
-        if self.run.model_name(agent_of_key(key)) == "rules":
+        agent = agent_of_key(key)
+        if self.run.model_name(agent) == "rules":
             return f"{BASELINE_REMARK}."
         return ""
