@@ -138,7 +138,11 @@ class QuestionArguments(GraphArguments):
         "rules",
     )
     agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
-    system: str = option("", "default: chatty_kg", "chatty_kg")
+    system: str = option(
+        "SYSTEM",
+        "a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py); default: chatty_kg",
+        "chatty_kg",
+    )
     profile: str = option("", "fast (default), paper or reference", "fast")
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
@@ -176,13 +180,13 @@ class QuestionArguments(GraphArguments):
 
         settings = self.settings
         models = parse_assignments(self.agent_model, "AGENT=SPEC")
-        system = systems.load_system(self.system)
+        system = systems.resolve_system(self.system)
         for agent in models:
             system.agent_spec(agent)
         return Workbench(
             self.open_graph(self.kg),
             self.model,
-            system=self.system,
+            system=system,
             models=models,
             settings=settings,
             prompts=self.prompts,
@@ -236,7 +240,7 @@ def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
 def parse_system_names(text: str) -> tuple[str, ...]:
     """Return the systems of a list with commas, each once; "all" stands for all systems.
 
-    Raises SettingError for a system that there is not.
+    They are written as ``resolve_system`` reads them. Raises SettingError for a system that there is not.
     """
     from kgwb import systems
 
@@ -244,7 +248,7 @@ def parse_system_names(text: str) -> tuple[str, ...]:
         return systems.list_systems()
     names = tuple(dict.fromkeys(text.split(",")))
     for name in names:
-        systems.load_system(name)
+        systems.resolve_system(name)
     return names
 
 
@@ -253,11 +257,11 @@ def find_missing_settings(names: Sequence[str], settings: Iterable[str]) -> dict
 
     Systems that have all of them are left out. Raises SettingError for an unknown system.
     """
-    from kgwb.systems import load_system
+    from kgwb.systems import resolve_system
 
     missing: dict[str, list[str]] = {}
     for name in names:
-        known = load_system(name).settings.setting_names()
+        known = resolve_system(name).settings.setting_names()
         unknown = [setting for setting in settings if setting not in known]
         if unknown:
             missing[name] = unknown

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from kgwb.arguments import (
     GraphArguments,
@@ -123,25 +124,32 @@ class BenchCommand(QuestionArguments):
     def _commands_for_systems(self) -> list[BenchCommand]:
         """Return the command for each of ``systems``, with a folder of its own; else this one.
 
-        Raises InputError if a system lacks a setting that is given.
+        The folder is named after the system. If several systems have one name, their folders are
+        named after what each is given by, too. Raises InputError if a system lacks a given setting.
         """
+        from kgwb.systems import resolve_system
+
         if not self.systems:
             return [self]
-        names = parse_system_names(self.systems)
-        self._check_settings_of(names)
+        sources = parse_system_names(self.systems)
+        self._check_settings_of(sources)
+        system_names = [resolve_system(source).name for source in sources]
         commands = []
-        for name in names:
-            command = replace(self, system=name, out=self.out / name)
+        for source, name in zip(sources, system_names, strict=True):
+            folder = name
+            if system_names.count(name) > 1:
+                folder = f"{name} {quote(source, safe='')}"
+            command = replace(self, system=source, out=self.out / folder)
             commands.append(command)
         return commands
 
-    def _check_settings_of(self, system_names: Sequence[str]) -> None:
+    def _check_settings_of(self, systems: Sequence[str]) -> None:
         """Raise InputError, which says what is missing where, if a system lacks a given setting."""
         given = [*parse_assignments(self.set, "NAME=VALUE")]
         if self.each:
             given += parse_assignments([self.each], "NAME=V1,V2,...")
         settings = [name for name in given if name not in ("prompts", "model")]
-        missing = find_missing_settings(system_names, settings)
+        missing = find_missing_settings(systems, settings)
         if missing:
             raise InputError(
                 f"not all of these systems have the given settings: {describe_missing_settings(missing)}",
@@ -156,8 +164,9 @@ class BenchCommand(QuestionArguments):
         commands: list[BenchCommand] = []
         known: list[object] = []
         for name, command in commands_for_each(self, self.each):
-            # A folder of prompts may be written in two ways.
-            prompts = command.prompts and os.path.realpath(command.prompts)
+            prompts = None
+            if command.prompts is not None:
+                prompts = os.path.realpath(command.prompts)  # a folder may be written in two ways
             choices = (command.settings, prompts, command.model)
             if choices in known:
                 raise InputError(f"--each has {name} twice", hint="give each value once")

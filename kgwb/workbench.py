@@ -16,10 +16,11 @@ from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, GraphSource, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
-from kgwb.run import Run, Setup
+from kgwb.run import Run, Setup, System
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
+from kgwb.systems.sources import SystemSource
 
 if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion
@@ -41,6 +42,7 @@ MAX_NAME_CHARS = 80
 class Workbench:
     """Asks questions of one system over one graph, and remembers the dialogue.
 
+    ``system`` is a System, or a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py).
     ``kg`` is a graph, or what ``open_kg`` opens. ``model`` is a model or its specification: "rules",
     "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, by name. ``settings``
     are those of ``kgwb.profile``, the name of a profile, or a mapping of the settings that differ
@@ -54,13 +56,13 @@ class Workbench:
         kg: GraphSource,
         model: ChatModel | str = "rules",
         *,
-        system: str = "chatty_kg",
+        system: SystemSource = "chatty_kg",
         models: Mapping[str, ChatModel | str] | None = None,
         settings: Settings | Mapping[str, Any] | str | None = None,
         prompts: str | Path | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
-        self.system = systems.load_system(system)
+        self.system = systems.resolve_system(system)
         models_by_agent = {"": model, **(models or {})}
         for agent in models_by_agent:
             if agent:
@@ -108,7 +110,9 @@ class Workbench:
         return self.begin(question, path=path).go()
 
     def ask_all(
-        self, question: str | BenchQuestion, system_names: Sequence[str] | str = ()
+        self,
+        question: str | BenchQuestion,
+        system_names: Sequence[SystemSource] | SystemSource = (),
     ) -> SystemComparison:
         """Ask several systems the next question, and return their answers side by side.
 
@@ -119,20 +123,21 @@ class Workbench:
         """
         from kgwb.bench.side_by_side import ask_all
 
-        if isinstance(system_names, str):
-            system_names = [system_names]
-        setups = []
-        for name in system_names or systems.list_systems():
-            setups.append(self._setup_of_system(name))
+        sources: Sequence[SystemSource]
+        if isinstance(system_names, System | str | Path):
+            sources = [system_names]
+        else:
+            sources = system_names or systems.list_systems()
+        setups = [self._setup_of_system(source) for source in sources]
         return ask_all(setups, question, self.dialogue)
 
-    def _setup_of_system(self, name: str) -> Setup:
+    def _setup_of_system(self, source: SystemSource) -> Setup:
         """Return this workbench's setup for another system.
 
         Models of agents that the other system lacks are left out, and so are settings that it does
         not have. Settings that were not changed are those of the other system's profile.
         """
-        system = systems.load_system(name)
+        system = systems.resolve_system(source)
         agents = {"", *(spec.name for spec in system.agents)}  # "" is for all without their own
         models = {}
         for agent, agent_model in self.models.items():

@@ -25,7 +25,7 @@ def test_a_system_is_added_by_following_the_steps(tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    systems = tmp_path / "kgwb" / "systems" / "__init__.py"
+    systems = tmp_path / "kgwb" / "systems" / "sources.py"
     systems.write_text(
         systems.read_text().replace(
             'SYSTEM_NAMES = ("chatty_kg",', 'SYSTEM_NAMES = ("chatty_kg", "describer",'

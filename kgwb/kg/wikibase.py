@@ -65,16 +65,20 @@ def search_wikibase(
         "limit": str(min(limit, MAX_WIKIBASE_HITS)),
     }
     for entity_type in ("item", "property"):
-        url = f"{api}?{urlencode({**parameters, 'type': entity_type})}"
+        parameters["type"] = entity_type
+        url = f"{api}?{urlencode(parameters)}"
         entities = _request_entities(url, limits)
         if entities:
             break
 
     vertices: LabelledVertices = []
     for entity in entities:
-        if is_valid_iri(entity.concepturi):
-            labels = [entity.label, entity.match.get("text", "")]
-            vertices += [(entity.concepturi, label) for label in labels if label]
+        iri = entity.concepturi
+        if not is_valid_iri(iri):
+            continue
+        for label in (entity.label, entity.match.get("text", "")):
+            if label:
+                vertices.append((iri, label))
     return vertices, url
 
 

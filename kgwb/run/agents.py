@@ -7,11 +7,12 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, ParamSpec, TypeVar, get_type_hints
+from typing import Any, Literal, ParamSpec, TypeVar, get_type_hints, overload
 
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Link, Turn
 from kgwb.llm.base import Rule
+from kgwb.run.execution import current_run
 from kgwb.run.gold import GoldDecisions
 from kgwb.settings import Settings
 
@@ -41,8 +42,8 @@ class AgentSpec:
 
     @functools.cached_property
     def output_type(self) -> Any:
-        """The type of the output, from the annotation of the function."""
-        return get_type_hints(self.function)["return"]
+        """The type of the output, from the annotation of the function; Any if it has none."""
+        return get_type_hints(self.function).get("return", Any)
 
     @property
     def purpose(self) -> str:
@@ -52,38 +53,65 @@ class AgentSpec:
         return first_line
 
 
+@overload
+def agent(function: Callable[P, T], /) -> Callable[P, T]: ...
+
+
+@overload
 def agent(
-    name: str,
+    name: str = "",
+    /,
     *,
     subject: str | None = None,
     check: InputCheck | None = None,
     kind: AgentKind = "code",
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make an agent of a function whose last parameter is ``run`` and whose result is a record.
+) -> Callable[[Callable[P, T]], Callable[P, T]]: ...
+
+
+def agent(
+    name: Any = "",
+    /,
+    *,
+    subject: str | None = None,
+    check: InputCheck | None = None,
+    kind: AgentKind = "code",
+) -> Any:
+    """Mark a function as an agent: ``@agent``, or ``@agent("name", ...)``.
 
     Each call of the decorated function is a step of the run: recorded, and shown to the person, who
-    can replace its output. ``subject`` names the parameter that tells the steps of this agent
-    apart. ``check`` judges a replacement. The decorated function has the AgentSpec as ``spec``.
+    can replace its output. The run is the function's parameter ``run``, its last one. A function
+    without this parameter belongs to the run that is being executed; outside of an execution it is
+    called as it is.
+
+    ``name`` is by default the name of the function. ``subject`` names the parameter that tells the
+    steps of this agent apart. ``check`` judges a replacement. The decorated function has the
+    AgentSpec as ``spec``.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         """Return a function that executes this one as a step of the run in its arguments."""
-        spec = AgentSpec(name, function, subject, check, kind)
+        spec = AgentSpec(given_name or function.__name__, function, subject, check, kind)
         signature = inspect.signature(function)
 
         @functools.wraps(function)
         def execute(*args: P.args, **kwargs: P.kwargs) -> T:
             """Execute the present version of the function as a step, and return its output."""
+            work = functools.partial(current_version(function), *args, **kwargs)
             bound = signature.bind(*args, **kwargs)
             inputs = dict(bound.arguments)
-            run = inputs.pop("run")
-            work = functools.partial(current_version(function), *args, **kwargs)
+            run = inputs.pop("run", None) or current_run()
+            if run is None:
+                return work()
             result: T = run.execute(spec, inputs, work)
             return result
 
         execute.spec = spec  # type: ignore[attr-defined]
         return execute
 
+    if callable(name):
+        given_name = ""
+        return decorate(name)
+    given_name = name
     return decorate
 
 
@@ -161,6 +189,8 @@ class System:
         gold: GoldDecisions | None = None,
     ) -> None:
         self.name = name
+        self.origin = ""
+        """Where it was imported from, as the person wrote it; empty for kgwb's own, and for values."""
         self.answer = answer
         self.remember = remember
         self.settings = settings

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -32,7 +32,7 @@ from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.records import JsonObject, from_data
 from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
 from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, call_key, utc_now
-from kgwb.run.execution import Frame, StopCondition
+from kgwb.run.execution import Frame, StopCondition, current_frame
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
 from kgwb.run.run_file import RunFile
@@ -45,8 +45,6 @@ R = TypeVar("R")
 Status = Literal["new", "running", "paused", "done", "failed", "cancelled"]
 CANCEL_TIMEOUT_S = 60.0
 """How long a new execution waits for a cancelled one to end the slow call that it is in."""
-
-_frame: ContextVar[Frame] = ContextVar("kgwb_frame")
 
 
 class Engine:
@@ -367,10 +365,10 @@ class Engine:
             calls = [partial(function, item, *rest, self) for item in items]
             return _results_of_all(calls)
         frame = self._current_frame()
-        branches = [Frame(frame.step, []) for _ in items]
+        branches = [Frame(frame.step, [], self) for _ in items]
 
         def execute(item: Any, branch: Frame) -> R:
-            _frame.set(branch)
+            current_frame.set(branch)
             return function(item, *rest, self)
 
         try:
@@ -448,7 +446,7 @@ class Engine:
             raise Stopped
 
         self._notify_listeners("start", step)
-        token = _frame.set(Frame(step, parent.steps))
+        token = current_frame.set(Frame(step, parent.steps, self))
         started = time.perf_counter()
         try:
             self._set_output(spec, step, function)
@@ -458,7 +456,7 @@ class Engine:
             raise
         finally:
             step.seconds = time.perf_counter() - started
-            _frame.reset(token)
+            current_frame.reset(token)
             self._notify_listeners("end", step)
 
         with self._lock:
@@ -602,7 +600,7 @@ class Engine:
         self._request_counts.clear()
         self._stop_condition = stop_condition
         root = Step("", "", "", "", {}, None)
-        token = _frame.set(Frame(root, self.steps))
+        token = current_frame.set(Frame(root, self.steps, self))
         started = time.perf_counter()
         try:
             yield
@@ -624,7 +622,7 @@ class Engine:
             raise
         finally:
             self._seconds = time.perf_counter() - started
-            _frame.reset(token)
+            current_frame.reset(token)
             self._begun = frozenset(step.key for step in self.steps)
             self._stop_condition = StopCondition()
 
@@ -637,7 +635,7 @@ class Engine:
 
         Raises SettingError outside of an execution.
         """
-        frame = _frame.get(None)
+        frame = current_frame.get(None)
         if frame is None:
             raise SettingError(
                 "an agent works only inside a run", hint="use Run.go, or Workbench.ask"

@@ -83,12 +83,16 @@ class RunState:
         """
         step = self.steps.get(key)
         if step is None:
-            return "not needed" if self.has_ended else "not run"
+            if self.has_ended:
+                return "not needed"
+            return "not run"
         if key in self.states:
             return self.states[key]
         if step.done:
             return "done"
-        return "failed" if step.error else "unfinished"
+        if step.error:
+            return "failed"
+        return "unfinished"
 
 
 def displayed_agent_kind(run: Run, agent: str) -> str:
@@ -273,7 +277,8 @@ def _value_type(value: Value) -> str:
     if not isinstance(value.term, Literal):
         return "a thing"
     text = str(value.term)
-    datatype = str(value.term.datatype or "").rpartition("#")[2].casefold()
+    datatype_iri = str(value.term.datatype or "").casefold()
+    _, _, datatype = datatype_iri.rpartition("#")
     is_date_type = "date" in datatype or datatype.startswith("g")  # xsd:gYear, xsd:gMonthDay, ...
     if is_date_type or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", text):
         return "a date"

@@ -97,12 +97,15 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
     is_silent = skipped_model(step, kind)
     badge_icon, badge_label = _step_badge(step, state.step_state(key))
     facts = _render_step_facts(state, step, agent, kind)
+    subject = ""
+    if step is not None:
+        subject = subject_text(step)
     return render_template(
         "show/templates/step_header.html",
         kind_badge=agent_kind_badge(kind, outlined=is_silent),
         purpose=purpose.replace("``", ""),
         agent_name=display_name(agent),
-        subject=subject_text(step) if step is not None else "",
+        subject=subject,
         state_badge=state_badge(badge_icon, badge_label, pill=True),
         facts=join_with_dots(*facts),
         controls=controls,
@@ -254,7 +257,8 @@ def _model_call_cost(call: Call) -> str:
     reply = call.result
     model_name = call.request["model"]
     tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
-    return f"{model_name} · {tokens} · {format_seconds(call.seconds)}"
+    duration = format_seconds(call.seconds)
+    return f"{model_name} · {tokens} · {duration}"
 
 
 def _render_check(check: CheckResult) -> Html:

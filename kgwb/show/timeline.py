@@ -88,14 +88,17 @@ def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
         classes.append("ishand")
     if is_selected:
         classes.append("chosen")
-    keys = [step.key for step in steps]
+    keys = [step.key for step in steps] or [agent]
     if not state.run.breakpoints.isdisjoint([agent, *keys]):
         classes.append("stop")
+    icon_name = kind
+    if agent_state == "failed":
+        icon_name = "bad"
     return AgentNode(
-        key=keys[0] if keys else agent,
+        key=keys[0],
         name=name,
         kind=kind,
-        icon=icon("bad" if agent_state == "failed" else kind),
+        icon=icon(icon_name),
         step_count=len(steps),
         classes=" ".join(classes),
         tooltip=f"{name}: {AGENT_KIND_LABELS[kind]}, {state_label}",
@@ -265,8 +268,11 @@ def render_timeline(state: RunState, selected: str) -> Html:
 
 def _longest_step_s(rows: Sequence[TimelineRow], supervisors: Collection[str]) -> float:
     """Return the seconds of the longest step that does not supervise others; 1 if all are 0."""
-    times = [row.step.seconds for row in rows if row.step and row.key not in supervisors]
-    return max(times, default=0.0) or 1.0
+    longest_s = 0.0
+    for row in rows:
+        if row.step and row.key not in supervisors:
+            longest_s = max(longest_s, row.step.seconds)
+    return longest_s or 1.0
 
 
 def _shortcuts(rows: Sequence[TimelineRow], selected: str) -> dict[int, str]:
@@ -275,7 +281,9 @@ def _shortcuts(rows: Sequence[TimelineRow], selected: str) -> dict[int, str]:
     Without a selected line these are the lines around the first.
     """
     keys = [row.key for row in rows]
-    position = keys.index(selected) if selected in keys else 0
+    position = 0
+    if selected in keys:
+        position = keys.index(selected)
     return {position - 1: "k ArrowUp", position + 1: "j ArrowDown"}
 
 
@@ -355,7 +363,9 @@ def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
     """
     step = row.step
     if step is None:
-        return "not needed" if step_state == "not needed" else ""
+        if step_state == "not needed":
+            return step_state
+        return ""
     if not step.done or step_state in ("stale", "failed"):
         return ""
     if not supervises:
@@ -375,9 +385,8 @@ def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises:
         return span("ms")
     if not step.done and not step.error:
         return span("ms")
-    percent = step.seconds / longest_s * 100
-    percent = max(MIN_BAR_PERCENT, percent)
-    percent = min(100.0, percent)
+    share = step.seconds / longest_s * 100
+    percent = min(100.0, max(MIN_BAR_PERCENT, share))
     bar = tag("i", class_=kind, style=f"right:0;width:{percent:.1f}%")
     track = span(f"track {kind}", bar)
     return span("ms", format_seconds(step.seconds), track)

@@ -2,57 +2,51 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgwb.deprecated import renamed_names
-from kgwb.errors import KgwbError, RunFileError, SettingError
+from kgwb.errors import KgwbError, RunFileError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
-from kgwb.run import Run, System
+from kgwb.run import Run
 from kgwb.run.models import open_model
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
 from kgwb.settings import Settings
+from kgwb.systems.sources import (
+    SYSTEM_NAMES,
+    SystemSource,
+    list_systems,
+    load_system,
+    resolve_system,
+)
 
-SYSTEM_NAMES = ("chatty_kg", "dog", "ragonite", "robodata", "surveyor", "triad")
-"""The names of the systems.
-
-A system is the value SYSTEM of the module ``pipeline`` in the folder of its name.
-"""
-
-
-def list_systems() -> tuple[str, ...]:
-    """Return the names of the systems."""
-    return SYSTEM_NAMES
-
-
-def load_system(name: str) -> System:
-    """Import a system and return it. Raises SettingError if there is no system of that name."""
-    if name not in SYSTEM_NAMES:
-        raise SettingError(
-            f"no system named {name!r}", hint=f"choose one of {', '.join(SYSTEM_NAMES)}"
-        )
-    pipeline = importlib.import_module(f"{__name__}.{name}.pipeline")
-    loaded: System = pipeline.SYSTEM
-    return loaded
+__all__ = [
+    "SYSTEM_NAMES",
+    "SystemSource",
+    "list_systems",
+    "load_run",
+    "load_system",
+    "profile",
+    "resolve_system",
+]
 
 
 def profile(
-    name: str, /, *, system: str = "", are_strings: bool = False, **changes: Any
+    name: str, /, *, system: SystemSource = "", are_strings: bool = False, **changes: Any
 ) -> Settings:
     """Return the settings of a profile, "fast", "paper" or "reference", with changes.
 
-    They are settings of the named system. Without one they are settings of the first system that
-    has all settings to be changed. With ``are_strings`` the new values are texts that a person
-    typed, and they are parsed.
+    They are settings of the given system. Without one they are settings of the first of kgwb's own
+    systems that has all settings to be changed. With ``are_strings`` the new values are texts that
+    a person typed, and they are parsed.
 
     Raises SettingError for an unknown system or setting, for a profile that the system does not
     have, and for an impossible value.
     """
-    system_names = [system] if system else SYSTEM_NAMES
-    settings_classes = [load_system(known_name).settings for known_name in system_names]
+    sources = [system] if system else SYSTEM_NAMES
+    settings_classes = [resolve_system(source).settings for source in sources]
     for settings_class in settings_classes:
         if set(changes) <= set(settings_class.setting_names()):
             break
@@ -65,16 +59,18 @@ def profile(
 def load_run(
     path: str | Path,
     *,
+    system: SystemSource | None = None,
     kg: Graph | None = None,
     model: ChatModel | str | Mapping[str, ChatModel] | None = None,
     resume: bool = False,
 ) -> Run:
     """Load a saved run, execute it as far as its file goes, and return it.
 
-    Without ``kg`` and ``model`` every call is answered from the file. With ``resume`` new calls
-    are added to the file. A run that was saved while it was paused is paused again at the same
-    step. A run that had failed, was cancelled or was interrupted is returned as far as it went, and
-    its ``error`` says what stopped it.
+    ``system`` is the system of the run. Without it, the name in the file is looked up among the
+    names of systems. Without ``kg`` and ``model`` every call is answered from the file. With
+    ``resume`` new calls are added to the file. A run that was saved while it was paused is paused
+    again at the same step. A run that had failed, was cancelled or was interrupted is returned as
+    far as it went, and its ``error`` says what stopped it.
 
     Raises RunFileError if the file is damaged or is not a run file, and NotRecordedError if the run
     was finished and its file lacks a call. With ``kg`` or ``model``, raises the error that stops
@@ -82,7 +78,7 @@ def load_run(
     """
     header = next(RunFile(Path(path)).entries())
     models = open_model(model) if isinstance(model, str) else model
-    run_system = load_system(header.get("system", "chatty_kg"))
+    run_system = resolve_system(system or load_system(header.get("system", "chatty_kg")))
     run = Run.load(path, run_system, kg=kg, models=models, append=resume)
     until = run.recorded_position if run.recorded_status == "paused" else None
     try:
