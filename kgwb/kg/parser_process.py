@@ -21,7 +21,9 @@ from typing import Any
 import pyoxigraph
 
 EXPANSION_MESSAGE = "it is nested too deeply or expands to far more than its size"
-TOO_SLOW_MESSAGE = "it takes far longer to parse than its size explains, as if it were nested too deeply"
+TOO_SLOW_MESSAGE = (
+    "it takes far longer to parse than its size explains, as if it were nested too deeply"
+)
 INVALID_GZIP_MESSAGE = "it is not a complete gzip file"
 MAX_STACK_BYTES = 2 << 20
 """Less than a thread has: what is parsed here cannot overflow the stack that reads the N-Quads."""
