@@ -7,7 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from kgwb.bench.cost import sum_seconds_by_stage, sum_usage
-from kgwb.bench.metrics import ZERO_SCORES, score_answers, score_columns
+from kgwb.bench.metrics import (
+    FROM_GRAPH,
+    OWN_KNOWLEDGE,
+    ZERO_SCORES,
+    score_answers,
+    score_columns,
+)
 from kgwb.bench.questions import (
     BenchQuestion,
     answer_to_strings,
@@ -32,7 +38,7 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     row = _describe_question(question)
     if run and run.settings.own_knowledge:
         is_ungrounded = answer is not None and answer.ungrounded
-        row["source"] = "own knowledge" if is_ungrounded else "the graph"
+        row["source"] = OWN_KNOWLEDGE if is_ungrounded else FROM_GRAPH
     answers = answer_to_strings(answer)
     row["question"] = question.question
     row["answers"] = answers
@@ -49,7 +55,9 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     if labels:
         row["labels"] = labels
     if question.answers is not None:
-        scores = score_answers(answers, question.answers, table) if error is None else ZERO_SCORES
+        scores = ZERO_SCORES
+        if error is None:
+            scores = score_answers(answers, question.answers, table, labels)
         row.update(asdict(scores))
     row.update(_describe_usage(question, run))
     row["error"] = error

@@ -41,7 +41,8 @@ def quote_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
     """
     text = " ".join(text.split())
     if len(text) > max_chars:
-        text = text[:max_chars] + "…"
+        beginning = text[:max_chars]
+        text = f"{beginning}…"
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -66,7 +67,9 @@ def bracket_iri(iri: str) -> str:
 def short_name(iri: str) -> str:
     """Return the local part of an IRI; the IRI in brackets if that is not a single word."""
     local = local_part(iri)
-    return local if SAFE_LOCAL_PART.fullmatch(local) else bracket_iri(iri)
+    if SAFE_LOCAL_PART.fullmatch(local):
+        return local
+    return bracket_iri(iri)
 
 
 def format_value(term: Term | None) -> str:
@@ -75,7 +78,9 @@ def format_value(term: Term | None) -> str:
         return "nothing"
     if isinstance(term, URIRef):
         return bracket_iri(term)
-    return str(term) if UNQUOTED_VALUE.fullmatch(term) else quote_text(term)
+    if UNQUOTED_VALUE.fullmatch(term):
+        return str(term)
+    return quote_text(term)
 
 
 def add_missing_prefixes(sparql: str, prefixes: Prefixes) -> str:
@@ -84,11 +89,14 @@ def add_missing_prefixes(sparql: str, prefixes: Prefixes) -> str:
     Raises a GraphError if the text is not a query that only reads.
     """
     namespaces = dict(prefixes)
+    query = validate_query(sparql)
     lines = []
-    for prefix in validate_query(sparql).undeclared_prefixes:
+    for prefix in query.undeclared_prefixes:
         if prefix in namespaces:
-            lines.append(f"PREFIX {prefix}: <{namespaces[prefix]}>")
-    return "\n".join([*lines, sparql.strip()])
+            namespace = namespaces[prefix]
+            lines.append(f"PREFIX {prefix}: <{namespace}>")
+    lines.append(sparql.strip())
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -105,14 +113,17 @@ class TermIds:
 
     def with_names(self, names: Iterable[tuple[Iri, str]]) -> TermIds:
         """Return these IDs with more names, and a prefix for each new namespace among them."""
-        known_names = dict(self.names) | dict(names)
-        prefixes = dict(self.prefixes)
+        known_names = dict(self.names)
+        known_names.update(names)
         namespaces = {split_iri(iri)[0] for iri in known_names}
-        namespaces -= {*KNOWN_NAMESPACES.values(), *prefixes.values()}
-        for namespace in sorted(namespaces):
-            prefix = choose_prefix(namespace, {*KNOWN_NAMESPACES, *prefixes})
+        known_prefixes = dict(self.namespaces)
+        prefixes = dict(self.prefixes)
+        for namespace in sorted(namespaces.difference(known_prefixes.values())):
+            prefix = choose_prefix(namespace, known_prefixes)
+            known_prefixes[prefix] = namespace
             prefixes[prefix] = namespace
-        return TermIds(tuple(prefixes.items()), tuple(sorted(known_names.items())))
+        sorted_names = sorted(known_names.items())
+        return TermIds(tuple(prefixes.items()), tuple(sorted_names))
 
     @property
     def namespaces(self) -> Prefixes:
@@ -129,15 +140,19 @@ class TermIds:
 
     def format_id(self, term: Term | None) -> str:
         """Return a CURIE, an IRI in brackets, or a literal in quotes; an empty text for None."""
+        if term is None:
+            return ""
         if isinstance(term, URIRef):
             return to_curie(term, self._prefix_of)
-        return "" if term is None else quote_text(term, MAX_LITERAL_CHARS)
+        return quote_text(term, MAX_LITERAL_CHARS)
 
     def format_named_id(self, term: Term | None) -> str:
         """Return the ID of a term, followed by its name in quotes if it has one."""
         term_id = self.format_id(term)
         name = self._name_of.get(term)
-        return f"{term_id} {quote_text(name)}" if name else term_id
+        if not name:
+            return term_id
+        return f"{term_id} {quote_text(name)}"
 
     def parse_id(self, text: str) -> URIRef:
         """Return the IRI that an ID stands for.
@@ -147,11 +162,17 @@ class TermIds:
         text = text.strip()
         prefix, _, local = text.partition(":")
         namespace = dict(self.namespaces).get(prefix)
-        iri = text.strip("<>") if namespace is None else namespace + local
-        if not re.match(r"[A-Za-z][\w+.-]*:.", iri) or not is_valid_iri(iri):
-            raise QueryError(f"{quote_text(text, MAX_SHOWN_ID_CHARS)} is no id of a tool's result")
+        if namespace is None:
+            iri = text.strip("<>")
+        else:
+            iri = namespace + local
+        has_scheme = re.match(r"[A-Za-z][\w+.-]*:.", iri)
+        if not has_scheme or not is_valid_iri(iri):
+            shown = quote_text(text, MAX_SHOWN_ID_CHARS)
+            raise QueryError(f"{shown} is neither an ID of a tool's result nor an IRI")
         return URIRef(iri)
 
     def matches(self, text: str, term: Term) -> bool:
         """Return whether a text is the ID of a term, its IRI (also in brackets) or its lexical form."""
-        return text.strip() in (self.format_id(term), str(term), f"<{term}>")
+        forms = (self.format_id(term), str(term), f"<{term}>")
+        return text.strip() in forms
