@@ -9,7 +9,7 @@ The names of today are listed in ``tests/frozen/names.json``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 AGENTS: Mapping[str, Mapping[str, str]] = {}
@@ -29,6 +29,8 @@ EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
 A setting whose default does what was done before is not here.
 """
 SETTING_VALUES: Mapping[tuple[str, Any], Mapping[str, Any]] = {
+    ("translate", True): {"translate": "by_words"},
+    ("translate", False): {"translate": "never"},
     ("ablation", "unneeded_roles"): {
         "ablation": "none",
         "debate_end": "first_valid",
@@ -64,7 +66,7 @@ def current_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     replacements: dict[str, Any] = {}
     for old_name, value in settings.items():
         name = SETTINGS.get(old_name, old_name)
-        if isinstance(value, str) and (name, value) in SETTING_VALUES:
+        if isinstance(value, Hashable) and (name, value) in SETTING_VALUES:
             replacements |= SETTING_VALUES[name, value]
         else:
             present[name] = value

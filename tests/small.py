@@ -144,6 +144,7 @@ class Alone(System):
 
 
 PAPER = profile("paper")
+REFERENCE = profile("reference")
 
 
 def alone(

@@ -179,7 +179,7 @@ def summarize_costs(
     for row in rows:
         for stage, seconds in row.get("stages", {}).items():
             amounts.setdefault(f"seconds, {stage}", []).append(seconds)
-    for name in COUNT_FIELDS:
+    for name in (*COUNT_FIELDS, "executed_queries"):
         amounts[name.replace("_", " ")] = [row[name] for row in rows if name in row]
     if prices:
         amounts[prices.currency] = [prices.compute_money(row) for row in rows if "models" in row]

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, combinations
+from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -47,6 +48,11 @@ BenchRows = Sequence[Mapping[str, Any]]
 TableCells = Sequence[Sequence[str | None]]
 """The rows of a table."""
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
+RANGES: Mapping[str, Sequence[tuple[str, int, float]]] = {
+    "words": (("1 to 5", 1, 5), ("6 to 10", 6, 10), ("11 or more", 11, inf)),
+    "predicates": (("1", 1, 1), ("2", 2, 2), ("3 or more", 3, inf)),
+}
+"""For each number of a question, the titles of its ranges with their first and last number."""
 MAX_COMBINED_COLUMNS = 10
 """If a table has more columns, ``lenient`` is the F1 of all of them: their combinations are too many."""
 
@@ -284,8 +290,9 @@ def group_questions(rows: BenchRows) -> list[QuestionGroup]:
     The kinds are the answerable and the unanswerable questions, if both occur, and each value of
     ``hops``, ``type``, ``language`` and ``source`` that occurs. A question is unanswerable if its
     gold is empty. ``source`` is where an answer came from, the graph or the model's own knowledge,
-    if both were allowed. If an answer came from the model, the group GROUNDED_GROUP has all
-    questions, and such answers count there as none.
+    if both were allowed. Then come the lengths of questions and the numbers of predicates in their
+    gold queries (Chatty-KG, Table 8), each if there are several. If an answer came from the model,
+    the group GROUNDED_GROUP has all questions, and such answers count there as none.
     """
     groups = [QuestionGroup("all", rows)]
     unanswerable = [row for row in rows if row["gold"] == []]
@@ -301,7 +308,20 @@ def group_questions(rows: BenchRows) -> list[QuestionGroup]:
                 rows_by_value.setdefault(str(row[name]), []).append(row)
         for value in sorted(rows_by_value):
             groups.append(QuestionGroup(f"{name} {value}", rows_by_value[value]))
-    return groups
+    return [*groups, *_group_by_number(rows, "words"), *_group_by_number(rows, "predicates")]
+
+
+def _group_by_number(rows: BenchRows, name: str) -> list[QuestionGroup]:
+    """Return a group for each of the RANGES of a number that occurs; none if fewer than two do.
+
+    Rows without the number, which earlier versions wrote, are in no group.
+    """
+    groups = []
+    for title, first, last in RANGES[name]:
+        within = [row for row in rows if first <= row.get(name, 0) <= last]
+        if within:
+            groups.append(QuestionGroup(f"{name} {title}", within))
+    return groups if len(groups) > 1 else []
 
 
 def _without_own_knowledge(row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -86,6 +86,12 @@ class ResultRowSchema(RowSchema):
     seconds: Seconds
     model_calls: NonNegativeInt
     queries: NonNegativeInt
+    """Requests to the graph."""
+    executed_queries: NonNegativeInt = 0
+    """The queries that the answer came from."""
+    words: NonNegativeInt = 0
+    predicates: NonNegativeInt = 0
+    """The predicates of the gold query."""
     prompt_tokens: NonNegativeInt = 0
     completion_tokens: NonNegativeInt = 0
     models: dict[str, _TokenCounts] = {}

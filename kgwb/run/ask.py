@@ -95,12 +95,12 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
     """Ask the current agent's model, and return the first reply that is valid.
 
     A reply is valid if it has the form of ``reply_class`` and passes every check. There are
-    ``Settings.theta`` attempts. After a failed one the model is shown its reply and the problems,
-    or is asked the same again (``Settings.repair``). ``last_resort`` may accept the last reply that
-    had the right form, as the published code of Chatty-KG does. ``sample`` counts how often a
-    system has asked the same before: it is added to the seed, and the temperature is then
-    ``retry_temperature``, so that the reply can be another one. At most ``max_examples``
-    of the prompt's examples are sent; None is the number of the setting ``exemplars``.
+    ``Settings.theta`` attempts; ``Settings.repair`` says how one differs from the one before.
+    ``last_resort`` may accept the last reply that had the right form, as the published code of
+    Chatty-KG does. ``sample`` counts how often a system has asked the same before: it is added to
+    the seed, and the temperature is then ``retry_temperature``, so that the reply can be another
+    one. At most ``max_examples`` of the prompt's examples are sent; None is the number of the
+    setting ``exemplars``.
 
     Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
@@ -127,6 +127,9 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
         if settings.repair == "show_error":
             messages = (*prompt_messages, *repair_messages(attempt))
             request = replace(request, messages=messages)
+        elif settings.repair == "ask_varied":
+            seed = settings.seed + len(attempts)
+            request = replace(request, seed=seed, temperature=settings.retry_temperature)
 
     if last_well_formed is not None and last_resort is not None and last_resort(last_well_formed):
         run.note(
@@ -141,6 +144,29 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
         hint="look at the attempts, then edit the prompt, put a result in by hand, "
         "or take a stronger model",
     )
+
+
+def try_to_ask(
+    prompt: str,
+    variables: JsonObject,
+    reply_class: type[R],
+    run: Engine,
+    *,
+    checks: Sequence[Check[R]] = (),
+    last_resort: Callable[[R], bool] | None = None,
+) -> R | None:
+    """Ask as ``ask`` does; without a valid reply, return None if the settings say to abstain.
+
+    The step then has a note with the reason. Raises what ``ask`` raises, but not InvalidReplyError
+    if ``exhausted_attempts`` is "abstain".
+    """
+    try:
+        return ask(prompt, variables, reply_class, run, checks=checks, last_resort=last_resort)
+    except InvalidReplyError as error:
+        if run.settings.exhausted_attempts == "error":
+            raise
+        run.note(error.message)
+        return None
 
 
 def _first_request(

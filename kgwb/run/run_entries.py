@@ -142,7 +142,7 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
         "question": header["question"],
         "dialogue": from_data(header["dialogue"], Dialogue),
         "kg": kg,
-        "settings": system.settings(**settings),
+        "settings": system.settings.of(settings),
         "prompts": Prompts(texts=prompts),
         "embeddings": Embeddings(from_data(header["embeddings"], str), trusted=False),
     }

@@ -375,3 +375,17 @@ def test_what_cannot_be_compared(one: Rows, other: Rows, measure: str, complaint
     with pytest.raises(InputError, match=complaint) as caught:
         compare_results(one, other, measure)
     assert caught.value.hint
+
+
+def test_questions_are_grouped_by_length_and_by_the_predicates_of_their_gold_query() -> None:
+    row = {**WORKED[0]}
+    rows = [
+        {**row, "id": "a", "words": 4, "predicates": 1},
+        {**row, "id": "b", "words": 12, "predicates": 5},
+        {**row, "id": "c", "words": 5},
+    ]
+    sizes = {group.name: len(group.rows) for group in group_questions(rows)}
+    assert sizes["words 1 to 5"] == 2
+    assert sizes["words 11 or more"] == 1
+    assert (sizes["predicates 1"], sizes["predicates 3 or more"]) == (1, 1)
+    assert not [group.name for group in group_questions(rows[:1]) if "words" in group.name]

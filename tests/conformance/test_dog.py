@@ -213,7 +213,11 @@ def test_relation_filtering_asks_also_about_a_single_relation(name: str) -> None
     assert model.call_count() == (name != "fast")
 
 
-@conforms("Implementation Settings", "only the best unique relation is followed")
+@conforms(
+    "Implementation Settings",
+    "only the best unique relation is followed",
+    code="on Freebase all that the reply names; `reference` follows one",
+)
 @pytest.mark.parametrize("name", PROFILES)
 def test_one_relation_of_a_head_is_followed(name: str) -> None:
     run, _ = walk(name, two_hops())

@@ -28,7 +28,7 @@ from kgwb.systems.linking import find_candidate
 AGENTS_BY_STAGE = {
     "understanding": "translator context understanding classifier rephraser qir",
     "linking": "matching entity_linking entity_retriever vertex_selection relation_linking",
-    "execution and selection": "query_generator predicate_selection execution what_else answer_writer",
+    "execution and selection": "query_generator predicate_selection execution what_else answer_writer model_alone",
 }
 STAGE_BY_AGENT = MappingProxyType(
     {agent: stage for stage, agents in AGENTS_BY_STAGE.items() for agent in agents.split()}
