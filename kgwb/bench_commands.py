@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
 from kgwb.arguments import (
@@ -63,6 +63,9 @@ MAX_LISTED_CHARS = 150
 @dataclass(kw_only=True)
 class BenchCommand(QuestionArguments):
     """ask every question of a file and score the answers"""
+
+    prints_metrics: ClassVar[bool] = True
+    """Whether all figures of a results folder are printed when its questions have been asked."""
 
     questions: Path = option("FILE", "QALD, LC-QuAD, MetaQA, JSON lines, ...", ...)
     language: str | None = option("TAG", "language of the questions, if the file has several")
@@ -268,7 +271,8 @@ class BenchCommand(QuestionArguments):
                     f"stopped with {done} of {len(questions)} questions asked",
                     "give the same command again to continue from there",
                 ) from exc
-            print_metrics(folder, rows, budget.prices)
+            if self.prints_metrics:
+                print_metrics(folder, rows, budget.prices)
         if benchmark.stop_reason:
             raise BudgetSpentError(
                 f"stopped with {len(rows)} of {len(questions)} questions asked: "
@@ -307,6 +311,58 @@ def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list
             f"{len(missing)} of {len(answered)} questions have no gold: {first.id}: {reason}"
         )
     return answered
+
+
+# --- compare-profiles
+
+
+@dataclass(kw_only=True)
+class CompareProfilesCommand(BenchCommand):
+    """measure each difference of two profiles by itself: F1, calls and seconds of every setting"""
+
+    prints_metrics: ClassVar[bool] = False
+
+    other: str = option("", "profile to compare with: paper (default) or reference", "paper")
+
+    def run(self) -> int:
+        """Measure the profile, the profile with one setting of the other at a time, and the other.
+
+        Each has a folder of its own in ``out``, and continues what is there. Prints a table with a
+        row for each. Returns EXIT_FAILED if every question of all of them ended in an error.
+        """
+        from kgwb.bench import load_questions
+        from kgwb.bench.figures import LoadedResults, make_profile_table
+
+        questions = load_questions(self.questions, self.language)[: self.limit]
+        all_results = []
+        has_success = False
+        for name, command in self._commands_for_settings().items():
+            print(name)
+            rows = command._run_benchmark(questions)
+            has_success |= any(row["error"] is None for row in rows)
+            results = LoadedResults.read(command.out, name)
+            all_results.append(results)
+        print()
+        print_tables(make_profile_table(all_results))
+        return 0 if has_success else EXIT_FAILED
+
+    def _commands_for_settings(self) -> dict[str, BenchCommand]:
+        """Return what is measured by the name of its row.
+
+        A setting that both profiles have the same value of has no row. Raises SettingError if the
+        system does not have one of the profiles.
+        """
+        base = self.settings.to_data()
+        other = replace(self, profile=self.other)
+        commands: dict[str, BenchCommand] = {self.profile: self}
+        for name, value in other.settings.to_data().items():
+            if name != "profile" and value != base[name]:
+                assignment = f"{name}={value}"
+                commands[assignment] = replace(self, set=[*self.set, assignment])
+        commands[self.other] = other
+        for name, command in commands.items():
+            commands[name] = replace(command, out=self.out / quote(name, safe="="))
+        return commands
 
 
 def _print_side_by_side(folders: Sequence[Path]) -> None:

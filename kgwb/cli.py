@@ -26,7 +26,13 @@ from kgwb.arguments import (
     parse_system_names,
     positional,
 )
-from kgwb.bench_commands import BenchCommand, ReportCommand, RetryCommand, ServeCommand
+from kgwb.bench_commands import (
+    BenchCommand,
+    CompareProfilesCommand,
+    ReportCommand,
+    RetryCommand,
+    ServeCommand,
+)
 from kgwb.errors import InputError, KgwbError, RunFileError
 from kgwb.masking import mask_url
 from kgwb.new_command import NewCommand
@@ -459,6 +465,7 @@ def _print_step(run: Run, event: str, step: Step) -> None:
 COMMANDS: dict[str, type[Any]] = {
     "ask": AskCommand,
     "bench": BenchCommand,
+    "compare-profiles": CompareProfilesCommand,
     "retry": RetryCommand,
     "report": ReportCommand,
     "serve": ServeCommand,

@@ -227,6 +227,24 @@ def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
     assert Path("out", folders[1], "config.json").exists()
 
 
+def test_compare_profiles_switches_each_setting_of_the_other_profile_alone(capsys: Capture) -> None:
+    write_questions({"answers": [VILLENEUVE]})
+    command = ["compare-profiles", *BENCH[1:], "--system", "dog"]
+    assert main([*command, "--set", "debate_rounds=2"]) == 0
+    paper = kgwb.profile("paper", system="dog", debate_rounds=2)
+    fast = kgwb.profile("fast", system="dog", debate_rounds=2).to_data()
+    changed = [name for name, value in paper.to_data().items() if value != fast[name]]
+    changed.remove("profile")
+    assert "own_knowledge" in changed and "debate_rounds" not in changed
+    table = capsys.readouterr().out.partition("settings ")[2]
+    names = [row.split()[0] for row in table.splitlines()[1:]]
+    assert [name.partition("=")[0] for name in names] == ["fast", *changed, "paper"]
+    switched = Path("out", "own_knowledge=True", "config.json").read_text()
+    assert json.loads(switched)["settings"]["own_knowledge"] is True
+    assert main([*command[:-1], "triad", "--other", "reference"]) == 2
+    assert "code is not published" in capsys.readouterr().err
+
+
 def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture) -> None:
     write_questions({"answers": [VILLENEUVE]})
     for parent in ("a", "c"):
