@@ -107,16 +107,23 @@ class BenchCommand(QuestionArguments):
             _print_side_by_side([command.out for command in system_commands])
 
     def _commands_for_systems(self) -> list[BenchCommand]:
-        """Return the command for each of ``systems``, with a folder of its own; else this one."""
+        """Return the command for each of ``systems``, with a folder of its own; else this one.
+
+        Raises InputError if two of them have the same name: they would share the folder.
+        """
         from kgwb.systems import resolve_system
 
         if not self.systems:
             return [self]
-        commands = []
-        for name in parse_system_names(self.systems):
-            command = replace(self, system=name, out=self.out / resolve_system(name).name)
-            commands.append(command)
-        return commands
+        commands: dict[str, BenchCommand] = {}
+        for source in parse_system_names(self.systems):
+            name = resolve_system(source).name
+            if name in commands:
+                raise InputError(
+                    f"--systems has two systems named {name}", hint="give one another name"
+                )
+            commands[name] = replace(self, system=source, out=self.out / name)
+        return list(commands.values())
 
     def _commands_for_each(self) -> list[BenchCommand]:
         """Return the command for each value of ``each``, with a folder of its own.
