@@ -704,7 +704,15 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
             assert not wanted
             assert error.attempts[-1].reply == text
             continue
-        on = ("qir", "predicate_selection_published", "linguist", "topic_entity")
+        on = (
+            "qir",
+            "qir_published",
+            "vertex_selection_labels",
+            "vertex_selection_names",
+            "predicate_selection_published",
+            "linguist",
+            "topic_entity",
+        )
         assert wanted or name in on, "which go on with the last of theta"
         taken += 1
         if name.startswith("vertex"):
