@@ -196,13 +196,13 @@ def test_the_tree_has_agents_below_their_supervisors_and_the_triples_of_the_answ
 
 def test_the_tree_has_the_origin_and_the_cost_of_each_output(run: Run) -> None:
     live = line_of("qir", format_tree(run.steps, run.calls))
-    assert "(live, " in live
+    assert "(qir_agent, live, " in live
     assert f"{', '.join(step_costs(run['qir'], run.calls))})" in live
     assert step_costs(run["qir"], run.calls)[0] == "1 model call"
     again = run.fork().go()
     again.override("qir", run.output("qir")).go()
     tree = format_tree(again.steps, again.calls)
-    assert "(by hand, " in line_of("qir", tree)
+    assert "(qir_agent, by hand, " in line_of("qir", tree)
     assert re.search(r"record, 1 query, ", line_of("execution", tree))
 
 
