@@ -370,10 +370,10 @@ class SurveyBuilder:
 
         The first number is None if the graph refuses to count it. Languages are tags, "" for none;
         there are at most MAX_LANGUAGES, the most frequent first. In a sample only its instances
-        are counted. Schema terms are subtracted.
+        are counted. Schema terms among what is counted are subtracted.
         """
         counts: Counter[str] = Counter()
-        labelled: int | None = None
+        numbers: list[int | None] = []
         label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
         counted = ""
         if instances.is_sample:
@@ -381,19 +381,21 @@ class SurveyBuilder:
         # The sign tells whether the things of a pattern are added or subtracted.
         signs = {counted: 1}
         if schema_terms:
-            signs[values_clause("?v", schema_terms)] = -1
+            subtracted = f"{counted} {values_clause('?v', schema_terms)}".strip()
+            signs[subtracted] = -1
         for pattern, sign in signs.items():
             number = self.queries.count(DISTINCT_VERTICES, f"{pattern} {label}")
-            if number is None:
-                labelled = None
-            else:
-                labelled = (labelled or 0) + sign * number
+            numbers.append(None if number is None else sign * number)
             rows = self.queries.select(
                 "SELECT ?tag (COUNT(DISTINCT ?v) AS ?n)"
                 f" WHERE {{ {pattern} {label} BIND(LANG(?label) AS ?tag) }} GROUP BY ?tag"
             )
             for language, vertices in rows:
                 counts[str(language or "")] += sign * parse_count(vertices)
+        labelled = None
+        known = [number for number in numbers if number is not None]
+        if len(known) == len(numbers):
+            labelled = sum(known)
         languages = largest_first(+counts)
         return labelled, tuple(languages[:MAX_LANGUAGES])
 
