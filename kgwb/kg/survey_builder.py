@@ -89,7 +89,8 @@ class SurveyBuilder:
         names = self._find_names([*classes, *unused, *_iris_in_properties(properties)])
         labelled, languages = self._count_labels(instances, schema_terms)
         unlabelled = None
-        if things is not None and labelled is not None:
+        # In a sample, the labels of a part of the things were counted.
+        if things is not None and labelled is not None and not instances.is_sample:
             unlabelled = things - labelled
         totals = self._count_totals(instances, sizes, parents)
         both_ways = self._count_symmetric_use(properties, triples_by_predicate)

@@ -192,14 +192,10 @@ def test_a_large_graph_is_surveyed_by_a_sample_of_each_class(
     assert not any("?v ?any ?value" in query for query in asked)
 
 
-def test_labels_of_classes_are_not_subtracted_from_a_sample_that_does_not_have_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    labelled_classes = ':Crane rdfs:label "crane"@en . :Machine rdfs:label "machine"@en .'
-    monkeypatch.setattr(survey_builder, "LARGE_GRAPH_TRIPLES", 10)
-    seen = SurveyBuilder(films(SHOP + labelled_classes)).build()
-    assert seen.sampled
-    assert dict(seen.languages) == {"": 2, "en": 2, "de": 1}
+def test_labels_of_classes_are_not_subtracted_from_those_of_some_instances() -> None:
+    labelled_classes = ':Crane rdfs:label "crane"@en . :Machine rdfs:label "machine" .'
+    seen = SurveyBuilder(films(SHOP + labelled_classes), [iri("Tractor")]).build()
+    assert (dict(seen.languages), seen.unlabelled) == ({"": 1}, None)
 
 
 def test_only_the_given_classes_are_surveyed() -> None:
