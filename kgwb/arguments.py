@@ -17,6 +17,7 @@ from kgwb.text import shortest_distinct_names
 
 if TYPE_CHECKING:
     from kgwb.kg.base import Graph
+    from kgwb.llm.base import ChatModel
     from kgwb.settings import Settings
     from kgwb.workbench import Workbench
 
@@ -103,7 +104,7 @@ class GraphArguments:
     )
     vocabulary: str | None = option(
         "NAME",
-        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file "
+        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, freebase, or a .json file "
         "(default: by the URL)",
     )
     query_timeout: float = option("SECONDS", "timeout of a query", 30.0)
@@ -134,10 +135,11 @@ class QuestionArguments(GraphArguments):
 
     model: str = option(
         "SPEC",
-        "rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook",
+        "rules (default), openai:MODEL, ollama:MODEL, replay:FILE, scripted:FILE.py; human needs "
+        "a notebook",
         "rules",
     )
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
     system: str = option(
         "SYSTEM",
         "a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py); default: chatty_kg",
@@ -179,18 +181,54 @@ class QuestionArguments(GraphArguments):
         from kgwb.workbench import Workbench
 
         settings = self.settings
-        models = parse_assignments(self.agent_model, "AGENT=SPEC")
+        model_specs = parse_assignments(self.agent_model, "AGENT=SPEC")
+        models = open_model_arguments({"": self.model, **model_specs})
         system = systems.resolve_system(self.system)
-        for agent in models:
-            system.agent_spec(agent)
+        for agent in model_specs:
+            system.check_model_user(agent)
         return Workbench(
             self.open_graph(self.kg),
-            self.model,
             system=system,
             models=models,
             settings=settings,
             prompts=self.prompts,
         )
+
+
+def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]:
+    """Return the models by agent: those of scripts opened, and all others as they are written.
+
+    "scripted:FILE.py" executes a file of Python. So it is read here, where a person has written it,
+    and not by ``open_model``, which also opens the models that files name. Raises InputError if the
+    file has no script.
+    """
+    models: dict[str, ChatModel | str] = {}
+    for agent, spec in specs.items():
+        kind, _, path = spec.partition(":")
+        models[agent] = spec
+        if kind == "scripted":
+            models[agent] = _open_script(Path(path))
+    return models
+
+
+def _open_script(path: Path) -> ChatModel:
+    """Return the model of a script: a file of Python with a value SCRIPT, see ``Scripted``.
+
+    It is named "scripted:" and the file's name. Raises InputError if there is no such file, or it
+    has no SCRIPT.
+    """
+    from kgwb.llm import Scripted
+    from kgwb.systems.sources import load_file
+
+    module = load_file(path)
+    script = getattr(module, "SCRIPT", None)
+    if not callable(script) and not isinstance(script, Mapping):
+        raise InputError(
+            f"{path} has no SCRIPT",
+            hint='write in it: SCRIPT = {"PROMPT": [{"field": "value"}, ...]}, '
+            "or a function of the request",
+        )
+    return Scripted(script, name=f"scripted:{path.name}")
 
 
 def commands_for_each(arguments: T, each: str | None) -> list[tuple[str, T]]:
@@ -280,15 +318,18 @@ def load_history(workbench: Workbench, path: Path) -> None:
     Its questions are asked, and its turns are remembered as they are. Raises InputError if the file
     cannot be read.
     """
+    from pydantic import ValidationError
+
     from kgwb.flow import Dialogue, Turn
-    from kgwb.records import from_data
+    from kgwb.records import describe_validation_error, from_data
 
     try:
         data = json.loads(disk.read_text(path))
         entries = from_data(data, list[str | Turn])
     except (OSError, ValueError, RecursionError) as exc:
+        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
         raise InputError(
-            f"cannot use the history {path}: {exc}", hint=f"write it as {HISTORY_FORM}"
+            f"cannot use the history {path}: {problem}", hint=f"write it as {HISTORY_FORM}"
         ) from exc
     for entry in entries:
         if isinstance(entry, str):

@@ -17,6 +17,7 @@ from kgwb.arguments import (
     commands_for_each,
     describe_missing_settings,
     find_missing_settings,
+    open_model_arguments,
     option,
     parse_assignments,
     parse_system_names,
@@ -407,7 +408,10 @@ class RetryCommand(GraphArguments):
     kg: str = option("GRAPH", "default: the one that was measured", "")
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
     model: str = option("SPEC", "default: the one that was measured", "")
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
+    system: str = option(
+        "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
+    )
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     each: str | None = option("NAME=V1,V2,...", EACH_HELP)
     only: list[str] = option(
@@ -440,8 +444,10 @@ class RetryCommand(GraphArguments):
         folders = []
         stop_reason = ""
         for name, command in commands_for_each(self, self.each):
-            models = command._given_models()
-            experiment = RetryExperiment(self.folder, kg=graph, models=models)
+            models = open_model_arguments(command._given_models())
+            experiment = RetryExperiment(
+                self.folder, kg=graph, models=models, system=self.system or None
+            )
             graph = experiment.kg  # opened once, for all values of --each
             setup = command._make_setup(experiment, must_differ=not self.each)
             if experiment.is_measured_setup(setup):

@@ -1,4 +1,4 @@
-"""The command line: ask, bench, retry, report, serve, doctor, lab, labs, demo."""
+"""The command line: ask, bench, retry, report, serve, doctor, lab, labs, demo, new."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from kgwb.arguments import (
 from kgwb.bench_commands import BenchCommand, ReportCommand, RetryCommand, ServeCommand
 from kgwb.errors import InputError, KgwbError, RunFileError
 from kgwb.masking import mask_url
+from kgwb.new_command import NewCommand
 from kgwb.terminal import (
     EXIT_BUDGET_SPENT,
     EXIT_FAILED,
@@ -465,4 +466,5 @@ COMMANDS: dict[str, type[Any]] = {
     "lab": JupyterLabCommand,
     "labs": LabsCommand,
     "demo": DemoCommand,
+    "new": NewCommand,
 }

@@ -176,8 +176,17 @@ class Link(Record):
     candidates: Hidden[tuple[Candidate, ...]] = ()
     """The vertices it was chosen from."""
     reason: Explanation = ""
+    value: Term | None = None
+    """A literal that is the mention, if no vertex is meant: a town that is only part of an address."""
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the mention has a vertex, or a literal in place of one."""
+        return self.vertex is not None or self.value is not None
 
     def __str__(self) -> str:
+        if self.value is not None:
+            return f"{self.entity} → the text “{self.value}”"
         if self.vertex is None:
             return f"{self.entity} → no vertex"
         return f"{self.entity} → {self.vertex.label_with_types}"
@@ -198,7 +207,9 @@ class Link(Record):
         return ((self.vertex.iri, role),)
 
     def query_parts(self) -> Iterable[QueryPart]:
-        """Return the IRI of the vertex; nothing without a vertex."""
+        """Return the IRI of the vertex or the literal; nothing if there is neither."""
+        if self.value is not None:
+            return (QueryPart("vertex", self.value.n3()),)
         if self.vertex is None:
             return ()
         return (QueryPart("vertex", f"<{self.vertex.iri}>"),)
@@ -206,9 +217,9 @@ class Link(Record):
     def missing_from_graph(self) -> str:
         """Return that there is no vertex for the mention, with the nearest candidates.
 
-        Returns "" if there is a vertex.
+        Returns "" if there is a vertex, or a literal.
         """
-        if self.vertex is not None:
+        if self.is_linked:
             return ""
         nearest = []
         for candidate in self.candidates[:MAX_NEAREST_CANDIDATES]:
@@ -305,7 +316,9 @@ class Answer(Record):
         return bool(self.values)
 
     def __str__(self) -> str:
-        text = self.text or list_first(self.labels) or self.reason or "no answer"
+        text = (
+            self.text or list_first(self.labels) or self.reason or "no answer, and no reason given"
+        )
         return self._with_note(text)
 
     def _with_note(self, text: str) -> str:

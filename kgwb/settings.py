@@ -79,8 +79,19 @@ class Settings:
     """Whether the model may answer by itself if the graph has no answer. This is then marked."""
     exemplars: Count = 5
     """How many of the examples of a prompt file, marked [example], are sent."""
-    repair: Literal["show_error", "ask_afresh"] = "show_error"
-    """After an invalid reply: show the model the problems, or ask the same again (as published)."""
+    repair: Literal["show_error", "ask_varied", "ask_afresh"] = "show_error"
+    """What is done after an invalid reply.
+
+    - "show_error": the model is shown its reply and the problems.
+    - "ask_varied": it is asked the same, with another seed and with ``retry_temperature``, so that
+      replies vary (Chatty-KG, section 6).
+    - "ask_afresh": the same request is sent again (Chatty-KG, reference code).
+    """
+    retry_temperature: Annotated[float, Field(ge=0, le=100)] = 0.5
+    """The temperature where the same is asked again to get another reply."""
+    exhausted_attempts: Literal["error", "abstain"] = "error"
+    """What an agent does if no reply is valid within theta attempts: fail, or go on without a
+    result, so that the question is not answered (Chatty-KG, Algorithms 1 to 3)."""
     temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 7
     max_output_tokens: Count = 2048

@@ -44,9 +44,10 @@ class Workbench:
 
     ``system`` is a System, or a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py).
     ``kg`` is a graph, or what ``open_kg`` opens. ``model`` is a model or its specification: "rules",
-    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, by name. ``settings``
-    are those of ``kgwb.profile``, the name of a profile, or a mapping of the settings that differ
-    from the profile "fast". ``prompts`` is a folder whose files replace kgwb's own of the same name.
+    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, or all agents of a
+    role, by name. ``settings`` are those of ``kgwb.profile``, the name of a profile, or a mapping of
+    the settings that differ from the profile "fast". ``prompts`` is a folder whose files replace
+    kgwb's own of the same name.
 
     Raises what opening the graph, the models and the system raises, all of them KgwbErrors.
     """
@@ -66,7 +67,7 @@ class Workbench:
         models_by_agent = {"": model, **(models or {})}
         for agent in models_by_agent:
             if agent:
-                self.system.agent_spec(agent)  # raises if there is no such agent
+                self.system.check_model_user(agent)
         self.kg = open_kg(kg)
         self.models = {agent: open_model(spec) for agent, spec in models_by_agent.items()}
         if embeddings is None:
@@ -138,7 +139,8 @@ class Workbench:
         not have. Settings that were not changed are those of the other system's profile.
         """
         system = systems.resolve_system(source)
-        agents = {"", *(spec.name for spec in system.agents)}  # "" is for all without their own
+        agents = {"", *system.roles}  # "" is for all without their own
+        agents.update(spec.name for spec in system.agents)
         models = {}
         for agent, agent_model in self.models.items():
             if agent in agents:

@@ -199,7 +199,7 @@ def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:
     assert main([*BENCH, "--workers", "2", "--limit", "1"]) == 0
     assert main(BENCH) == 0
     out = capsys.readouterr().out
-    right = r" +1\.000 \[1\.000, 1\.000]" * 2 + r" +1\.000" * 8
+    right = r" +1\.000 \[1\.000, 1\.000]" * 2 + r" +1\.000" * 10
     rows = re.findall(rf"^(\w.*\w) +(\d){right} +0 +0$", out, re.MULTILINE)
     parts = [
         ("all", "2"),
@@ -257,7 +257,11 @@ def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture)
             "give theta another value: input should be a valid integer",
         ),
         (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
-        (["--ladder"], "dog does not say what gold means to its agents", "leave the ladder out"),
+        (
+            ["--ladder", "--system", "surveyor"],
+            "surveyor does not say what gold means to its agents",
+            "leave the ladder out",
+        ),
         (["--retention"], "no question of q.jsonl is in a dialogue", "leave --retention out"),
     ],
 )

@@ -149,7 +149,8 @@ def sample_path(name: str) -> Path:
         if name in SAMPLE_NAMES and path.exists():
             return path
     raise GraphFileError(
-        f"there is no sample {name!r}", hint=f"the samples are {', '.join(SAMPLE_NAMES)}"
+        f"there is no sample graph named {name!r}",
+        hint=f"choose one of {', '.join(SAMPLE_NAMES)}; a graph of your own cannot be used here",
     )
 
 

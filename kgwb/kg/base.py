@@ -37,15 +37,19 @@ SCHEMA_CLASSES = (
 
 
 class PredicateSet(frozenset[URIRef]):
-    """A set of predicates in which an IRI that ends in "/" or "#" stands for a namespace.
+    """A set of predicates in which an IRI that ends in "/", "#" or "." stands for others.
 
-    The set contains every predicate directly in the namespace, but iterating over it yields only
-    the IRI of the namespace.
+    With "/" or "#" it is a namespace, and the set contains every predicate directly in it. With "."
+    it is a domain of Freebase: the set contains every predicate that begins so, up to the first
+    "." of its local part. Iterating over the set yields only the IRI itself.
     """
 
     def __contains__(self, iri: object) -> bool:
-        namespace, _ = split_iri(str(iri))
-        return super().__contains__(iri) or super().__contains__(URIRef(namespace))
+        namespace, name = split_iri(str(iri))
+        domain, dot, _ = name.partition(".")
+        if super().__contains__(iri) or super().__contains__(URIRef(namespace)):
+            return True
+        return bool(dot) and super().__contains__(URIRef(f"{namespace}{domain}."))
 
 
 def _validate_iri(iri: URIRef) -> URIRef:
@@ -86,7 +90,8 @@ class Vocabulary:
     noise: tuple[_ValidatedIri, ...] = (RDF.type, OWL.sameAs, RDFS.seeAlso)
     """Predicates that never answer a question; labels and descriptions count as noise too.
 
-    An IRI that ends in "/" or "#" stands for every predicate directly in that namespace.
+    An IRI that ends in "/" or "#" stands for every predicate directly in that namespace, and one
+    that ends in "." for a domain of Freebase, such as ".../ns/common.".
     """
     languages: tuple[_LanguageTag, ...] = ("en", "")
     """Preferred languages of labels, best first; "" is for a literal without a language.
@@ -122,6 +127,7 @@ _VOCABULARY_BY_HOST = {
     "dblp.org": "dblp",
     "makg.org": "mag",
     "ma-graph.org": "mag",
+    "freebase.com": "freebase",
 }
 """Names of vocabularies by domain. They hold for its subdomains too."""
 _QLEVER_HOSTS = ("qlever.dev", "qlever.cs.uni-freiburg.de")

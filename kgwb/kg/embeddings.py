@@ -121,7 +121,8 @@ class Embeddings:
     def _vectors_of(self, texts: Sequence[str]) -> list[Any]:
         """Return the vector of each text: from memory, else from disk, else from the model.
 
-        A new vector is kept in memory and on disk.
+        A new vector is kept in memory and on disk. The memory is emptied first if it holds more
+        than MAX_CACHED_VECTORS.
         """
         if len(self._vectors) > MAX_CACHED_VECTORS:
             self._vectors.clear()

@@ -219,7 +219,10 @@ class LocalGraph:
                 hint="ask for less, or raise query_timeout_s",
             ) from None
         except (SyntaxError, ValueError, OSError, RuntimeError) as error:
-            raise QueryError(f"Oxigraph rejects the query: {error}") from error
+            raise QueryError(
+                f"Oxigraph rejects the query: {error}",
+                hint="correct the query at the line and column that are named",
+            ) from error
 
     def _read_rows(self, result: Any, deadline: float) -> ResultSet:
         """Return the rows of Oxigraph's result, marked as cut if there are more than the row limit.

@@ -330,6 +330,28 @@ def find_values_containing(
     return tuple(matches)
 
 
+def find_literal(kg: Graph, text: str) -> Literal | None:
+    """Return the literal of the graph that is a text, in one query; None if there is none.
+
+    The text is compared as it is, in lower case, and with a capital first letter, without a
+    language and in the preferred languages. Of several literals the most frequent is returned.
+    """
+    spellings = dict.fromkeys((text, text.lower(), text[:1].upper() + text[1:]))
+    literals = []
+    for spelling in spellings:
+        literals.append(Literal(spelling))
+        literals += [Literal(spelling, lang=tag) for tag in kg.vocabulary.languages if tag]
+    values = " ".join(map(n3, literals))
+    rows = kg.select(
+        f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ VALUES ?o {{ {values} }} ?s ?p ?o }}"
+        f" GROUP BY ?o ORDER BY DESC(?n) ?o LIMIT 1"
+    ).rows
+    for literal, _ in rows:
+        if isinstance(literal, Literal):
+            return literal
+    return None
+
+
 # Why a query has no rows
 
 

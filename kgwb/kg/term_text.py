@@ -169,7 +169,7 @@ class TermIds:
         has_scheme = re.match(r"[A-Za-z][\w+.-]*:.", iri)
         if not has_scheme or not is_valid_iri(iri):
             shown = quote_text(text, MAX_SHOWN_ID_CHARS)
-            raise QueryError(f"{shown} is no id of a tool's result")
+            raise QueryError(f"{shown} is neither an ID of a tool's result nor an IRI")
         return URIRef(iri)
 
     def matches(self, text: str, term: Term) -> bool:

@@ -10,14 +10,16 @@ from kgwb.llm.base import ChatModel
 from kgwb.run.replay import Replay
 
 Models = Mapping[str, ChatModel | str] | ChatModel | str | None
-"""A model or its specification for all agents, or for single agents by name; "" is the default."""
+"""A model or its specification for all agents, or by the name of an agent or a role; "" is the default."""
 
 
-def open_model(spec: ChatModel | str, **options: Any) -> ChatModel:
+def open_model(spec: Any, **options: Any) -> ChatModel:
     """Return the model of a specification: "rules", "openai:gpt-4o", "replay:FILE", ...
 
-    A model is returned as it is. "replay:FILE" is a model that answers with the replies of a run
-    file; ``kgwb.llm.model`` describes the others and the ``options``.
+    A model is returned as it is. A function from messages to a text is a model, and so is a client
+    of the library openai with the name of a model (``name=``). "replay:FILE" is a model that
+    answers with the replies of a run file; ``kgwb.llm.model`` describes the others and the
+    ``options``.
 
     Raises UnknownModelError for an unknown specification and for a missing key, and RunFileError
     if a run file cannot be read.

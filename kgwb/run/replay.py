@@ -193,16 +193,17 @@ class Replay(ChatModel):
     ) -> ChatReply:
         """Return the recorded reply to a request with the same content, with its recorded cost.
 
-        The prompt's name, the model and the timeout do not count. Raises NotRecordedError if there
-        is no such reply.
+        The prompt's name, the model and the timeout do not count. Replies to equal requests are
+        returned in the order of the recording, and the last of them again and again. Graph and
+        cancel event are ignored. Raises NotRecordedError if there is no such reply.
         """
         key = _content_key(request.recorded_content())
         with self._lock:
             if key not in self._replies:
                 raise NotRecordedError(
-                    f"{self.name} holds no reply to this request of {request.task}",
-                    hint="its prompt, schema or settings differ from the recorded ones; "
-                    "run it with a model",
+                    f"the recording {self.name!r} has no reply to this request of {request.task}: "
+                    "its prompt, schema or settings differ from those that were recorded",
+                    hint="ask a model: model=kgwb.model(...) in Python, --model in the terminal",
                 )
             replies = self._replies[key]
             position = min(self._use_counts[key], len(replies) - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,18 +13,20 @@ from typing import Any
 
 from kgwb import disk
 from kgwb.deprecated import RenamedAttribute
-from kgwb.errors import QuestionError, RunFileError, SettingError, Stopped
-from kgwb.flow import Dialogue, Question
+from kgwb.errors import OutputError, QuestionError, RunFileError, SettingError, Stopped
+from kgwb.flow import Answer, Dialogue, Question
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest
+from kgwb.records import JsonObject
 from kgwb.run.agents import System
 from kgwb.run.calls import utc_now
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
 from kgwb.run.execution import StopCondition
 from kgwb.run.models import Models, open_models
+from kgwb.run.outputs import value_text
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
 from kgwb.run.run_entries import (
@@ -107,8 +109,8 @@ class Run(EditableRun):
         of the same question that was not finished, the calls in it are used.
 
         Raises QuestionError for an empty or far too long question, SettingError for a model of an
-        unknown agent, RunFileError if ``path`` cannot be written or is a file of another kind, and
-        what opening a graph, a model or prompts by name raises.
+        unknown agent or role, RunFileError if ``path`` cannot be written or is a file of another
+        kind, and what opening a graph, a model or prompts by name raises.
         """
         super().__init__()
         self.id = uuid.uuid4().hex[:12]
@@ -120,8 +122,8 @@ class Run(EditableRun):
         self.models = open_models(models)
         for agent_name in self.models:
             if agent_name:
-                self._check_agent(agent_name)
-        self.prompts = Prompts.of(prompts)
+                system.check_model_user(agent_name)
+        self.prompts = Prompts.of(prompts).for_system(system.prompts)
         self.embeddings = embeddings or Embeddings()
         self.breakpoints: set[str] = set()
         """Names of agents, or keys of steps, after which ``go`` stops."""
@@ -212,22 +214,33 @@ class Run(EditableRun):
         """Execute the system from its beginning, and add how that ended to the run's file.
 
         An execution that comes to its end sets ``answer`` and ``turn``. Setting ``cancel`` cancels
-        it. Raises the errors of the system, SettingError if another execution goes on, and
-        RunFileError if the file cannot be written.
+        it. Raises the errors of the system, SettingError if another execution goes on or if the run
+        can only be read, and RunFileError if the file cannot be written.
         """
+        self._refuse_if_read_only()
         with self._exclusive_execution(cancel):
             try:
                 with self._execution(stop_condition):
                     if stop_condition.count == 0:
                         raise Stopped
                     question = Question(self.question)
-                    self.answer = self.system.answer(question, self.dialogue, self)
+                    answer = self.system.answer(question, self.dialogue, self)
+                    self._check_answer(answer)
+                    self.answer = answer
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to report
                     self._append_to_file(**make_end_entry(self))
                 raise
             self._append_to_file(**make_end_entry(self))
+
+    def _check_answer(self, answer: Any) -> None:
+        """Raise OutputError unless the system returned an Answer."""
+        if not isinstance(answer, Answer):
+            raise OutputError(
+                f"the system {self.system.name} returned {value_text(answer)}, not an Answer",
+                hint="return Answer(kind, values), or Answer(kind, reason='...') without values",
+            )
 
     # Forks
 
@@ -258,6 +271,8 @@ class Run(EditableRun):
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
         forked.calls.update(self.calls)
         forked.overrides.update(self.overrides)
+        forked._has_edits = True
+        forked.edited_messages.update(self.edited_messages)
         forked._write_to(path)
         return forked
 
@@ -324,7 +339,10 @@ class Run(EditableRun):
         if self.answer is not None:
             outcome = single_line(self.answer)
         steps = f"{len(self.steps)} steps"
-        return f"Run({self.question!r}{muted}, {self.status}, {steps}: {outcome})"
+        text = f"Run({self.question!r}{muted}, {self.status}, {steps}: {outcome})"
+        if self.read_only:
+            text += f" (can only be read: {single_line(self.read_only)})"
+        return text
 
     def summary(self, *, color: bool = False) -> str:
         """Return the steps as a tree of lines; ``color`` adds ANSI codes."""
@@ -395,13 +413,30 @@ class Run(EditableRun):
         entries = file.entries()
         header = next(entries)
         with damage_errors(path):
-            arguments = run_arguments(header, system, kg)
-            run = cls(models=models, system=system, **arguments)
-            read_header(run, header)
-            read_entries(run, entries)
+            run = cls.of_entries(system, header, entries, kg=kg, models=models)
         if append:
             disk.truncate_unfinished_line(file.path)
             run._file = file
+        return run
+
+    @classmethod
+    def of_entries(
+        cls,
+        system: System,
+        header: JsonObject,
+        entries: Iterable[JsonObject],
+        *,
+        kg: Graph | None = None,
+        models: Models = None,
+    ) -> Run:
+        """Return the run that the entries of a run file describe, not executed yet.
+
+        Raises DAMAGED_FILE_ERRORS and InputErrors if the entries lack their form.
+        """
+        arguments = run_arguments(header, system, kg)
+        run = cls(models=models, system=system, **arguments)
+        read_header(run, header)
+        read_entries(run, entries)
         return run
 
     back = RenamedAttribute("back", "step_back")

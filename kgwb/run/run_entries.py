@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kgwb import old_names
 from kgwb.flow import Dialogue
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.kg.embeddings import Embeddings
+from kgwb.llm.base import Message
 from kgwb.records import JsonObject, from_data, to_data
 from kgwb.run.agents import System
 from kgwb.run.calls import Call
@@ -25,16 +26,21 @@ def make_header(run: Engine) -> JsonObject:
     """Return the first entry of a run's file: what the run is, without calls and results.
 
     A run from a file keeps the names of the recorded models, except for agents that have a model.
+    Where the system came from is for readers: it is left out for kgwb's own systems.
     """
     models = dict(run.recorded_models)
     for agent_name, model in run.models.items():
         models[agent_name] = model.name
+    origin = {}
+    if run.system.origin:
+        origin["system_from"] = run.system.origin
     return {
         "kgwb_run": FORMAT_VERSION,
         "kgwb": __version__,
         "id": run.id,
         "created": run.created,
         "system": run.system.name,
+        **origin,
         "question": run.question,
         "dialogue": to_data(run.dialogue),
         "settings": run.settings.to_data(),
@@ -56,6 +62,8 @@ def make_state_entries(run: Engine) -> list[JsonObject]:
     for key, value in run.overrides.items():
         entry = make_override_entry(run, key, value)
         entries.append(entry)
+    for (key, number), messages in run.edited_messages.items():
+        entries.append(make_messages_entry(key, number, messages))
     return entries
 
 
@@ -64,6 +72,14 @@ def make_override_entry(run: Engine, key: str, value: Any) -> JsonObject:
     output_type = run.system.agent_spec(key).output_type
     data = to_data(value, output_type)
     return {"override": {"step": key, "value": data}}
+
+
+def make_messages_entry(key: str, number: int, messages: Sequence[Message] | None) -> JsonObject:
+    """Return the entry for messages that a person put in for a model call; None removes them."""
+    data = None
+    if messages is not None:
+        data = [[message.role, message.content] for message in messages]
+    return {"messages": {"step": key, "call": number, "value": data}}
 
 
 def make_end_entry(run: Engine) -> JsonObject:
@@ -104,16 +120,17 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
     """Return the arguments of ``Run`` that the header of a run file describes.
 
     These are question, dialogue, kg, settings, prompts and embeddings. Old names of settings and
-    prompts are replaced by the present ones; a setting that has been removed is left out. ``kg`` is
-    the graph to ask, if there is one; the triples that were muted in it are muted again. Embeddings
-    that the file names are not loaded: a file could name any.
+    prompts are replaced by the present ones; a setting that has been removed is left out, and one
+    that was added since has the value that does what was done before. ``kg`` is the graph to ask,
+    if there is one; the triples that were muted in it are muted again. Embeddings that the file
+    names are not loaded: a file could name any.
     """
     muted = from_data(header.get("muted", []), Triples)
     if kg and muted:
         kg = kg.without(*muted)
     known_names = system.settings.setting_names()
     saved_settings = old_names.current_settings(header["settings"])
-    settings = {}
+    settings = old_names.earlier_settings(system.name)
     for name, value in saved_settings.items():
         if name in known_names:
             settings[name] = value
@@ -125,7 +142,7 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
         "question": header["question"],
         "dialogue": from_data(header["dialogue"], Dialogue),
         "kg": kg,
-        "settings": system.settings(**settings),
+        "settings": system.settings.of(settings),
         "prompts": Prompts(texts=prompts),
         "embeddings": Embeddings(from_data(header["embeddings"], str), trusted=False),
     }
@@ -170,6 +187,8 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
             run.prompts = run.prompts.with_text(name, prompt["text"])
         elif "override" in entry:
             _read_override(run, entry["override"])
+        elif "messages" in entry:
+            _read_messages(run, entry["messages"])
         elif "end" in entry:
             end = entry["end"]
             run.recorded_status = end["status"]
@@ -185,6 +204,19 @@ def _read_override(run: Engine, data: JsonObject) -> None:
         return
     output_type = run.system.agent_spec(key).output_type
     run.overrides[key] = from_data(value, output_type)
+
+
+def _read_messages(run: Engine, data: JsonObject) -> None:
+    """Put in the messages of a "messages" entry; None removes earlier ones."""
+    place = (from_data(data["step"], str), from_data(data["call"], int))
+    if data["value"] is None:
+        run.edited_messages.pop(place, None)
+        return
+    messages = []
+    for role, content in data["value"]:
+        message: Message = from_data({"role": role, "content": content}, Message)
+        messages.append(message)
+    run.edited_messages[place] = tuple(messages)
 
 
 def last_status(entries: Iterable[JsonObject]) -> str:

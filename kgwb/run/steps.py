@@ -89,6 +89,10 @@ class Step:
     seconds: float = 0.0
     error: str = ""
     """The message of the error that stopped it; empty if there was none."""
+    past_calls: Counter[str] = field(default_factory=Counter, compare=False)
+    """Requests that it made past the run, which are made again each time: their number, by host."""
+    role: str = field(default="", compare=False)
+    """The role that plays the agent, by the system; empty if it has none."""
     known_calls: Calls = field(default_factory=dict, compare=False)
     """The calls of the run by key. A step on its own needs them to show prompts, cost and names."""
     views: Mapping[type, Any] = field(default_factory=dict, compare=False)
@@ -297,7 +301,7 @@ class _Tree:
         if step.error:
             output = add_color(output, "failure", self.color)
         key = add_color(single_line(step.key), "key", self.color)
-        costs = ", ".join(_origin_and_costs(step, self.calls))
+        costs = ", ".join(_role_origin_and_costs(step, self.calls))
         aside = add_color(f"({costs})", "aside", self.color)
         yield f"{key}: {output}  {aside}"
         if step.key not in self.groups:
@@ -315,17 +319,19 @@ class _Tree:
             yield add_color(line, "note", self.color)
 
 
-def _origin_and_costs(step: Step, calls: Calls) -> list[str]:
-    """Return the origin of a step's output, "live", "by hand" or "from the record", and its costs.
+def _role_origin_and_costs(step: Step, calls: Calls) -> list[str]:
+    """Return the role, the origin of the output and the costs of a step.
 
-    The origin is left out for a step that made no calls and was not edited. The costs are those of
-    ``step_costs``.
+    The origin is "live", "by hand" or "from the record". It is left out for a step that made no
+    calls and was not edited. The costs are those of ``step_costs``.
     """
     costs = step_costs(step, calls)
     if step.origin != "record":
         costs.insert(0, step.origin)
     elif step.calls:
         costs.insert(0, "from the record")
+    if step.role:
+        costs.insert(0, step.role)
     return costs
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar, Union, get_type_hints
 from pydantic import BaseModel, ConfigDict, create_model
 
 from kgwb.records import JsonObject
-from kgwb.run.agents import AgentKind, AgentSpec
+from kgwb.run.agent_spec import AgentKind, AgentSpec
 from kgwb.run.ask import Check, ask
 from kgwb.run.engine import Engine
 

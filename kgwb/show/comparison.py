@@ -375,7 +375,12 @@ def _reply_lines(step: Step) -> list[str]:
 
 
 def _call_lines(call: Call) -> list[str]:
-    """Return what a call asked: the messages of a model call, the query or text of another."""
+    """Return the lines of what a call asked.
+
+    Of a model call these are the model's name and each message below its role. Of a call to the
+    graph it is the query, or the text that was searched for, after the kind of the call; another
+    call has no lines.
+    """
     lines = []
     if call.kind == "model":
         lines.append(f"model {call.request['model']}")

@@ -468,8 +468,10 @@ def bar(fraction: float) -> Html:
     return div("bar", filled)
 
 
-def score_bar(score: float) -> Html:
-    """Render a score from 0 to 1 as a bar, with the number beside it."""
+def score_bar(score: float | None) -> Html:
+    """Render a score from 0 to 1 as a bar, with the number beside it; None is "not scored"."""
+    if score is None:
+        return span("soft", "not scored")
     number = span("num", f"{score:.2f}")
     drawn = div("grow", bar(score))
     return span("row", drawn, number)
@@ -660,7 +662,8 @@ def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
     """Return how many lines differ, and the first MAX_ROWS of them as HTML.
 
     Lines in the same place of a part that differs stand below each other, with changed words
-    marked. Such a pair counts as one line.
+    marked. Such a pair counts as one line. Each line is cut at MAX_COMPARED_CHARS. A note says how
+    many lines are left out.
     """
     pairs: list[tuple[str | None, str | None]] = []
     for part in align_lists(before, after):

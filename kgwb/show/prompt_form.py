@@ -107,6 +107,25 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     return tag("form", *parts, class_="body stack", data_do="try", id="prompt-form")
 
 
+def render_messages_form(text: str, is_edited: bool, revision: int) -> Html:
+    """Render the messages that an agent sent without a prompt file, in an editor, with a button.
+
+    ``text`` has each message below a line with its role. ``is_edited`` says whether a person has
+    put it in. For ``revision`` see ``form_html.render_fields``.
+    """
+    state = "edited" if is_edited else "as the agent wrote it"
+    header = div(
+        "row small",
+        muted_text("messages of the agent's own, without a prompt file"),
+        state_badge("hand" if is_edited else "off", state, pill=True),
+    )
+    editor = render_template_editor(text, revision)
+    actions = div("row controls", button("Try once", "try", "run", "primary"))
+    return tag(
+        "form", header, editor, actions, class_="body stack", data_do="try", id="prompt-form"
+    )
+
+
 def _render_prompt_header(
     name: str, values: dict[str, str], file_template: str | None, text: str
 ) -> Html:

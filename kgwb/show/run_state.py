@@ -113,7 +113,8 @@ def subject_text(step: Step) -> str:
 def setup_text(run: Run) -> str:
     """Return system, models, profile and muted triples: "chatty_kg · rules · fast · without ...".
 
-    A replay has "recorded replies" in the place of models.
+    A replay has "recorded replies" in the place of models. Of a run that can only be read, it is
+    said what is missing.
     """
     names = [model.name for model in run.models.values()]
     models = ", ".join(dict.fromkeys(names))
@@ -124,6 +125,8 @@ def setup_text(run: Run) -> str:
     ]
     if run.kg.muted:
         parts.append(f"without {_muted_text(run)}")
+    if run.read_only:
+        parts.append(f"can only be read: {single_line(run.read_only)}")
     return " · ".join(parts)
 
 

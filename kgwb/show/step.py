@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kgwb.records import one_line
-from kgwb.run.agents import agent_of_key
+from kgwb.run.agent_spec import AgentSpec
+from kgwb.run.agents import agent_of_key, current_version
 from kgwb.run.calls import Call
 from kgwb.run.steps import Attempt, CheckResult, Step, names_in_steps, step_costs
 from kgwb.show.html import (
     AGENT_KIND_LABELS,
     Html,
     agent_kind_badge,
+    collapsible,
     div,
+    join,
     join_with_dots,
     muted_text,
     note,
+    preformatted,
     render_template,
     span,
     state_badge,
@@ -27,7 +32,7 @@ from kgwb.show.html import (
 from kgwb.show.records import has_details, render
 from kgwb.show.run_state import STEP_STATES, RunState, displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext
-from kgwb.show.timeline import skipped_model
+from kgwb.show.timeline import model_calls_of, skipped_model
 from kgwb.text import display_name, format_seconds, pluralize, single_line
 
 ORIGIN_TEXTS = {"record": "from the record", "live": "live"}
@@ -76,8 +81,8 @@ def render_step_body(
         has_inputs=bool(step.inputs),
         input_count=pluralize(len(step.inputs), "input"),
         inputs=inputs,
-        has_attempts=bool(step.attempts),
-        attempt_count=pluralize(len(step.attempts), "attempt"),
+        has_attempts=bool(step.attempts or model_calls_of(step)),
+        attempt_count=pluralize(len(step.attempts or model_calls_of(step)), "attempt"),
         attempts=render_attempts(step, calls),
     )
 
@@ -120,11 +125,14 @@ def _step_badge(step: Step | None, step_state: str) -> tuple[str, str]:
 
 
 def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str) -> list[Html]:
-    """Render facts about a step: the agent's kind, the cost, the origin, and the model if asked.
+    """Render facts about a step: role and kind of the agent, cost, origin, and the model if asked.
 
-    A step that was not executed has only the kind. It is said if the model was not asked.
+    A step that was not executed has only role and kind. It is said if the model was not asked.
     """
     facts = [span(f"kindword {kind}", AGENT_KIND_LABELS[kind])]
+    role = state.run.system.role_of(agent)
+    if role:
+        facts.append(span("", role))
     if skipped_model(step, kind):
         facts.append(span("", "was not asked"))
     if step is None:
@@ -210,6 +218,23 @@ def _origin_of_input(step: Step, value: Any, earlier: Sequence[Step]) -> str:
     return "the question"
 
 
+# Source
+
+
+def render_source(spec: AgentSpec) -> Html:
+    """Render the source of an agent's function, folded; nothing if it cannot be found.
+
+    It is the present version, also of a module that was loaded again and of a cell.
+    """
+    function = current_version(spec.function)
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return Html()
+    title = join("Source ", muted_text(f"{function.__module__}.{function.__qualname__}"))
+    return collapsible(title, preformatted(source), key="source")
+
+
 # Attempts
 
 
@@ -227,14 +252,19 @@ class ShownAttempt(NamedTuple):
 def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     """Render each attempt: the reply as it came, the checks by name, and the prompt as sent.
 
-    A step without attempts is a line that says so.
+    Model calls that an agent made by itself stand below the attempts. A step without any is a line
+    that says so.
     """
-    if not step.attempts:
-        return div("body soft", "This step made no model call.")
     attempts = []
     for attempt in step.attempts:
         call = calls.get(attempt.call)
         attempts.append(_shown_attempt(attempt, call))
+    known = {attempt.call for attempt in step.attempts}
+    for call in model_calls_of(step):
+        if call.key not in known:
+            attempts.append(_shown_call(call))
+    if not attempts:
+        return div("body soft", "This step made no model call.")
     return render_template("show/templates/attempts.html", attempts=attempts)
 
 
@@ -250,6 +280,13 @@ def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
         messages = call.request["content"]["messages"]
     checks = [_render_check(check) for check in attempt.checks]
     return ShownAttempt(badge, cost, attempt.reply, checks, messages)
+
+
+def _shown_call(call: Call) -> ShownAttempt:
+    """Return what the template shows of a model call that was not checked."""
+    badge = state_badge("ok", "as it came")
+    messages = call.request["content"]["messages"]
+    return ShownAttempt(badge, _model_call_cost(call), call.result.text, [], messages)
 
 
 def _model_call_cost(call: Call) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kgwb.run.agents import System, agent_of_key
+from kgwb.run.calls import Call
 from kgwb.run.steps import Step
 from kgwb.show.html import (
     AGENT_KIND_LABELS,
@@ -229,6 +230,8 @@ class TimelineLine(NamedTuple):
     """The keys on the keyboard that choose the line; "" for none."""
     has_breakpoint: bool
     name: str
+    role: str
+    """The role that plays the agent; "" if it has none."""
     tooltip: str
     classes: str
     kind_badge: Html
@@ -237,13 +240,16 @@ class TimelineLine(NamedTuple):
     time_bar: Html
 
 
-def render_timeline(state: RunState, selected: str) -> Html:
+def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
     """Render a line for each step: breakpoint, icon, name, outcome, and its time as a bar.
 
-    ``selected`` is the key of the step that is shown. The lines above and below it have keyboard
+    ``selected`` is the key of the step that is shown. With a ``role`` there are only the steps of
+    the agents that it plays, and supervisors. The lines above and below it have keyboard
     shortcuts. Where the run has not ended, a cursor is drawn below the last step that is done.
     """
     rows = timeline_rows(state)
+    if role:
+        rows = _rows_of_role(rows, role, state.run.system)
     supervisors = {step.parent for step in state.steps.values()}
     supervisors.update(state.run.system.supervisors)
     longest_s = _longest_step_s(rows, supervisors)
@@ -264,6 +270,16 @@ def render_timeline(state: RunState, selected: str) -> Html:
         lines=lines,
         paused_position=_paused_position(state, rows),
     )
+
+
+def _rows_of_role(rows: Sequence[TimelineRow], role: str, system: System) -> list[TimelineRow]:
+    """Return the rows of the agents that a role plays, and those of supervisors."""
+    kept = []
+    for row in rows:
+        agent = agent_of_key(row.key)
+        if agent in system.supervisors or system.role_of(agent) == role:
+            kept.append(row)
+    return kept
 
 
 def _longest_step_s(rows: Sequence[TimelineRow], supervisors: Collection[str]) -> float:
@@ -332,6 +348,7 @@ def _timeline_line(
         shortcut=shortcut,
         has_breakpoint=has_breakpoint,
         name=name,
+        role=state.run.system.role_of(agent),
         tooltip=tooltip,
         classes=_row_classes(row, step_state, is_selected, supervises),
         kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
@@ -404,8 +421,20 @@ def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Ht
     return Html()
 
 
+def model_calls_of(step: Step) -> list[Call]:
+    """Return the model calls of a step, also those that were made without a prompt file."""
+    calls = []
+    for key in step.calls:
+        call = step.known_calls.get(key)
+        if call is not None and call.kind == "model":
+            calls.append(call)
+    return calls
+
+
 def skipped_model(step: Step | None, kind: str) -> bool:
     """Return whether a step of an agent with a model was done without asking the model."""
     if step is None or kind != "model" or not step.done:
         return False
-    return not step.attempts and step.origin != "by hand"
+    if step.attempts or step.origin == "by hand":
+        return False
+    return not model_calls_of(step)

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgwb.deprecated import renamed_names
-from kgwb.errors import KgwbError, RunFileError
+from kgwb.errors import KgwbError, RunFileError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
-from kgwb.run import Run
+from kgwb.records import JsonObject
+from kgwb.run import Run, System
 from kgwb.run.models import open_model
+from kgwb.run.recorded import read_only_run
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
 from kgwb.settings import Settings
 from kgwb.systems.sources import (
@@ -66,6 +68,9 @@ def load_run(
 ) -> Run:
     """Load a saved run, execute it as far as its file goes, and return it.
 
+    If the file names a system that is not there, the run can only be read: it has the steps that
+    the file has, and ``run.read_only`` says what is missing.
+
     ``system`` is the system of the run. Without it, the name in the file is looked up among the
     names of systems. Without ``kg`` and ``model`` every call is answered from the file. With
     ``resume`` new calls are added to the file. A run that was saved while it was paused is paused
@@ -77,8 +82,13 @@ def load_run(
     the run now.
     """
     header = next(RunFile(Path(path)).entries())
+    try:
+        run_system = _system_of_header(header, system)
+    except SettingError as exc:
+        if system is not None:
+            raise
+        return read_only_run(path, _missing_system(header, exc))
     models = open_model(model) if isinstance(model, str) else model
-    run_system = resolve_system(system or load_system(header.get("system", "chatty_kg")))
     run = Run.load(path, run_system, kg=kg, models=models, append=resume)
     until = run.recorded_position if run.recorded_status == "paused" else None
     try:
@@ -91,6 +101,26 @@ def load_run(
         raise RunFileError(
             f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
         ) from exc
+
+
+def _system_of_header(header: JsonObject, source: SystemSource | None) -> System:
+    """Return the system that the caller names, else the one that the header of a run file names.
+
+    The header's is only looked up among the names of systems: nothing is imported on a file's word.
+    Raises SettingError if there is no such system.
+    """
+    if source is not None:
+        return resolve_system(source)
+    return load_system(str(header.get("system", "chatty_kg")))
+
+
+def _missing_system(header: JsonObject, error: SettingError) -> str:
+    """Return what is missing to execute the run of a file whose system could not be loaded."""
+    text = error.message
+    origin = header.get("system_from")
+    if isinstance(origin, str):
+        text += f"; it came from {origin}"
+    return text
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

@@ -53,7 +53,7 @@ def resolve_system(source: SystemSource) -> System:
     text = os.fspath(source)
     place, value_name = _split_value_name(text)
     if isinstance(source, os.PathLike) or place.endswith(".py"):
-        module = _load_file(Path(place))
+        module = load_file(Path(place))
     elif ":" in text or "." in text:
         module = _import_module(place)
     else:
@@ -77,6 +77,7 @@ def load_system(name: str) -> System:
     if name in SYSTEM_NAMES:
         pipeline = importlib.import_module(f"kgwb.systems.{name}.pipeline")
         own: System = pipeline.SYSTEM
+        _check_name(own, name)
         return own
     entry_point = installed_systems().get(name)
     if entry_point is None:
@@ -88,8 +89,18 @@ def load_system(name: str) -> System:
         )
     module = _import_module(entry_point.module)
     system = _system_in(module, entry_point.attr or DEFAULT_VALUE, entry_point.module)
+    _check_name(system, name)
     system.origin = f"{entry_point.module}:{entry_point.attr or DEFAULT_VALUE}"
     return system
+
+
+def _check_name(system: System, name: str) -> None:
+    """Raise SettingError if a system has another name than the one it is loaded by."""
+    if system.name != name:
+        raise SettingError(
+            f"the system {system.name} is announced under the name {name}",
+            hint="give it the same name in both places: its runs are opened by its own name",
+        )
 
 
 def installed_systems() -> Mapping[str, EntryPoint]:
@@ -131,7 +142,7 @@ def _import_module(name: str) -> ModuleType:
         return importlib.import_module(name)
 
 
-def _load_file(path: Path) -> ModuleType:
+def load_file(path: Path) -> ModuleType:
     """Return the module of a file, which is executed again only if it has changed.
 
     It may import the modules beside it. A changed file is executed in the same module, as
@@ -140,8 +151,8 @@ def _load_file(path: Path) -> ModuleType:
     Raises SettingError if there is no such file, or executing it fails.
     """
     path = path.expanduser().resolve()
-    if not path.is_file():
-        raise SettingError(f"there is no file {path}", hint=f"give {SOURCE_FORMATS}")
+    if not path.is_file() or path.suffix != ".py":
+        raise SettingError(f"there is no file {path} of Python", hint="give the path of a .py file")
     changed_at = path.stat().st_mtime_ns
     known_changed_at, module = _file_modules.get(path, (0, None))
     if module is not None and known_changed_at == changed_at:

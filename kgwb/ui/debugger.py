@@ -41,6 +41,8 @@ from kgwb.ui.subgraph import SubgraphPanel
 
 VIEW_LABELS = {"step": "Step", "answer": "Answer", "graph": "Subgraph", "compare": "Compare"}
 """The labels of the debugger's views, by name."""
+ALL_ROLES = "all roles"
+"""The tab that shows the steps of all roles, and of agents without one."""
 
 
 class Fork(NamedTuple):
@@ -63,6 +65,8 @@ class Debugger(StepPanel):
         """
         self.gold_answer = gold_answer
         self.selected_view = "step"
+        self.selected_role = ""
+        """The role whose steps the timeline shows; "" for all steps."""
         self.follows_latest_step = not step_key
         """Whether the step that was done last is shown. A click on another step ends it."""
         self.forks: list[Fork] = []
@@ -114,7 +118,8 @@ class Debugger(StepPanel):
             remarks=self._pending_tasks(),
             view_tabs=self._render_view_tabs(),
             pipeline=render_pipeline(state, key),
-            timeline=render_timeline(state, key),
+            role_tabs=self._render_role_tabs(),
+            timeline=render_timeline(state, key, self.selected_role),
             contents=self._render_contents(),
         )
 
@@ -141,6 +146,15 @@ class Debugger(StepPanel):
                 number = len(self.session.history) + len(self.forks)
             options.append((name, label, number))
         return h.tabs(options, self.selected_view, "view", borderless=True)
+
+    def _render_role_tabs(self) -> Html:
+        """Render the roles of the system as tabs, which filter the timeline; nothing without any."""
+        roles = self.run.system.roles
+        if not roles:
+            return Html()
+        options: list[TabOption] = [(ALL_ROLES, ALL_ROLES, "")]
+        options += [(role, role, "") for role in roles]
+        return h.tabs(options, self.selected_role or ALL_ROLES, "role", borderless=True)
 
     def _render_contents(self) -> Html:
         """Render the selected view."""
@@ -251,6 +265,10 @@ class Debugger(StepPanel):
         if name not in VIEW_LABELS:
             name = "step"
         self.selected_view = name
+
+    def do_role(self, event: Event) -> None:
+        role = str(event["arg"])
+        self.selected_role = role if role in self.run.system.roles else ""
 
     def do_stop(self, event: Event) -> None:
         """Set a breakpoint after an agent. If there is one after the step or its agent, remove it.

@@ -26,6 +26,7 @@ from kgwb.show.prompt_form import (
     replace_template,
     split_prompt,
 )
+from kgwb.systems.sources import SystemSource
 from kgwb.text import display_name, pluralize, shorten
 from kgwb.ui.debugger import Debugger, debug_question
 from kgwb.ui.live import (
@@ -74,17 +75,19 @@ class PromptLab(Live):
         models: Mapping[str, ChatModel | str] | None = None,
         prices: str | Path | None = None,
         workers: int = 4,
+        system: SystemSource | None = None,
     ) -> None:
         """Open the results folder of a benchmark.
 
         ``others`` are the folders of earlier retries, to be shown at once. Graph and models are
         those of the results, or the ones given; ``models`` are by agent. ``prices`` is a TOML table
-        of prices. ``workers`` questions are asked at the same time.
+        of prices. ``workers`` questions are asked at the same time. ``system`` is needed if the one
+        that was measured is not among the names of systems.
 
         Raises InputError if the folder holds no results, or if the graph or a model is another one
         now.
         """
-        self.lab = RetryExperiment(folder, kg=kg, model=model, models=models)
+        self.lab = RetryExperiment(folder, kg=kg, model=model, models=models, system=system)
         self.prices = load_prices(prices)
         self.worker_count = workers
         earlier = self.lab.earlier_results

@@ -244,6 +244,15 @@ class Session(Worker):
             self.run.edit_prompt(name, text)
         self.notify()
 
+    def edit_messages(self, key: str, text: str) -> None:
+        """Send other messages in the first model call of a step, which becomes stale.
+
+        Raises SettingError if the run is busy, and PromptError for a text without roles.
+        """
+        with self._edit(key):
+            self.run.edit_messages(key, text)
+        self.notify()
+
     def save_prompt(self, name: str, text: str) -> str:
         """Write a prompt to its file, and use it in this run. Returns the path of the file.
 
@@ -299,7 +308,11 @@ class Session(Worker):
             self._mark_stale(keys)
 
     def _mark_stale(self, edited: Iterable[str]) -> None:
-        """Mark the first of the edited steps, all steps after it, and its supervisors as stale."""
+        """Mark the first of the edited steps, all steps after it, and its supervisors as stale.
+
+        Its supervisors are the steps that it is inside of, of all levels. Steps that the session
+        does not know are ignored.
+        """
         steps = self._steps
         order = list(steps)
         positions = [order.index(key) for key in edited if key in order]

@@ -72,12 +72,17 @@ class StepPanel(StepView):
     def do_try(self, event: Event) -> None:
         """Use the edited prompt in this run, and run the step. A result put in by hand is removed.
 
-        Raises PromptError if the agent cannot use the prompt.
+        Of an agent without a prompt file, the edited messages are sent. Raises PromptError if the
+        agent cannot use the prompt.
         """
         key = self.key
         step = self.step
-        prompt = self.prompt_editor.edited_prompt(key, event)
-        self.session.edit_prompt(prompt.name, prompt.text)
+        if self.prompt_editor.own_messages(step) is not None:
+            text = typed_text(form_of(event)["template"])
+            self.session.edit_messages(key, text)
+        else:
+            prompt = self.prompt_editor.edited_prompt(key, event)
+            self.session.edit_prompt(prompt.name, prompt.text)
         self.prompt_editor.discard_draft(key)
         self.selected_section = ""
         if step is not None and step.origin == "by hand":

@@ -16,9 +16,16 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.output_form import OutputForm
 from kgwb.show.records import render
-from kgwb.show.run import render_attempts, render_inputs, render_step_header, render_step_notes
+from kgwb.show.run import (
+    render_attempts,
+    render_inputs,
+    render_source,
+    render_step_header,
+    render_step_notes,
+)
 from kgwb.show.run_state import displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext, context_of
+from kgwb.show.timeline import model_calls_of
 from kgwb.text import display_name, shorten
 from kgwb.ui.human import Person
 from kgwb.ui.live import (
@@ -178,7 +185,7 @@ class StepView(Live):
 
     def _asks_model(self, key: str, step: Step | None) -> bool:
         """Return whether an agent asks a model, or a person in the place of one."""
-        if step is not None and step.prompts:
+        if step is not None and (step.prompts or model_calls_of(step)):
             return True
         kind = displayed_agent_kind(self.run, agent_of_key(key))
         return kind in ("model", "person")
@@ -245,7 +252,8 @@ class StepView(Live):
             return h.div("body soft", text)
         if section == "in":
             context = self._context_of(step)
-            return render_inputs(step, context)
+            source = render_source(self.run.system.agent_spec(step.agent))
+            return h.join(render_inputs(step, context), source)
         if section == "attempts":
             return render_attempts(step, self.run.calls)
         if section == "form":

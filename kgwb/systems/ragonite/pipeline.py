@@ -158,7 +158,9 @@ def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
 def _make_value(cited_value: CitedValue, cited: CitedAnswer, question: str) -> Value:
     """Return the term of a cited value with its label and its support.
 
-    The label is the term's name in the sources of the value, else the text of the value. At most
+    The term is found by the text of the value in the sources that it cites (see ``_find_term``).
+    The label is the term's name in these sources, else the text of the value. Of the sources'
+    triples, those that fit the question and the answer best come first. At most
     MAX_TRIPLES_PER_VALUE triples support it.
     """
     sources = [cited.sources[number - 1] for number in cited_value.sources]
