@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, PlainValidator, ValidationError
 from kgwb import disk
 from kgwb.bench.metrics import find_columns_not_asked_for
 from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.values import is_iri
 from kgwb.errors import InputError
 from kgwb.flow import Turn
 from kgwb.records import describe_validation_error, from_data
@@ -332,7 +333,7 @@ def get_label(row: BenchRow, value: str) -> str:
     label = row.get("labels", {}).get(value)
     if label:
         return str(label)
-    return name_from_iri(value) if "://" in value else value
+    return name_from_iri(value) if is_iri(value) else value
 
 
 def split_answers(row: BenchRow) -> tuple[list[str], list[str]]:

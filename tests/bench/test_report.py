@@ -504,6 +504,13 @@ def test_columns_that_were_not_asked_for_are_named_apart(
     assert gold.endswith(": 412, EUR, 97.5")
 
 
+def test_a_text_with_an_address_in_it_is_shown_whole(tmp_path: Path) -> None:
+    text = "read https://example.org/about first"
+    made = page(tmp_path, folder(tmp_path / "one", row("a", [text], ["http://e/The_End"])))
+    [line] = made.lines("a")
+    assert f"wrong {text}" in line and "The End" in line
+
+
 def test_a_lost_answer_with_many_values_shows_the_gold_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
