@@ -202,7 +202,7 @@ def test_a_text_that_is_not_an_iri_is_refused_before_a_graph_gets_it(text: str) 
         "iri": " <http://x/a> ",
         "name": "a",
         "direction": "0",
-        "score": "1",
+        "similarity": "1",
         "onward_direction": "0",
     }
     values = {f"0.{number}": row[name] for number, name in enumerate(names) if name in row}

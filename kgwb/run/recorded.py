@@ -1,6 +1,7 @@
 """A run that can only be read, from what its steps recorded: its system is not there."""
 
-from __future__ import annotations
+# Annotations are types here, not texts: resolving a text compiles it, and nothing that a file of a
+# stranger leads to may compile anything.
 
 from collections.abc import Sequence
 from pathlib import Path

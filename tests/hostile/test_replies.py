@@ -95,7 +95,7 @@ HOMONYM = RetrievedCandidates("Dune", tuple(c for c in CANDIDATES if c.label == 
 FACTS = (Fact("Arrival", "by", "?x"), Fact("?x", "from", "?y"))
 BY_FACT = (NAMES[:3], NAMES[3:])
 QUERIES = tuple(
-    CandidateQuery(f"ASK {{ {n} }}", (), (one, two), 0.5)
+    CandidateQuery(f"ASK {{ <x:{n}> ?p ?o }}", (), (one, two), 0.5)
     for n, one in enumerate(BY_FACT[0])
     for two in BY_FACT[1]
 )
@@ -640,6 +640,7 @@ OFFERED = {
 
 def test_every_reply_class_of_the_systems_is_tried() -> None:
     modules = (
+        baseline,
         chat,
         queries,
         qirs,
