@@ -6,7 +6,7 @@ The sentences are part of recorded prompts: changing one makes recordings unusab
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -25,7 +25,7 @@ from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import Row, explain_empty_result, parse_count
 from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.kg.survey_records import PropertySurvey, Survey
-from kgwb.kg.term_text import format_value, quote_text, short_name
+from kgwb.kg.term_text import bracket_iri, format_value, quote_text, short_name, tell_apart
 from kgwb.terms import Iri, Term, name_from_iri
 from kgwb.text import list_first, pluralize
 
@@ -179,6 +179,7 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)
+        short_names = _choose_short_names(_iris_among(chain.from_iterable(parts.patterns)))
         patterns = [pattern for pattern in parts.patterns if PATH_PLACEHOLDER not in pattern]
         patterns = patterns[:MAX_PATTERNS]
         unmatched: Sequence[TriplePattern] = ()
@@ -191,7 +192,7 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
             blocking = cause.blocking_patterns
 
         for pattern in unmatched:
-            text = f"nothing in the graph matches {_format_pattern(pattern, kg)}"
+            text = f"nothing in the graph matches {_format_pattern(pattern, short_names, kg)}"
             if _can_be_reversed(pattern) and _has_match(kg, pattern[::-1]):
                 text += "; the other way round it holds"
             yield Finding(text, wrong=True)
@@ -203,7 +204,9 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
                 others = [pattern for pattern in patterns if pattern != part]
                 where = patterns_and_filters_to_sparql(others, parts.filters).strip()
                 matches = pluralize(_count_solutions(kg, where), "match")
-                yield Finding(f"without {_format_pattern(part, kg)} there would be {matches}")
+                yield Finding(
+                    f"without {_format_pattern(part, short_names, kg)} there would be {matches}"
+                )
 
 
 def _can_be_reversed(pattern: TriplePattern) -> bool:
@@ -221,17 +224,27 @@ def _has_match(kg: Graph, pattern: TriplePattern) -> bool:
     return kg.ask(f"ASK {{ {patterns_to_sparql([pattern])} }}")
 
 
-def _format_pattern(pattern: TriplePattern, kg: Graph) -> str:
-    """Return a triple pattern with each IRI as its local part and its display name in quotes.
+def _choose_short_names(iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
+    """Return the local part of each IRI; the IRI in brackets where another has that local part."""
+    return tell_apart(iris, (short_name, bracket_iri))
+
+
+def _iris_among(terms: Iterable[str]) -> list[URIRef]:
+    """Return the IRIs among terms in N-Triples form."""
+    return [URIRef(term[1:-1]) for term in terms if term.startswith("<")]
+
+
+def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], kg: Graph) -> str:
+    """Return a triple pattern with each IRI as its short name and its display name in quotes.
 
     The display names are asked of the graph.
     """
-    iris = [URIRef(term[1:-1]) for term in pattern if term.startswith("<")]
+    iris = _iris_among(pattern)
     names = kg.names(iris) if iris else {}
     shown = {}
     for iri in iris:
         name = names.get(iri) or name_from_iri(iri)
-        shown[f"<{iri}>"] = f"{short_name(iri)} {quote_text(name)}"
+        shown[f"<{iri}>"] = f"{short_names[iri]} {quote_text(name)}"
     return " ".join(shown.get(term, term) for term in pattern)
 
 
@@ -288,6 +301,8 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
     with suppress(GraphError):
         parts = analyze_query(sparql)
         used = [predicate[1:-1] for _, predicate, _ in parts.patterns]
+        iris = _iris_among(predicate for _, predicate, _ in parts.patterns)
+        short_names = _choose_short_names(iris)
         for pattern in parts.patterns:
             predicate = pattern[1][1:-1]
             is_one_way = URIRef(predicate) in facts.one_way and used.count(predicate) == 1
@@ -296,14 +311,17 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
             reversed_patterns = list(parts.patterns)
             reversed_patterns[reversed_patterns.index(pattern)] = pattern[::-1]
             where = patterns_and_filters_to_sparql(reversed_patterns, parts.filters)
-            number = _count_solutions(kg, where)
-            if number:
-                matches = pluralize(number, "match")
-                yield Finding(f"{short_name(predicate)} the other way round has {matches}")
+            match_count = _count_solutions(kg, where)
+            if match_count:
+                matches = pluralize(match_count, "match")
+                name = short_names[URIRef(predicate)]
+                yield Finding(f"{name} the other way round has {matches}")
 
         for amount in facts.amounts:
             is_used = {str(amount.of), str(amount.number)}.issubset(used)
             if is_used and str(amount.unit) not in used:
-                unit = f"{short_name(amount.unit)}, of which there are {amount.kinds}"
-                text = f"{short_name(amount.number)} stands beside {unit}; the query does not look at it"
+                short_names = _choose_short_names([*iris, amount.unit])
+                unit = f"{short_names[amount.unit]}, of which there are {amount.kinds}"
+                number = short_names[amount.number]
+                text = f"{number} stands beside {unit}; the query does not look at it"
                 yield Finding(text, wrong=True)

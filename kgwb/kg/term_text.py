@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 from urllib.parse import quote
 
-from rdflib import URIRef
+from rdflib import XSD, Literal, URIRef
 
 from kgwb.errors import QueryError
 from kgwb.kg.sparql import is_valid_iri, validate_query
@@ -32,6 +35,7 @@ INVALID_IRI_CHARACTER = re.compile(r"[\s<>\"{}|\\^`\x00-\x20\x7f-\x9f\ud800-\udf
 KNOWN_NAMESPACES = {prefix: namespace for namespace, prefix in KNOWN_PREFIXES.items()}
 Prefixes = tuple[tuple[str, str], ...]
 """Prefixes, each with its namespace."""
+H = TypeVar("H", bound=Hashable)
 
 
 def quote_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
@@ -76,6 +80,63 @@ def format_value(term: Term | None) -> str:
     if isinstance(term, URIRef):
         return bracket_iri(term)
     return str(term) if UNQUOTED_VALUE.fullmatch(term) else quote_text(term)
+
+
+def format_typed_literal(
+    literal: Literal, prefixes: Mapping[str, str], max_chars: int = MAX_VALUE_CHARS
+) -> str:
+    """Return a literal in quotes with its language or datatype: "Dune"@en, "5"^^xsd:integer.
+
+    The datatype is a CURIE by ``prefixes``, or in brackets. A string has neither.
+    """
+    quoted = quote_text(literal, max_chars)
+    if literal.language:
+        return f"{quoted}@{literal.language}"
+    if literal.datatype and literal.datatype != XSD.string:
+        return f"{quoted}^^{to_curie(literal.datatype, prefixes)}"
+    return quoted
+
+
+def format_exactly(term: Term) -> str:
+    """Return a term in N-Triples form but for escapes, in full: equal only for equal terms."""
+    if isinstance(term, URIRef):
+        return f"<{term}>"
+    if not isinstance(term, Literal):
+        return f"_:{term}"
+    text = json.dumps(str(term), ensure_ascii=False)
+    if term.language:
+        return f"{text}@{term.language}"
+    return f"{text}^^<{term.datatype or XSD.string}>"
+
+
+def tell_apart(
+    items: Iterable[H], forms: Sequence[Callable[[H], str]], *, fold_case: bool = False
+) -> dict[H, str]:
+    """Return a text for each item, so that no two of them look the same where they stand together.
+
+    It is the first of the ``forms`` in which the item differs from all others. The last form must
+    differ for all items. Texts that differ only in their normal form (NFC) look the same, and with
+    ``fold_case`` those that differ in letter case: for texts that are compared without it.
+    """
+    form_numbers = dict.fromkeys(items, 0)
+    last_number = len(forms) - 1
+    while True:
+        texts = {item: forms[number](item) for item, number in form_numbers.items()}
+        items_by_look: dict[str, list[H]] = defaultdict(list)
+        for item, text in texts.items():
+            look = unicodedata.normalize("NFC", text)
+            if fold_case:
+                look = look.casefold()
+            items_by_look[look].append(item)
+
+        unclear: list[H] = []
+        for alike in items_by_look.values():
+            if len(alike) > 1:
+                unclear += [item for item in alike if form_numbers[item] < last_number]
+        if not unclear:
+            return texts
+        for item in unclear:
+            form_numbers[item] += 1
 
 
 def add_missing_prefixes(sparql: str, prefixes: Prefixes) -> str:
