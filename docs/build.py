@@ -187,13 +187,10 @@ def describe_settings() -> Iterator[str]:
     for name in list_systems():
         settings_class = load_system(name).settings
         yield f"\n## {name}\n"
-        changed = {
-            setting: value
-            for setting, value in settings_class.PAPER.items()
-            if Settings.PAPER.get(setting) != value and setting in Settings.setting_names()
-        }
-        for setting, value in changed.items():
-            yield f"In profile `paper`, `{setting}` is `{value!r}`.\n"
+        for profile, changes in settings_class.profile_changes().items():
+            for setting, value in changes.items():
+                if setting in Settings.setting_names():
+                    yield f"In profile `{profile}`, `{setting}` is `{value!r}`.\n"
         yield from _settings_table(settings_class)
 
 

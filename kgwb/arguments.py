@@ -130,7 +130,7 @@ class QuestionArguments(GraphArguments):
     )
     agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
     system: str = option("", "default: chatty_kg", "chatty_kg")
-    profile: str = option("", "fast (default) or paper", "fast")
+    profile: str = option("", "fast (default), paper or reference", "fast")
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
 

@@ -1,7 +1,9 @@
 """The settings of a run.
 
-There are two profiles: ``paper`` is a system as published, ``fast`` is the same with fixes
-(docs/profiles.md). A system with settings of its own has a subclass in its folder.
+There are three profiles (docs/profiles.md). ``fast``, the default, is a system with fixes of ours.
+``paper`` does what the system's paper says. ``reference`` does what the code that its authors
+published does, where this is known and differs from the paper. A system with settings of its own
+has a subclass in its folder.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -20,6 +22,7 @@ from kgwb.errors import SettingError
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 """A whole number, such as a number of attempts."""
 Fraction = Annotated[float, Field(ge=0, le=1)]
+Profile = Literal["fast", "reference", "paper"]
 NUMBER_PATTERN = re.compile(r"[-+]?(\d[\d.e+-]*|inf|nan)")
 STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
 """The pydantic configuration of settings: no value is converted to another type."""
@@ -29,16 +32,44 @@ STRICT_CONFIG = ConfigDict(strict=True, allow_inf_nan=False)
 class Settings:
     """The settings that every system has. Models, prompts and graph are not settings."""
 
-    PAPER: ClassVar[Mapping[str, Any]] = {"spelling": 0.0, "exemplars": 10, "repair": "ask_afresh"}
-    """The settings that profile ``paper`` changes. All others are the same in both profiles."""
+    PAPER: ClassVar[Mapping[str, Any]] = {}
+    """The settings that profile ``paper`` changes. All others have their defaults."""
+    REFERENCE: ClassVar[Mapping[str, Any] | None] = None
+    """The settings that profile ``reference`` changes; None without published code."""
 
-    profile: Literal["paper", "fast"] = "fast"
+    profile: Profile = "fast"
     theta: Count = 3
     """How often a model is asked until its reply passes the checks (Chatty-KG, section 6)."""
     v_limit: Count = 600
     """How many vertices the label search for a mention returns at most."""
+    candidate_texts: Literal["described", "labels"] = "described"
+    """What is known of the candidates for an entity when one of them is chosen.
+
+    - "described": at most ``shown_candidates``, and exact matches only if there are any. They have
+      types and descriptions, and exact matches also the names of their predicates.
+    - "labels": the labels of all vertices that were found (Chatty-KG, section 5.1.1).
+    """
     shown_candidates: Count = 40
-    """How many distinct candidates vertex selection is shown in ``fast``; all in ``paper``."""
+    """How many candidates are shown at most if ``candidate_texts`` is "described"."""
+    vertex_choice: Literal["number", "label"] = "number"
+    """How a model names the vertex that it chooses for an entity.
+
+    - "number": by its number in the list, with the label as a cross-check. 0 means none of them.
+    - "label": by its label; it cannot choose none (Chatty-KG, section 5.1.1). Among several
+      vertices of one label, it is then asked for the local part of an IRI (reference code).
+    """
+    unasked_choice: Literal["exact_match", "only_candidate", "never"] = "exact_match"
+    """When a vertex is chosen without a model.
+
+    - "exact_match": the only candidate has exactly the entity as its label.
+    - "only_candidate": there is one candidate, whatever its label (Chatty-KG, reference code).
+    - "never": a model is asked whenever there are candidates (Chatty-KG, Algorithm 2, line 6).
+    """
+    keeps_links: bool = True
+    """Whether an entity keeps the vertex that an earlier turn of the dialogue linked it to.
+
+    The paper links each question anew (Chatty-KG, Algorithm 2, lines 2 to 11).
+    """
     spelling: Fraction = 0.3
     """The weight of spelling in the similarity of a relation and a predicate name.
 
@@ -69,22 +100,32 @@ class Settings:
         return tuple(field.name for field in fields(cls))
 
     @classmethod
+    def profile_changes(cls) -> dict[str, Mapping[str, Any]]:
+        """Return the settings that each profile of this system changes, by the profile's name."""
+        changes: dict[str, Mapping[str, Any]] = {"fast": {}, "paper": cls.PAPER}
+        if cls.REFERENCE is not None:
+            changes["reference"] = cls.REFERENCE
+        return changes
+
+    @classmethod
     def of_profile(cls, profile: str, /, *, parse_strings: bool = False, **changes: Any) -> Self:
         """Return the settings of a profile with some of them changed.
 
         With ``parse_strings`` the changes are texts, such as "true" or "0.5", which are parsed by
-        the type of their setting. Raises SettingError for an unknown profile or setting, and for a
-        value that the setting cannot have.
+        the type of their setting. Raises SettingError for an unknown setting, for a value that the
+        setting cannot have, and for a profile that the system does not have.
         """
-        if profile not in ("fast", "paper"):
-            raise SettingError(f"no profile named {profile!r}", hint="choose one of fast, paper")
+        profiles = cls.profile_changes()
+        if profile not in profiles:
+            reason = f"no profile named {profile!r}"
+            if profile in get_args(Profile):
+                reason = f"this system has no profile {profile!r}: its code is not published"
+            raise SettingError(reason, hint=f"choose one of {', '.join(profiles)}")
         unknown = sorted(set(changes) - set(cls.setting_names()))
         if unknown:
             hint = f"the settings are {', '.join(cls.setting_names())}"
             raise SettingError(f"no setting named {', '.join(unknown)}", hint=hint)
-        values: dict[str, Any] = {"profile": profile}
-        if profile == "paper":
-            values.update(cls.PAPER)
+        values: dict[str, Any] = {"profile": profile, **profiles[profile]}
         try:
             if parse_strings:
                 parsed = TypeAdapter(cls).validate_strings(changes, strict=False)

@@ -83,7 +83,7 @@ def command_for(results: LoadedResults) -> str:
     """
     config = results.config
     entries = flatten_config(config)
-    profile = "paper" if entries.get("settings profile") == "paper" else "fast"
+    profile = str(entries.get("settings profile", "fast"))
     system = str(config.get("system"))
     words = ["kgwb", "bench", "--kg", str(config.get("source")), "--system", system]
     for agent, model in results.model_specs.items():

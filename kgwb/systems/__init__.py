@@ -42,13 +42,14 @@ def load_system(name: str) -> System:
 def profile(
     name: str, /, *, system: str = "", are_strings: bool = False, **changes: Any
 ) -> Settings:
-    """Return the settings of a profile, ``paper`` or ``fast``, with changes.
+    """Return the settings of a profile, "fast", "paper" or "reference", with changes.
 
     They are settings of the named system. Without one they are settings of the first system that
     has all settings to be changed. With ``are_strings`` the new values are texts that a person
     typed, and they are parsed.
 
-    Raises SettingError for an unknown system, profile or setting, and for an impossible value.
+    Raises SettingError for an unknown system or setting, for a profile that the system does not
+    have, and for an impossible value.
     """
     system_names = [system] if system else SYSTEM_NAMES
     settings_classes = [load_system(known_name).settings for known_name in system_names]

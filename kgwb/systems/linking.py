@@ -16,6 +16,7 @@ from kgwb.kg.queries import describe_vertices
 from kgwb.kg.sparql import values_clause
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
+from kgwb.settings import Settings
 from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.terms import local_part
 
@@ -52,7 +53,7 @@ class VertexReply(Reply):
 
 
 class LabelReply(Reply):
-    """The label of the candidate that is meant (``paper``)."""
+    """The label of the candidate that is meant (Chatty-KG, section 5.1.1)."""
 
     model_config = schema_config("LabelReply", "The label of the candidate meant, as published.")
 
@@ -89,17 +90,17 @@ def retrieve_candidates(entity: str, run: Run) -> RetrievedCandidates:
 def search_candidates(entity: str, run: Run) -> RetrievedCandidates:
     """Search the labels of the graph for an entity, and return candidates, best first.
 
-    At most ``v_limit`` vertices are found (Chatty-KG, Algorithm 2, line 3). ``paper`` returns all
-    of them with their labels only. ``fast`` returns the best ones with their descriptions, see
-    ``_describe_best``, and notes if the limit was reached. No candidates are returned if no label
-    is like the entity.
+    At most ``v_limit`` vertices are found (Chatty-KG, Algorithm 2, line 3); the step notes if the
+    limit was reached. All of them are returned with their labels only, or the best ones with their
+    descriptions (``_describe_best``): the setting ``candidate_texts`` decides. No candidates are
+    returned if no label is like the entity.
     """
     settings = run.settings
     result = run.kg.search(entity, settings.v_limit)
     candidates = [Candidate(hit.iri, hit.label, hit.score) for hit in result.hits]
-    if settings.is_fast:
-        if len(candidates) >= settings.v_limit:
-            run.note(f"v_limit cut the search for {entity!r} at {settings.v_limit} vertices")
+    if len(candidates) >= settings.v_limit:
+        run.note(f"v_limit cut the search for {entity!r} at {settings.v_limit} vertices")
+    if settings.candidate_texts == "described":
         candidates = _describe_best(candidates, run)
     return RetrievedCandidates(
         entity, tuple(candidates), result.how, result.query, len(result.hits)
@@ -194,23 +195,52 @@ def select_vertex(
 ) -> Link:
     """Choose the vertex that an entity means among its candidates.
 
-    The link has no vertex if there are no candidates or a model chooses none of them. ``fast``
-    does not ask a model if the only candidate matches exactly, or if an earlier turn of the
-    dialogue linked the entity (``find_earlier_link``). ``paper`` chooses by labels alone
-    (``_select_as_published``). Source: Chatty-KG, Algorithm 2, lines 4 to 10.
+    The link has no vertex if there are no candidates or a model chooses none of them. No model is
+    asked where the settings ``unasked_choice`` and ``keeps_links`` decide. The setting
+    ``vertex_choice`` says whether it answers with a number or with a label. Source: Chatty-KG,
+    Algorithm 2, lines 4 to 10.
     """
     entity = retrieved.entity
     candidates = retrieved.candidates
     if not candidates:
         return Link(entity, None, (), "no label in the graph holds these words")
-    if not run.settings.is_fast:
-        return _select_as_published(retrieved, run)
-    if len(candidates) == 1 and is_exact_match(candidates[0]):
-        return Link(entity, candidates[0], candidates, "the only vertex with exactly this label")
-    linked_earlier = find_earlier_link(retrieved, question, context)
-    if linked_earlier:
-        return Link(entity, linked_earlier, candidates, "linked earlier in this dialogue")
+    unasked = _choose_unasked(retrieved, question, context, run.settings)
+    if unasked is not None:
+        return unasked
+    if run.settings.vertex_choice == "label":
+        return _select_by_label(retrieved, run)
+    return _select_by_number(retrieved, question, run)
 
+
+def _choose_unasked(
+    retrieved: RetrievedCandidates, question: str, context: Context, settings: Settings
+) -> Link | None:
+    """Return the link that needs no model, with the reason; None if a model must choose."""
+    entity = retrieved.entity
+    candidates = retrieved.candidates
+    if is_decided_unasked(candidates, settings):
+        reason = "the only vertex found"
+        if is_exact_match(candidates[0]):
+            reason = "the only vertex with exactly this label"
+        return Link(entity, candidates[0], candidates, reason)
+    if settings.keeps_links:
+        linked_earlier = find_earlier_link(retrieved, question, context)
+        if linked_earlier:
+            return Link(entity, linked_earlier, candidates, "linked earlier in this dialogue")
+    return None
+
+
+def is_decided_unasked(candidates: Sequence[Candidate], settings: Settings) -> bool:
+    """Return whether there is one candidate, and ``unasked_choice`` allows to take it unasked."""
+    if len(candidates) != 1 or settings.unasked_choice == "never":
+        return False
+    return settings.unasked_choice == "only_candidate" or is_exact_match(candidates[0])
+
+
+def _select_by_number(retrieved: RetrievedCandidates, question: str, run: Run) -> Link:
+    """Let a model choose a vertex by its number. Number 0 makes a link without a vertex."""
+    entity = retrieved.entity
+    candidates = retrieved.candidates
     reply = _ask_for_number(retrieved, question, run)
     if reply.number == 0:
         return Link(entity, None, candidates, reply.reason or "none of the candidates is meant")
@@ -316,19 +346,17 @@ def _content_words(text: str) -> set[str]:
     return {word for word in words if len(word) >= MIN_CONTENT_WORD_CHARS}
 
 
-# The choice as published
+# The choice by labels
 
 
-def _select_as_published(retrieved: RetrievedCandidates, run: Run) -> Link:
+def _select_by_label(retrieved: RetrievedCandidates, run: Run) -> Link:
     """Choose a vertex by its label; among several of one label, by the local part of its IRI.
 
-    A single candidate is taken without asking a model, even if its label is not the entity. Each
-    of the two choices is one model call. Source: Chatty-KG, section 5.1.1, and the reference code.
+    Each of the two choices is one model call. Source: Chatty-KG, section 5.1.1, and the reference
+    code.
     """
     entity = retrieved.entity
     candidates = retrieved.candidates
-    if len(candidates) == 1:
-        return Link(entity, candidates[0], candidates, "the only vertex found")
     by_label: dict[str, list[Candidate]] = {}
     for candidate in candidates:
         by_label.setdefault(candidate.label.casefold(), []).append(candidate)

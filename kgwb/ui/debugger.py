@@ -32,8 +32,6 @@ from kgwb.ui.subgraph import SubgraphPanel
 
 VIEW_LABELS = {"step": "Step", "answer": "Answer", "graph": "Subgraph", "compare": "Compare"}
 """The labels of the debugger's views, by name."""
-OFFERED_PROFILES = ("fast", "paper")
-"""Profiles under which the question can be run for comparison."""
 
 
 class Fork(NamedTuple):
@@ -192,7 +190,7 @@ class Debugger(StepPanel):
         return render_page(
             "debugger_comparison.html",
             comparison=self._render_compared_runs(),
-            profiles=OFFERED_PROFILES,
+            profiles=tuple(self.run.system.settings.profile_changes()),
             model_input=model_input,
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from small import DIRECTED, FILMS, PAPER, alone, chatty, films, iri, vertex
 
+from kgwb import profile
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.flow import Candidate, Context, Link, RetrievedCandidates, Turn
 from kgwb.llm import Scripted
@@ -51,6 +52,31 @@ def test_without_a_choice_no_model_is_asked(
     link, _, model = selected(candidates, settings=settings)
     assert (link.vertex, model.call_count()) == (next(iter(candidates), None), 0)
     assert link.reason
+
+
+@pytest.mark.parametrize(
+    ("unasked_choice", "candidates", "calls"),
+    [
+        ("exact_match", DUNES[:1], 0),
+        ("exact_match", NEAR, 1),
+        ("only_candidate", NEAR, 0),
+        ("only_candidate", DUNES, 1),
+        ("never", DUNES[:1], 1),
+    ],
+)
+def test_a_setting_says_when_a_vertex_is_chosen_without_a_model(
+    unasked_choice: str, candidates: tuple[Candidate, ...], calls: int
+) -> None:
+    settings = profile("fast", unasked_choice=unasked_choice)
+    reply = vertex(1, candidates[0].label)
+    link, _, model = selected(candidates, reply, settings=settings)
+    assert (link.vertex, model.call_count()) == (candidates[0], calls)
+
+
+def test_a_setting_says_whether_a_name_keeps_its_vertex_through_a_dialogue() -> None:
+    settings = profile("fast", keeps_links=False)
+    link, _, _ = selected(DUNES, vertex(2, "Dune"), earlier=EARLIER, settings=settings)
+    assert link.vertex == DUNES[1]
 
 
 @pytest.mark.parametrize("candidates", [DUNES, NEAR])

@@ -13,7 +13,17 @@ from kgwb.settings import STRICT_CONFIG, Count, Settings
 class ChattySettings(Settings):
     """What changes how Chatty-KG answers."""
 
-    PAPER: ClassVar = {**Settings.PAPER, "predicates_per_relation": 21}
+    PAPER: ClassVar = {
+        "spelling": 0.0,
+        "exemplars": 10,
+        "repair": "ask_afresh",
+        "predicates_per_relation": 21,
+        "candidate_texts": "labels",
+        "vertex_choice": "label",
+        "unasked_choice": "only_candidate",
+        "keeps_links": False,
+    }
+    REFERENCE: ClassVar = PAPER
 
     answers_in_context: Count = 100
     """L: answers of an earlier turn that the rephraser sees."""

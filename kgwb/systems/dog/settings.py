@@ -17,7 +17,17 @@ Ablation = Literal[
 class DogSettings(Settings):
     """The settings of DoG, beside those that every system has."""
 
-    PAPER: ClassVar = {**Settings.PAPER, "debate_rounds": 3, "ablation": "none"}
+    PAPER: ClassVar = {
+        "debate_rounds": 3,
+        "ablation": "none",
+        "exemplars": 10,
+        "spelling": 0.0,
+        "candidate_texts": "labels",
+        "vertex_choice": "label",
+        "unasked_choice": "only_candidate",
+        "keeps_links": False,
+    }
+    REFERENCE: ClassVar = PAPER
 
     iteration_limit: Count = 3
     """After how many hops the walk ends without an answer (reference code)."""

@@ -23,7 +23,7 @@ from kgwb.kg.algebra import analyze_query
 from kgwb.kg.queries import Row, with_display_names
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
-from kgwb.systems.linking import number_candidates
+from kgwb.systems.linking import is_decided_unasked, number_candidates
 from kgwb.systems.queries import find_row_support, is_number, label_terms
 from kgwb.systems.triad.records import Choice, Filled, Queries, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings
@@ -219,15 +219,14 @@ def choose_entities(
     """Choose at most K vertices for a mention, best first (Equation 5).
 
     The model chooses them from the candidates, and may choose none. It is not asked if there are no
-    candidates. The first K are taken without it if ``ablation`` is "no_uri_choice", or, in profile
-    ``fast``, if the only candidate has exactly this label.
+    candidates. The first K are taken without it if ``ablation`` is "no_uri_choice", and the only
+    candidate where ``unasked_choice`` says so.
     """
     settings = TriadSettings.of_run(run)
     candidates = retrieved.candidates
-    is_only_match = len(candidates) == 1 and candidates[0].score >= 1
     if not candidates:
         return Choice(entity, (), "no label holds these words")
-    if settings.ablation == "no_uri_choice" or (settings.is_fast and is_only_match):
+    if settings.ablation == "no_uri_choice" or is_decided_unasked(candidates, settings):
         return Choice(entity, candidates[: settings.entities], "the labels most like it")
     variables = {
         "question": question,

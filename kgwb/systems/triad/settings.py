@@ -14,10 +14,11 @@ class TriadSettings(Settings):
     """The settings of Triad, beside those that every system has."""
 
     PAPER: ClassVar = {
-        **Settings.PAPER,
-        "exemplars": 3,
         "as_written": True,
         "retry_from": "parsing",
+        "spelling": 0.0,
+        "candidate_texts": "labels",
+        "unasked_choice": "never",
     }
 
     exemplars: Count = 3

@@ -1,0 +1,63 @@
+"""What a paper says, as data: a conformance test is marked with its claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, TypeVar
+
+TestFunction = TypeVar("TestFunction", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A line of an algorithm or a numbered claim of a paper, and what kgwb does instead of it."""
+
+    source: str
+    """Where the paper says it: "Algorithm 1, line 6", "section 5.1.3", "definition 3.2"."""
+    paper: str
+    """What the paper says, in our words. Profile ``paper`` does this."""
+    code: str = ""
+    """What the published code does, as in profile ``reference``. Empty: the same, or unknown."""
+    fast: str = ""
+    """What profile ``fast`` does. Empty: the same as the paper."""
+    setting: str = ""
+    """The setting that switches it, so that its effect can be measured alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap(Claim):
+    """A claim that kgwb does not follow in any profile. At most three a system."""
+
+    reason: str
+    """What kgwb does instead, and why."""
+
+
+def conforms(
+    source: str, paper: str, *, code: str = "", fast: str = "", setting: str = ""
+) -> Callable[[TestFunction], TestFunction]:
+    """Mark a test as the one of a claim. The arguments are the fields of ``Claim``.
+
+    A test of several claims is marked several times; the first mark comes first in the table.
+    """
+    claim = Claim(source=source, paper=paper, code=code, fast=fast, setting=setting)
+
+    def mark(test: TestFunction) -> TestFunction:
+        claims = [claim, *getattr(test, "claims", ())]
+        test.claims = claims  # type: ignore[attr-defined]
+        return test
+
+    return mark
+
+
+def claims_of(module: ModuleType) -> Iterator[tuple[Claim, str]]:
+    """Yield each claim of a module with the name of its test, in the order of the file.
+
+    The gaps, which are the module's list GAPS, come last and have no test.
+    """
+    for name, value in vars(module).items():
+        for claim in getattr(value, "claims", ()):
+            yield claim, name
+    for gap in getattr(module, "GAPS", ()):
+        yield gap, ""
