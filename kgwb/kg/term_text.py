@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 from urllib.parse import quote
@@ -33,6 +33,8 @@ SAFE_LOCAL_PART = re.compile(r"(?![\xaa-\xbe])\w(?:(?![\xaa-\xbe])[\w-])*")
 INVALID_IRI_CHARACTER = re.compile(r"[\s<>\"{}|\\^`\x00-\x20\x7f-\x9f\ud800-\udfff]")
 """Characters that no IRI may have. Some engines have them all the same."""
 KNOWN_NAMESPACES = {prefix: namespace for namespace, prefix in KNOWN_PREFIXES.items()}
+QUOTES = re.compile(r'^"(.*)"(@[\w-]+|\^\^\S+)$')
+"""A literal in quotes, and its language or datatype."""
 Prefixes = tuple[tuple[str, str], ...]
 """Prefixes, each with its namespace."""
 H = TypeVar("H", bound=Hashable)
@@ -43,10 +45,15 @@ def quote_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
 
     After ``max_chars`` it is cut, and "…" is added.
     """
+    return json.dumps(cut_text(text, max_chars), ensure_ascii=False)
+
+
+def cut_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
+    """Return a text on one line. After ``max_chars`` it is cut, and "…" is added."""
     text = " ".join(text.split())
     if len(text) > max_chars:
         text = text[:max_chars] + "…"
-    return json.dumps(text, ensure_ascii=False)
+    return text
 
 
 def to_curie(iri: str, prefixes: Mapping[str, str]) -> str:
@@ -87,23 +94,25 @@ def format_typed_literal(
 ) -> str:
     """Return a literal in quotes with its language or datatype: "Dune"@en, "5"^^xsd:integer.
 
-    The datatype is a CURIE by ``prefixes``, or in brackets. A string has neither.
+    The datatype is a CURIE by ``prefixes``, or in brackets.
     """
     quoted = quote_text(literal, max_chars)
     if literal.language:
         return f"{quoted}@{literal.language}"
-    if literal.datatype and literal.datatype != XSD.string:
-        return f"{quoted}^^{to_curie(literal.datatype, prefixes)}"
-    return quoted
+    datatype = literal.datatype or XSD.string
+    return f"{quoted}^^{to_curie(datatype, prefixes)}"
 
 
 def format_exactly(term: Term) -> str:
-    """Return a term in N-Triples form but for escapes, in full: equal only for equal terms."""
+    """Return a term in full, like N-Triples: an IRI in brackets, a literal with what it has.
+
+    The text of a literal is in ASCII, so that no two literals look the same.
+    """
     if isinstance(term, URIRef):
-        return f"<{term}>"
+        return bracket_iri(term)
     if not isinstance(term, Literal):
         return f"_:{term}"
-    text = json.dumps(str(term), ensure_ascii=False)
+    text = json.dumps(str(term))
     if term.language:
         return f"{text}@{term.language}"
     return f"{text}^^<{term.datatype or XSD.string}>"
@@ -156,13 +165,15 @@ def add_missing_prefixes(sparql: str, prefixes: Prefixes) -> str:
 class TermIds:
     """IDs by which a model names the terms that it was shown.
 
-    Prefixes and names are only ever added, so that an ID keeps its meaning.
+    Prefixes and names are only ever added, so that the ID of an IRI keeps its meaning.
     """
 
     prefixes: Prefixes = ()
     """Those beside the well-known prefixes."""
     names: tuple[tuple[Iri, str], ...] = ()
     """Display names by IRI."""
+    terms: tuple[Term, ...] = ()
+    """Terms that are shown together: no two of them have the same ID."""
 
     def with_names(self, names: Iterable[tuple[Iri, str]]) -> TermIds:
         """Return these IDs with more names, and a prefix for each new namespace among them."""
@@ -173,7 +184,11 @@ class TermIds:
         for namespace in sorted(namespaces):
             prefix = choose_prefix(namespace, {*KNOWN_NAMESPACES, *prefixes})
             prefixes[prefix] = namespace
-        return TermIds(tuple(prefixes.items()), tuple(sorted(known_names.items())))
+        return TermIds(tuple(prefixes.items()), tuple(sorted(known_names.items())), self.terms)
+
+    def with_terms(self, terms: Iterable[Term]) -> TermIds:
+        """Return these IDs for more terms that are shown together."""
+        return replace(self, terms=tuple(dict.fromkeys((*self.terms, *terms))))
 
     @property
     def namespaces(self) -> Prefixes:
@@ -188,11 +203,55 @@ class TermIds:
     def _name_of(self) -> Mapping[Term | None, str]:
         return dict(self.names)
 
-    def format_id(self, term: Term | None) -> str:
-        """Return a CURIE, an IRI in brackets, or a literal in quotes; an empty text for None."""
+    @cached_property
+    def _id_of(self) -> Mapping[Term, str]:
+        """The IDs of ``terms`` as a model writes them: literals in quotes only where need be.
+
+        That is where another literal has that text, or where the text reads as the ID of an IRI.
+        """
+        iris = [term for term in self.terms if isinstance(term, URIRef)]
+        texts_of_iris = {text for iri in iris for text in self._texts_of_iri(iri)}
+
+        def format_shortly(term: Term) -> str:
+            text = self._write_plainly(term)
+            if isinstance(term, URIRef) or text not in texts_of_iris:
+                return text
+            return self._write_fully(term)
+
+        return tell_apart(self.terms, (format_shortly, self._write_fully, format_exactly))
+
+    def _texts_of_iri(self, iri: URIRef) -> tuple[str, ...]:
+        """Return the texts by which a model may name an IRI: CURIE and IRI, also in brackets."""
+        return (to_curie(iri, self._prefix_of), str(iri), f"<{iri}>", bracket_iri(iri))
+
+    def _write_plainly(self, term: Term) -> str:
+        """Return a CURIE, an IRI in brackets, or the text of a literal on one line."""
         if isinstance(term, URIRef):
             return to_curie(term, self._prefix_of)
-        return "" if term is None else quote_text(term, MAX_LITERAL_CHARS)
+        return cut_text(term, MAX_LITERAL_CHARS)
+
+    def _write_fully(self, term: Term) -> str:
+        """Return a CURIE, an IRI in brackets, or a literal with its language or datatype."""
+        if isinstance(term, Literal):
+            return format_typed_literal(term, self._prefix_of, MAX_LITERAL_CHARS)
+        if isinstance(term, URIRef):
+            return to_curie(term, self._prefix_of)
+        return format_exactly(term)
+
+    def format_id(self, term: Term | None) -> str:
+        """Return a CURIE, an IRI in brackets, or a literal in quotes; an empty text for None.
+
+        Behind the quotes stands the language or the datatype where the text is not enough to tell
+        the literal from other terms that are shown with it.
+        """
+        if term is None:
+            return ""
+        if isinstance(term, URIRef):
+            return to_curie(term, self._prefix_of)
+        written = self._id_of.get(term)
+        if written is None or written == self._write_plainly(term):
+            return quote_text(term, MAX_LITERAL_CHARS)
+        return written
 
     def format_named_id(self, term: Term | None) -> str:
         """Return the ID of a term, followed by its name in quotes if it has one."""
@@ -208,11 +267,48 @@ class TermIds:
         text = text.strip()
         prefix, _, local = text.partition(":")
         namespace = dict(self.namespaces).get(prefix)
-        iri = text.strip("<>") if namespace is None else namespace + local
+        is_curie = namespace is not None and not local.startswith("//")
+        iri = f"{namespace}{local}" if is_curie else text.strip("<>")
         if not re.match(r"[A-Za-z][\w+.-]*:.", iri) or not is_valid_iri(iri):
             raise QueryError(f"{quote_text(text, MAX_SHOWN_ID_CHARS)} is no id of a tool's result")
         return URIRef(iri)
 
-    def matches(self, text: str, term: Term) -> bool:
-        """Return whether a text is the ID of a term, its IRI (also in brackets) or its lexical form."""
-        return text.strip() in (self.format_id(term), str(term), f"<{term}>")
+    def find(self, text: str) -> tuple[Term, ...]:
+        """Return those of ``terms`` that a text means; none if it means none.
+
+        The ID of a term means this term. Otherwise an IRI, with or without brackets, means the IRI,
+        and a literal with its language or datatype, with or without quotes, means that literal. Any
+        other text means all literals that have it.
+        """
+        text = text.strip()
+        for terms_by_text in self._terms_by_text:
+            if text in terms_by_text:
+                return tuple(terms_by_text[text])
+        return ()
+
+    @cached_property
+    def _terms_by_text(self) -> tuple[Mapping[str, Mapping[Term, None]], ...]:
+        """The terms by the texts that mean them: their IDs, other texts of one term, and texts."""
+        by_id: dict[str, dict[Term, None]] = defaultdict(dict)
+        by_full_text: dict[str, dict[Term, None]] = defaultdict(dict)
+        by_text: dict[str, dict[Term, None]] = defaultdict(dict)
+        for term, written in self._id_of.items():
+            for text in (written, self.format_id(term)):
+                by_id[text][term] = None
+            for text in self._full_texts(term):
+                by_full_text[text][term] = None
+            if not isinstance(term, URIRef):
+                plain = self._write_plainly(term)
+                for text in (str(term).strip(), plain, quote_text(term, MAX_LITERAL_CHARS)):
+                    by_text[text][term] = None
+        return by_id, by_full_text, by_text
+
+    def _full_texts(self, term: Term) -> tuple[str, ...]:
+        """Return texts, other than its ID, that mean only this term."""
+        exact = format_exactly(term)
+        if isinstance(term, URIRef):
+            return (*self._texts_of_iri(term), exact)
+        full = self._write_fully(term)
+        # A model is told to leave out the quotes of a literal.
+        without_quotes = [QUOTES.sub(r"\1\2", text) for text in (full, exact)]
+        return (full, exact, *without_quotes)
