@@ -31,10 +31,10 @@ STORED_SQL = (
 TERMS_BY_ID_SQL = "SELECT id, term FROM _terms WHERE id IN (SELECT value FROM json_each(?))"
 TERMS_BY_NAME_SQL = "SELECT id, term FROM _terms WHERE home = ? AND name = ?"
 TRIPLES_SQL = """
-SELECT subject, s.name, s.term, value, cell, low, high FROM _triples JOIN _terms s ON s.id = subject
-WHERE place = ? AND (cell = ? OR low = ? OR high = ?)
+SELECT subject, s.name, s.term, value, cell, low FROM _triples JOIN _terms s ON s.id = subject
+WHERE place = ? AND (cell = ? OR low = ?)
 """
-"""Selects the triples in a column that show a value."""
+"""Selects the triples in a column that show a value, as a text or as a number."""
 TRIPLES_OF_SUBJECTS_SQL = f"{TRIPLES_SQL} AND subject IN (SELECT value FROM json_each(?))"
 
 
@@ -104,15 +104,25 @@ class CellReader:
             for column in table.columns:
                 if f"{table.name}.{column.name}" in names:
                     self._columns_read.append((table, column))
-        self._stored: dict[tuple[str, Cell], list[StoredTriple]] = {}
+        self._triples: dict[tuple[str, Cell], list[StoredTriple]] = {}
+        """The triples of all subjects that show a value, by column and value."""
 
     @property
     def places_read(self) -> list[str]:
-        """Where the triples are that the query reads, as "table.column"."""
-        places: dict[str, None] = {}
+        """The columns that the query reads, as "table.column", and those of ranges that it reads.
+
+        The ends of a range have columns of their own, without triples.
+        """
+        places = []
         for table, column in self._columns_read:
-            places.update(dict.fromkeys(_triple_places(table, column)))
-        return list(places)
+            place = f"{table.name}.{column.name}"
+            places.append(place)
+            has_triples = self._fetch("SELECT 1 FROM _triples WHERE place = ? LIMIT 1", place)
+            for other in table.columns:
+                is_same = column.predicate is not None and other.predicate == column.predicate
+                if is_same and not has_triples:
+                    places.append(f"{table.name}.{other.name}")
+        return list(dict.fromkeys(places))
 
     def read(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> tuple[Meaning, ...]:
         """Return the meanings of the texts in the rows, each once, and set ``thing_ids``.
@@ -222,35 +232,22 @@ class CellReader:
     def _find_triples(
         self, cell: Cell, place: Place, subject_ids: Set[str] | None = None
     ) -> list[StoredTriple]:
-        """Return the triples in a column that show a value, of some subjects or of all."""
-        found = []
-        for name in _triple_places(place.table, place.column):
-            if subject_ids is not None:
-                ids = _to_json(subject_ids)
-                rows = self._fetch(TRIPLES_OF_SUBJECTS_SQL, name, cell, cell, cell, ids)
-                found += _to_triples(rows, cell)
-                continue
-            if (name, cell) not in self._stored:
-                rows = self._fetch(TRIPLES_SQL, name, cell, cell, cell)
-                self._stored[name, cell] = _to_triples(rows, cell)
-            found += self._stored[name, cell]
-        return found
+        """Return the triples in a column that show a value, of some subjects or of all.
+
+        None do in the columns with the ends of ranges: such a number is no value of the graph.
+        """
+        name = f"{place.table.name}.{place.column.name}"
+        if subject_ids is not None:
+            ids = _to_json(subject_ids)
+            rows = self._fetch(TRIPLES_OF_SUBJECTS_SQL, name, cell, cell, ids)
+            return _to_triples(rows, cell)
+        if (name, cell) not in self._triples:
+            rows = self._fetch(TRIPLES_SQL, name, cell, cell)
+            self._triples[name, cell] = _to_triples(rows, cell)
+        return self._triples[name, cell]
 
     def _fetch(self, sql: str, *parameters: Cell) -> list[Any]:
         return self._connection.execute(sql, parameters).fetchall()
-
-
-def _triple_places(table: Table, column: Column) -> list[str]:
-    """Return where the triples of a column are, as "table.column": here, or in columns beside it.
-
-    The ends of a range have columns of their own, with the predicate of the range.
-    """
-    names = [column.name]
-    if column.predicate is not None:
-        for other in table.columns:
-            if other.predicate == column.predicate:
-                names.append(other.name)
-    return [f"{table.name}.{name}" for name in dict.fromkeys(names)]
 
 
 def _to_triples(rows: Iterable[Sequence[Any]], cell: Cell) -> list[StoredTriple]:

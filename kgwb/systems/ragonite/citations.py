@@ -8,7 +8,7 @@ from rdflib import Literal
 
 from kgwb.systems.ragonite.cells import is_name_of
 from kgwb.systems.ragonite.records import Meaning, Source
-from kgwb.terms import Term
+from kgwb.terms import Term, local_part
 
 
 class Citation:
@@ -89,7 +89,8 @@ def shown_meanings(source: Source) -> Iterator[Meaning]:
 def support_meanings(source: Source) -> Iterator[Meaning]:
     """Yield the ids and names of the terms in the support of a source, and the values there.
 
-    A value that is the name of its subject stands for the subject.
+    A value that is the name of its subject stands for the subject. A passage has the language of a
+    value behind it, and the datatype where that is needed to tell it from another value.
     """
     ids: dict[Term, str] = {}
     names: dict[Term, str] = {}
@@ -103,10 +104,25 @@ def support_meanings(source: Source) -> Iterator[Meaning]:
         yield Meaning(" ".join(name.split()), term, "name")
     for subject, _, object_ in source.triples:
         if isinstance(object_, Literal) and not is_name_of(object_, names.get(subject, "")):
-            text = " ".join(object_.split())
-            yield Meaning(text, object_, "value")
-            if object_.language:
-                yield Meaning(f"{text} ({object_.language})", object_, "value")
+            for text in _texts_of_value(object_, source):
+                yield Meaning(text, object_, "value")
+
+
+def _texts_of_value(value: Literal, source: Source) -> list[str]:
+    """Return the texts by which a model may cite a value in the support of a source.
+
+    It is the text of the value, with its language behind it if a passage shows it so; and only with
+    the datatype if the passage shows it with the datatype.
+    """
+    text = " ".join(value.split())
+    if value.language:
+        return [text, f"{text} ({value.language})"]
+    datatype = value.datatype or ""
+    for shown_type in (datatype, local_part(datatype)):
+        with_type = f"{text} ({shown_type})"
+        if shown_type and with_type in source.text:
+            return [with_type]
+    return [text]
 
 
 def _shows_id(source: Source, id_: str) -> bool:
