@@ -27,10 +27,12 @@ from unittest.mock import patch
 from pipeline import Recorded, recorded
 from table import Row, show
 
+import kgwb.build
 import kgwb.run
 from kgwb.flow import Answer, Context, Dialogue, Link, Question, RetrievedCandidates
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run import Run
+from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.calls import Call
 from kgwb.systems.chatty_kg.records import (
     QIR,
@@ -184,11 +186,15 @@ def plain_agents() -> dict[str, Any]:
         return {name: sys.modules.pop(name) for name in names}
 
     def plain(name: str, **_: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        return lambda function: function
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            function.spec = AgentSpec(name, function, None, None, "code")  # type: ignore[attr-defined]
+            return function
+
+        return decorate
 
     kept, parent = taken(), importlib.import_module("kgwb.systems")
     try:
-        with patch.object(kgwb.run, "agent", plain):
+        with patch.object(kgwb.run, "agent", plain), patch.object(kgwb.build, "agent", plain):
             importlib.import_module(f"{SYSTEM}.pipeline")
         return {name.rpartition(".")[2]: module for name, module in taken().items()}
     finally:

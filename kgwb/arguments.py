@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -16,6 +16,7 @@ from kgwb.masking import mask_url
 
 if TYPE_CHECKING:
     from kgwb.kg.base import Graph
+    from kgwb.llm.base import ChatModel
     from kgwb.settings import Settings
     from kgwb.workbench import Workbench
 
@@ -33,7 +34,9 @@ def option(metavar: str, help: str, default: Any = None) -> Any:
     metadata = {"metavar": metavar or None, "help": help, "is_positional": False}
     if isinstance(default, list):
         return field(default_factory=list, metadata=metadata)
-    return field(default=MISSING if default is ... else default, metadata=metadata)
+    if default is ...:
+        return field(metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def positional(metavar: str, help: str | None = None) -> Any:
@@ -67,7 +70,9 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: 
     """
     details = dict(argument.metadata)
     is_positional = details.pop("is_positional")
-    name = argument.name if is_positional else f"--{argument.name.replace('_', '-')}"
+    name = argument.name
+    if not is_positional:
+        name = "--" + name.replace("_", "-")
     if type_ is bool:
         parser.add_argument(name, action="store_true", help=details["help"])
         return
@@ -78,8 +83,10 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: 
         details["action"] = "append"
         details["default"] = []
     elif not is_positional:
-        details["required"] = argument.default is MISSING
-        details["default"] = None if argument.default is MISSING else argument.default
+        is_required = argument.default is MISSING
+        details["required"] = is_required
+        if not is_required:
+            details["default"] = argument.default
     value_type = next(iter(get_args(type_)), type_)
     parser.add_argument(name, type=value_type, **details)
 
@@ -96,7 +103,7 @@ class GraphArguments:
     )
     vocabulary: str | None = option(
         "NAME",
-        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, or a .json file "
+        "the predicates of labels and noise: dbpedia, wikidata, yago, dblp, mag, freebase, or a .json file "
         "(default: by the URL)",
     )
     query_timeout: float = option("SECONDS", "timeout of a query", 30.0)
@@ -109,10 +116,12 @@ class GraphArguments:
         """
         from kgwb.kg import is_endpoint_url, open_kg
 
-        takes_dialect = source == self.kg or is_endpoint_url(source)
+        dialect = None
+        if source == self.kg or is_endpoint_url(source):
+            dialect = self.dialect
         return open_kg(
             source,
-            dialect=self.dialect if takes_dialect else None,
+            dialect=dialect,
             vocabulary=self.vocabulary,
             query_timeout_s=self.query_timeout,
             row_limit=self.row_limit,
@@ -125,11 +134,16 @@ class QuestionArguments(GraphArguments):
 
     model: str = option(
         "SPEC",
-        "rules (default), openai:MODEL, ollama:MODEL, replay:FILE; human needs a notebook",
+        "rules (default), openai:MODEL, ollama:MODEL, replay:FILE, scripted:FILE.py; human needs "
+        "a notebook",
         "rules",
     )
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
-    system: str = option("", "default: chatty_kg", "chatty_kg")
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
+    system: str = option(
+        "SYSTEM",
+        "a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py); default: chatty_kg",
+        "chatty_kg",
+    )
     profile: str = option("", "fast (default), paper or reference", "fast")
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
@@ -147,13 +161,14 @@ class QuestionArguments(GraphArguments):
 
         If none has them, they are for the first one. Without names they stay as they are.
         """
-        from kgwb.systems import load_system
+        from kgwb.systems import resolve_system
 
         if not names:
             return self
-        given_settings = set(parse_assignments(self.set, "NAME=VALUE"))
+        given = parse_assignments(self.set, "NAME=VALUE")
         for name in names:
-            if given_settings <= set(load_system(name).settings.setting_names()):
+            settings = resolve_system(name).settings
+            if given.keys() <= set(settings.setting_names()):
                 return replace(self, system=name)
         return replace(self, system=names[0])
 
@@ -167,18 +182,54 @@ class QuestionArguments(GraphArguments):
         from kgwb.workbench import Workbench
 
         settings = self.settings
-        models = parse_assignments(self.agent_model, "AGENT=SPEC")
-        system = systems.load_system(self.system)
-        for agent in models:
-            system.agent_spec(agent)
+        model_specs = parse_assignments(self.agent_model, "AGENT=SPEC")
+        models = open_model_arguments({"": self.model, **model_specs})
+        system = systems.resolve_system(self.system)
+        for agent in model_specs:
+            system.check_model_user(agent)
         return Workbench(
             self.open_graph(self.kg),
-            self.model,
-            system=self.system,
+            system=system,
             models=models,
             settings=settings,
             prompts=self.prompts,
         )
+
+
+def open_model_arguments(specs: Mapping[str, str]) -> dict[str, ChatModel | str]:
+    """Return the models by agent: those of scripts opened, and all others as they are written.
+
+    "scripted:FILE.py" executes a file of Python. So it is read here, where a person has written it,
+    and not by ``open_model``, which also opens the models that files name. Raises InputError if the
+    file has no script.
+    """
+    models: dict[str, ChatModel | str] = {}
+    for agent, spec in specs.items():
+        kind, _, path = spec.partition(":")
+        models[agent] = spec
+        if kind == "scripted":
+            models[agent] = _open_script(Path(path))
+    return models
+
+
+def _open_script(path: Path) -> ChatModel:
+    """Return the model of a script: a file of Python with a value SCRIPT, see ``Scripted``.
+
+    It is named "scripted:" and the file's name. Raises InputError if there is no such file, or it
+    has no SCRIPT.
+    """
+    from kgwb.llm import Scripted
+    from kgwb.systems.sources import load_file
+
+    module = load_file(path)
+    script = getattr(module, "SCRIPT", None)
+    if not callable(script) and not isinstance(script, Mapping):
+        raise InputError(
+            f"{path} has no SCRIPT",
+            hint='write in it: SCRIPT = {"PROMPT": [{"field": "value"}, ...]}, '
+            "or a function of the request",
+        )
+    return Scripted(script, name=f"scripted:{path.name}")
 
 
 def commands_for_each(arguments: T, each: str | None) -> list[tuple[str, T]]:
@@ -217,9 +268,8 @@ def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if not name.strip() or not equals:
-            raise InputError(
-                f"{mask_url(argument)!r} is not {syntax}", hint=f"write it as {syntax}"
-            )
+            shown = mask_url(argument)
+            raise InputError(f"{shown!r} is not {syntax}", hint=f"write it as {syntax}")
         values[name] = value
     return values
 
@@ -227,7 +277,7 @@ def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
 def parse_system_names(text: str) -> tuple[str, ...]:
     """Return the systems of a list with commas, each once; "all" stands for all systems.
 
-    Raises SettingError for a system that there is not.
+    They are written as ``resolve_system`` reads them. Raises SettingError for a system that there is not.
     """
     from kgwb import systems
 
@@ -235,7 +285,7 @@ def parse_system_names(text: str) -> tuple[str, ...]:
         return systems.list_systems()
     names = tuple(dict.fromkeys(text.split(",")))
     for name in names:
-        systems.load_system(name)
+        systems.resolve_system(name)
     return names
 
 
@@ -245,14 +295,18 @@ def load_history(workbench: Workbench, path: Path) -> None:
     Its questions are asked, and its turns are remembered as they are. Raises InputError if the file
     cannot be read.
     """
+    from pydantic import ValidationError
+
     from kgwb.flow import Dialogue, Turn
-    from kgwb.records import from_data
+    from kgwb.records import describe_validation_error, from_data
 
     try:
-        entries = from_data(json.loads(disk.read_text(path)), list[str | Turn])
+        data = json.loads(disk.read_text(path))
+        entries = from_data(data, list[str | Turn])
     except (OSError, ValueError, RecursionError) as exc:
+        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
         raise InputError(
-            f"cannot use the history {path}: {exc}", hint=f"write it as {HISTORY_FORM}"
+            f"cannot use the history {path}: {problem}", hint=f"write it as {HISTORY_FORM}"
         ) from exc
     for entry in entries:
         if isinstance(entry, str):

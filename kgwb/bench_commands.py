@@ -13,6 +13,7 @@ from kgwb.arguments import (
     PositiveInt,
     QuestionArguments,
     commands_for_each,
+    open_model_arguments,
     option,
     parse_assignments,
     parse_system_names,
@@ -28,7 +29,7 @@ from kgwb.terminal import (
     progress_bar,
     warn_about_rules,
 )
-from kgwb.text import shorten, single_line
+from kgwb.text import and_more, shorten, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
@@ -84,16 +85,14 @@ class BenchCommand(QuestionArguments):
         """
         from kgwb.bench import load_questions
 
-        questions = load_questions(self.questions, self.language)[: self.limit]
+        questions = load_questions(self.questions, self.language)
+        questions = questions[: self.limit]
         if self.retention and all(question.dialogue is None for question in questions):
             raise InputError(
                 f"no question of {self.questions} is in a dialogue",
                 hint="leave --retention out, or ask more with --limit",
             )
-        system_commands = [self]
-        if self.systems:
-            names = parse_system_names(self.systems)
-            system_commands = [replace(self, system=name, out=self.out / name) for name in names]
+        system_commands = self._commands_for_systems()
         commands = []
         for command in system_commands:
             commands += command._commands_for_each()
@@ -106,6 +105,18 @@ class BenchCommand(QuestionArguments):
             write_report(folders, self.out / "report.html", self.prices)
         elif self.systems:
             _print_side_by_side([command.out for command in system_commands])
+
+    def _commands_for_systems(self) -> list[BenchCommand]:
+        """Return the command for each of ``systems``, with a folder of its own; else this one."""
+        from kgwb.systems import resolve_system
+
+        if not self.systems:
+            return [self]
+        commands = []
+        for name in parse_system_names(self.systems):
+            command = replace(self, system=name, out=self.out / resolve_system(name).name)
+            commands.append(command)
+        return commands
 
     def _commands_for_each(self) -> list[BenchCommand]:
         """Return the command for each value of ``each``, with a folder of its own.
@@ -131,8 +142,7 @@ class BenchCommand(QuestionArguments):
         from kgwb import bench
         from kgwb.bench.ladder import gold_decisions_of
 
-        limits = parse_assignments(self.budget, "NAME=NUMBER")
-        budget = bench.Budget(limits, bench.load_prices(self.prices))
+        budget = _make_budget(self.budget, self.prices)
         workbench = self.make_workbench()
         if self.ladder:
             gold_decisions_of(workbench.system)
@@ -163,7 +173,8 @@ class BenchCommand(QuestionArguments):
         print("\nthe questions of dialogues, asked alone:")
         turns = [question for question in questions if question.dialogue is not None]
         standalone = make_standalone_questions(turns)
-        standalone_rows = self._ask_questions(setup, budget, self.out / "standalone", standalone)
+        folder = self.out / "standalone"
+        standalone_rows = self._ask_questions(setup, budget, folder, standalone)
         standalone_rows = [row for row in standalone_rows if row["gold"] is not None]
         ids = {row["id"] for row in standalone_rows}
         dialogue_rows = [row for row in rows if row["id"] in ids]
@@ -224,6 +235,17 @@ class BenchCommand(QuestionArguments):
         return rows
 
 
+def _make_budget(limits: Sequence[str], prices: Path | None) -> Budget:
+    """Return the budget of NAME=NUMBER arguments, with the prices of a table, by default kgwb's.
+
+    Raises InputError for a wrong limit or table.
+    """
+    from kgwb import bench
+
+    numbers = parse_assignments(limits, "NAME=NUMBER")
+    return bench.Budget(numbers, bench.load_prices(prices))
+
+
 def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:
     """Return the questions with gold queries and answers from the graph, where they have none.
 
@@ -237,8 +259,10 @@ def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list
     missing = [question for question in answered if question.answers is None]
     if missing:
         first = missing[0]
-        reason = f"{first.id}: {single_line(first.gold_error or '')}"
-        print_error(f"{len(missing)} of {len(answered)} questions have no gold: {reason}")
+        reason = single_line(first.gold_error or "")
+        print_error(
+            f"{len(missing)} of {len(answered)} questions have no gold: {first.id}: {reason}"
+        )
     return answered
 
 
@@ -248,7 +272,9 @@ def _print_side_by_side(folders: Sequence[Path]) -> None:
 
     all_results = []
     for folder in folders:
-        all_results.append(figures.LoadedResults.read(folder, folder.name, f", {folder.name}"))
+        name = folder.name
+        results = figures.LoadedResults.read(folder, name, f", {name}")
+        all_results.append(results)
     print("\nside by side:")
     print_tables(
         figures.make_quality_table(all_results),
@@ -267,14 +293,20 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
 
     loaded = figures.LoadedResults.read(folder)
     rows_by_id = {row["id"]: row for row in rows}
-    losses = {id_: loss for id_, loss in loaded.losses_by_id.items() if id_ in rows_by_id}
-    all_results = [replace(loaded, rows=rows_by_id, losses_by_id=losses)]
-    print(f"{color(all_results[0].headline, 'key')}\n")
-    lost_rows = [row for row in rows if is_lost(row)]
+    losses = {}
+    for id_, loss in loaded.losses_by_id.items():
+        if id_ in rows_by_id:
+            losses[id_] = loss
+    asked = replace(loaded, rows=rows_by_id, losses_by_id=losses)
+    all_results = [asked]
+    headline = color(asked.headline, "key")
+    print(f"{headline}\n")
+    lost_rows = list(filter(is_lost, rows))
     for row in lost_rows[:MAX_LISTED_FAILURES]:
         _print_lost_answer(row)
-    if len(lost_rows) > MAX_LISTED_FAILURES:
-        print(f"and {len(lost_rows) - MAX_LISTED_FAILURES:,} more: kgwb report {folder}")
+    more = and_more(len(lost_rows) - MAX_LISTED_FAILURES)
+    if more:
+        print(f"{more}: kgwb report {folder}")
     print()
     for reason in figures.find_missing_prices(all_results, prices):
         print_error(reason)
@@ -296,12 +328,12 @@ def _print_lost_answer(row: BenchRow) -> None:
     """Print a line with the verdict, the question, the answers or the error, and the gold."""
     from kgwb.bench.results import get_label, get_verdict
 
-    answers = ", ".join(get_label(row, value) for value in row["answers"])
+    answers = [get_label(row, value) for value in row["answers"]]
+    outcome = row["error"] or ", ".join(answers) or "nothing"
     gold = ", ".join(get_label(row, value) for value in row["gold"])
-    outcome = row["error"] or answers or "nothing"
-    text = f"{row['id']}: {row['question']} → {outcome}; right: {gold}"
-    verdict = color(f"{get_verdict(row):<10}", "failure")
-    print(f"{verdict} {shorten(single_line(text))}")
+    text = single_line(f"{row['id']}: {row['question']} → {outcome}; right: {gold}")
+    verdict = get_verdict(row)
+    print(color(f"{verdict:<10}", "failure"), shorten(text))
 
 
 # --- retry
@@ -317,7 +349,10 @@ class RetryCommand(GraphArguments):
     kg: str = option("GRAPH", "default: the one that was measured", "")
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
     model: str = option("SPEC", "default: the one that was measured", "")
-    agent_model: list[str] = option("AGENT=SPEC", "model of one agent", [])
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
+    system: str = option(
+        "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
+    )
     set: list[str] = option("NAME=VALUE", "change a setting", [])
     each: str | None = option("NAME=V1,V2,...", EACH_HELP)
     only: list[str] = option(
@@ -341,17 +376,17 @@ class RetryCommand(GraphArguments):
 
         If a budget is used up, the report has what was asked so far.
         """
-        from kgwb import bench
         from kgwb.bench.lab import RetryExperiment
 
-        limits = parse_assignments(self.budget, "NAME=NUMBER")
-        budget = bench.Budget(limits, bench.load_prices(self.prices))
+        budget = _make_budget(self.budget, self.prices)
         graph = self.open_graph(self.kg) if self.kg else None
         folders = []
         stop_reason = ""
         for name, command in commands_for_each(self, self.each):
-            models = command._given_models()
-            experiment = RetryExperiment(self.folder, kg=graph, models=models)
+            models = open_model_arguments(command._given_models())
+            experiment = RetryExperiment(
+                self.folder, kg=graph, models=models, system=self.system or None
+            )
             graph = experiment.kg  # opened once, for all values of --each
             folder, stop_reason = command._ask_again(experiment, name, budget)
             folders.append(folder)
@@ -361,15 +396,21 @@ class RetryCommand(GraphArguments):
                     "give the same command with a larger one",
                 )
                 break
-        page_folder = folders[0] if len(folders) == 1 else folders[0].parent
+        page_folder = folders[0]
+        if len(folders) > 1:
+            page_folder = page_folder.parent
         page = self.out or page_folder / "report.html"
         write_report([self.folder, *folders], page, self.prices)
-        return EXIT_BUDGET_SPENT if stop_reason else 0
+        if stop_reason:
+            return EXIT_BUDGET_SPENT
+        return 0
 
     def _given_models(self) -> dict[str, str]:
         """Return the given models by agent; "" is the default for all agents."""
-        models = {"": self.model} if self.model else {}
-        return models | parse_assignments(self.agent_model, "AGENT=SPEC")
+        models = parse_assignments(self.agent_model, "AGENT=SPEC")
+        if self.model:
+            models = {"": self.model, **models}
+        return models
 
     def _ask_again(
         self, experiment: RetryExperiment, name: str, budget: Budget
@@ -382,11 +423,13 @@ class RetryCommand(GraphArguments):
         from kgwb.run.prompts import Prompts
 
         prompts = Prompts.of(self.prompts)
-        setup = experiment.make_setup(prompts, parse_assignments(self.set, "NAME=VALUE"))
+        settings = parse_assignments(self.set, "NAME=VALUE")
+        setup = experiment.make_setup(prompts, settings)
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)
-        folder = experiment.get_results_folder(setup, name or ", ".join(changes) or "prompts")
+        folder_name = name or ", ".join(changes) or "prompts"
+        folder = experiment.get_results_folder(setup, folder_name)
         questions = experiment.choose_questions(self.only)
         with progress_bar(iterable=questions, unit="question looked at") as bar:
             estimate = experiment.estimate_cost(

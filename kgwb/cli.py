@@ -1,4 +1,4 @@
-"""The command line: ask, bench, retry, report, serve, doctor, lab, labs, demo."""
+"""The command line: ask, bench, retry, report, serve, doctor, lab, labs, demo, new."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from kgwb.arguments import (
 from kgwb.bench_commands import BenchCommand, ReportCommand, RetryCommand, ServeCommand
 from kgwb.errors import InputError, KgwbError, RunFileError
 from kgwb.masking import mask_url
+from kgwb.new_command import NewCommand
 from kgwb.terminal import (
     EXIT_BUDGET_SPENT,
     EXIT_FAILED,
@@ -86,8 +87,10 @@ def _parse_command(argv: Sequence[str] | None) -> Any:
     if command_class is JupyterLabCommand:
         values["rest"] = rest
     elif rest:
-        hint = "; put a question of several words in quotes" if command_class is AskCommand else ""
-        parser.error(f"unrecognized arguments: {' '.join(rest)}{hint}")
+        message = f"unrecognized arguments: {' '.join(rest)}"
+        if command_class is AskCommand:
+            message += "; put a question of several words in quotes"
+        parser.error(message)
     return command_class(**values)
 
 
@@ -186,7 +189,9 @@ class AskCommand(QuestionArguments):
         finally:
             # A run that failed is saved too, as far as it came.
             is_saved = self._save(run)
-        return 0 if is_saved else EXIT_FAILED
+        if not is_saved:
+            return EXIT_FAILED
+        return 0
 
     def _begin(self, workbench: Workbench) -> Run:
         """Return a run of the question, which writes its calls to the given file as they are made.
@@ -320,9 +325,10 @@ class JupyterLabCommand:
         options = [f"{name}={value}" for name, value in defaults.items() if name not in given]
         if os.geteuid() == 0 and "--allow-root" not in given:
             options.append("--allow-root")
-        # A JupyterHub passes the address to its server, which must ask the hub who may enter
-        is_hub = "JUPYTERHUB_SERVICE_URL" in os.environ
-        server = "jupyterhub.singleuser" if is_hub else "jupyterlab"
+        server = "jupyterlab"
+        if "JUPYTERHUB_SERVICE_URL" in os.environ:
+            # A JupyterHub passes the address to its server, which must ask the hub who may enter
+            server = "jupyterhub.singleuser"
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", server, *options, *self.rest])
 
@@ -411,9 +417,11 @@ def _print_step(run: Run, event: str, step: Step) -> None:
     from kgwb.run.steps import step_costs
 
     is_supervisor = any(other.parent == step.key for other in run.steps)
-    if event == "end" and not is_supervisor:
-        cost = color(f"({', '.join(step_costs(step, run.calls))})", "aside")
-        print(f"   {step.agent:<20} {step.outcome}  {cost}", flush=True)
+    if event != "end" or is_supervisor:
+        return
+    costs = ", ".join(step_costs(step, run.calls))
+    aside = color(f"({costs})", "aside")
+    print(f"   {step.agent:<20} {step.outcome}  {aside}", flush=True)
 
 
 COMMANDS: dict[str, type[Any]] = {
@@ -426,4 +434,5 @@ COMMANDS: dict[str, type[Any]] = {
     "lab": JupyterLabCommand,
     "labs": LabsCommand,
     "demo": DemoCommand,
+    "new": NewCommand,
 }

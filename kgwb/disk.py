@@ -33,8 +33,10 @@ def cache_dir() -> Path:
     own_folder = os.environ.get("KGWB_CACHE")
     if own_folder:
         return Path(own_folder)
-    user_cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(user_cache) / "kgwb"
+    user_cache = os.environ.get("XDG_CACHE_HOME")
+    if user_cache:
+        return Path(user_cache) / "kgwb"
+    return Path.home() / ".cache" / "kgwb"
 
 
 @contextmanager
@@ -70,7 +72,8 @@ def append_text(path: Path, text: str, errors: str = "strict") -> None:
     ``errors`` is as for ``open``. Raises OSError; the file is then as it was before. If the process
     is killed, a part of the text may be written.
     """
-    check_regular_file(path).parent.mkdir(parents=True, exist_ok=True)
+    check_regular_file(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     file = path.open("a", encoding="utf-8", errors=errors)
     size = os.fstat(file.fileno()).st_size
     try:
@@ -91,12 +94,14 @@ def write_atomically(path: Path, chunks: Iterable[str], errors: str = "strict") 
     is as for ``open``. Raises OSError; the old file is then unchanged.
     """
     path = check_regular_file(Path(os.path.realpath(path)))
-    draft = path.with_name(f".kgwb-{secrets.token_hex(8)}.part")
+    random_name = secrets.token_hex(8)
+    draft = path.with_name(f".kgwb-{random_name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("x", encoding="utf-8", errors=errors) as file:
             with suppress(OSError):  # there is no old file, or the file system has no modes
-                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+                mode = stat.S_IMODE(path.stat().st_mode)
+                os.fchmod(file.fileno(), mode)
             file.writelines(chunks)
         draft.replace(path)
     finally:

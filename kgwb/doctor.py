@@ -45,6 +45,7 @@ def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
     seconds. A check that raises KgwbError has failed.
     """
     yield from _check_packages()
+    yield from _check_systems()
     for name, check in (
         ("graph", partial(_check_graph, source)),
         ("model", partial(_check_models, model)),
@@ -68,6 +69,20 @@ def _check_packages() -> Iterator[HealthCheck]:
             yield HealthCheck(name, True, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             yield HealthCheck(name, False, "not installed", remedy)
+
+
+def _check_systems() -> Iterator[HealthCheck]:
+    """Check that each system that an installed package announces can be imported."""
+    from kgwb.systems.sources import installed_systems, load_system
+
+    for name, entry_point in installed_systems().items():
+        try:
+            system = load_system(name)
+        except KgwbError as exc:
+            yield HealthCheck("system", False, f"{name}: {exc.message}", exc.hint, required=False)
+            continue
+        package = entry_point.dist.name if entry_point.dist else "a package"
+        yield HealthCheck("system", True, f"{name} of {package}, from {system.origin}")
 
 
 def _check_graph(source: str) -> Iterator[HealthCheck]:

@@ -131,6 +131,17 @@ class InvalidReplyError(KgwbError):
         self.attempts = tuple(attempts)
 
 
+class OutputError(KgwbError):
+    """An agent, or a system, returned something else than what it promises."""
+
+
+class AgentFailedError(KgwbError):
+    """An agent, or a system, raised an error that is not one of kgwb's.
+
+    It is the ``error`` of the run. What was raised is raised on as it is.
+    """
+
+
 class NotRecordedError(KgwbError):
     """A replay needs a call that is not recorded, and has no model or graph to make it."""
 

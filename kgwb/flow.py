@@ -104,9 +104,10 @@ class Context(Record):
         if not self.turns:
             return "no earlier turn"
         turns = pluralize(len(self.turns), "earlier turn")
-        if self.cut:
-            return f"{turns}, {pluralize(self.cut, 'answer')} left out"
-        return turns
+        if not self.cut:
+            return turns
+        answers = pluralize(self.cut, "answer")
+        return f"{turns}, {answers} left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,8 @@ class Candidate(Record):
         """The label, with the names of the classes in parentheses if there are any."""
         if not self.types:
             return self.label
-        return f"{self.label} ({', '.join(self.types)})"
+        types = ", ".join(self.types)
+        return f"{self.label} ({types})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +175,17 @@ class Link(Record):
     candidates: Hidden[tuple[Candidate, ...]] = ()
     """The vertices it was chosen from."""
     reason: Explanation = ""
+    value: Term | None = None
+    """A literal that is the mention, if no vertex is meant: a town that is only part of an address."""
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the mention has a vertex, or a literal in place of one."""
+        return self.vertex is not None or self.value is not None
 
     def __str__(self) -> str:
+        if self.value is not None:
+            return f"{self.entity} → the text “{self.value}”"
         if self.vertex is None:
             return f"{self.entity} → no vertex"
         return f"{self.entity} → {self.vertex.label_with_types}"
@@ -191,10 +202,13 @@ class Link(Record):
         """Return the vertex with the role "linked" to its mention; nothing without a vertex."""
         if self.vertex is None:
             return ()
-        return ((self.vertex.iri, Role("linked", self.entity)),)
+        role = Role("linked", self.entity)
+        return ((self.vertex.iri, role),)
 
     def query_parts(self) -> Iterable[QueryPart]:
-        """Return the IRI of the vertex; nothing without a vertex."""
+        """Return the IRI of the vertex or the literal; nothing if there is neither."""
+        if self.value is not None:
+            return (QueryPart("vertex", self.value.n3()),)
         if self.vertex is None:
             return ()
         return (QueryPart("vertex", f"<{self.vertex.iri}>"),)
@@ -202,16 +216,17 @@ class Link(Record):
     def missing_from_graph(self) -> str:
         """Return that there is no vertex for the mention, with the nearest candidates.
 
-        Returns "" if there is a vertex.
+        Returns "" if there is a vertex, or a literal.
         """
-        if self.vertex is not None:
+        if self.is_linked:
             return ""
         nearest = []
         for candidate in self.candidates[:MAX_NEAREST_CANDIDATES]:
             nearest.append(f"{candidate.label} ({candidate.score:.2f})")
         if not nearest:
             return f"no vertex for “{self.entity}”: the graph has no label like it"
-        return f"no vertex for “{self.entity}”: nearest are {', '.join(nearest)}"
+        listed = ", ".join(nearest)
+        return f"no vertex for “{self.entity}”: nearest are {listed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +315,9 @@ class Answer(Record):
         return bool(self.values)
 
     def __str__(self) -> str:
-        text = self.text or list_first(self.labels) or self.reason or "no answer"
+        text = (
+            self.text or list_first(self.labels) or self.reason or "no answer, and no reason given"
+        )
         if self.ungrounded:
             text += f" ({UNGROUNDED_NOTE})"
         return text
@@ -317,9 +334,12 @@ class Answer(Record):
         if limit is None:
             value_limit = len(self.values)
             limit = len(self.support)
-        known_names = {str(iri): name for iri, name in self.names} | dict(names)
+        known_names = {str(iri): name for iri, name in self.names}
+        known_names.update(names)
         format_value = partial(_value_with_support, names=known_names, limit=limit)
-        return "\n".join([one_line(self), *first_items(self.values, value_limit, format_value)])
+        lines = [one_line(self)]
+        lines += first_items(self.values, value_limit, format_value)
+        return "\n".join(lines)
 
 
 def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
@@ -327,8 +347,11 @@ def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
 
     "Villeneuve: Arrival — director → Villeneuve; and 2 more"
     """
-    triples = first_items(value.support, limit, partial(format_triple, names=names))
-    return single_line(f"{shorten(value.label)}: {'; '.join(triples) or 'no triple'}")
+    format_support = partial(format_triple, names=names)
+    triples = first_items(value.support, limit, format_support)
+    support = "; ".join(triples) or "no triple"
+    label = shorten(value.label)
+    return single_line(f"{label}: {support}")
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

@@ -63,7 +63,8 @@ def mask_url(url: str) -> str:
     rest, _, _ = rest.partition("#")
     place, question_mark, query = rest.partition("?")
     parameters = "&".join(map(_mask_parameter, query.split("&")))
-    return f"{scheme}{mask_urls_in_text(place)}{question_mark}{parameters}"
+    masked_place = mask_urls_in_text(place)
+    return f"{scheme}{masked_place}{question_mark}{parameters}"
 
 
 def _mask_parameter(parameter: str) -> str:
@@ -72,8 +73,10 @@ def _mask_parameter(parameter: str) -> str:
     Otherwise the value is masked: "name=***". Without a value, or with a name that does not match
     _PARAMETER_NAME, all of it is masked: "***".
     """
+    if not parameter:
+        return ""
     name, _, value = parameter.partition("=")
-    if not parameter or is_safe_parameter(unquote_plus(name), unquote_plus(value)):
+    if is_safe_parameter(unquote_plus(name), unquote_plus(value)):
         return parameter
     has_value = bool(value.strip("="))
     if has_value and _PARAMETER_NAME.fullmatch(name):
@@ -87,7 +90,9 @@ def is_safe_parameter(name: str, value: str) -> bool:
     The name must be one of SAFE_PARAMETERS, and the value must not be an address with a login or
     with parameters.
     """
-    return name.lower() in SAFE_PARAMETERS and not re.search("[@?]", value)
+    if name.lower() not in SAFE_PARAMETERS:
+        return False
+    return not re.search("[@?]", value)
 
 
 def mask_urls_in_text(text: str) -> str:
@@ -102,7 +107,9 @@ def mask_urls_in_text(text: str) -> str:
 def _mask_secret_value(match: re.Match[str]) -> str:
     """Return a match of _PARAMETER, with the value masked if the name is that of a secret."""
     start, name = match.groups()
-    return start + MASK if SECRET_NAME_PATTERN.search(name) else match[0]
+    if not SECRET_NAME_PATTERN.search(name):
+        return match[0]
+    return start + MASK
 
 
 def mask_secrets(text: AnyStr, secrets: Iterable[str]) -> AnyStr:
@@ -130,13 +137,21 @@ def _encodings_of(secret: str) -> tuple[str, ...]:
 
     Each is returned once, without empty ones.
     """
-    in_urls = [quote(secret), quote(secret, safe="")]
-    in_urls += [quote_plus(secret, safe="/"), quote_plus(secret)]
+    in_urls = [
+        quote(secret),
+        quote(secret, safe=""),
+        quote_plus(secret, safe="/"),
+        quote_plus(secret),
+    ]
     in_urls += [_lower_escapes(text) for text in in_urls]
+    in_html = html.escape(secret)
     in_json = json.dumps(secret)[1:-1]
+    in_json_of_php = in_json.replace("/", "\\/")
+    in_python = repr(secret)[1:-1]
     encodings = [secret, *in_urls, *map(quote, in_urls)]
-    encodings += [html.escape(secret), in_json, in_json.replace("/", "\\/"), repr(secret)[1:-1]]
-    return tuple(filter(None, dict.fromkeys(encodings)))
+    encodings += [in_html, in_json, in_json_of_php, in_python]
+    distinct = dict.fromkeys(encodings)
+    return tuple(filter(None, distinct))
 
 
 def _lower_escapes(text: str) -> str:

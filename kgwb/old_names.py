@@ -9,13 +9,35 @@ The names of today are listed in ``tests/frozen/names.json``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 AGENTS: Mapping[str, Mapping[str, str]] = {}
 """For each system, new names of its agents by the old ones."""
 SETTINGS: Mapping[str, str] = {}
 """New names of settings by the old ones."""
+EARLIER_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "triad": {
+        "relation_examples": False,
+        "merge_results": False,
+        "may_refuse_queries": False,
+        "answer_type_from": "model",
+    },
+}
+"""For each system: settings that a file may not have, with what was done before they were added.
+
+A setting whose default does what was done before is not here.
+"""
+SETTING_VALUES: Mapping[tuple[str, Any], Mapping[str, Any]] = {
+    ("translate", True): {"translate": "by_words"},
+    ("translate", False): {"translate": "never"},
+    ("ablation", "unneeded_roles"): {
+        "ablation": "none",
+        "debate_end": "first_valid",
+        "says_last_hop": False,
+    },
+}
+"""For the name of a setting and a value that it no longer has, the settings that mean the same."""
 PROMPTS: Mapping[str, str] = {}
 """New names of prompts by the old ones, such as "chatty_kg/qir"."""
 FIELDS: Mapping[str, Mapping[str, str]] = {}
@@ -27,14 +49,33 @@ def current_step_key(system: str, key: str) -> str:
 
     A key is "agent[subject]#2", of which subject and occurrence may be missing.
     """
-    agent = re.split(r"[\[#]", key, maxsplit=1)[0]
+    agent, *_ = re.split(r"[\[#]", key, maxsplit=1)
     present_names = AGENTS.get(system, {})
-    return present_names.get(agent, agent) + key.removeprefix(agent)
+    present_name = present_names.get(agent, agent)
+    rest = key.removeprefix(agent)
+    return present_name + rest
 
 
 def current_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings, which are values by name, under their present names."""
-    return {SETTINGS.get(name, name): value for name, value in settings.items()}
+    """Return settings, which are values by name, under their present names.
+
+    An old value is replaced by the settings that mean the same, see SETTING_VALUES. They do not
+    replace a setting that is among these settings itself.
+    """
+    present: dict[str, Any] = {}
+    replacements: dict[str, Any] = {}
+    for old_name, value in settings.items():
+        name = SETTINGS.get(old_name, old_name)
+        if isinstance(value, Hashable) and (name, value) in SETTING_VALUES:
+            replacements |= SETTING_VALUES[name, value]
+        else:
+            present[name] = value
+    return replacements | present
+
+
+def earlier_settings(system: str) -> dict[str, Any]:
+    """Return the settings of a file that was written before some of a system's were added."""
+    return dict(EARLIER_SETTINGS.get(system, {}))
 
 
 def current_prompt(name: str) -> str:
@@ -51,4 +92,8 @@ def current_fields(record_class: str, data: Any) -> Any:
     renamed = FIELDS.get(record_class)
     if not renamed or not isinstance(data, Mapping):
         return data
-    return {renamed.get(name, name): value for name, value in data.items()}
+    fields = {}
+    for name, value in data.items():
+        present_name = renamed.get(name, name)
+        fields[present_name] = value
+    return fields

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache, partial
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
 
-from pydantic import GetCoreSchemaHandler, TypeAdapter
+from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from kgwb import old_names
@@ -27,6 +27,10 @@ MAX_LINE_CHARS = 2_000
 """Characters of one line of a record."""
 MAX_SUMMARY_PARTS = 3
 """Parts of a record that its summary shows by default."""
+MAX_SHOWN_PROBLEMS = 5
+"""Problems of invalid data that a message has at most."""
+PRIVATE_CLASS = re.compile(r" or (an )?instance of _\w+")
+"""What pydantic says about a class that is kgwb's own affair."""
 UNKNOWN = re.compile(r"\?[A-Za-z_]\w*")
 """The name of an unknown in a text, such as "?film"."""
 NO_NAMES: DisplayNames = {}
@@ -216,7 +220,9 @@ def has_custom_str(value: Any) -> bool:
 
 def is_table(value: Any) -> bool:
     """Return whether a value is a tuple whose first item is a record; it is shown as a table."""
-    return isinstance(value, tuple) and bool(value) and is_dataclass(value[0])
+    if not isinstance(value, tuple) or not value:
+        return False
+    return is_dataclass(value[0])
 
 
 def nested_records(value: Any) -> Iterator[Any]:
@@ -228,9 +234,12 @@ def nested_records(value: Any) -> Iterator[Any]:
     if isinstance(value, tuple):
         for part in value:
             yield from nested_records(part)
-    elif is_record(value) and getattr(type(value), "has_nested_records", True):
+    if not is_record(value):
+        return
+    record_class = type(value)
+    if getattr(record_class, "has_nested_records", True):
         yield value
-        for name in field_marks(type(value)):
+        for name in field_marks(record_class):
             yield from nested_records(getattr(value, name))
 
 
@@ -247,17 +256,24 @@ def decision_of(value: Any) -> Any:
         return new_names.setdefault(match[0], f"?{len(new_names)}")
 
     def decision_of_part(part: Any) -> Any:
-        """Return the decision of a value, with unknowns numbered as in the whole value."""
+        """Return the decision of a part of the value, with unknowns numbered as in the whole.
+
+        Of a record it is a tuple: the name of its class and the decisions of its fields, without
+        fields that are explanations, scores or hidden. Of a list or tuple it is a tuple of
+        decisions, of a text the text, and any other value is its own decision.
+        """
         if isinstance(part, str):
             return UNKNOWN.sub(rename_unknown, str(part))
         if isinstance(part, list | tuple):
-            return tuple(decision_of_part(item) for item in part)
+            return tuple(map(decision_of_part, part))
         if not is_record(part):
             return part
-        decided = [type(part).__name__]
-        for name, mark in field_marks(type(part)).items():
+        record_class = type(part)
+        decided = [record_class.__name__]
+        for name, mark in field_marks(record_class).items():
             if mark in ("", "sparql"):
-                decided.append(decision_of_part(getattr(part, name)))
+                value = getattr(part, name)
+                decided.append(decision_of_part(value))
         return tuple(decided)
 
     return decision_of_part(value)
@@ -276,7 +292,8 @@ def one_line(value: Any) -> str:
         return pluralize(len(value), "item")
     if not has_custom_str(value):
         return type(value).__name__
-    return single_line(shorten(str(value), MAX_LINE_CHARS))
+    text = shorten(str(value), MAX_LINE_CHARS)
+    return single_line(text)
 
 
 def summarize(
@@ -292,10 +309,9 @@ def summarize(
     if not isinstance(value, list | tuple):
         return summarize_fields(value, names, limit=limit)
     if limit is None:
-        return "\n".join(summarize(item, names, limit=None) for item in value)
-    lines = [one_line(value)]
-    for item in value:
-        lines.append(one_line(item))
+        lines = [summarize(item, names, limit=None) for item in value]
+    else:
+        lines = [one_line(value), *map(one_line, value)]
     return "\n".join(lines)
 
 
@@ -306,8 +322,9 @@ def summarize_fields(value: Any, names: DisplayNames, *, limit: int | None) -> s
     has no ``__str__`` of its own. ``limit`` is that of ``Record.summary``; without a limit the line
     of the record begins with its scores.
     """
-    head = one_line(value) if limit is not None else line_with_scores(value)
-    lines = [head]
+    lines = [one_line(value)]
+    if limit is None:
+        lines = [line_with_scores(value)]
     for field in shown_fields(value):
         lines.extend(_field_lines(value, field, names, limit))
     return "\n".join(lines)
@@ -345,8 +362,12 @@ def _explanation_lines(field: ShownField) -> list[str]:
 
 def line_with_scores(value: Any) -> str:
     """Return the line of a record with its scores before it: "0.87 director"."""
-    scores = [f"{field.value:.2f}" for field in shown_fields(value) if field.mark == "score"]
-    return " ".join([*scores, one_line(value)])
+    parts = []
+    for field in shown_fields(value):
+        if field.mark == "score":
+            parts.append(f"{field.value:.2f}")
+    parts.append(one_line(value))
+    return " ".join(parts)
 
 
 # JSON
@@ -372,9 +393,26 @@ def to_data(value: Any, value_type: Any = None) -> Any:
     return adapter.dump_python(value, mode="json")
 
 
+def describe_validation_error(error: ValidationError) -> str:
+    """Return the first MAX_SHOWN_PROBLEMS problems that pydantic found in data, in one line.
+
+    For example "triples.0.subject: Field required; triples.1: Input should be a valid dictionary".
+    A problem of the data as a whole has no place before it.
+    """
+    problems = []
+    for details in error.errors(include_url=False)[:MAX_SHOWN_PROBLEMS]:
+        problem = PRIVATE_CLASS.sub("", details["msg"])
+        place = ".".join(str(part) for part in details["loc"])
+        if place:
+            problem = f"{place}: {problem}"
+        problems.append(problem)
+    return "; ".join(problems)
+
+
 def from_data(data: Any, value_type: Any) -> Any:
     """Return the value of the given type that JSON data describes.
 
     Raises pydantic's ValidationError, which is a ValueError.
     """
-    return type_adapter(value_type).validate_python(data)
+    adapter = type_adapter(value_type)
+    return adapter.validate_python(data)

@@ -79,8 +79,19 @@ class Settings:
     """Whether the model may answer by itself if the graph has no answer. This is then marked."""
     exemplars: Count = 5
     """How many of the examples of a prompt file, marked [example], are sent."""
-    repair: Literal["show_error", "ask_afresh"] = "show_error"
-    """After an invalid reply: show the model the problems, or ask the same again (as published)."""
+    repair: Literal["show_error", "ask_varied", "ask_afresh"] = "show_error"
+    """What is done after an invalid reply.
+
+    - "show_error": the model is shown its reply and the problems.
+    - "ask_varied": it is asked the same, with another seed and with ``retry_temperature``, so that
+      replies vary (Chatty-KG, section 6).
+    - "ask_afresh": the same request is sent again (Chatty-KG, reference code).
+    """
+    retry_temperature: Annotated[float, Field(ge=0, le=100)] = 0.5
+    """The temperature where the same is asked again to get another reply."""
+    exhausted_attempts: Literal["error", "abstain"] = "error"
+    """What an agent does if no reply is valid within theta attempts: fail, or go on without a
+    result, so that the question is not answered (Chatty-KG, Algorithms 1 to 3)."""
     temperature: Annotated[float, Field(ge=0, le=100)] = 0.0
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 7
     max_output_tokens: Count = 2048
@@ -120,16 +131,19 @@ class Settings:
             reason = f"no profile named {profile!r}"
             if profile in get_args(Profile):
                 reason = f"this system has no profile {profile!r}: its code is not published"
-            raise SettingError(reason, hint=f"choose one of {', '.join(profiles)}")
+            choices = ", ".join(profiles)
+            raise SettingError(reason, hint=f"choose one of {choices}")
         unknown = sorted(set(changes) - set(cls.setting_names()))
         if unknown:
-            hint = f"the settings are {', '.join(cls.setting_names())}"
-            raise SettingError(f"no setting named {', '.join(unknown)}", hint=hint)
+            names = ", ".join(unknown)
+            known = ", ".join(cls.setting_names())
+            raise SettingError(f"no setting named {names}", hint=f"the settings are {known}")
         values: dict[str, Any] = {"profile": profile, **profiles[profile]}
         try:
             if parse_strings:
                 parsed = TypeAdapter(cls).validate_strings(changes, strict=False)
-                values.update((name, getattr(parsed, name)) for name in changes)
+                for name in changes:
+                    values[name] = getattr(parsed, name)
             else:
                 values.update(changes)
             return cls(**values)
@@ -150,9 +164,11 @@ class Settings:
         if isinstance(settings, str):
             return cls.of_profile(settings)
         if isinstance(settings, Settings):
-            return cls.of_profile(settings.profile, **settings.changes_from_profile())
-        changes = dict(settings or {})
-        profile = changes.pop("profile", "fast")
+            profile: str = settings.profile
+            changes = settings.changes_from_profile()
+        else:
+            changes = dict(settings or {})
+            profile = changes.pop("profile", "fast")
         return cls.of_profile(profile, **changes)
 
     @classmethod
@@ -163,15 +179,20 @@ class Settings:
     def changes_from_profile(self) -> dict[str, Any]:
         """Return the settings that differ from those of their profile, by name."""
         defaults = self.of_profile(self.profile).to_data()
-        return {name: value for name, value in self.to_data().items() if value != defaults[name]}
+        changes = {}
+        for name, value in self.to_data().items():
+            if value != defaults[name]:
+                changes[name] = value
+        return changes
 
     def with_changes(self, **changes: Any) -> Self:
         """Return a copy with some settings changed.
 
         All other settings keep their values, also when the profile is changed. Raises SettingError.
         """
-        profile = changes.get("profile", self.profile)
-        return self.of_profile(profile, **self.to_data() | changes)
+        values = self.to_data() | changes
+        profile = values["profile"]
+        return self.of_profile(profile, **values)
 
     def to_data(self) -> dict[str, Any]:
         """Return the settings as JSON data, by name."""
@@ -190,8 +211,9 @@ def _setting_error(
     """
     details = error.errors(include_url=False)[0]
     name = str(details["loc"][0])
+    problem = details["msg"].lower()
     value = changes[name]
-    if not are_strings or not NUMBER_PATTERN.fullmatch(value):
-        value = repr(value)
-    hint = f"give {name} another value: {details['msg'].lower()}"
-    return SettingError(f"{name} is {value}", hint=hint)
+    shown_value = repr(value)
+    if are_strings and NUMBER_PATTERN.fullmatch(value):
+        shown_value = value
+    return SettingError(f"{name} is {shown_value}", hint=f"give {name} another value: {problem}")

@@ -52,16 +52,20 @@ def term_from_data(data: Any) -> URIRef | Literal | BNode:
     """
     if isinstance(data, URIRef | Literal | BNode):
         return data
-    if not isinstance(data, Mapping) or not isinstance(data.get("value"), str):
+    value = None
+    if isinstance(data, Mapping):
+        value = data.get("value")
+    if not isinstance(value, str):
         raise ValueError(f"not an RDF term: {data!r}")
-    value = data["value"]
     match data.get("type"):
         case "uri":
             return URIRef(value)
         case "bnode":
             return BNode(value)
         case "literal" | "typed-literal":
-            return make_literal(value, data.get("datatype") or "", data.get("xml:lang") or "")
+            datatype = data.get("datatype") or ""
+            language = data.get("xml:lang") or ""
+            return make_literal(value, datatype, language)
     raise ValueError(f"not an RDF term: {data!r}")
 
 
@@ -113,7 +117,8 @@ def split_iri(iri: str) -> tuple[str, str]:
 
 def local_part(iri: str) -> str:
     """Return the part of an IRI after its namespace."""
-    return split_iri(iri)[1]
+    _, local = split_iri(iri)
+    return local
 
 
 def name_from_iri(iri: str) -> str:
@@ -123,7 +128,7 @@ def name_from_iri(iri: str) -> str:
     letter of the part is a capital, or all letters of the word are. The IRI is returned if it has
     no such part.
     """
-    tail = re.split(r"[/#:]", iri.rstrip("/#:"))[-1]
+    *_, tail = re.split(r"[/#:]", iri.rstrip("/#:"))
     separated = CAMEL_CASE_BOUNDARY.sub(" ", unquote(tail))
     words = re.sub("[_-]", " ", separated).split()
     if tail[:1].islower():
@@ -137,10 +142,14 @@ def choose_prefix(namespace: str, taken: Collection[str] = ()) -> str:
     It is the usual prefix of a well-known namespace, else the last word of the namespace in lower
     case, or "ns". An "x" is added as often as needed.
     """
-    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", re.sub(r"^\w+:/*", "", namespace))
     prefix = KNOWN_PREFIXES.get(namespace)
     if not prefix:
-        prefix = words[-1].lower()[:MAX_PREFIX_CHARS] if words else "ns"
+        without_scheme = re.sub(r"^\w+:/*", "", namespace)
+        words = re.findall(r"[A-Za-z][A-Za-z0-9]*", without_scheme)
+        prefix = "ns"
+        if words:
+            last_word = words[-1].lower()
+            prefix = last_word[:MAX_PREFIX_CHARS]
     while prefix in taken:
         prefix += "x"
     return prefix

@@ -28,14 +28,17 @@ def pluralize(number: int, noun: str) -> str:
 
 def and_more(number: int) -> str:
     """Return "and 3 more"; an empty text if the number is 0 or less."""
-    return f"and {number:,} more" if number > 0 else ""
+    if number <= 0:
+        return ""
+    return f"and {number:,} more"
 
 
 def first_items(items: Sequence[Any], limit: int, to_text: Callable[[Any], str] = str) -> list[str]:
     """Return at most ``limit`` items as texts; if there are more, also the text "and 4 more"."""
     texts = [to_text(item) for item in items[:limit]]
-    if len(items) > limit:
-        texts.append(and_more(len(items) - limit))
+    omitted_count = len(items) - limit
+    if omitted_count > 0:
+        texts.append(and_more(omitted_count))
     return texts
 
 
@@ -82,9 +85,11 @@ def remove_controls(text: str) -> str:
     or a server. Printed as it is, it could control a terminal.
     """
     unix_lines = re.sub("\r\n?", "\n", text)
-    return CONTROL_CHARACTERS.sub("�", unix_lines).encode("utf-8", "replace").decode()
+    printable = CONTROL_CHARACTERS.sub("�", unix_lines)
+    return printable.encode("utf-8", "replace").decode()
 
 
 def single_line(value: object) -> str:
     """Return the text of a value on one line, without control characters."""
-    return remove_controls(" ".join(str(value).split()))
+    words = str(value).split()
+    return remove_controls(" ".join(words))

@@ -16,10 +16,11 @@ from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, GraphSource, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
-from kgwb.run import Run, Setup
+from kgwb.run import Run, Setup, System
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
+from kgwb.systems.sources import SystemSource
 
 if TYPE_CHECKING:
     from kgwb.bench.questions import BenchQuestion
@@ -41,10 +42,12 @@ MAX_NAME_CHARS = 80
 class Workbench:
     """Asks questions of one system over one graph, and remembers the dialogue.
 
+    ``system`` is a System, or a name, an import path (mytog.tog:SYSTEM) or a file (./tog.py).
     ``kg`` is a graph, or what ``open_kg`` opens. ``model`` is a model or its specification: "rules",
-    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, by name. ``settings``
-    are those of ``kgwb.profile``, the name of a profile, or a mapping of the settings that differ
-    from the profile "fast". ``prompts`` is a folder whose files replace kgwb's own of the same name.
+    "openai:gpt-4o", "ollama:phi4". ``models`` gives single agents another one, or all agents of a
+    role, by name. ``settings`` are those of ``kgwb.profile``, the name of a profile, or a mapping of
+    the settings that differ from the profile "fast". ``prompts`` is a folder whose files replace
+    kgwb's own of the same name.
 
     Raises what opening the graph, the models and the system raises, all of them KgwbErrors.
     """
@@ -54,26 +57,28 @@ class Workbench:
         kg: GraphSource,
         model: ChatModel | str = "rules",
         *,
-        system: str = "chatty_kg",
+        system: SystemSource = "chatty_kg",
         models: Mapping[str, ChatModel | str] | None = None,
         settings: Settings | Mapping[str, Any] | str | None = None,
         prompts: str | Path | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
-        self.system = systems.load_system(system)
+        self.system = systems.resolve_system(system)
         models_by_agent = {"": model, **(models or {})}
         for agent in models_by_agent:
             if agent:
-                self.system.agent_spec(agent)  # raises if there is no such agent
+                self.system.check_model_user(agent)
         self.kg = open_kg(kg)
         self.models = {agent: open_model(spec) for agent, spec in models_by_agent.items()}
+        if embeddings is None:
+            embeddings = Embeddings(cache_folder=cache_dir())
         self.setup = Setup(
             self.kg,
             self.system,
             self.models,
             self.system.settings.of(settings),
             Prompts.of(prompts),
-            embeddings or Embeddings(cache_folder=cache_dir()),
+            embeddings,
         )
         self.runs: list[Run] = []
         """The turns of the dialogue, oldest first."""
@@ -106,7 +111,9 @@ class Workbench:
         return self.begin(question, path=path).go()
 
     def ask_all(
-        self, question: str | BenchQuestion, system_names: Sequence[str] | str = ()
+        self,
+        question: str | BenchQuestion,
+        system_names: Sequence[SystemSource] | SystemSource = (),
     ) -> SystemComparison:
         """Ask several systems the next question, and return their answers side by side.
 
@@ -117,29 +124,32 @@ class Workbench:
         """
         from kgwb.bench.side_by_side import ask_all
 
-        if isinstance(system_names, str):
-            system_names = [system_names]
-        setups = []
-        for name in system_names or systems.list_systems():
-            setups.append(self._setup_of_system(name))
+        sources: Sequence[SystemSource]
+        if isinstance(system_names, System | str | Path):
+            sources = [system_names]
+        else:
+            sources = system_names or systems.list_systems()
+        setups = [self._setup_of_system(source) for source in sources]
         return ask_all(setups, question, self.dialogue)
 
-    def _setup_of_system(self, name: str) -> Setup:
+    def _setup_of_system(self, source: SystemSource) -> Setup:
         """Return this workbench's setup for another system.
 
         Models of agents that the other system lacks are left out, and so are settings that it does
         not have. Settings that were not changed are those of the other system's profile.
         """
-        system = systems.load_system(name)
-        agents = {"", *(spec.name for spec in system.agents)}  # "" is for all without their own
+        system = systems.resolve_system(source)
+        agents = {"", *system.roles}  # "" is for all without their own
+        agents.update(spec.name for spec in system.agents)
         models = {}
         for agent, agent_model in self.models.items():
             if agent in agents:
                 models[agent] = agent_model
         own = self.setup.settings
+        own_changes = own.changes_from_profile()
         known_settings = system.settings.setting_names()
         changes = {}
-        for setting, value in own.changes_from_profile().items():
+        for setting, value in own_changes.items():
             if setting in known_settings:
                 changes[setting] = value
         settings = system.settings.of_profile(own.profile, **changes)
@@ -163,7 +173,8 @@ class Workbench:
         from kgwb.ui.cell import AgentCell
         from kgwb.ui.session import session_of
 
-        return AgentCell(session_of(self._latest_run()), agent)
+        run = self._latest_run()
+        return AgentCell(session_of(run), agent)
 
     def debug(self, question: str | Run | None = None) -> Debugger:
         """Return the debugger of a new turn that is not executed yet, or of a run.
@@ -182,7 +193,8 @@ class Workbench:
         from kgwb.ui.session import session_of
         from kgwb.ui.subgraph import SubgraphPanel
 
-        return SubgraphPanel(session_of(run or self._latest_run()))
+        shown_run = run or self._latest_run()
+        return SubgraphPanel(session_of(shown_run))
 
     def chat(self) -> Chat:
         """Return the widget of the dialogue, in which any turn can be opened in the debugger."""
@@ -198,14 +210,12 @@ class Workbench:
         return self.runs[-1]
 
     def __repr__(self) -> str:
-        parts = [f"{self.system.name} on {self.kg.source}"]
+        models = ""
         for agent, agent_model in self.models.items():
             label = agent or "model"
-            parts.append(f"{label} {agent_model.name}")
+            models += f", {label} {agent_model.name}"
         turn_count = len(self.dialogue.turns)
-        parts.append(f"{turn_count} turns")
-        text = ", ".join(parts)
-        return f"Workbench({text})"
+        return f"Workbench({self.system.name} on {self.kg.source}{models}, {turn_count} turns)"
 
     forget = RenamedAttribute("forget", "new_dialogue")
     remember = RenamedAttribute("remember", "continue_dialogue")
@@ -240,7 +250,9 @@ def compare(
     """
     from kgwb.ui.debugger import ComparisonPanel
 
-    return ComparisonPanel(_run_of(first), _run_of(second), names)
+    first_run = _run_of(first)
+    second_run = _run_of(second)
+    return ComparisonPanel(first_run, second_run, names)
 
 
 def _run_of(run: Run | str | Path) -> Run:

@@ -113,8 +113,7 @@ def dog(
     settings: Settings | None = None,
     **options: Any,
 ) -> Run:
-    """A run of DoG, not executed yet; all three roles speak unless the settings say otherwise."""
-    settings = settings or profile("fast", ablation="none")
+    """A run of DoG, not executed yet."""
     return Run(DOG, question, kg=kg or films(), models=model, settings=settings, **options)
 
 
@@ -145,6 +144,7 @@ class Alone(System):
 
 
 PAPER = profile("paper")
+REFERENCE = profile("reference")
 
 
 def alone(

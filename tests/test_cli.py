@@ -155,7 +155,7 @@ def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:
     assert main([*BENCH, "--workers", "2", "--limit", "1"]) == 0
     assert main(BENCH) == 0
     out = capsys.readouterr().out
-    right = r" +1\.000 \[1\.000, 1\.000]" * 2 + r" +1\.000" * 8
+    right = r" +1\.000 \[1\.000, 1\.000]" * 2 + r" +1\.000" * 10
     rows = re.findall(rf"^(\w.*\w) +(\d){right} +0 +0$", out, re.MULTILINE)
     parts = [
         ("all", "2"),
@@ -200,7 +200,11 @@ def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
             "give theta another value: input should be a valid integer",
         ),
         (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
-        (["--ladder"], "dog does not say what gold means to its agents", "leave the ladder out"),
+        (
+            ["--ladder", "--system", "surveyor"],
+            "surveyor does not say what gold means to its agents",
+            "leave the ladder out",
+        ),
         (["--retention"], "no question of q.jsonl is in a dialogue", "leave --retention out"),
     ],
 )

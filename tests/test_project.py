@@ -24,11 +24,11 @@ ROOMS = (
     "llm",
     "run",
     "show",
-    "systems",
+    "build systems",
     "bench",
     "ui",
     "kgwb labs workbench",
-    "__main__ arguments bench_commands cli doctor terminal",
+    "__main__ arguments bench_commands cli doctor new_command terminal",
 )
 """A file imports from its own room and those before it; kgwb itself is the facade."""
 RANK_OF = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms.split()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from small import run_of
+from small import iri, run_of
 
 from kgwb.llm import Scripted
 from kgwb.run import Run
@@ -39,11 +39,12 @@ SCRIPT: dict[str, Any] = {
     "triad/entity_choice": choice(1, 2),
     "triad/relation_choice": choice(1),
     "triad/template": template(),
+    "triad/query_judgement": choice(2),
     "triad/query_choice": choice(2),
     "triad/answer_type": {"type": "select"},
 }
-"""Two films are called Dune, and both have a director: seven model calls."""
-CALLS = 7
+"""Two films are called Dune, and both have a director: six model calls."""
+CALLS = 6
 KEYS = [
     "attempt[try 1/parsing]",
     "triplets[try 1/parsing]",
@@ -56,7 +57,6 @@ KEYS = [
     "template[try 1/parsing]",
     "queries[try 1/parsing]",
     "query_choice[try 1/parsing]",
-    "answer_type",
     "answer",
 ]
 
@@ -74,3 +74,48 @@ def answered(question: str = QUESTION, /, **replies: Any) -> tuple[Run, Scripted
     settings = TRIAD.settings(**replies.pop("settings", {}))
     model = Scripted(SCRIPT | {f"triad/{name}": reply for name, reply in replies.items()})
     return triad(model, question, settings=settings).go(), model
+
+
+# --- as published: URIs and SPARQL are offered, and one reply is all that is asked for
+
+
+def uris(*names: str) -> dict[str, Any]:
+    """The reply that chooses these vertices or predicates of the graph."""
+    return {"uris": [str(iri(name)) for name in names]}
+
+
+def filled(film: str) -> dict[str, str]:
+    """The reply that chooses the query about a film, filled with URIs."""
+    first = f"<{iri(film)}> <{iri('director')}> ?person"
+    return {
+        "sparql": f"SELECT DISTINCT ?city WHERE {{ {first} . ?person <{iri('birthPlace')}> ?city . }}"
+    }
+
+
+PUBLISHED: dict[str, Any] = {
+    "triad/triplets_published": TWO_HOPS,
+    "triad/entity_choice_published": uris("dune", "lynchs_dune"),
+    "triad/relation_choice_published": [uris("director"), uris("birthPlace")] * 3,
+    "triad/template_published": template(),
+    "triad/query_choice_published": filled("lynchs_dune"),
+    "triad/answer_type_published": {"type": "select"},
+    "triad/own_fact_published": {"answer": "Moscow"},
+    "triad/own_truth_published": {"answer": "True"},
+}
+
+
+def as_published(question: str = QUESTION, /, **replies: Any) -> tuple[Run, Scripted]:
+    """An executed run in profile ``paper``, and its model; see ``answered``.
+
+    ``replies`` are those to the published prompts.
+    """
+    settings = TRIAD.settings.of_profile("paper", **replies.pop("settings", {}))
+    kg = replies.pop("kg", None)
+    changed = {f"triad/{name}_published": reply for name, reply in replies.items()}
+    model = Scripted(PUBLISHED | changed)
+    return triad(model, question, settings=settings, kg=kg).go(), model
+
+
+def requests_of(model: Scripted, prompt: str) -> list[Any]:
+    """The requests with a prompt of Triad."""
+    return [request for request in model.requests if request.task == f"triad/{prompt}"]

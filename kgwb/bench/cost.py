@@ -171,14 +171,15 @@ def summarize_costs(
 ) -> dict[str, CostSummary]:
     """Return a summary of each kind of cost: seconds, seconds of each stage, COUNT_FIELDS, money.
 
-    Money, under the name of the currency, is computed only with ``prices``. Raises InputError if a
-    model has no price.
+    A summary has the number of values, their sum, median and 95th percentile; all are 0 without
+    values. A row without a value of a kind does not count for it. Money, under the name of the
+    currency, is computed only with ``prices``. Raises InputError if a model has no price.
     """
     amounts: dict[str, list[float]] = {"seconds": [row["seconds"] for row in rows]}
     for row in rows:
         for stage, seconds in row.get("stages", {}).items():
             amounts.setdefault(f"seconds, {stage}", []).append(seconds)
-    for name in COUNT_FIELDS:
+    for name in (*COUNT_FIELDS, "executed_queries"):
         amounts[name.replace("_", " ")] = [row[name] for row in rows if name in row]
     if prices:
         amounts[prices.currency] = [prices.compute_money(row) for row in rows if "models" in row]

@@ -35,6 +35,8 @@ MEAN_MEASURES = {
     "hit5": "Hit@5",
     "exact": "exact",
     "paper_precision": "paper P",
+    "hit_any": "any hit",
+    "hit_substring": "name in reply",
 }
 MEASURE_LABELS = INTERVAL_MEASURES | MEAN_MEASURES
 """Labels of the measures, in the order of their columns."""
@@ -102,8 +104,9 @@ class LoadedResults:
         spec = self.model_specs[agent]
         if "@" in spec:
             raise InputError(
-                f"{self.folder} was measured with a model at an address of its own: {spec}",
-                hint="name it again: --model SPEC, or model=...",
+                f"{self.folder} was measured with the model {spec}, and kgwb does not send a key "
+                "to an address that a folder of results names",
+                hint="if you trust the address, name the model yourself: --model SPEC, or model=...",
             )
         return open_model(spec)
 

@@ -1,8 +1,9 @@
 """Reading the question sets of the field, and writing kgwb's own question files.
 
 A file's format is recognized by its content, never by its name: QALD 7 to 10 (JSON), TEXT2SPARQL
-(YAML), LC-QuAD 1.0 and 2.0, the dialogue sets of Chatty-KG, MetaQA as released (text), and kgwb's
-own JSON lines, whose fields are those of ``BenchQuestion``.
+(YAML), LC-QuAD 1.0 and 2.0, the dialogue sets of Chatty-KG, MetaQA as released (text), the sets on
+Freebase (``freebase_formats``), and kgwb's own JSON lines, whose fields are those of
+``BenchQuestion``.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ import yaml
 from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Field, ValidationError
 
 from kgwb import disk
+from kgwb.bench.freebase_formats import FreebaseEntry, WebQspEntry, find_entry_class
 from kgwb.bench.questions import BenchQuestion, LexicalForm
 from kgwb.errors import InputError
+from kgwb.records import describe_validation_error
 
 SUPPORTED_FORMATS = (
-    "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, and JSON "
-    "lines with id, question and answers (a list of IRIs or lexical forms) or sparql"
+    "kgwb reads QALD JSON, LC-QuAD 1.0 and 2.0, TEXT2SPARQL YAML, MetaQA text, Chatty-KG dialogues, WebQSP, "
+    "CWQ, WebQuestions and GrailQA JSON, and JSON lines with id, question and answers (a list of IRIs or "
+    "lexical forms) or sparql"
 )
 # what does [Joe Thomas] appear in<TAB>The Inbetweeners Movie|The Inbetweeners 2
 _METAQA_LINE = re.compile(r"([^\t\[]*)\[([^\]\t]+)\]([^\t]*)\t([^\t]*[^\s|][^\t]*)")
@@ -165,13 +169,9 @@ def _parse_entry(
             raise entry
         return list(entry_class.model_validate(entry).to_questions(number))
     except ValidationError as exc:
-        problems = []
-        for error in exc.errors(include_url=False):
-            field_path = ".".join(map(str, error["loc"]))
-            problems.append(f"{field_path}: {error['msg']}")
-        raise InputError(
-            f"{place}: {'; '.join(problems)}", hint=f"fix the entry; {SUPPORTED_FORMATS}"
-        ) from exc
+        problem = describe_validation_error(exc)
+        hint = f"fix the entry; {SUPPORTED_FORMATS}"
+        raise InputError(f"{place}: {problem}", hint=hint) from exc
     except ValueError as exc:
         raise InputError(f"{place}: {exc}", hint="fix the entry, or leave it out") from exc
 
@@ -328,7 +328,7 @@ class _KgwbEntry(BenchQuestion):
         yield BenchQuestion(**dict(self))
 
 
-_Entry = _Qald | _LcQuad | _Dialogue | _KgwbEntry
+_Entry = _Qald | _LcQuad | _Dialogue | _KgwbEntry | FreebaseEntry
 
 
 def _classify_query(sparql: object) -> str | None:
@@ -381,13 +381,9 @@ def _read_file(path: Path) -> _QuestionFile:
     if _METAQA_LINE.fullmatch(first_line):
         return _QuestionFile(_KgwbEntry, "line", _read_metaqa(path, lines))
     data = _parse_data(text)
-    match data:
-        case {"questions": [*entries]}:
-            return _QuestionFile(_Qald, "question", enumerate(entries, 1))
-        case {"data": [*entries]}:
-            return _QuestionFile(_Dialogue, "dialogue", enumerate(entries, 1))
-        case [*entries] if any(map(_is_lc_quad, entries)):
-            return _QuestionFile(_LcQuad, "question", enumerate(entries, 1))
+    set_file = _recognize_set(data)
+    if set_file is not None:
+        return set_file
     if first_line.startswith("{") and isinstance(_parse_data(first_line), dict):
         own_entries = [(number, _parse_data(line)) for number, line in lines]
         return _QuestionFile(_KgwbEntry, "line", own_entries)
@@ -395,6 +391,24 @@ def _read_file(path: Path) -> _QuestionFile:
     raise InputError(
         f"{path} is not a question set that kgwb can read{reason}", hint=SUPPORTED_FORMATS
     )
+
+
+def _recognize_set(data: object) -> _QuestionFile | None:
+    """Return the entries of a published set in JSON or YAML; None if the data is none."""
+    match data:
+        case {"Questions": [*entries]} if find_entry_class(entries):
+            return _QuestionFile(WebQspEntry, "question", enumerate(entries, 1))
+        case {"questions": [*entries]}:
+            return _QuestionFile(_Qald, "question", enumerate(entries, 1))
+        case {"data": [*entries]}:
+            return _QuestionFile(_Dialogue, "dialogue", enumerate(entries, 1))
+        case [*entries] if any(map(_is_lc_quad, entries)):
+            return _QuestionFile(_LcQuad, "question", enumerate(entries, 1))
+        case [*entries]:
+            entry_class = find_entry_class(entries)
+            if entry_class:
+                return _QuestionFile(entry_class, "question", enumerate(entries, 1))
+    return None
 
 
 def _is_lc_quad(entry: object) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kgwb import systems
+from kgwb import old_names, systems
 from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.questions import BenchQuestion
@@ -37,6 +37,7 @@ from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.run.steps import Step
 from kgwb.settings import Settings
+from kgwb.systems.sources import SystemSource
 from kgwb.text import pluralize
 
 RETRIES_FOLDER = "retries"
@@ -88,14 +89,19 @@ class RetryExperiment:
         kg: Graph | str | None = None,
         model: ChatModel | str | None = None,
         models: Mapping[str, ChatModel | str] | None = None,
+        system: SystemSource | None = None,
     ) -> None:
         """Read the results, and open their graph and models.
 
-        ``kg``, ``model`` and ``models`` (by agent) take the place of those that were measured. Raises
-        InputError if the folder holds no results, or if the graph is not the one that was measured.
+        ``kg``, ``model`` and ``models`` (by agent) take the place of those that were measured.
+        ``system`` must be given if the one that was measured is not among the names of systems.
+        Raises InputError if the folder holds no results, or if the graph is not the one that was
+        measured.
         """
         self.earlier_results = LoadedResults.read(Path(folder))
-        self.system = systems.load_system(str(self.earlier_results.config.get("system")))
+        if system is None:
+            system = systems.load_system(str(self.earlier_results.config.get("system")))
+        self.system = systems.resolve_system(system)
         self.kg = self.earlier_results.open_graph(kg)
         specs = dict(models or {})
         if model:
@@ -149,7 +155,8 @@ class RetryExperiment:
         """Return the settings that were measured with some changed. Raises SettingError."""
         settings_class = self.system.settings
         measured = {}
-        for name, value in self.earlier_results.config.get("settings", {}).items():
+        stored = old_names.current_settings(self.earlier_results.config.get("settings", {}))
+        for name, value in stored.items():
             if name in settings_class.setting_names():
                 measured[name] = value
         settings = settings_class(**measured)
@@ -302,7 +309,7 @@ class RetryExperiment:
         also those of all steps after the first of these agents. The setup's models must be empty
         replays. Both lists are empty if no agent stopped.
         """
-        before = systems.load_run(file)
+        before = systems.load_run(file, system=setup.system)
         run = setup.begin(before.question, before.dialogue)
         run.resume(file, include_finished=True)
         with suppress(KgwbError):

@@ -47,6 +47,10 @@ class LossRowSchema(RowSchema):
     agent: str | None
     """The agent to blame; None if none is known."""
     stage: str | None
+    step: str | None = None
+    """The key of the step to blame; None if none is known."""
+    first_wrong_step: str | None = None
+    """The key of the first step that decided otherwise than gold; None if none is known."""
     why: str
     """Why no agent is known, and which gold values were refused by an agent's own check."""
 
@@ -142,6 +146,8 @@ def locate_loss(
             loss_row[name] = row[name]
     loss_row["agent"] = None
     loss_row["stage"] = None
+    loss_row["step"] = None
+    loss_row["first_wrong_step"] = None
     loss_row["mended_by"] = None
     loss_row["rungs"] = {}
     loss_row["model_calls"] = 0
@@ -184,14 +190,16 @@ def apply_rungs(
 ) -> dict[str, Any]:
     """Apply the rungs of the system's ladder to a run that lost its answer, until it is right.
 
-    Returns fields of a ladder's row: the F1 of each rung, the model calls made, and either the agent
-    to blame with its stage and rung ("mended_by"), or in "why" the reason that none is known. A rung
-    is left out if the run decided like gold there, or if an agent's own check refuses the gold.
+    Returns fields of a ladder's row: the F1 of each rung, the model calls made, the key of the first
+    step that decided otherwise than gold ("first_wrong_step"), and either the agent to blame with its
+    stage, its step and its rung ("mended_by"), or in "why" the reason that none is known. A rung is
+    left out if the run decided like gold there, or if an agent's own check refuses the gold.
     """
     decisions = gold_decisions_of(setup.system)
     f1_by_rung: dict[str, float] = {}
     refusals = []
     model_calls = 0
+    first_wrong_step = None
     for name, make_rung in decisions.ladder.items():
         rung = make_rung(run, gold)
         if rung is None:
@@ -206,10 +214,14 @@ def apply_rungs(
             continue
         run = next_run
         f1_by_rung[name] = f1
+        step = next(iter(rung.values))
+        first_wrong_step = first_wrong_step or step
         if f1 == 1:
             return {
                 "agent": rung.agent,
-                "stage": decisions.stages.get(rung.agent),
+                "stage": rung.stage or decisions.stages.get(rung.agent),
+                "step": step,
+                "first_wrong_step": first_wrong_step,
                 "mended_by": name,
                 "rungs": f1_by_rung,
                 "model_calls": model_calls,
@@ -217,7 +229,12 @@ def apply_rungs(
             }
     reason = NOT_FIXED_BY_GOLD if _reproduces_gold(question, setup.kg) else GOLD_NOT_REPRODUCED
     why = "; ".join([reason, *refusals])
-    return {"rungs": f1_by_rung, "model_calls": model_calls, "why": why}
+    return {
+        "first_wrong_step": first_wrong_step,
+        "rungs": f1_by_rung,
+        "model_calls": model_calls,
+        "why": why,
+    }
 
 
 def _reproduces_gold(question: BenchQuestion, kg: Graph) -> bool:

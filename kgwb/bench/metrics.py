@@ -21,6 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, combinations
+from math import inf
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy
@@ -35,10 +37,22 @@ from kgwb.bench.statistics import (
 from kgwb.bench.values import normalize_value
 from kgwb.errors import InputError
 
+OWN_KNOWLEDGE = "own knowledge"
+"""The ``source`` of a row whose answers are the model's own, without a triple of the graph."""
+FROM_GRAPH = "the graph"
+"""The ``source`` of any other row."""
+GROUNDED_GROUP = "all, by the graph alone"
+"""The group of all questions in which answers from own knowledge count as none."""
 BenchRows = Sequence[Mapping[str, Any]]
 """Rows of a results file (kgwb.bench.results)."""
 TableCells = Sequence[Sequence[str | None]]
 """The rows of a table."""
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
+RANGES: Mapping[str, Sequence[tuple[str, int, float]]] = {
+    "words": (("1 to 5", 1, 5), ("6 to 10", 6, 10), ("11 or more", 11, inf)),
+    "predicates": (("1", 1, 1), ("2", 2, 2), ("3 or more", 3, inf)),
+}
+"""For each number of a question, the titles of its ranges with their first and last number."""
 MAX_COMBINED_COLUMNS = 10
 """If a table has more columns, ``lenient`` is the F1 of all of them: their combinations are too many."""
 
@@ -54,7 +68,7 @@ class Scores:
     f1: float
     """Harmonic mean of precision and recall of one question."""
     hits1: float
-    """1 if the first answer is right: P@1 (Chatty-KG, section 7.1), Hits@1 (MetaQA; DoG, section 4)."""
+    """1 if the first answer is right: P@1 (Chatty-KG, section 7.1), Hits@1 (DoG, Experiments)."""
     mrr: float = 0.0
     """1 / rank of the first right answer, 0 without one (Chatty-KG, section 7.1)."""
     hit5: float = 0.0
@@ -65,6 +79,12 @@ class Scores:
     """Precision, but 1 for an abstention (Chatty-KG's reference code)."""
     lenient: float = 0.0
     """F1 of the best choice of columns, if the answer is a table: further columns cost nothing."""
+    hit_any: float = 0.0
+    """1 if any of the answers is right: "Hits@1" of DoG on MetaQA, by its published code."""
+    hit_substring: float = 0.0
+    """1 if any gold name stands in the reply, also as a part of a word: "Hits@1" of DoG on
+    Freebase, by its published code. See ``_has_gold_name``.
+    """
 
     @property
     def paper_f1(self) -> float:
@@ -74,23 +94,48 @@ class Scores:
         return 2 * product / numpy.maximum(total, 1e-300)  # type: ignore[no-any-return]
 
 
-ZERO_SCORES = Scores(*[0.0] * 9)
-PERFECT_SCORES = Scores(*[1.0] * 9)
+ZERO_SCORES = Scores(*[0.0] * len(fields(Scores)))
+PERFECT_SCORES = Scores(*[1.0] * len(fields(Scores)))
 ABSTENTION_SCORES = replace(ZERO_SCORES, paper_precision=1.0)
 MEASURES = (*(field.name for field in fields(Scores)), "paper_f1")
 """Names of all measures."""
 
 
-def score_answers(answers: Sequence[str], gold: Iterable[str], table: TableCells = ()) -> Scores:
+def score_answers(
+    answers: Sequence[str],
+    gold: Iterable[str],
+    table: TableCells = (),
+    labels: Mapping[str, str] = NO_LABELS,
+) -> Scores:
     """Return the scores of the answers to one question.
 
-    ``table`` has the rows of an answer that is a table. If the gold is empty, having no answer is
-    right: all scores are 1 without answers and 0 with some.
+    ``table`` has the rows of an answer that is a table. ``labels`` has the names of IRIs among
+    answers and gold. If the gold is empty, having no answer is right: all scores are 1 without
+    answers and 0 with some.
     """
     gold = list(gold)
     scores = _score_values(answers, gold)
     best_f1 = max(scores.f1, _best_f1_of_columns(table, gold))
-    return replace(scores, lenient=best_f1)
+    has_name = scores.hit_substring
+    if answers and gold:
+        has_name = float(_has_gold_name(answers, gold, labels))
+    return replace(scores, lenient=best_f1, hit_substring=has_name)
+
+
+def _has_gold_name(answers: Sequence[str], gold: Sequence[str], labels: Mapping[str, str]) -> bool:
+    """Return whether the name of any gold answer is in the name of an answer, or a part of it.
+
+    Letter case and white space are ignored, as in the published code of DoG. A value without a
+    label is its own name.
+    """
+    reply = "\n".join(_squeeze(labels.get(answer, answer)) for answer in answers)
+    gold_names = [_squeeze(labels.get(value, value)) for value in gold]
+    return any(name and name in reply for name in gold_names)
+
+
+def _squeeze(name: str) -> str:
+    """Return a name in lower case without white space."""
+    return "".join(name.split()).casefold()
 
 
 def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
@@ -128,7 +173,10 @@ def _transpose(table: TableCells) -> list[list[str]]:
 
 
 def _score_values(answers: Sequence[str], gold: Sequence[str]) -> Scores:
-    """Return the scores of answers as a set; ``lenient`` is left at 0 unless all scores are 1."""
+    """Return the scores of answers as a set, by their values.
+
+    ``lenient`` and ``hit_substring`` are left at 0 unless all scores are 1.
+    """
     values = dict.fromkeys(map(normalize_value, answers))
     right_values = set(map(normalize_value, gold))
     if not values:
@@ -148,6 +196,7 @@ def _score_values(answers: Sequence[str], gold: Sequence[str]) -> Scores:
         hit5=float(first_rank <= 5),
         exact=float(precision == recall == 1),
         paper_precision=precision,
+        hit_any=1.0,
     )
 
 
@@ -160,7 +209,9 @@ def score_row(row: Mapping[str, Any]) -> Scores | None:
         return None
     if row["error"] is not None:
         return ZERO_SCORES
-    return score_answers(row["answers"], row["gold"], row.get("table", ()))
+    return score_answers(
+        row["answers"], row["gold"], row.get("table", ()), row.get("labels", NO_LABELS)
+    )
 
 
 def _scores_by_id(rows: BenchRows) -> dict[str, Scores]:
@@ -239,13 +290,17 @@ def group_questions(rows: BenchRows) -> list[QuestionGroup]:
     The kinds are the answerable and the unanswerable questions, if both occur, and each value of
     ``hops``, ``type``, ``language`` and ``source`` that occurs. A question is unanswerable if its
     gold is empty. ``source`` is where an answer came from, the graph or the model's own knowledge,
-    if both were allowed.
+    if both were allowed. Then come the lengths of questions and the numbers of predicates in their
+    gold queries (Chatty-KG, Table 8), each if there are several. If an answer came from the model,
+    the group GROUNDED_GROUP has all questions, and such answers count there as none.
     """
     groups = [QuestionGroup("all", rows)]
     unanswerable = [row for row in rows if row["gold"] == []]
     if 0 < len(unanswerable) < len(rows):
         groups.append(QuestionGroup("answerable", [row for row in rows if row["gold"]]))
         groups.append(QuestionGroup("unanswerable", unanswerable))
+    if any(row.get("source") == OWN_KNOWLEDGE for row in rows):
+        groups.append(QuestionGroup(GROUNDED_GROUP, list(map(_without_own_knowledge, rows))))
     for name in ("hops", "type", "language", "source"):
         rows_by_value: dict[str, list[Mapping[str, Any]]] = {}
         for row in rows:
@@ -253,7 +308,27 @@ def group_questions(rows: BenchRows) -> list[QuestionGroup]:
                 rows_by_value.setdefault(str(row[name]), []).append(row)
         for value in sorted(rows_by_value):
             groups.append(QuestionGroup(f"{name} {value}", rows_by_value[value]))
-    return groups
+    return [*groups, *_group_by_number(rows, "words"), *_group_by_number(rows, "predicates")]
+
+
+def _group_by_number(rows: BenchRows, name: str) -> list[QuestionGroup]:
+    """Return a group for each of the RANGES of a number that occurs; none if fewer than two do.
+
+    Rows without the number, which earlier versions wrote, are in no group.
+    """
+    groups = []
+    for title, first, last in RANGES[name]:
+        within = [row for row in rows if first <= row.get(name, 0) <= last]
+        if within:
+            groups.append(QuestionGroup(f"{name} {title}", within))
+    return groups if len(groups) > 1 else []
+
+
+def _without_own_knowledge(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a row without its answers if they are from the model's own knowledge."""
+    if row.get("source") != OWN_KNOWLEDGE:
+        return row
+    return {**row, "answers": [], "table": []}
 
 
 # --- two sets of results

@@ -205,8 +205,11 @@ class Report:
             graph = graph or results.open_graph()
             model = model or {name: results.model(name) for name in results.model_specs}
         run = systems.load_run(file, kg=graph, model=model)
-        blamed_agent = agent or results.losses_by_id.get(question, {}).get("agent")
+        loss = results.losses_by_id.get(question, {})
+        blamed_agent = agent or loss.get("agent")
         blamed_steps = [step.key for step in run.steps if step.agent == blamed_agent]
+        if agent is None and loss.get("step") in run.steps_by_key:
+            blamed_steps.insert(0, loss["step"])
         gold = first_items(row["gold"] or (), parts.MAX_SHOWN_VALUES, partial(get_label, row))
         return MeasuredRun(run, ", ".join(gold), blamed_steps[0] if blamed_steps else "")
 

@@ -176,7 +176,7 @@ def render_published(all_results: AllResults, name: str) -> Html:
     for entry in data["published"]:
         if entry["set"] == name:
             rows.update(dict.fromkeys(_rows_beside(entry, all_results)))
-    headers = ("questions", "measure", "per cent", "system", "source")
+    headers = ("questions", "measure", "per cent", "system", "source", "how it was measured")
     return h.render_template(
         "bench/templates/published.html",
         question_set=question_set["name"],
@@ -195,12 +195,13 @@ def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[
         figure = group.estimate(measure) if group else None
         if figure:
             value = tag("b", f"{100 * figure.value:.2f}")
-            yield group_name, label, value, tag("b", results.name), "measured here"
+            name = tag("b", results.name)
+            yield group_name, label, value, name, "measured here", f"as {label}"
     source = f"published: {entry['source']}"
     if "note" in entry:
         source += f"; {entry['note']}"
     for system, printed in entry["figures"].items():
-        yield group_name, label, f"{printed:.2f}", system, source
+        yield group_name, label, f"{printed:.2f}", system, source, entry["how"]
 
 
 # --- every question

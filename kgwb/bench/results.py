@@ -15,7 +15,7 @@ from kgwb import disk
 from kgwb.bench.questions import BenchQuestion
 from kgwb.errors import InputError
 from kgwb.flow import Turn
-from kgwb.records import from_data
+from kgwb.records import describe_validation_error, from_data
 from kgwb.terms import name_from_iri
 
 CONFIG_FILE = "config.json"
@@ -66,13 +66,11 @@ class RowSchema(BaseModel):
 
     @classmethod
     def check_row(cls, row: object) -> BenchRow:
-        """Return the row as it is. Raises ValueError, with the first problem, if it is not valid."""
+        """Return the row as it is. Raises ValueError, with its problems, if it is not valid."""
         try:
             cls.model_validate(row)
         except ValidationError as exc:
-            error = exc.errors(include_url=False)[0]
-            field_path = ".".join(map(str, error["loc"]))
-            raise ValueError(f"{field_path}: {error['msg']}") from exc
+            raise ValueError(describe_validation_error(exc)) from exc
         return row  # type: ignore[return-value]
 
 
@@ -88,6 +86,12 @@ class ResultRowSchema(RowSchema):
     seconds: Seconds
     model_calls: NonNegativeInt
     queries: NonNegativeInt
+    """Requests to the graph."""
+    executed_queries: NonNegativeInt = 0
+    """The queries that the answer came from."""
+    words: NonNegativeInt = 0
+    predicates: NonNegativeInt = 0
+    """The predicates of the gold query."""
     prompt_tokens: NonNegativeInt = 0
     completion_tokens: NonNegativeInt = 0
     models: dict[str, _TokenCounts] = {}

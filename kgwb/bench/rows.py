@@ -7,15 +7,24 @@ from dataclasses import asdict
 from typing import Any
 
 from kgwb.bench.cost import sum_seconds_by_stage, sum_usage
-from kgwb.bench.metrics import ZERO_SCORES, score_answers, score_columns
+from kgwb.bench.metrics import (
+    FROM_GRAPH,
+    OWN_KNOWLEDGE,
+    ZERO_SCORES,
+    score_answers,
+    score_columns,
+)
 from kgwb.bench.questions import (
     BenchQuestion,
     answer_to_strings,
     read_gold_query_of,
     row_to_strings,
+    to_standard_sparql,
 )
 from kgwb.bench.results import BenchRow
+from kgwb.errors import GraphError
 from kgwb.flow import Answer
+from kgwb.kg.algebra import analyze_query
 from kgwb.run import Run
 
 
@@ -29,7 +38,7 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     row = _describe_question(question)
     if run and run.settings.own_knowledge:
         is_ungrounded = answer is not None and answer.ungrounded
-        row["source"] = "own knowledge" if is_ungrounded else "the graph"
+        row["source"] = OWN_KNOWLEDGE if is_ungrounded else FROM_GRAPH
     answers = answer_to_strings(answer)
     row["question"] = question.question
     row["answers"] = answers
@@ -46,7 +55,9 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     if labels:
         row["labels"] = labels
     if question.answers is not None:
-        scores = score_answers(answers, question.answers, table) if error is None else ZERO_SCORES
+        scores = ZERO_SCORES
+        if error is None:
+            scores = score_answers(answers, question.answers, table, labels)
         row.update(asdict(scores))
     row.update(_describe_usage(question, run))
     row["error"] = error
@@ -55,14 +66,31 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
 
 def _describe_question(question: BenchQuestion) -> BenchRow:
     """Return what identifies and classifies a question, as far as it is known."""
-    row: BenchRow = {"id": question.id}
+    row: BenchRow = {"id": question.id, "words": len(question.question.split())}
     for name in ("hops", "type", "language", "dialogue"):
         value = getattr(question, name)
         if value is not None:
             row[name] = value
     if question.turn:
         row["turn"] = question.turn
+    predicates = count_gold_predicates(question)
+    if predicates:
+        row["predicates"] = predicates
     return row
+
+
+def count_gold_predicates(question: BenchQuestion) -> int:
+    """Return how many predicates the gold query has; 0 without one, or if it cannot be read.
+
+    Each triple pattern with a predicate counts (Chatty-KG, Table 8, "Preds").
+    """
+    if not question.sparql:
+        return 0
+    try:
+        patterns = analyze_query(to_standard_sparql(question.sparql)).patterns
+    except GraphError:
+        return 0
+    return sum(not predicate.startswith("?") for _, predicate, _ in patterns)
 
 
 def _collect_labels(
@@ -90,7 +118,8 @@ def _collect_labels(
 def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
     """Return what a run used: the fields of ``sum_usage``, with the seconds of each stage.
 
-    "seconds" are those of the whole run. "linking" is added if it is known (``_count_linked``).
+    "seconds" are those of the whole run. "queries" are all that the graph was asked, and
+    "executed_queries" those of the answer (Chatty-KG, Figure 5). "linking" is added if it is known (``_count_linked``).
     Without a run, seconds and numbers of calls are 0.
     """
     if run is None:
@@ -101,6 +130,8 @@ def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
     usage = sum_usage([run.calls[key] for key in keys if key in run.calls])
     usage["seconds"] = round(run.totals.seconds, 6)
     usage["stages"] = sum_seconds_by_stage(run.system, run.steps)
+    if run.answer:
+        usage["executed_queries"] = len(run.answer.queries)
     linking = _count_linked(question, run)
     if linking:
         usage["linking"] = linking

@@ -104,11 +104,12 @@ class BenchSetup(RunSetup):
 
         These are the prompts of the system and those of the shared entity linking.
         """
-        names = set()
+        prompts = self.prompts.for_system(self.system.prompts)
+        names = self.system.prompts.own_names()
         for folder in (self.system.name, "linking"):  # any system may use the shared linking
             for path in shipped_folder().glob(f"{folder}/*.md"):
                 names.add(f"{folder}/{path.stem}")
-        return {name: fingerprint(self.prompts.text(name)) for name in sorted(names)}
+        return {name: fingerprint(prompts.text(name)) for name in sorted(names)}
 
     config = RenamedAttribute("config", "to_config")
     made_by = RenamedAttribute("made_by", "from_factory")

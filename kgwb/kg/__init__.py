@@ -117,7 +117,8 @@ def _resolve_path(source: str | os.PathLike[str]) -> Path:
     A file named like a sample is preferred to the sample. Raises GraphFileError if there is
     neither, and for a path that is not UTF-8, because run files and web pages could not hold it.
     """
-    hint = f"check the name, seen from {Path.cwd()}, or open a sample: {', '.join(SAMPLE_NAMES)}"
+    samples = ", ".join(SAMPLE_NAMES)
+    hint = f"check the name, seen from {Path.cwd()}, or open a sample: {samples}"
     if re.match(r"[\w.-]+:\d", str(source)):
         hint = f"an endpoint begins with http:// or https://; else {hint}"
     name = mask_url(str(source))[:300] or "of the name ''"
@@ -148,7 +149,8 @@ def sample_path(name: str) -> Path:
         if name in SAMPLE_NAMES and path.exists():
             return path
     raise GraphFileError(
-        f"there is no sample {name!r}", hint=f"the samples are {', '.join(SAMPLE_NAMES)}"
+        f"there is no sample graph named {name!r}",
+        hint=f"choose one of {', '.join(SAMPLE_NAMES)}; a graph of your own cannot be used here",
     )
 
 

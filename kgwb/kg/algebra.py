@@ -77,8 +77,9 @@ def analyze_query(sparql: str) -> QueryAnalysis:
     """
     query = validate_query(sparql, "select", "ask")
     if query.undeclared_prefixes:
+        prefixes = ", ".join(query.undeclared_prefixes)
         raise QueryError(
-            f"the query does not declare {', '.join(query.undeclared_prefixes)}:",
+            f"the query does not declare {prefixes}:",
             hint="begin it with PREFIX lines, or write the IRIs out",
         )
     if "BASE" in query.text.upper() or "<urn:" in query.text:
@@ -102,7 +103,8 @@ def analyze_query(sparql: str) -> QueryAnalysis:
     except QueryError:  # an apparent IRI may be a comparison by "<" and ">"
         return _analyze_text(query.text)
     patterns = tuple(_map_terms(restore_iris, pattern) for pattern in analysis.patterns)
-    return replace(analysis, patterns=patterns, filters=restore_iris(analysis.filters))
+    filters = restore_iris(analysis.filters)
+    return replace(analysis, patterns=patterns, filters=filters)
 
 
 def extract_patterns(sparql: str) -> tuple[tuple[TriplePattern, ...], str]:
@@ -175,7 +177,10 @@ def translate_query(sparql: str) -> CompValue:
     def number_blank_node(node: Any) -> BNode | None:
         if not isinstance(node, BNode):
             return None  # leaves the node as it is
-        return numbered.setdefault(node, BNode(f"_{len(numbered) + 1}"))
+        if node not in numbered:
+            number = len(numbered) + 1
+            numbered[node] = BNode(f"_{number}")
+        return numbered[node]
 
     tree = parseQuery(sparql)
     tree = traverse(tree, visitPost=number_blank_node)
@@ -193,7 +198,8 @@ def _split_conjunction(node: CompValue) -> tuple[str, str]:
     try:
         while node.name in ("Project", "Distinct", "Reduced", "OrderBy", "Slice", "Filter"):
             if node.name == "Filter":
-                filters += f"FILTER({_expression_to_sparql(node.expr)}) "
+                expression = _expression_to_sparql(node.expr)
+                filters += f"FILTER({expression}) "
             node = node.p
     except NotImplementedError as error:
         return "", str(error)
@@ -211,7 +217,9 @@ def _term_to_pattern_text(term: Any) -> str:
     """Return a term of rdflib's algebra in the form that a TriplePattern has."""
     if isinstance(term, Variable | BNode):  # a blank node of a query is a variable without a name
         return f"?{term}"
-    return PATH_PLACEHOLDER if isinstance(term, Path) else n3(term)
+    if isinstance(term, Path):
+        return PATH_PLACEHOLDER
+    return n3(term)
 
 
 def _expression_to_sparql(node: Any) -> str:
@@ -224,15 +232,18 @@ def _expression_to_sparql(node: Any) -> str:
         return _term_to_pattern_text(node)
     name = node.name.removeprefix("Builtin_")
     if name in _LOGICAL_OPERATORS:
+        operator = _LOGICAL_OPERATORS[name]
         operands = map(_expression_to_sparql, (node.expr, *node.other))
-        return f"({_LOGICAL_OPERATORS[name].join(operands)})"
+        return f"({operator.join(operands)})"
     if name == "UnaryNot":
         return f"!({_expression_to_sparql(node.expr)})"
     if name == "RelationalExpression":
         left = _expression_to_sparql(node.expr)
-        is_list = isinstance(node.other, list)  # of IN or NOT IN
-        to_sparql = _arguments_to_sparql if is_list else _expression_to_sparql
-        return f"({left} {node.op} {to_sparql(node.other)})"
+        if isinstance(node.other, list):  # of IN or NOT IN
+            right = _arguments_to_sparql(node.other)
+        else:
+            right = _expression_to_sparql(node.other)
+        return f"({left} {node.op} {right})"
     if name.endswith("EXISTS"):
         raise NotImplementedError("EXISTS")
     if name == node.name:
@@ -248,9 +259,12 @@ def _arguments_to_sparql(arguments: Iterable[Any]) -> str:
     """
     texts: list[str] = []
     for argument in arguments:
-        nodes = argument if isinstance(argument, list) else [argument]
-        texts += map(_expression_to_sparql, nodes)
-    return f"({', '.join(texts)})"
+        if isinstance(argument, list):
+            texts += map(_expression_to_sparql, argument)
+        else:
+            texts.append(_expression_to_sparql(argument))
+    listed = ", ".join(texts)
+    return f"({listed})"
 
 
 # Triple patterns
@@ -272,7 +286,7 @@ def patterns_and_filters_to_sparql(patterns: Iterable[TriplePattern], filters: s
     """
     patterns = list(patterns)
     filtered_variables = set(re.findall(r"\?\w+", filters))
-    if not filtered_variables <= set(variables_of(patterns)):
+    if not filtered_variables.issubset(variables_of(patterns)):
         filters = ""
     return f"{patterns_to_sparql(patterns)} {filters}"
 
@@ -291,7 +305,9 @@ def term_from_text(text: str) -> Term:
     if text.startswith("<"):
         return URIRef(text[1:-1])
     term: Any = from_n3(text)
-    return term if isinstance(term, URIRef | Literal) else Literal(text)
+    if isinstance(term, URIRef | Literal):
+        return term
+    return Literal(text)
 
 
 def instantiate_patterns(patterns: Iterable[TriplePattern], binding: Mapping[str, Any]) -> Triples:
@@ -301,7 +317,9 @@ def instantiate_patterns(patterns: Iterable[TriplePattern], binding: Mapping[str
     """
 
     def instantiate(text: str) -> Any:
-        return binding[text] if text in binding else term_from_text(text)
+        if text in binding:
+            return binding[text]
+        return term_from_text(text)
 
     return tuple(_map_terms(instantiate, pattern) for pattern in patterns)
 

@@ -37,15 +37,19 @@ SCHEMA_CLASSES = (
 
 
 class PredicateSet(frozenset[URIRef]):
-    """A set of predicates in which an IRI that ends in "/" or "#" stands for a namespace.
+    """A set of predicates in which an IRI that ends in "/", "#" or "." stands for others.
 
-    The set contains every predicate directly in the namespace, but iterating over it yields only
-    the IRI of the namespace.
+    With "/" or "#" it is a namespace, and the set contains every predicate directly in it. With "."
+    it is a domain of Freebase: the set contains every predicate that begins so, up to the first
+    "." of its local part. Iterating over the set yields only the IRI itself.
     """
 
     def __contains__(self, iri: object) -> bool:
-        namespace, _ = split_iri(str(iri))
-        return super().__contains__(iri) or super().__contains__(URIRef(namespace))
+        namespace, name = split_iri(str(iri))
+        domain, dot, _ = name.partition(".")
+        if super().__contains__(iri) or super().__contains__(URIRef(namespace)):
+            return True
+        return bool(dot) and super().__contains__(URIRef(f"{namespace}{domain}."))
 
 
 def _validate_iri(iri: URIRef) -> URIRef:
@@ -86,7 +90,8 @@ class Vocabulary:
     noise: tuple[_ValidatedIri, ...] = (RDF.type, OWL.sameAs, RDFS.seeAlso)
     """Predicates that never answer a question; labels and descriptions count as noise too.
 
-    An IRI that ends in "/" or "#" stands for every predicate directly in that namespace.
+    An IRI that ends in "/" or "#" stands for every predicate directly in that namespace, and one
+    that ends in "." for a domain of Freebase, such as ".../ns/common.".
     """
     languages: tuple[_LanguageTag, ...] = ("en", "")
     """Preferred languages of labels, best first; "" is for a literal without a language.
@@ -107,7 +112,8 @@ class Vocabulary:
         """
         data = to_data(self)
         for name, added in additions.items():
-            data[name] = list(dict.fromkeys([*data[name], *map(str, added)]))
+            values = [*data[name], *map(str, added)]
+            data[name] = list(dict.fromkeys(values))
         vocabulary: Vocabulary = from_data(data, Vocabulary)
         return vocabulary
 
@@ -121,13 +127,13 @@ _VOCABULARY_BY_HOST = {
     "dblp.org": "dblp",
     "makg.org": "mag",
     "ma-graph.org": "mag",
+    "freebase.com": "freebase",
 }
 """Names of vocabularies by domain. They hold for its subdomains too."""
 _QLEVER_HOSTS = ("qlever.dev", "qlever.cs.uni-freiburg.de")
 """Hosts of QLever, where the graph of the vocabulary NAME is at /api/NAME."""
-_VOCABULARY_DATA = json.loads(
-    Path(__file__).with_name("vocabularies.json").read_text(encoding="utf-8")
-)
+_VOCABULARIES_FILE = Path(__file__).with_name("vocabularies.json")
+_VOCABULARY_DATA = json.loads(_VOCABULARIES_FILE.read_text(encoding="utf-8"))
 VOCABULARIES: dict[str, Vocabulary] = {"default": Vocabulary()} | {
     name: from_data(data, Vocabulary) for name, data in _VOCABULARY_DATA.items()
 }
@@ -143,11 +149,13 @@ def vocabulary_for_url(url: str) -> Vocabulary:
     parts = urlsplit(url)
     domain = (parts.hostname or "").lower()
     if domain in _QLEVER_HOSTS:
-        graph_name = parts.path.rstrip("/").rpartition("/")[2]
+        path = parts.path.rstrip("/")
+        _, _, graph_name = path.rpartition("/")
         return VOCABULARIES.get(graph_name, VOCABULARIES["default"])
     while domain and domain not in _VOCABULARY_BY_HOST:
         _, _, domain = domain.partition(".")
-    return VOCABULARIES[_VOCABULARY_BY_HOST.get(domain, "default")]
+    name = _VOCABULARY_BY_HOST.get(domain, "default")
+    return VOCABULARIES[name]
 
 
 def load_vocabulary(name: str) -> Vocabulary:
@@ -157,17 +165,20 @@ def load_vocabulary(name: str) -> Vocabulary:
     """
     if name in VOCABULARIES:
         return VOCABULARIES[name]
+    names = ", ".join(VOCABULARIES)
     field_names = ", ".join(field.name for field in fields(Vocabulary))
-    hint = f"choose one of {', '.join(VOCABULARIES)}, or a .json file with any of {field_names}"
+    hint = f"choose one of {names}, or a .json file with any of {field_names}"
     if not name.endswith(".json"):
         raise SettingError(f"no vocabulary named {name!r}", hint=hint)
     try:
-        vocabulary: Vocabulary = from_data(json.loads(disk.read_text(Path(name))), Vocabulary)
+        text = disk.read_text(Path(name))
+        vocabulary: Vocabulary = from_data(json.loads(text), Vocabulary)
         return vocabulary
     except ValidationError as error:
-        first = error.errors()[0]
+        first, *_ = error.errors()
         place = ".".join(map(str, first["loc"])) or "it"
-        problem = f"{first['msg']} in {place}: {first['input']!r}"
+        message = first["msg"]
+        problem = f"{message} in {place}: {first['input']!r}"
     except (OSError, ValueError, RecursionError) as error:
         problem = str(error)
     raise SettingError(f"the vocabulary {name} cannot be used: {problem}", hint=hint)

@@ -108,11 +108,16 @@ class Dialect:
             every = '"false"'
             test = " || ".join(word_conditions)
             # Without this, the LIMIT would keep "The Ex" for the word "the" of a longer name.
-            weights = [f"IF({_contains_condition(word)}, {len(word) ** 2}, 0)" for word in words]
-            order = f"DESC({' + '.join(weights)}) {order}"
+            weights = []
+            for word, condition in zip(words, word_conditions, strict=True):
+                weights.append(f"IF({condition}, {len(word) ** 2}, 0)")
+            weight = " + ".join(weights)
+            order = f"DESC({weight}) {order}"
 
         template = Template(self.pattern)
-        predicates = labels if "$p " in self.pattern else [""]
+        predicates = [""]
+        if "$p " in self.pattern:
+            predicates = labels
         patterns = []
         for text, predicate in product(self._index_texts(words, stage), predicates):
             values = {
@@ -129,7 +134,9 @@ class Dialect:
         if not patterns:
             return None
 
-        where = patterns[0] if len(patterns) == 1 else union_clause(patterns)
+        where = patterns[0]
+        if len(patterns) > 1:
+            where = union_clause(patterns)
         condition = "isIRI(?v)"
         if "?p " in self.pattern:
             condition += f" && ?p IN ({', '.join(labels)})"
@@ -157,7 +164,9 @@ class Dialect:
                 term += "*"
                 has_wildcard = True
             expressions.append(word_template.substitute(word=term))
-        separator = self.or_separator if stage == "any word" else self.and_separator
+        separator: str | None = self.and_separator
+        if stage == "any word":
+            separator = self.or_separator
         if separator is None or (stage == "prefix" and not has_wildcard):
             return []
         if separator:

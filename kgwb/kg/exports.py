@@ -30,36 +30,48 @@ def to_networkx(answer: Answer) -> nx.MultiDiGraph[str]:
     for subject, predicate, object_ in answer.support:
         start = _add_node(graph, subject, labels)
         end = _add_node(graph, object_, labels)
-        label = remove_controls(_label_of(predicate, labels))
-        graph.add_edge(start, end, id=remove_controls(predicate), label=label)
+        iri = remove_controls(predicate)
+        label = _label_of(predicate, labels)
+        graph.add_edge(start, end, id=iri, label=label)
     return graph
 
 
 def _add_node(graph: nx.MultiDiGraph[str], term: Term, labels: Mapping[Term, str]) -> str:
     """Add the node of a term, unless the graph has it, and return its key."""
     key = json.dumps(term_to_data(term))
-    node_type = "literal" if isinstance(term, Literal) else "entity"
-    label = remove_controls(_label_of(term, labels))
-    graph.add_node(key, id=remove_controls(term), type=node_type, label=label)
+    node_type = "entity"
+    if isinstance(term, Literal):
+        node_type = "literal"
+    text = remove_controls(term)
+    label = _label_of(term, labels)
+    graph.add_node(key, id=text, type=node_type, label=label)
     return key
 
 
 def _label_of(term: Term, labels: Mapping[Term, str]) -> str:
-    """Return the label of a term; if it has none, the name of an IRI, or the text of the term."""
+    """Return the label of a term; if it has none, the name of an IRI, or the text of the term.
+
+    It is without control characters.
+    """
     label = labels.get(term)
-    if not label:
-        label = name_from_iri(term) if isinstance(term, URIRef) else str(term)
-    return label
+    if label:
+        return remove_controls(label)
+    if isinstance(term, URIRef):
+        return remove_controls(name_from_iri(term))
+    return remove_controls(term)
 
 
 def to_json(answer: Answer) -> str:
     """Return the graph of an answer as lists of nodes and edges: networkx's node-link form."""
-    return json.dumps(nx.node_link_data(to_networkx(answer), edges="edges"), ensure_ascii=False)
+    graph = to_networkx(answer)
+    data = nx.node_link_data(graph, edges="edges")
+    return json.dumps(data, ensure_ascii=False)
 
 
 def to_graphml(answer: Answer) -> str:
     """Return the graph of an answer as GraphML, which networkx, Gephi and yEd read."""
-    return "\n".join(nx.generate_graphml(to_networkx(answer)))
+    graph = to_networkx(answer)
+    return "\n".join(nx.generate_graphml(graph))
 
 
 def to_cypher(answer: Answer) -> str:
@@ -69,20 +81,25 @@ def to_cypher(answer: Answer) -> str:
     for an answer without values and support.
     """
     graph = to_networkx(answer)
+    if not graph:
+        return ""
     variables: dict[str, str] = {}
     parts = []
     for key, data in graph.nodes.items():
-        variables[key] = f"n{len(variables)}"
+        variable = f"n{len(variables)}"
+        variables[key] = variable
         label = data["type"].title()
-        parts.append(f"({variables[key]}:{label} {_cypher_properties(data)})")
+        properties = _cypher_properties(data)
+        parts.append(f"({variable}:{label} {properties})")
     for start, end, data in graph.edges(data=True):
-        relation = f"[:RELATION {_cypher_properties(data)}]"
-        parts.append(f"({variables[start]})-{relation}->({variables[end]})")
-    if not parts:
-        return ""
-    return "CREATE " + ",\n  ".join(parts) + ";\n"
+        properties = _cypher_properties(data)
+        parts.append(f"({variables[start]})-[:RELATION {properties}]->({variables[end]})")
+    created = ",\n  ".join(parts)
+    return f"CREATE {created};\n"
 
 
 def _cypher_properties(data: Mapping[str, str]) -> str:
     """Return id and label of a node or an edge as a map of Cypher."""
-    return f"{{id: {json.dumps(data['id'])}, label: {json.dumps(data['label'])}}}"
+    text = json.dumps(data["id"])
+    label = json.dumps(data["label"])
+    return f"{{id: {text}, label: {label}}}"

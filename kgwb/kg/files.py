@@ -13,9 +13,10 @@ import sqlite3
 import tempfile
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from pyoxigraph import RdfFormat, Store
@@ -87,9 +88,11 @@ def open_files(
     digest = _fingerprint(path, files, vocabulary)
     identity = f"sha256:{digest}"
     prefixes = _read_prefixes(files[:_MAX_PREFIX_FILES])
-    if cache and sum(file.stat().st_size for file in files) > MIN_CACHED_BYTES:
+    size = sum(file.stat().st_size for file in files)
+    if cache and size > MIN_CACHED_BYTES:
         try:
-            cached = _open_or_build_cache(cache_dir() / "graphs" / digest, path, files, vocabulary)
+            folder = cache_dir() / "graphs" / digest
+            cached = _open_or_build_cache(folder, path, files, vocabulary)
             return (*cached, identity, prefixes)
         except _DAMAGED_CACHE_ERRORS as error:
             _log.warning(
@@ -97,7 +100,8 @@ def open_files(
             )
     store = Store()
     _load_into_store(store, path, files)
-    return store, LabelIndex.build(collect_labels(store, vocabulary)), identity, prefixes
+    labels = collect_labels(store, vocabulary)
+    return store, LabelIndex.build(labels), identity, prefixes
 
 
 def _find_rdf_files(path: Path) -> list[Path]:
@@ -107,10 +111,15 @@ def _find_rdf_files(path: Path) -> list[Path]:
     begin with "." are left out. Raises GraphFileError if no file is left.
     """
     is_file = path.is_file()
+    candidates = [path]
+    if not is_file:
+        candidates = sorted(path.rglob("*"))
     files = []
-    for file in [path] if is_file else sorted(path.rglob("*")):
-        is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-        if not is_hidden and _suffix(file) in FORMAT_BY_EXTENSION and file.is_file():
+    for file in candidates:
+        inner_path = file.relative_to(path)
+        is_hidden = any(part.startswith(".") for part in inner_path.parts)
+        has_extension = _suffix(file) in FORMAT_BY_EXTENSION
+        if has_extension and not is_hidden and file.is_file():
             files.append(file)
     if not files:
         problem = f"there is no RDF file in the folder {path}"
@@ -122,7 +131,9 @@ def _find_rdf_files(path: Path) -> list[Path]:
 
 def _suffix(file: Path) -> str:
     """Return the extension of a file in lower case, without ".gz"."""
-    return Path(file.name.lower().removesuffix(".gz")).suffix
+    name = file.name.lower()
+    unpacked = Path(name.removesuffix(".gz"))
+    return unpacked.suffix
 
 
 def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
@@ -132,9 +143,12 @@ def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
     """
     prefixes: dict[str, str] = {}
     for file in files:
-        open_file = gzip.open if file.suffix.lower() == ".gz" else open
+        open_file: Callable[..., Any] = open
+        if file.suffix.lower() == ".gz":
+            open_file = gzip.open
         with suppress(OSError, EOFError, zlib.error), open_file(file, "rb") as stream:
-            text = stream.read(_MAX_PREFIX_BYTES).decode(errors="replace")
+            beginning = stream.read(_MAX_PREFIX_BYTES)
+            text = beginning.decode(errors="replace")
             for turtle_prefix, xml_prefix, namespace in _PREFIX_DECLARATION.findall(text):
                 prefixes.setdefault(namespace, turtle_prefix or xml_prefix)
     return prefixes
@@ -143,21 +157,23 @@ def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
 def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> str:
     """Return a SHA-256 digest of the content of files, their names, and the vocabulary.
 
-    A name is the path of a file within ``path``.     The vocabulary counts because it decides what
-    a label search finds, CACHE_VERSION because it decides how. Of the name of a single file only
-    the extension counts. Raises GraphFileError for a file that cannot be read.
+    A name is the path of a file within ``path``. The vocabulary counts because it decides what a
+    label search finds, CACHE_VERSION because it decides how. Of the name of a single file only the
+    extension counts. Raises GraphFileError for a file that cannot be read.
     """
-    total = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n".encode())
+    settings = f"{CACHE_VERSION}\n{vocabulary!r}\n"
+    total = hashlib.sha256(settings.encode())
     for file in files:
         try:
             with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
+                digest = hashlib.file_digest(stream, "sha256")
         except OSError as error:
             raise GraphFileError(f"{file} cannot be read: {error.strerror}") from error
         name = file.relative_to(path).as_posix()
         if file == path:
             name = "".join(file.suffixes[-2:])
-        total.update(os.fsencode(f"{name}\n{digest}\n"))
+        entry = f"{name}\n{digest.hexdigest()}\n"
+        total.update(os.fsencode(entry))
     return total.hexdigest()
 
 
@@ -170,17 +186,22 @@ def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
     """
     sources = []
     for file in files:
-        base_iri = f"file:///{quote(os.fsencode(file.relative_to(path.parent)))}"
-        sources.append((file, FORMAT_BY_EXTENSION[_suffix(file)], base_iri, True))
+        file_format = FORMAT_BY_EXTENSION[_suffix(file)]
+        inner_path = file.relative_to(path.parent)
+        base_iri = f"file:///{quote(os.fsencode(inner_path))}"
+        sources.append((file, file_format, base_iri, True))
     try:
         with open_as_nquads(sources) as quads:
             # Lenient, because the parser has checked the IRIs already.
             store.bulk_load(quads, RdfFormat.N_QUADS, lenient=True)
     except SyntaxError as error:
-        hint = _REMOTE_CONTEXT_HINT if "remote contexts" in error.msg else _FIX_FILE_HINT
+        hint = _FIX_FILE_HINT
+        if "remote contexts" in error.msg:
+            hint = _REMOTE_CONTEXT_HINT
         message = f"{error.filename} does not parse: {error.msg}"
         raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
-    if not any(store.quads_for_pattern(None, None, None, None)):
+    has_triples = any(store.quads_for_pattern(None, None, None, None))
+    if not has_triples:
         raise GraphFileError(f"{path} holds no triple", hint="check that it is the file you mean")
 
 
@@ -218,7 +239,8 @@ def _open_or_build_cache(
 def _remove_stale_folders(cache: Path) -> None:
     """Remove the unfinished folders that killed processes left in the cache."""
     for draft in cache.glob(".making-*"):
-        if time.time() - draft.lstat().st_mtime > _STALE_AFTER_S:
+        age_s = time.time() - draft.lstat().st_mtime
+        if age_s > _STALE_AFTER_S:
             shutil.rmtree(draft, ignore_errors=True)
 
 
@@ -227,10 +249,13 @@ def _build_cache(folder: Path, path: Path, files: Sequence[Path], vocabulary: Vo
     folder.mkdir()
     store = Store(folder / "store")
     _load_into_store(store, path, files)
-    LabelIndex.build(collect_labels(store, vocabulary), folder / "labels.sqlite").close()
+    labels = collect_labels(store, vocabulary)
+    index = LabelIndex.build(labels, folder / "labels.sqlite")
+    index.close()
     del store  # this closes it
     checksums = json.dumps(_compute_checksums(folder))
-    (folder / _CHECKSUMS_FILE).write_text(checksums, encoding="utf-8")
+    checksums_file = folder / _CHECKSUMS_FILE
+    checksums_file.write_text(checksums, encoding="utf-8")
 
 
 def _move_into_cache(draft: Path, folder: Path) -> tuple[Store, LabelIndex]:
@@ -257,10 +282,13 @@ def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
     The checksums of all files are compared first, because opening a damaged store may end the
     process. Raises ValueError if they differ, and one of _DAMAGED_CACHE_ERRORS.
     """
-    checksums = json.loads((folder / _CHECKSUMS_FILE).read_text(encoding="utf-8"))
+    checksums_file = folder / _CHECKSUMS_FILE
+    checksums = json.loads(checksums_file.read_text(encoding="utf-8"))
     if checksums != _compute_checksums(folder):
         raise ValueError("its files are not as they were written")
-    return Store.read_only(str(folder / "store")), LabelIndex.open(folder / "labels.sqlite")
+    store = Store.read_only(str(folder / "store"))
+    labels = LabelIndex.open(folder / "labels.sqlite")
+    return store, labels
 
 
 def _compute_checksums(folder: Path) -> dict[str, int]:

@@ -22,10 +22,11 @@ from kgwb.kg.algebra import (
     patterns_to_sparql,
 )
 from kgwb.kg.base import Graph, ResultSet
+from kgwb.kg.distinct_texts import tell_apart
 from kgwb.kg.queries import Row, explain_empty_result, parse_count
 from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.kg.survey_records import PropertySurvey, Survey
-from kgwb.kg.term_text import bracket_iri, format_value, quote_text, short_name, tell_apart
+from kgwb.kg.term_text import bracket_iri, format_value, quote_text, short_name
 from kgwb.terms import Iri, Term, name_from_iri
 from kgwb.text import list_first, pluralize
 
@@ -92,11 +93,12 @@ class Finding:
 def extract_schema_facts(survey: Survey) -> SchemaFacts:
     """Return the predicates asserted in one direction only, and the quantities with a unit."""
     one_way = [predicate for predicate, triples, both in survey.both_ways if both < triples]
-    amounts: dict[QuantityWithUnit, None] = {}
+    amounts: list[QuantityWithUnit] = []
     for surveyed in survey.classes:
         for prop in surveyed.properties:
-            amounts |= dict.fromkeys(_find_quantities(prop))
-    return SchemaFacts(tuple(one_way), tuple(amounts))
+            amounts += _find_quantities(prop)
+    distinct_amounts = dict.fromkeys(amounts)
+    return SchemaFacts(tuple(one_way), tuple(distinct_amounts))
 
 
 def _find_quantities(prop: PropertySurvey) -> Iterator[QuantityWithUnit]:
@@ -111,10 +113,13 @@ def _find_quantities(prop: PropertySurvey) -> Iterator[QuantityWithUnit]:
             numbers.append(inner)
     if len(numbers) != 1:
         return
+    number = numbers[0]
     for inner in prop.inner:
+        if inner is number:
+            continue
         kinds = sum(values.distinct for values in inner.values)
-        if inner is not numbers[0] and 1 < kinds <= MAX_UNITS:
-            yield QuantityWithUnit(prop.predicate, numbers[0].predicate, inner.predicate, kinds)
+        if 1 < kinds <= MAX_UNITS:
+            yield QuantityWithUnit(prop.predicate, number.predicate, inner.predicate, kinds)
 
 
 def inspect_result(
@@ -139,15 +144,20 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
     """
     rows = result.rows
     if result.cut:
-        yield Finding(f"the result was cut at {pluralize(len(rows), 'row')}", wrong=True)
-    if all(term is None or str(term) == "0" for term in chain.from_iterable(rows)):
+        shown = pluralize(len(rows), "row")
+        yield Finding(f"the result was cut at {shown}", wrong=True)
+    terms = chain.from_iterable(rows)
+    has_nothing = all(term is None or str(term) == "0" for term in terms)
+    if has_nothing:
         yield from _explain_empty_result(sparql, kg)
     for position, variable in enumerate(result.variables):
-        yield from _inspect_column(variable, [row[position] for row in rows])
+        cells = [row[position] for row in rows]
+        yield from _inspect_column(variable, cells)
 
     repeated = len(rows) - len(set(rows))
     if repeated:
-        text = f"{pluralize(repeated, 'row')} repeat another one; DISTINCT leaves them out"
+        repeated_rows = pluralize(repeated, "row")
+        text = f"{repeated_rows} repeat another one; DISTINCT leaves them out"
         yield Finding(text, wrong=True)
     yield from _find_ties_at_limit(sparql, result.variables, rows, kg)
 
@@ -156,17 +166,19 @@ def _inspect_column(variable: str, cells: Sequence[Term | None]) -> Iterator[Fin
     """Yield whether a column has empty cells, and whether it is all numbers as strings."""
     empty = cells.count(None)
     if empty:
-        text = f"?{variable} is empty in {empty} of {pluralize(len(cells), 'row')}"
-        yield Finding(text, wrong=empty == len(cells))
+        rows = pluralize(len(cells), "row")
+        is_all_empty = empty == len(cells)
+        yield Finding(f"?{variable} is empty in {empty} of {rows}", wrong=is_all_empty)
     if cells and all(map(_is_number_as_text, cells)):
         yield Finding(f"?{variable} holds numbers kept as texts: as they are, 9 is greater than 10")
 
 
 def _is_number_as_text(term: Term | None) -> bool:
     """Return whether a term is a string whose characters are those of a number."""
-    if not isinstance(term, Literal) or term.datatype not in (None, XSD.string):
+    if not isinstance(term, Literal):
         return False
-    return bool(NUMBER_PATTERN.fullmatch(term))
+    is_string = term.datatype in (None, XSD.string)
+    return is_string and NUMBER_PATTERN.fullmatch(term) is not None
 
 
 def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
@@ -182,31 +194,37 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
         short_names = _choose_short_names(_iris_among(chain.from_iterable(parts.patterns)))
         patterns = [pattern for pattern in parts.patterns if PATH_PLACEHOLDER not in pattern]
         patterns = patterns[:MAX_PATTERNS]
-        unmatched: Sequence[TriplePattern] = ()
-        blocking: Sequence[TriplePattern | str] = ()
-        if len(patterns) < len(parts.patterns) or parts.unsupported_feature:
+        is_incomplete = len(patterns) < len(parts.patterns)
+        if is_incomplete or parts.unsupported_feature:
             unmatched = [pattern for pattern in patterns if not _has_match(kg, pattern)]
-        else:
-            cause = explain_empty_result(kg, patterns, parts.filters)
-            unmatched = cause.unmatched_patterns
-            blocking = cause.blocking_patterns
+            yield from _describe_unmatched(kg, unmatched, short_names)
+            return
 
-        for pattern in unmatched:
-            text = f"nothing in the graph matches {_format_pattern(pattern, short_names, kg)}"
-            if _can_be_reversed(pattern) and _has_match(kg, pattern[::-1]):
-                text += "; the other way round it holds"
-            yield Finding(text, wrong=True)
-        for part in blocking:
+        cause = explain_empty_result(kg, patterns, parts.filters)
+        yield from _describe_unmatched(kg, cause.unmatched_patterns, short_names)
+        for part in cause.blocking_patterns:
             if isinstance(part, str):
                 shown = part[:MAX_FILTER_CHARS]
                 yield Finding(f"without the filters there are matches: {shown}")
-            elif part not in unmatched:
+            elif part not in cause.unmatched_patterns:
                 others = [pattern for pattern in patterns if pattern != part]
-                where = patterns_and_filters_to_sparql(others, parts.filters).strip()
-                matches = pluralize(_count_solutions(kg, where), "match")
-                yield Finding(
-                    f"without {_format_pattern(part, short_names, kg)} there would be {matches}"
-                )
+                where = patterns_and_filters_to_sparql(others, parts.filters)
+                number = _count_solutions(kg, where.strip())
+                matches = pluralize(number, "match")
+                shown = _format_pattern(part, short_names, kg)
+                yield Finding(f"without {shown} there would be {matches}")
+
+
+def _describe_unmatched(
+    kg: Graph, patterns: Iterable[TriplePattern], short_names: Mapping[URIRef, str]
+) -> Iterator[Finding]:
+    """Yield that nothing matches a pattern, and whether it holds with subject and object exchanged."""
+    for pattern in patterns:
+        shown = _format_pattern(pattern, short_names, kg)
+        text = f"nothing in the graph matches {shown}"
+        if _can_be_reversed(pattern) and _has_match(kg, pattern[::-1]):
+            text += "; the other way round it holds"
+        yield Finding(text, wrong=True)
 
 
 def _can_be_reversed(pattern: TriplePattern) -> bool:
@@ -216,12 +234,15 @@ def _can_be_reversed(pattern: TriplePattern) -> bool:
 
 def _count_solutions(kg: Graph, where: str) -> int:
     """Return how many solutions there are. Some engines return no row if there are none."""
-    rows = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {where} }}").rows
-    return parse_count(rows[0][0]) if rows else 0
+    result = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {where} }}")
+    if not result.rows:
+        return 0
+    return parse_count(result.rows[0][0])
 
 
 def _has_match(kg: Graph, pattern: TriplePattern) -> bool:
-    return kg.ask(f"ASK {{ {patterns_to_sparql([pattern])} }}")
+    where = patterns_to_sparql([pattern])
+    return kg.ask(f"ASK {{ {where} }}")
 
 
 def _choose_short_names(iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
@@ -240,11 +261,14 @@ def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], k
     The display names are asked of the graph.
     """
     iris = _iris_among(pattern)
-    names = kg.names(iris) if iris else {}
+    if not iris:
+        return " ".join(pattern)
+    names = kg.names(iris)
     shown = {}
     for iri in iris:
         name = names.get(iri) or name_from_iri(iri)
-        shown[f"<{iri}>"] = f"{short_names[iri]} {quote_text(name)}"
+        quoted = quote_text(name)
+        shown[f"<{iri}>"] = f"{short_names[iri]} {quoted}"
     return " ".join(shown.get(term, term) for term in pattern)
 
 
@@ -262,66 +286,84 @@ def _find_ties_at_limit(
         modifiers = split_clauses(sparql).modifiers
         limit = LIMIT_CLAUSE.search(modifiers)
         order = ORDER_BY_CLAUSE.search(modifiers)
-        if not limit or not order or not rows or len(rows) != int(limit[1]):
+        if not limit or not order or not rows:
+            return
+        number = len(rows)
+        if number != int(limit[1]):
             return
 
         variable = order[1]
-        is_selected = variable in columns
-        without_limit = query[: query.rindex(limit[0])]
-        query = f"{without_limit}LIMIT {len(rows) + MAX_EXTRA_ROWS}"
-        if not is_selected:
+        limit_start = query.rindex(limit[0])
+        query = f"{query[:limit_start]}LIMIT {number + MAX_EXTRA_ROWS}"
+        is_added = variable not in columns
+        if is_added:
             query = SELECT_KEYWORD.sub(rf"SELECT \1?{variable} ", query, count=1)
         wider = kg.select(query)
         position = wider.variables.index(variable)
-        others = {row[:position] + row[position + 1 :] for row in wider.rows}
-        is_repeated = len(others) < len(wider.rows)
-        if is_repeated and not is_selected and "DISTINCT" in query.upper():
-            # With the variable added, rows that DISTINCT made one are several.
-            return
+        if is_added and "DISTINCT" in query.upper():
+            others = {row[:position] + row[position + 1 :] for row in wider.rows}
+            if len(others) < len(wider.rows):
+                # With the variable added, rows that DISTINCT made one are several.
+                return
 
         values = [row[position] for row in wider.rows]
-        inside = values[: len(rows)]
-        beyond = values[len(rows) :]
-        text = f"ordered by ?{variable}: {list_first(map(format_value, inside), MAX_SHOWN_ROWS)}"
-        if beyond:
-            extra = list_first(map(format_value, beyond), MAX_SHOWN_EXTRA_ROWS)
-            text += f"; beyond the LIMIT {extra}"
-        yield Finding(text)
-        equal = beyond.count(inside[-1])
-        if inside[-1] is not None and equal:
-            tied = f"{pluralize(equal, 'more row')} with the same ?{variable}"
-            yield Finding(f"the LIMIT cuts among equals: {tied}", wrong=len(rows) == 1)
+        yield from _describe_order(variable, values[:number], values[number:])
+
+
+def _describe_order(
+    variable: str, inside: Sequence[Term | None], beyond: Sequence[Term | None]
+) -> Iterator[Finding]:
+    """Yield the values of the variable that rows are ordered by, and whether the LIMIT cuts a tie.
+
+    ``inside`` are the values of the rows that the LIMIT allows, ``beyond`` those of the next rows.
+    """
+    shown = list_first(map(format_value, inside), MAX_SHOWN_ROWS)
+    text = f"ordered by ?{variable}: {shown}"
+    if beyond:
+        extra = list_first(map(format_value, beyond), MAX_SHOWN_EXTRA_ROWS)
+        text += f"; beyond the LIMIT {extra}"
+    yield Finding(text)
+
+    last = inside[-1]
+    equal = beyond.count(last)
+    if equal and last is not None:
+        tied = pluralize(equal, "more row")
+        text = f"the LIMIT cuts among equals: {tied} with the same ?{variable}"
+        is_only_row = len(inside) == 1
+        yield Finding(text, wrong=is_only_row)
 
 
 def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> Iterator[Finding]:
     """Yield matches of one-way predicates in the other direction, and numbers without their unit.
 
-    A predicate is tried in the other direction if the query has it once, between vertices.
+    A predicate is tried in the other direction if the query has it once, between vertices, and has
+    nothing unsupported such as OPTIONAL.
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)
-        used = [predicate[1:-1] for _, predicate, _ in parts.patterns]
-        iris = _iris_among(predicate for _, predicate, _ in parts.patterns)
-        short_names = _choose_short_names(iris)
-        for pattern in parts.patterns:
-            predicate = pattern[1][1:-1]
-            is_one_way = URIRef(predicate) in facts.one_way and used.count(predicate) == 1
-            if parts.unsupported_feature or not is_one_way or not _can_be_reversed(pattern):
+        used = [URIRef(predicate[1:-1]) for _, predicate, _ in parts.patterns]
+        short_names = _choose_short_names(used)
+        for position, predicate in enumerate(used):
+            is_one_way = predicate in facts.one_way and used.count(predicate) == 1
+            if parts.unsupported_feature or not is_one_way:
                 continue
-            reversed_patterns = list(parts.patterns)
-            reversed_patterns[reversed_patterns.index(pattern)] = pattern[::-1]
-            where = patterns_and_filters_to_sparql(reversed_patterns, parts.filters)
-            match_count = _count_solutions(kg, where)
-            if match_count:
-                matches = pluralize(match_count, "match")
-                name = short_names[URIRef(predicate)]
+            pattern = parts.patterns[position]
+            if not _can_be_reversed(pattern):
+                continue
+            patterns = list(parts.patterns)
+            patterns[position] = pattern[::-1]
+            where = patterns_and_filters_to_sparql(patterns, parts.filters)
+            number = _count_solutions(kg, where)
+            if number:
+                name = short_names[predicate]
+                matches = pluralize(number, "match")
                 yield Finding(f"{name} the other way round has {matches}")
 
         for amount in facts.amounts:
-            is_used = {str(amount.of), str(amount.number)}.issubset(used)
-            if is_used and str(amount.unit) not in used:
-                short_names = _choose_short_names([*iris, amount.unit])
+            is_used = amount.of in used and amount.number in used
+            if is_used and amount.unit not in used:
+                short_names = _choose_short_names([*used, amount.unit])
+                name = short_names[amount.number]
                 unit = f"{short_names[amount.unit]}, of which there are {amount.kinds}"
-                number = short_names[amount.number]
-                text = f"{number} stands beside {unit}; the query does not look at it"
+                text = f"{name} stands beside {unit}; the query does not look at it"
                 yield Finding(text, wrong=True)

@@ -85,7 +85,8 @@ class LabelIndex:
     @classmethod
     def open(cls, path: Path) -> LabelIndex:
         """Open the index in a file, read-only. Raises sqlite3.Error if the file is not an index."""
-        uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        file_uri = path.absolute().as_uri()
+        uri = f"{file_uri}?mode=ro&immutable=1"
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
         connection.execute("SELECT id FROM labels LIMIT 1").fetchall()
         return cls(connection, path)
@@ -100,7 +101,9 @@ class LabelIndex:
             path or ":memory:", check_same_thread=False, isolation_level=None
         )
         # An index in memory must not sort on disk either: the disk may be full.
-        sorting = "" if path else "PRAGMA temp_store=MEMORY;"
+        sorting = ""
+        if path is None:
+            sorting = "PRAGMA temp_store=MEMORY;"
         connection.executescript(
             f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {sorting} {_CACHE_SIZE_SQL} {_TABLES_SQL}"
         )
@@ -185,9 +188,10 @@ class LabelIndex:
         weights: dict[int, float] = defaultdict(float)
         for query in queries:
             matches = self._fetch(_MATCH_SQL, query, _MAX_MATCHES_PER_WORD)
+            weight = 1 / log(2 + len(matches))
             for (label_id,) in matches:
                 counts[label_id] += 1
-                weights[label_id] += 1 / log(2 + len(matches))
+                weights[label_id] += weight
 
         def rank(label_id: int) -> tuple[int, float, int]:
             return -counts[label_id], -weights[label_id], label_id
@@ -201,15 +205,17 @@ class LabelIndex:
         GraphFileError if the index cannot be read.
         """
         keys = {label: normalize(label) for label in labels}
-        vertices: dict[str, set[str]] = defaultdict(set)
+        searched = json.dumps(list(keys.values()))
         select = f"{_SELECT_LABELS_SQL} length AND key IN {_GIVEN_VALUES_SQL}"
-        for iri, _, key in self._fetch(select, json.dumps([*keys.values()])):
+        vertices: dict[str, set[str]] = defaultdict(set)
+        for iri, _, key in self._fetch(select, searched):
             vertices[key].add(iri)
 
         found = {}
         for label, key in keys.items():
             if key in vertices:
-                found[label] = tuple(URIRef(iri) for iri in sorted(vertices[key]))
+                iris = sorted(vertices[key])
+                found[label] = tuple(map(URIRef, iris))
         return found
 
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
@@ -218,8 +224,12 @@ class LabelIndex:
         Raises GraphFileError if the index cannot be read.
         """
         select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
-        names = dict(self._fetch(select, json.dumps(iris)))
-        return {iri: names.get(str(iri)) or name_from_iri(iri) for iri in iris}
+        labels = dict(self._fetch(select, json.dumps(iris)))
+        names = {}
+        for iri in iris:
+            label = labels.get(str(iri))
+            names[iri] = label or name_from_iri(iri)
+        return names
 
     def _similar_words(self, word: str) -> dict[str, float]:
         """Return at most five words of the index spelled like this one, and their similarities.
@@ -279,7 +289,9 @@ def _label_row(label: Label) -> tuple[int, str, str, str, bool]:
 
     The key is empty if the label is not searchable.
     """
-    key = normalize(label.text) if label.is_searchable else ""
+    key = ""
+    if label.is_searchable:
+        key = normalize(label.text)
     return len(key), key, label.text, label.iri, label.is_display_name
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
@@ -55,19 +55,25 @@ def collect_labels(store: Store, vocabulary: Vocabulary) -> list[Label]:
 
     hidden = schema & ranked.keys()
     if hidden:
-        values = values_clause("?v", [URIRef(iri) for iri in sorted(hidden)])
-        hidden -= _select_iris(store, *(f"{values} {pattern}" for pattern in fact_patterns))
+        values = values_clause("?v", map(URIRef, sorted(hidden)))
+        patterns = [f"{values} {pattern}" for pattern in fact_patterns]
+        hidden -= _select_iris(store, *patterns)
 
     labels = []
     for iri, ranks in ranked.items():
-        texts = dict.fromkeys(rank[-1] for rank in sorted(ranks))
-        for position, text in enumerate(texts):
-            labels.append(Label(iri, text, position == 0, iri not in hidden))
+        is_searchable = iri not in hidden
+        ranks.sort()
+        distinct_texts = dict.fromkeys(rank[-1] for rank in ranks)
+        for position, text in enumerate(distinct_texts):
+            is_preferred = position == 0
+            labels.append(Label(iri, text, is_preferred, is_searchable))
     for iri in unlabelled:
         labels.append(Label(iri, name_from_iri(iri), True, True))
     for predicate, entity in _find_claim_predicates(store):
-        if entity in ranked and predicate not in ranked and predicate not in unlabelled:
-            labels.append(Label(predicate, min(ranked[entity])[-1], True, False))
+        has_name = predicate in ranked or predicate in unlabelled
+        if entity in ranked and not has_name:
+            best = min(ranked[entity])
+            labels.append(Label(predicate, best[-1], True, False))
     return labels
 
 
@@ -76,15 +82,26 @@ def _rank_stored_labels(store: Store, vocabulary: Vocabulary) -> Mapping[str, li
     ranked: dict[str, list[LabelRank]] = defaultdict(list)
     for order, predicate in enumerate(vocabulary.labels):
         for quad in store.quads_for_pattern(None, NamedNode(predicate), None, None):
+            iri = quad.subject
             label = quad.object
-            if not isinstance(label, Literal) or not isinstance(quad.subject, NamedNode):
+            if not isinstance(label, Literal) or not isinstance(iri, NamedNode):
                 continue
             text = label.value.strip()
             if text:
-                language = language_rank(label.language or "", vocabulary.languages)
-                is_foreign = language >= len(vocabulary.languages)
-                ranked[quad.subject.value].append((is_foreign, order, language, text))
+                rank = rank_label(text, label.language, order, vocabulary)
+                ranked[iri.value].append(rank)
     return ranked
+
+
+def rank_label(text: str, language: str | None, order: int, vocabulary: Vocabulary) -> LabelRank:
+    """Return the key that a label of an IRI is sorted by.
+
+    ``order`` is the position of its predicate in the vocabulary.
+    """
+    languages = vocabulary.languages
+    position = language_rank(language or "", languages)
+    is_foreign = position >= len(languages)
+    return is_foreign, order, position, text
 
 
 def _find_claim_predicates(store: Store) -> Iterator[tuple[str, str]]:
@@ -95,8 +112,10 @@ def _find_claim_predicates(store: Store) -> Iterator[tuple[str, str]]:
     for claim in _CLAIM_PREDICATES:
         wikibase_predicate = NamedNode(WIKIBASE_NAMESPACE + claim)
         for quad in store.quads_for_pattern(None, wikibase_predicate, None, None):
-            if isinstance(quad.subject, NamedNode) and isinstance(quad.object, NamedNode):
-                yield quad.object.value, quad.subject.value
+            entity = quad.subject
+            predicate = quad.object
+            if isinstance(entity, NamedNode) and isinstance(predicate, NamedNode):
+                yield predicate.value, entity.value
 
 
 def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
@@ -105,26 +124,37 @@ def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
     A class is the type of a vertex, or an instance of one of SCHEMA_CLASSES.
     """
     predicates = _select_iris(store, "?s ?v ?o")
-    excluded = {str(predicate) for predicate in vocabulary.excluded_predicates}
-    conditions = []
-    for predicate in sorted(predicates):
-        if predicate in excluded or predicate.startswith(SCHEMA_NAMESPACES):
-            conditions.append(f"!sameTerm(?p, {n3(URIRef(predicate))})")
-    is_fact = f"FILTER({' && '.join(conditions) or 'true'})"
+    is_fact = _fact_filter(predicates, vocabulary)
     fact_patterns = (f"?v ?p ?o {is_fact}", f"?s ?p ?v {is_fact}")
 
     # MINUS on distinct terms is far faster in Oxigraph than FILTER NOT EXISTS: it compares the
     # numbers of terms and reads no text.
-    labelled = f"MINUS {{ {values_clause('?l', vocabulary.labels)} ?v ?l ?text }}"
-    unlabelled = _select_iris(
-        store, *(f"{{ SELECT DISTINCT ?v {{ {fact} }} }} {labelled}" for fact in fact_patterns)
-    )
-    classes = _select_iris(
-        store,
-        f"{values_clause('?t', vocabulary.types)} ?s ?t ?v",
-        f"{values_clause('?c', SCHEMA_CLASSES)} ?v {n3(RDF.type)} ?c",
-    )
+    labels = values_clause("?l", vocabulary.labels)
+    labelled = f"MINUS {{ {labels} ?v ?l ?text }}"
+    patterns = [f"{{ SELECT DISTINCT ?v {{ {fact} }} }} {labelled}" for fact in fact_patterns]
+    unlabelled = _select_iris(store, *patterns)
+    types = values_clause("?t", vocabulary.types)
+    schema_classes = values_clause("?c", SCHEMA_CLASSES)
+    declared = f"{schema_classes} ?v {n3(RDF.type)} ?c"
+    classes = _select_iris(store, f"{types} ?s ?t ?v", declared)
     return _SchemaScan(fact_patterns, unlabelled, predicates | classes)
+
+
+def _fact_filter(predicates: Iterable[str], vocabulary: Vocabulary) -> str:
+    """Return a FILTER of the triples whose predicate ?p is that of a fact.
+
+    It names those of the graph's ``predicates`` that are not.
+    """
+    excluded = set(map(str, vocabulary.excluded_predicates))
+    conditions = []
+    for predicate in sorted(predicates):
+        if predicate in excluded or predicate.startswith(SCHEMA_NAMESPACES):
+            term = n3(URIRef(predicate))
+            conditions.append(f"!sameTerm(?p, {term})")
+    if not conditions:
+        return "FILTER(true)"
+    condition = " && ".join(conditions)
+    return f"FILTER({condition})"
 
 
 def _select_iris(store: Store, *patterns: str) -> set[str]:
@@ -135,5 +165,7 @@ def _select_iris(store: Store, *patterns: str) -> set[str]:
         select: Callable[[], Any] = partial(store.query, query, use_default_graph_as_union=True)
         # No variable holds the solutions. Only the thread that made them may free them, and a
         # variable can live on in the frame of a traceback after its thread has ended.
-        iris.update(term.value for (term,) in select() if isinstance(term, NamedNode))
+        for (term,) in select():
+            if isinstance(term, NamedNode):
+                iris.add(term.value)
     return iris

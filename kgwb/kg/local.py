@@ -22,7 +22,7 @@ from kgwb.kg.base import SCHEMA_NAMESPACES, QueryLimits, ResultSet, Vocabulary
 from kgwb.kg.files import CACHE_VERSION, open_files
 from kgwb.kg.label_index import LabelIndex
 from kgwb.kg.labels import collect_labels
-from kgwb.kg.muting import add_muted, rewrite_without
+from kgwb.kg.muting import add_muted, nodes_of, rewrite_without
 from kgwb.kg.sparql import QueryForm, n3, validate_query
 from kgwb.terms import Term, Triple, Triples, make_literal
 from kgwb.threads import run_in_thread
@@ -92,7 +92,9 @@ class LocalGraph:
         vocabulary = vocabulary or Vocabulary()
         store = ox.Store()
         quads = getattr(graph, "quads", None)  # a Graph has none, a Dataset has
-        statements: Iterable[Any] = quads() if quads else graph
+        statements: Iterable[Any] = graph
+        if quads:
+            statements = quads()
         try:
             store.extend(cast(ox.Quad, to_ox(statement)) for statement in statements)
         except ValueError as error:
@@ -104,11 +106,13 @@ class LocalGraph:
                 "the rdflib graph holds no triple", hint="parse a file into it first"
             )
         lines = "\n".join(sorted(map(str, store)))
-        digest = hashlib.sha256(f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}".encode()).hexdigest()
+        content = f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}"
+        digest = hashlib.sha256(content.encode())
+        identity = f"sha256:{digest.hexdigest()}"
         labels = LabelIndex.build(collect_labels(store, vocabulary))
         prefixes = {str(namespace): prefix for prefix, namespace in graph.namespaces()}
         source = f"rdflib graph of {len(store)} triples"
-        return cls(store, labels, f"sha256:{digest}", prefixes, source, vocabulary, limits)
+        return cls(store, labels, identity, prefixes, source, vocabulary, limits)
 
     def __repr__(self) -> str:
         return f"LocalGraph({self.source!r})"
@@ -125,12 +129,14 @@ class LocalGraph:
         The store is not changed. The label index is built again if the triples affect it, which
         takes seconds for a large graph.
         """
+        muted = add_muted(self.muted, triples)
         graph = copy(self)
-        graph.muted = add_muted(self.muted, triples)
-        graph._lost_nodes = find_lost_nodes(self.store, graph.muted)
+        graph.muted = muted
+        graph._lost_nodes = find_lost_nodes(self.store, muted)
         if any(map(graph._affects_labels, triples)):
-            store: Any = _FilteredStore(self.store, graph.muted)
-            graph._use_label_index(LabelIndex.build(collect_labels(store, self.vocabulary)))
+            store: Any = _FilteredStore(self.store, muted)
+            labels = collect_labels(store, self.vocabulary)
+            graph._use_label_index(LabelIndex.build(labels))
         return graph
 
     def _affects_labels(self, triple: Triple) -> bool:
@@ -144,14 +150,16 @@ class LocalGraph:
         no_facts = {*self.vocabulary.excluded_predicates, *self.vocabulary.types}
         if predicate in no_facts or str(predicate).startswith(SCHEMA_NAMESPACES):
             return True
-        is_fact = f"?p NOT IN ({', '.join(map(n3, sorted(no_facts)))})"
-        patterns = [f"?s {n3(predicate)} ?o"]
+        excluded = ", ".join(map(n3, sorted(no_facts)))
+        is_fact = f"?p NOT IN ({excluded})"
+        conditions = [f"FILTER EXISTS {{ ?s {n3(predicate)} ?o }}"]
         for end in (subject, object_):
             if isinstance(end, URIRef):
                 iri = n3(end)
-                patterns.append(f"{{ {iri} ?p ?o }} UNION {{ ?s ?p {iri} }} FILTER({is_fact})")
-        conditions = [f"FILTER EXISTS {{ {pattern} }}" for pattern in patterns]
-        is_used_otherwise = self.ask(f"ASK {{ {' '.join(conditions)} }}")
+                facts = f"{{ {iri} ?p ?o }} UNION {{ ?s ?p {iri} }} FILTER({is_fact})"
+                conditions.append(f"FILTER EXISTS {{ {facts} }}")
+        where = " ".join(conditions)
+        is_used_otherwise = self.ask(f"ASK {{ {where} }}")
         return not is_used_otherwise
 
     def select(self, query: str) -> ResultSet:
@@ -211,7 +219,10 @@ class LocalGraph:
                 hint="ask for less, or raise query_timeout_s",
             ) from None
         except (SyntaxError, ValueError, OSError, RuntimeError) as error:
-            raise QueryError(f"Oxigraph rejects the query: {error}") from error
+            raise QueryError(
+                f"Oxigraph rejects the query: {error}",
+                hint="correct the query at the line and column that are named",
+            ) from error
 
     def _read_rows(self, result: Any, deadline: float) -> ResultSet:
         """Return the rows of Oxigraph's result, marked as cut if there are more than the row limit.
@@ -223,7 +234,12 @@ class LocalGraph:
         for solution in result:
             if len(rows) == self.limits.row_limit:
                 return ResultSet(variables, tuple(rows), cut=True)
-            cells = (None if term is None else term_from_oxigraph(term) for term in solution)
+            cells: list[Term | None] = []
+            for term in solution:
+                if term is None:
+                    cells.append(None)
+                else:
+                    cells.append(term_from_oxigraph(term))
             rows.append(tuple(cells))
             if time.monotonic() > deadline:
                 raise TimeoutError
@@ -246,23 +262,20 @@ class _FilteredStore:
 
     def query(self, text: str, **options: Any) -> Any:
         """Run a query that is rewritten to leave out the muted triples."""
-        return self._store.query(
-            rewrite_without(text, self._muted, has_distinct_paths=True), **options
-        )
+        rewritten = rewrite_without(text, self._muted, has_distinct_paths=True)
+        return self._store.query(rewritten, **options)
 
 
 def find_lost_nodes(store: ox.Store, muted: Triples) -> frozenset[Term]:
     """Return the subjects and objects of muted triples that are in no other triple of a store."""
     filtered = _FilteredStore(store, muted)
-    nodes = {node for triple in muted for node in (triple[0], triple[2])}
     lost = set()
-    for node in nodes:
+    for node in nodes_of(muted):
         term = to_ox(node)
-        is_object = any(filtered.quads_for_pattern(None, None, term, None))
-        is_subject = not isinstance(node, Literal) and any(
-            filtered.quads_for_pattern(term, None, None, None)
-        )
-        if not is_object and not is_subject:
+        is_used = any(filtered.quads_for_pattern(None, None, term, None))
+        if not is_used and not isinstance(node, Literal):
+            is_used = any(filtered.quads_for_pattern(term, None, None, None))
+        if not is_used:
             lost.add(node)
     return frozenset(lost)
 
@@ -281,7 +294,8 @@ def read_triples(
             break
         subject = term_from_oxigraph(statement.subject)
         predicate = URIRef(statement.predicate.value)
-        triples[subject, predicate, term_from_oxigraph(statement.object)] = None
+        object_ = term_from_oxigraph(statement.object)
+        triples[subject, predicate, object_] = None
         if time.monotonic() > deadline:
             raise TimeoutError
     return tuple(triples)
@@ -295,7 +309,8 @@ def term_from_oxigraph(term: Any) -> Term:
     if isinstance(term, ox.NamedNode):
         return URIRef(term.value)
     if isinstance(term, ox.Literal):
-        return make_literal(term.value, term.datatype.value, term.language or "")
+        datatype = term.datatype.value
+        return make_literal(term.value, datatype, term.language or "")
     if isinstance(term, ox.BlankNode):
         return BNode(term.value)
     raise QueryError(f"the result holds {term}, which is no RDF 1.1 term", hint="ask for its parts")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -44,13 +45,15 @@ class MiniLM:
 
     def __init__(self, folder: Path) -> None:
         """Read the configuration and the tokenizer, and map the weights."""
-        config = json.loads((folder / "config.json").read_text())
+        config_file = folder / "config.json"
+        config = json.loads(config_file.read_text())
         self._layers = config["num_hidden_layers"]
         self._heads = config["num_attention_heads"]
         self._epsilon = np.float32(config["layer_norm_eps"])
         self._weights = map_weights(folder / "model.safetensors")
         self._blas = ThreadpoolController()
-        self._tokenizer = Tokenizer.from_str((folder / "tokenizer.json").read_text())
+        tokenizer_file = folder / "tokenizer.json"
+        self._tokenizer = Tokenizer.from_str(tokenizer_file.read_text())
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
 
@@ -63,8 +66,9 @@ class MiniLM:
         vectors = np.empty((len(texts), size), np.float32)
 
         def encode_batch(batch: Sequence[TokenizedText]) -> None:
-            positions, token_ids = zip(*batch, strict=True)
-            vectors[list(positions)] = self._forward(np.array(token_ids))
+            positions = [position for position, _ in batch]
+            token_ids = [ids for _, ids in batch]
+            vectors[positions] = self._forward(np.array(token_ids))
 
         batches = self._make_batches(texts)
         # Each batch uses one core. With several, BLAS threads wait for one another, and on a
@@ -85,16 +89,18 @@ class MiniLM:
         A batch has at most MAX_BATCH_TOKENS tokens, or one text. Texts of one length need no
         padding.
         """
-        by_length: dict[int, list[TokenizedText]] = {}
+        by_length: dict[int, list[TokenizedText]] = defaultdict(list)
         for position, text in enumerate(texts):
             token_ids = self._tokenizer.encode(text).ids
-            by_length.setdefault(len(token_ids), []).append((position, token_ids))
+            length = len(token_ids)
+            by_length[length].append((position, token_ids))
 
         batches = []
         for length, group in by_length.items():
             batch_size = max(1, MAX_BATCH_TOKENS // length)
             for start in range(0, len(group), batch_size):
-                batches.append(group[start : start + batch_size])
+                end = start + batch_size
+                batches.append(group[start:end])
         return batches
 
     def _forward(self, token_ids: NDArray[np.int64]) -> FloatArray:
@@ -107,7 +113,8 @@ class MiniLM:
         positions = self._weights["embeddings.position_embeddings.weight"]
         segments = self._weights["embeddings.token_type_embeddings.weight"]
         embedded = words[token_ids] + positions[:length] + segments[0]
-        states = self._normalize(embedded.reshape(texts * length, -1), "embeddings")
+        embedded = embedded.reshape(texts * length, -1)
+        states = self._normalize(embedded, "embeddings")
         # The layers are not a function of their own, whose caller would keep the old states, and
         # sums have no names: with more arrays alive, NumPy asked the operating system for memory
         # again and again, and encoding took a sixth longer.
@@ -123,7 +130,8 @@ class MiniLM:
                 states + self._apply_dense(inner, f"{name}.output.dense"), f"{name}.output"
             )
         means = states.reshape(texts, length, -1).mean(1)
-        unit_vectors: FloatArray = means / np.linalg.norm(means, axis=1, keepdims=True)
+        lengths = np.linalg.norm(means, axis=1, keepdims=True)
+        unit_vectors: FloatArray = means / lengths
         return unit_vectors
 
     def _attend(self, states: FloatArray, texts: int, name: str) -> FloatArray:
@@ -137,21 +145,24 @@ class MiniLM:
 
         def project(part: str) -> FloatArray:
             projected = self._apply_dense(states, f"{name}.{part}")
-            return projected.reshape(shape).transpose(0, 2, 1, 3)
+            return projected.reshape(shape).swapaxes(1, 2)
 
         queries = project("query")
         keys = project("key")
         values = project("value")
-        scores = queries @ keys.transpose(0, 1, 3, 2) / np.sqrt(np.float32(head_size))
-        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        scale = np.sqrt(np.float32(head_size))
+        scores = queries @ keys.swapaxes(2, 3) / scale
+        greatest = scores.max(-1, keepdims=True)
+        weights = np.exp(scores - greatest)
         weights /= weights.sum(-1, keepdims=True)
         means: FloatArray = weights @ values
-        return means.transpose(0, 2, 1, 3).reshape(states.shape)
+        return means.swapaxes(1, 2).reshape(states.shape)
 
     def _apply_dense(self, states: FloatArray, name: str) -> FloatArray:
         """Return the states times the weights of a linear layer, plus its bias."""
         weights = self._weights[f"{name}.weight"]
-        product: FloatArray = states @ weights.T + self._weights[f"{name}.bias"]
+        bias = self._weights[f"{name}.bias"]
+        product: FloatArray = states @ weights.T + bias
         return product
 
     def _normalize(self, states: FloatArray, name: str) -> FloatArray:
@@ -179,11 +190,12 @@ def map_weights(file: Path) -> dict[str, Any]:
     data_start = 8 + header_length
     weights = {}
     for name, tensor in header.items():
-        if tensor.get("dtype") == "F32":
-            offset = data_start + tensor["data_offsets"][0]
-            shape = tuple(tensor["shape"])
-            mapped = np.memmap(file, np.float32, "r", offset, shape)
-            weights[name] = mapped.view(np.ndarray)
+        if tensor.get("dtype") != "F32":
+            continue
+        start, _ = tensor["data_offsets"]
+        shape = tuple(tensor["shape"])
+        mapped = np.memmap(file, np.float32, "r", data_start + start, shape)
+        weights[name] = mapped.view(np.ndarray)
     return weights
 
 
@@ -193,7 +205,8 @@ def gelu(values: FloatArray) -> FloatArray:
     The share is computed from the error function's approximation by a polynomial.
     """
     sizes = np.abs(values) * np.float32(0.5**0.5)
-    argument = np.float32(1) / (1 + np.float32(ERF_SLOPE) * sizes)
+    slope = np.float32(ERF_SLOPE)
+    argument = np.float32(1) / (1 + slope * sizes)
     complement: FloatArray = np.zeros_like(values)
     for coefficient in reversed(ERF_COEFFICIENTS):
         complement = (complement + np.float32(coefficient)) * argument

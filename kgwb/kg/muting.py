@@ -14,6 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import pyoxigraph as ox
@@ -84,15 +85,15 @@ def rewrite_without(
     if not triples:
         return query
     if lost_nodes is None:
-        lost_nodes = frozenset(node for triple in triples for node in (triple[0], triple[2]))
+        lost_nodes = nodes_of(triples)
     validated = validate_query(query, allow_service=True)
     if validated.form == "describe":
         raise _cannot_mute_error("what DESCRIBE gives is the engine's choice", "use CONSTRUCT")
     text = validated.text
     tokens = tokenize(text).tokens
     form_token = next(token for token in tokens if token[0].lower() == validated.form)
-    form_end = form_token.end()
-    prologue = text[: form_token.start()]
+    form_start, form_end = form_token.span()
+    prologue = text[:form_start]
     blocks = _find_triples_blocks(tokens)
     replacements = []
     has_constant_column = False
@@ -123,8 +124,16 @@ def rewrite_without(
     if validated.form == "construct" and not has_template:
         # CONSTRUCT WHERE { ... } allows no FILTER. Its block, the only one, becomes the template.
         start, end = blocks[0]
-        return f"{rewritten[:form_end]} {{ {text[start:end]} }} {rewritten[form_end:]}"
+        template = text[start:end]
+        return f"{rewritten[:form_end]} {{ {template} }} {rewritten[form_end:]}"
     return rewritten
+
+
+def nodes_of(triples: Triples) -> frozenset[Term]:
+    """Return the subjects and objects of triples."""
+    subjects = {subject for subject, _, _ in triples}
+    objects = {object_ for _, _, object_ in triples}
+    return frozenset(subjects | objects)
 
 
 def _count_patterns(query: ValidatedQuery) -> int:
@@ -151,9 +160,11 @@ def _replace_parts(text: str, replacements: Iterable[tuple[int, int, str]]) -> s
     pieces = []
     position = 0
     for start, end, new_text in sorted(replacements):
-        pieces += [text[position:start], new_text]
+        pieces.append(text[position:start])
+        pieces.append(new_text)
         position = end
-    return "".join([*pieces, text[position:]])
+    pieces.append(text[position:])
+    return "".join(pieces)
 
 
 def _expand_stars(prologue: str, text: str, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
@@ -168,11 +179,12 @@ def _expand_stars(prologue: str, text: str, tokens: Sequence[Token]) -> list[tup
         previous_words = (previous_words[1], token[0].upper())
         if not is_star:
             continue
+        start, star_end = token.span()
         end = _find_end_of_select(tokens[number:])
-        variables = _variables_in_scope(f"{prologue}SELECT {text[token.start() : end]}")
+        variables = _variables_in_scope(f"{prologue}SELECT {text[start:end]}")
         if not variables:
             raise _cannot_mute_error("SELECT * selects no variable", "write a variable in it")
-        stars.append((token.start(), token.end(), " ".join(variables)))
+        stars.append((start, star_end, " ".join(variables)))
     return stars
 
 
@@ -236,8 +248,10 @@ def _find_triples_blocks(tokens: Sequence[Token]) -> list[tuple[int, int]]:
             block = []
 
         if sign == "{":
-            opens_data = opening_keyword in ("CONSTRUCT", "VALUES", "SERVICE")
-            open_brackets.append("data" if opens_data or innermost == "data" else "group")
+            kind = "group"
+            if innermost == "data" or opening_keyword in ("CONSTRUCT", "VALUES", "SERVICE"):
+                kind = "data"
+            open_brackets.append(kind)
             opening_keyword = ""
         elif sign == "(" and innermost != "data":
             open_brackets.append("expression")
@@ -331,23 +345,27 @@ class _TriplesBlock:
                 raise _cannot_mute_error(why, "write a variable for it")
 
         new_variables: dict[BNode, Variable] = defaultdict(self._new_variable)
-        variables = []
         patterns = []
         for pattern in self.patterns:
             nodes = []
             for node in pattern:
-                if isinstance(node, Variable):
-                    variables.append(node.n3())
-                nodes.append(new_variables[node] if isinstance(node, BNode) else node)
+                if isinstance(node, BNode):
+                    nodes.append(new_variables[node])
+                else:
+                    nodes.append(node)
             self.subjects |= _subjects_of(*nodes)
             patterns.append(nodes)
-        columns = " ".join(dict.fromkeys(variables))
-        if not columns:
-            self.has_constant_column = True
-            columns = f"(1 AS {self._new_variable().n3()})"
+        variables = _columns_of(chain.from_iterable(self.patterns))
+        self.has_constant_column = not variables
+        columns = variables or self._constant_column()
         lines = [self._rewrite_pattern(*pattern) for pattern in patterns]
         body = " ".join(lines)
         return f"{{ SELECT {columns} WHERE {{ {body} }} }}"
+
+    def _constant_column(self) -> str:
+        """Return the expression of a SELECT for the number 1, under a new variable."""
+        variable = self._new_variable()
+        return f"(1 AS {variable.n3()})"
 
     def _new_variable(self) -> Variable:
         """Return ?hidden_1, ?hidden_2 and so on, without those that the query has."""
@@ -361,9 +379,9 @@ class _TriplesBlock:
 
         A pattern with a path counts if the path may use the predicate of a muted triple.
         """
-        predicate = pattern[1]
+        _, predicate, _ = pattern
         if isinstance(predicate, Path):
-            return any(_path_uses(predicate, triple[1]) for triple in self.muted)
+            return any(_path_uses(predicate, muted) for _, muted, _ in self.muted)
         return bool(self._exclusion_filters(pattern))
 
     def _check_empty_path(self, pattern: RdflibPattern) -> None:
@@ -403,7 +421,7 @@ class _TriplesBlock:
         path does not match a term.
         """
         if isinstance(node, Variable | BNode):
-            return not (isinstance(term, Literal) and node in self.subjects)
+            return not isinstance(term, Literal) or node not in self.subjects
         if not isinstance(node, Literal) or not isinstance(term, Literal):
             return bool(node == term)
         if node.language != term.language:
@@ -418,12 +436,14 @@ class _TriplesBlock:
         """Return a pattern without blank nodes as SPARQL with its FILTERs.
 
         A path that may take a muted triple is written as its steps. Raises QueryError if it cannot
-        be: its length is not fixed, or it is negated.
+        be: its length is not fixed, or it is negated. Where the engine finds each pair of nodes once
+        on a path with "|", so does the subquery that stands for the path.
         """
         pattern = (subject, predicate, object_)
         if not isinstance(predicate, Path) or not self._may_match_muted(pattern):
+            nodes = map(_node_to_sparql, pattern)
             filters = self._exclusion_filters(pattern)
-            return " ".join([*map(_node_to_sparql, pattern), ".", *filters])
+            return " ".join([*nodes, ".", *filters])
         if isinstance(predicate, InvPath):
             return self._rewrite_pattern(object_, predicate.arg, subject)
         if isinstance(predicate, AlternativePath):
@@ -431,19 +451,14 @@ class _TriplesBlock:
             for way in predicate.args:
                 ways.append(self._rewrite_pattern(subject, way, object_))
             union = union_clause(ways)
-            return self._distinct(union, subject, object_) if self.has_distinct_paths else union
+            if not self.has_distinct_paths:
+                return union
+            columns = _columns_of([subject, object_]) or self._constant_column()
+            return f"{{ SELECT DISTINCT {columns} WHERE {{ {union} }} }}"
         if isinstance(predicate, SequencePath):
             return self._rewrite_steps(subject, predicate.args, object_)
         why = f"the path {_path_to_sparql(predicate)} leads over its predicate"
         raise _cannot_mute_error(why, _PATH_HINT)
-
-    def _distinct(self, group: str, *ends: Any) -> str:
-        """Return a subquery that finds each binding of the ends of a group once."""
-        variables = [node.n3() for node in dict.fromkeys(ends) if isinstance(node, Variable)]
-        columns = " ".join(variables)
-        if not columns:
-            columns = f"(1 AS {self._new_variable().n3()})"
-        return f"{{ SELECT DISTINCT {columns} WHERE {{ {group} }} }}"
 
     def _rewrite_steps(self, subject: Any, steps: Sequence[Any], object_: Any) -> str:
         """Return a path "a/b/c" as a pattern for each step, with new variables between them."""
@@ -460,6 +475,12 @@ class _TriplesBlock:
             patterns.append(self._rewrite_pattern(subject, step, end))
             subject = end
         return " ".join(patterns)
+
+
+def _columns_of(nodes: Iterable[Any]) -> str:
+    """Return the distinct variables among nodes as the columns of a SELECT; "" for none."""
+    variables = [node.n3() for node in nodes if isinstance(node, Variable)]
+    return " ".join(dict.fromkeys(variables))
 
 
 def _equality_condition(variable: Variable, term: Term) -> str:
@@ -540,7 +561,9 @@ def _node_to_sparql(node: Any) -> str:
     """Return a node of a pattern as SPARQL: a path, a variable, an IRI or a literal."""
     if isinstance(node, Path):
         return _path_to_sparql(node)
-    return f"?{node}" if isinstance(node, Variable) else n3(node)
+    if isinstance(node, Variable):
+        return f"?{node}"
+    return n3(node)
 
 
 def _path_to_sparql(path: Any) -> str:
@@ -558,9 +581,13 @@ def _path_to_sparql(path: Any) -> str:
     parts: Sequence[Any] = path.args  # type: ignore[attr-defined]  # all others have them
     if isinstance(path, NegatedPath):
         return "!(...)"  # only for messages; rdflib does not keep the inverse predicates in it
-    separator = "|" if isinstance(path, AlternativePath) else "/"
+    separator = "/"
+    if isinstance(path, AlternativePath):
+        separator = "|"
     return separator.join(map(_part_to_sparql, parts))
 
 
 def _part_to_sparql(path: Any) -> str:
-    return f"({_path_to_sparql(path)})" if isinstance(path, Path) else n3(path)
+    if isinstance(path, Path):
+        return f"({_path_to_sparql(path)})"
+    return n3(path)

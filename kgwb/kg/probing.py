@@ -66,9 +66,13 @@ def _read_remembered(file: Path) -> Dialect | None:
     None if the file is missing, damaged, or older than DIALECT_CACHE_LIFETIME_S.
     """
     with suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
-        if time.time() - file.stat().st_mtime < DIALECT_CACHE_LIFETIME_S:
-            dialect = DIALECTS[json.loads(file.read_bytes())["dialect"]]
-            return dialect if dialect.is_complete else None
+        age_s = time.time() - file.stat().st_mtime
+        if age_s >= DIALECT_CACHE_LIFETIME_S:
+            return None
+        remembered = json.loads(file.read_bytes())
+        dialect = DIALECTS[remembered["dialect"]]
+        if dialect.is_complete:
+            return dialect
     return None
 
 
@@ -95,7 +99,8 @@ def _find_probe_label(client: SparqlClient) -> str:
             f" FILTER(isIRI(?v) && STRLEN(STR(?label)) >= {MIN_PROBE_WORD_LETTERS}"
             f"{language_condition}) }} LIMIT {MAX_PROBE_LABELS}"
         ).rows
-        labels = [str(label) for (label,) in rows if label is not None and _probe_words(str(label))]
+        texts = [str(label) for (label,) in rows if label is not None]
+        labels = list(filter(_probe_words, texts))
         if labels:
             return max(labels, key=_probe_quality)
     return ""
@@ -152,7 +157,7 @@ def _finds_label(client: SparqlClient, dialect: Dialect, label: str) -> bool:
         return False
     vertices, _ = found
     wanted = set(normalize(" ".join(words)).split())
-    return any(wanted <= set(normalize(text).split()) for _, text in vertices)
+    return any(wanted.issubset(normalize(text).split()) for _, text in vertices)
 
 
 def search_labels(
@@ -193,6 +198,8 @@ def labelled_vertices(result: ResultSet) -> LabelledVertices:
     """
     vertices: LabelledVertices = []
     for vertex, label in result.rows:
-        if vertex and label is not None and is_valid_iri(vertex):
+        if not vertex or label is None:
+            continue
+        if is_valid_iri(vertex):
             vertices.append((str(vertex), str(label)))
     return vertices

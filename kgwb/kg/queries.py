@@ -98,17 +98,19 @@ def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Descrip
         elif isinstance(value, Literal) and predicate in vocabulary.descriptions:
             language = language_rank(value.language or "", vocabulary.languages)
             order = vocabulary.descriptions.index(URIRef(predicate))
-            texts[vertex].append((language, order, str(value)))
+            ranked_text = (language, order, str(value))
+            texts[vertex].append(ranked_text)
 
     all_types = set(chain.from_iterable(types.values()))
     names = kg.names(sorted(all_types))
     descriptions = {}
     for iri in iris:
-        type_names = dict.fromkeys(map(names.__getitem__, sorted(types[iri])))
+        type_names = [names[type_iri] for type_iri in sorted(types[iri])]
+        distinct_names = dict.fromkeys(type_names)
         text = ""
         if texts[iri]:
             _, _, text = min(texts[iri])
-        descriptions[iri] = Description(tuple(type_names), text)
+        descriptions[iri] = Description(tuple(distinct_names), text)
     return descriptions
 
 
@@ -142,15 +144,19 @@ def find_predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRe
     They come by IRI, "out" before "in". Labels, descriptions and noise are left out.
     """
     values = values_clause("?v", vertices)
-    rows = kg.select(
+    result = kg.select(
         f'SELECT DISTINCT ?p ?d WHERE {{ {{ {values} ?v ?p ?o BIND("out" AS ?d) }}'
         f' UNION {{ {values} ?s ?p ?v BIND("in" AS ?d) }} }}'
-    ).rows
+    )
     excluded = kg.vocabulary.excluded_predicates
     predicates: list[tuple[URIRef, Direction]] = []
-    for predicate, direction in rows:
-        if isinstance(predicate, URIRef) and predicate not in excluded:
-            predicates.append((predicate, "out" if str(direction) == "out" else "in"))
+    for predicate, bound in result.rows:
+        if not isinstance(predicate, URIRef) or predicate in excluded:
+            continue
+        direction: Direction = "in"
+        if str(bound) == "out":
+            direction = "out"
+        predicates.append((predicate, direction))
     predicates.sort(key=itemgetter(1), reverse=True)  # "out" before "in"
     predicates.sort(key=itemgetter(0))
     return tuple(predicates)
@@ -170,19 +176,23 @@ def find_label_usage(kg: Graph) -> tuple[tuple[URIRef, ...], tuple[str, ...]]:
     predicates = tuple(predicate for predicate in vocabulary.labels if (predicate,) in used)
     if not predicates:
         return (), ()
-    samples = [
-        f"SELECT ?label WHERE {{ ?v {n3(predicate)} ?label }} LIMIT {MAX_SAMPLED_LABELS}"
-        for predicate in predicates
-    ]
+    samples = []
+    for predicate in map(n3, predicates):
+        samples.append(
+            f"SELECT ?label WHERE {{ ?v {predicate} ?label }} LIMIT {MAX_SAMPLED_LABELS}"
+        )
+    labels = union_clause(samples)
     rows = kg.select(
-        f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {union_clause(samples)}"
+        f"SELECT ?tag (COUNT(*) AS ?n) WHERE {{ {labels}"
         f" BIND(LANG(?label) AS ?tag) }} GROUP BY ?tag ORDER BY DESC(?n) ?tag LIMIT {MAX_LANGUAGES}"
     ).rows
     languages = []
     label_count = 0
     for tag, count in rows:
         label_count += parse_count(count)
-        if tag is not None and (not str(tag) or LANGUAGE_TAG.fullmatch(tag)):
+        if tag is None:
+            continue
+        if not str(tag) or LANGUAGE_TAG.fullmatch(tag):
             languages.append(str(tag))
     is_complete = len(rows) < MAX_LANGUAGES and label_count < MAX_SAMPLED_LABELS
     if not is_complete:
@@ -221,12 +231,13 @@ def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     if not candidates:
         return frozenset()
     # Each candidate has a subquery with a LIMIT, because a class can have millions of instances.
-    incoming = []
-    for iri in sorted(candidates):
-        incoming.append(
-            f"SELECT ({n3(iri)} AS ?v) ?p WHERE {{ ?s ?p {n3(iri)} }} LIMIT {MAX_INCOMING_TRIPLES}"
+    subqueries = []
+    for term in map(n3, sorted(candidates)):
+        subqueries.append(
+            f"SELECT ({term} AS ?v) ?p WHERE {{ ?s ?p {term} }} LIMIT {MAX_INCOMING_TRIPLES}"
         )
-    facts = kg.select(f"SELECT DISTINCT ?v WHERE {{ {union_clause(incoming)} FILTER({is_fact}) }}")
+    incoming = union_clause(subqueries)
+    facts = kg.select(f"SELECT DISTINCT ?v WHERE {{ {incoming} FILTER({is_fact}) }}")
     return frozenset(candidates).difference(chain.from_iterable(facts.rows))
 
 
@@ -258,12 +269,12 @@ def find_triples(
         if terms:
             written = " ".join(map(n3, terms))
             values += f"VALUES ?{name} {{ {written} }} "
-    rows = kg.select(
-        f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {max_triples}"
-    ).rows
+    query = f"SELECT DISTINCT ?s ?p ?o WHERE {{ {values}?s ?p ?o }} LIMIT {max_triples}"
+    rows = kg.select(query).rows
     excluded: set[URIRef] = set()
     if not predicates:
-        excluded = set(kg.vocabulary.excluded_predicates) - set(kg.vocabulary.types)
+        excluded.update(kg.vocabulary.excluded_predicates)
+        excluded.difference_update(kg.vocabulary.types)
     triples: list[Triple] = []
     for subject, predicate, object_ in rows:
         if isinstance(subject, BNode | None) or isinstance(object_, BNode | None):
@@ -271,7 +282,8 @@ def find_triples(
         if isinstance(predicate, URIRef) and predicate not in excluded:
             triples.append((subject, predicate, object_))
     triples.sort(key=str)
-    return triples, len(rows) < max_triples
+    are_all = len(rows) < max_triples
+    return triples, are_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,20 +309,47 @@ def find_values_containing(
     if not predicates or len(normal_name) < 2:
         return ()
     text = "LCASE(REPLACE(STR(?o), '[_-]', ' '))"
-    rows = kg.select(
-        f"SELECT ?p ?o (COUNT(*) AS ?n) WHERE {{ {values_clause('?p', predicates)} ?s ?p ?o"
-        f" FILTER(!isBlank(?o) && CONTAINS({text}, {string_literal(name.lower())})) }}"
+    listed = values_clause("?p", predicates)
+    searched = string_literal(name.lower())
+    result = kg.select(
+        f"SELECT ?p ?o (COUNT(*) AS ?n) WHERE {{ {listed} ?s ?p ?o"
+        f" FILTER(!isBlank(?o) && CONTAINS({text}, {searched})) }}"
         f" GROUP BY ?p ?o ORDER BY STRLEN(STR(?o)) ?p LIMIT {MAX_VALUE_MATCHES}"
-    ).rows
+    )
     whole_words = re.compile(rf"(?<![^\W_]){re.escape(normal_name)}(?![^\W_])")
     matches = []
-    for predicate, value, count in rows:
+    for predicate, value, count in result.rows:
         if predicate is None or value is None:
             continue
-        shown = local_part(value) if isinstance(value, URIRef) else value
+        shown: str = value
+        if isinstance(value, URIRef):
+            shown = local_part(value)
         if whole_words.search(normalize(shown)):
-            matches.append(ValueMatch(URIRef(predicate), value, parse_count(count)))
+            match = ValueMatch(URIRef(predicate), value, parse_count(count))
+            matches.append(match)
     return tuple(matches)
+
+
+def find_literal(kg: Graph, text: str) -> Literal | None:
+    """Return the literal of the graph that is a text, in one query; None if there is none.
+
+    The text is compared as it is, in lower case, and with a capital first letter, without a
+    language and in the preferred languages. Of several literals the most frequent is returned.
+    """
+    spellings = dict.fromkeys((text, text.lower(), text[:1].upper() + text[1:]))
+    literals = []
+    for spelling in spellings:
+        literals.append(Literal(spelling))
+        literals += [Literal(spelling, lang=tag) for tag in kg.vocabulary.languages if tag]
+    values = " ".join(map(n3, literals))
+    rows = kg.select(
+        f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ VALUES ?o {{ {values} }} ?s ?p ?o }}"
+        f" GROUP BY ?o ORDER BY DESC(?n) ?o LIMIT 1"
+    ).rows
+    for literal, _ in rows:
+        if isinstance(literal, Literal):
+            return literal
+    return None
 
 
 # Why a query has no rows
@@ -340,15 +379,16 @@ def explain_empty_result(
     """
 
     def has_rows(patterns: Sequence[TriplePattern], filters: str = "") -> bool:
-        return kg.ask(f"ASK {{ {patterns_and_filters_to_sparql(patterns, filters)} }}")
+        where = patterns_and_filters_to_sparql(patterns, filters)
+        return kg.ask(f"ASK {{ {where} }}")
 
     patterns = list(dict.fromkeys(patterns))
     if has_rows(patterns, filters):
         return EmptyResultCause(is_empty=False)
     unmatched = tuple(pattern for pattern in patterns if not has_rows([pattern]))
     blocking: list[TriplePattern | str] = []
-    for index, pattern in enumerate(patterns):
-        others = patterns[:index] + patterns[index + 1 :]
+    for pattern in patterns:
+        others = [other for other in patterns if other != pattern]
         # A pattern is the only reason at most if every other pattern has matches.
         others_match = unmatched in ((), (pattern,))
         if others and others_match and has_rows(others, filters):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,15 +83,17 @@ class EndpointResponse:
         variables = tuple(variables) or columns
         bound = set[str]().union(*bindings)
         if bound and bound.isdisjoint(variables):
-            raise self.invalid_response_error(f"it has no column of {', '.join(variables)}")
+            listed = ", ".join(variables)
+            raise self.invalid_response_error(f"it has no column of {listed}")
         rows = []
         try:
             for binding in bindings[:row_limit]:
-                cells = [parse_cell(binding[n]) if n in binding else None for n in variables]
-                rows.append(tuple(cells))
+                rows.append(_parse_row(binding, variables))
         except ValueError as error:
             raise self.invalid_response_error(error) from error
-        max_rows = min(row_limit + 1, self.max_rows or sys.maxsize)
+        max_rows = row_limit + 1
+        if self.max_rows:
+            max_rows = min(max_rows, self.max_rows)
         is_cut = self.is_partial or len(bindings) >= max_rows
         return ResultSet(variables, tuple(rows), is_cut)
 
@@ -139,15 +140,34 @@ class EndpointResponse:
         and the problem. Secrets are masked.
         """
         start = self.body[:1000].decode("utf-8", errors="replace").strip()
-        is_web_page = start.startswith("<") and not self.media_type.endswith("xml")
-        seen = "a web page" if is_web_page else "what is no SPARQL result"
+        is_xml = self.media_type.endswith("xml")
+        seen = "what is no SPARQL result"
+        if start.startswith("<") and not is_xml:
+            seen = "a web page"
         excerpt = truncate_at_word(start, 200)
         message = f"the endpoint sent {seen} ({self.media_type}): {excerpt!r}; {problem}"
-        return GraphError(mask_secrets(message, self.secrets), hint=_CHECK_ENDPOINT_HINT)
+        masked = mask_secrets(message, self.secrets)
+        return GraphError(masked, hint=_CHECK_ENDPOINT_HINT)
 
 
 def _is_list_of(item_type: type, value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, item_type) for item in value)
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(item, item_type) for item in value)
+
+
+def _parse_row(binding: Mapping[str, Any], variables: Iterable[str]) -> tuple[Term | None, ...]:
+    """Return the terms of the variables in a row of a SELECT result in JSON, None if unbound.
+
+    Raises ValueError as ``parse_cell`` does.
+    """
+    cells = []
+    for variable in variables:
+        cell = None
+        if variable in binding:
+            cell = parse_cell(binding[variable])
+        cells.append(cell)
+    return tuple(cells)
 
 
 def parse_cell(data: Any) -> Term:
@@ -161,6 +181,8 @@ def parse_cell(data: Any) -> Term:
     is_broken = LONE_SURROGATE.search(term) or REPLACEMENT_CHARACTER in term
     if not is_broken:
         return term
-    if not isinstance(term, Literal) or term.datatype not in (None, XSD.string):
+    is_string = isinstance(term, Literal) and term.datatype in (None, XSD.string)
+    if not is_string:
         raise ValueError(f"not an RDF term, as a character is broken: {data!r}")
-    return term_from_data({**data, "value": LONE_SURROGATE.sub(REPLACEMENT_CHARACTER, term)})
+    text = LONE_SURROGATE.sub(REPLACEMENT_CHARACTER, term)
+    return term_from_data({**data, "value": text})

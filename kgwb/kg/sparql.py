@@ -180,11 +180,12 @@ def _check_characters(query: str) -> None:
     if ambiguous:
         problem = "it is unclear whether this is an escape"
         raise error_at(query, ambiguous.start(), problem, _ESCAPE_HINT)
-    for escape in _CODEPOINT_ESCAPE.finditer(query):
-        codepoint = int(escape[1][2:], 16)
+    for match in _CODEPOINT_ESCAPE.finditer(query):
+        escape = match[1]
+        codepoint = int(escape[2:], 16)
         if _may_end_token(codepoint):
-            problem = f"the escape {escape[1]} may end a token"
-            raise error_at(query, escape.start(1), problem, _ESCAPE_HINT)
+            problem = f"the escape {escape} may end a token"
+            raise error_at(query, match.start(1), problem, _ESCAPE_HINT)
 
 
 def _may_end_token(codepoint: int) -> bool:
@@ -194,7 +195,8 @@ def _may_end_token(codepoint: int) -> bool:
     """
     if codepoint < 0x80:
         return not chr(codepoint).isalnum()
-    return codepoint < 0xA0 or 0xD800 <= codepoint < 0xE000 or codepoint > 0x10FFFF
+    is_surrogate = 0xD800 <= codepoint < 0xE000
+    return is_surrogate or codepoint < 0xA0 or codepoint > 0x10FFFF
 
 
 def _tokens_after(tokens: Sequence[Token], keyword: str) -> list[Token]:
@@ -211,8 +213,9 @@ def _find_undeclared_prefixes(tokens: Sequence[Token]) -> tuple[str, ...]:
     declared = {token["prefix"] for token in _tokens_after(tokens, "PREFIX")}
     undeclared = []
     for token in tokens:
-        if token.lastgroup == "name" and token["prefix"] not in declared:
-            undeclared.append(token["prefix"])
+        prefix = token["prefix"]
+        if token.lastgroup == "name" and prefix not in declared:
+            undeclared.append(prefix)
     return tuple(dict.fromkeys(undeclared))
 
 
@@ -224,7 +227,8 @@ def _find_unsafe_function(tokens: Sequence[Token]) -> str:
     """
     unsafe_prefixes = {"bif", "sql"}  # Virtuoso knows these without a declaration
     for keyword, declared, iri in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if keyword[0].upper() == "PREFIX" and not _STANDARD_SCHEME.match(iri[0]):
+        is_declaration = keyword[0].upper() == "PREFIX"
+        if is_declaration and not _STANDARD_SCHEME.match(iri[0]):
             unsafe_prefixes.add(declared["prefix"])
     for function, bracket in pairwise(tokens):
         name = function[0]
@@ -247,7 +251,8 @@ def _parse(tokenized: TokenizedQuery) -> ValidatedQuery:
     except PARSE_ERRORS:
         # A "<" without spaces around it may be less-than in the text and part of an IRI in the
         # skeleton.
-        return _parse_skeleton(re.sub(UCHAR, "u", tokenized.text))
+        text = re.sub(UCHAR, "u", tokenized.text)
+        return _parse_skeleton(text)
 
 
 @lru_cache(maxsize=4096)
@@ -259,17 +264,21 @@ def _parse_skeleton(skeleton: str) -> ValidatedQuery:
     """
     with exclusive_parser():
         query = parseQuery(skeleton)[1]
-    kinds = Counter(node.name for node in walk_nodes(query))
+    form = query.name.removesuffix("Query").lower()
     has_limit = query.limitoffset and query.limitoffset.limit is not None
-    is_ranked = {"OrderClause", "LimitOffsetClauses"} <= kinds.keys()
+    refuses_limit = form == "ask" or has_limit or query.valuesClause
+    kinds = Counter(node.name for node in walk_nodes(query))
+    is_ranked = {"OrderClause", "LimitOffsetClauses"}.issubset(kinds)
     has_aggregate = any("Aggregate_" in kind for kind in kinds)
     has_absence = not _NON_MONOTONIC_NODES.isdisjoint(kinds)
-    columns = query.projection or ()
+    variables = []
+    for column in query.projection or ():
+        variables.append(str(column.var or column.evar))
     return ValidatedQuery(
-        form=query.name.removesuffix("Query").lower(),
-        accepts_limit=not (query.name == "AskQuery" or has_limit or query.valuesClause),
+        form=form,
+        accepts_limit=not refuses_limit,
         is_monotonic=not (is_ranked or has_aggregate or has_absence),
-        variables=tuple(str(column.var or column.evar) for column in columns),
+        variables=tuple(variables),
         service_count=kinds["ServiceGraphPattern"],
     )
 
@@ -292,10 +301,16 @@ def _syntax_error(
         )
     text = tokenized.text
     position = len(text)
-    expected = "" if text.strip() else "SELECT, ASK, CONSTRUCT or DESCRIBE"
+    expected = ""
+    if not text.strip():
+        expected = "SELECT, ASK, CONSTRUCT or DESCRIBE"
     if not has_service and len(tokenized.tokens) <= MAX_EXPLAINED_TOKENS:
-        position, expected = _locate_error(text, undeclared_prefixes) or (position, expected)
-    problem = f"expected {expected}" if expected else "what follows cannot stand here"
+        located = _locate_error(text, undeclared_prefixes)
+        if located:
+            position, expected = located
+    problem = "what follows cannot stand here"
+    if expected:
+        problem = f"expected {expected}"
     return error_at(text, position, problem)
 
 
@@ -452,5 +467,6 @@ def string_literal(text: str) -> str:
     escaped = str(text).translate(_STRING_ESCAPES)
     # A backslash before a "u" looks like a codepoint escape to some engines (see
     # _AMBIGUOUS_ESCAPE), so the letter is written as an escape.
-    escaped = escaped.replace(r"\\u", r"\\\u0075").replace(r"\\U", r"\\\u0055")
+    escaped = escaped.replace(r"\\u", r"\\\u0075")
+    escaped = escaped.replace(r"\\U", r"\\\u0055")
     return f'"{escaped}"'

@@ -53,7 +53,8 @@ class SparqlClient:
         """
         request, reply = self._validate_and_send(query, ("select",))
         result = reply.parse_result_set(request.variables, self.limits.row_limit)
-        if reply.is_partial and not (result.rows and request.is_monotonic):
+        is_usable = request.is_monotonic and result.rows
+        if reply.is_partial and not is_usable:
             raise self._timeout_error()
         return result
 
@@ -82,7 +83,8 @@ class SparqlClient:
         """
         request, reply = self._validate_and_send(query, ("ask",))
         is_true = reply.parse_boolean()
-        if reply.is_partial and not (is_true and request.is_monotonic):
+        is_usable = request.is_monotonic and is_true
+        if reply.is_partial and not is_usable:
             raise self._timeout_error()
         return is_true
 
@@ -98,9 +100,8 @@ class SparqlClient:
             raise self._timeout_error()
         timeout_s = self.limits.query_timeout_s
         try:
-            quads = parse_response(
-                reply.body, _rdf_format(reply.media_type), self._address.url, timeout_s
-            )
+            rdf_format = _rdf_format(reply.media_type)
+            quads = parse_response(reply.body, rdf_format, self._address.url, timeout_s)
             triples = read_triples(quads, max_triples=self.limits.row_limit)
         except TimeoutError:
             raise GraphTimeoutError(
@@ -149,10 +150,11 @@ class SparqlClient:
         least VIRTUOSO_MIN_TIMEOUT_MS: it takes up to twice the time that it is given, and then
         sends the part of the result that it has, which is better than no reply.
         """
-        parameters = [*self._address.parameters]
+        parameters = list(self._address.parameters)
         if self.is_virtuoso:
             half_time_ms = int(self.limits.query_timeout_s * 500)
-            parameters.append(("timeout", str(max(VIRTUOSO_MIN_TIMEOUT_MS, half_time_ms))))
+            timeout_ms = max(VIRTUOSO_MIN_TIMEOUT_MS, half_time_ms)
+            parameters.append(("timeout", str(timeout_ms)))
         reply = send_query(self._address, text, form, self.limits, parameters)
         self.server = reply.server
         return reply

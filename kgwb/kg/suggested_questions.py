@@ -41,16 +41,18 @@ def suggest_questions(kg: Graph, survey: Survey) -> Iterator[SuggestedQuestion]:
     Questions whose query the graph refuses are left out.
     """
     names = dict(survey.names)
-    types = "|".join(n3(predicate) for predicate in kg.vocabulary.types)
+    types = "|".join(map(n3, kg.vocabulary.types))
     for round_number, surveyed, predicate in _choose_predicates(kg, survey):
         with suppress(GraphError):
             instances = untyped_pattern(types)
             if surveyed.iri:
-                instances = f"?v ({types}) {n3(surveyed.iri)} FILTER(isIRI(?v))"
+                class_term = n3(surveyed.iri)
+                instances = f"?v ({types}) {class_term} FILTER(isIRI(?v))"
             found = _find_named(kg, instances, predicate, round_number)
             if found:
                 name, answer = found
-                yield SuggestedQuestion(f"What is the {names[predicate]} of {name}?", answer)
+                question = f"What is the {names[predicate]} of {name}?"
+                yield SuggestedQuestion(question, answer)
 
 
 def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSurvey, URIRef]]:
@@ -67,15 +69,19 @@ def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSu
     def lacks_labels(surveyed: ClassSurvey) -> bool:
         return labels.isdisjoint(surveyed.predicates)
 
-    classes = sorted(survey.classes, key=lacks_labels)[:MAX_CLASSES]
-    nouns = []
+    labelled_first = sorted(survey.classes, key=lacks_labels)
+    classes = labelled_first[:MAX_CLASSES]
+    nouns_of_classes = []
     for surveyed in classes:
-        visible = [iri for iri in surveyed.predicates if iri not in hidden]
-        nouns.append([iri for iri in visible if not names[iri].endswith(NON_NOUN_ENDINGS)])
+        nouns = []
+        for iri in surveyed.predicates:
+            if iri not in hidden and not names[iri].endswith(NON_NOUN_ENDINGS):
+                nouns.append(iri)
+        nouns_of_classes.append(nouns)
     for round_number in range(MAX_PREDICATES):
-        for surveyed, predicates in zip(classes, nouns, strict=True):
-            if round_number < len(predicates):
-                yield round_number, surveyed, predicates[round_number]
+        for surveyed, nouns in zip(classes, nouns_of_classes, strict=True):
+            if round_number < len(nouns):
+                yield round_number, surveyed, nouns[round_number]
 
 
 def _find_named(
@@ -97,9 +103,12 @@ def _find_named(
             values.append((vertex, value))
     if not values:
         return None
-    names = kg.names([vertex for vertex, _ in values])
-    vertices_by_name = kg.exact([names[vertex] for vertex, _ in values])
+    vertices = [vertex for vertex, _ in values]
+    names = kg.names(vertices)
+    vertices_by_name = kg.exact([names[vertex] for vertex in vertices])
     for vertex, value in values[round_number:] + values[:round_number]:
-        if len(vertices_by_name.get(names[vertex], ())) == 1:
-            return names[vertex], value
+        name = names[vertex]
+        same_name = vertices_by_name.get(name, ())
+        if len(same_name) == 1:
+            return name, value
     return None

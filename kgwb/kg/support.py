@@ -69,7 +69,10 @@ def find_support_by_value(
     Raises a GraphError if the graph cannot be queried.
     """
     if variables_of(query.patterns) == (target,):
-        return {value: instantiate_patterns(query.patterns, {target: value}) for value in values}
+        made = {}
+        for value in values:
+            made[value] = instantiate_patterns(query.patterns, {target: value})
+        return made
     support: dict[Term | None, TripleSet] = {value: {} for value in values}
     _add_support(kg, query, target, support)
 
@@ -111,7 +114,8 @@ def _add_support(
         binding = dict(zip(variables, row, strict=True))
         triples = support.get(binding[target])
         if triples is not None and len(triples) < MAX_TRIPLES_PER_VALUE:
-            triples |= dict.fromkeys(instantiate_patterns(query.patterns, binding))
+            found = instantiate_patterns(query.patterns, binding)
+            triples.update(dict.fromkeys(found))
 
 
 def find_ask_support(kg: Graph, query: CandidateQuery) -> Triples:
@@ -124,10 +128,11 @@ def find_ask_support(kg: Graph, query: CandidateQuery) -> Triples:
     if not variables:
         return instantiate_patterns(query.patterns, {})
     columns = " ".join(variables)
-    rows = kg.select(f"SELECT {columns} WHERE {{ {where_clause(query)} }} LIMIT 1").rows
-    if not rows:
+    where = where_clause(query)
+    result = kg.select(f"SELECT {columns} WHERE {{ {where} }} LIMIT 1")
+    if not result.rows:
         return ()
-    binding = dict(zip(variables, rows[0], strict=True))
+    binding = dict(zip(variables, result.rows[0], strict=True))
     return instantiate_patterns(query.patterns, binding)
 
 
@@ -157,7 +162,8 @@ def find_support_by_row(
         columns = ()
         rows = [()]
     bindings = {row: _bind(columns, row) for row in rows[:MAX_SUPPORTED_ROWS]}
-    query = _solutions_query(sparql, patterns, list(bindings.values()), limit)
+    named_rows = list(bindings.values())
+    query = _solutions_query(sparql, patterns, named_rows, limit)
     solutions = kg.select(query)
 
     # A solution belongs to the rows that have the same terms in the columns that it has variables
@@ -168,22 +174,25 @@ def find_support_by_row(
         binding = _bind(solutions.variables, solution)
         matched = [pattern for pattern in patterns if _is_bound(pattern, binding)]
         found = instantiate_patterns(matched, binding)
-        triples = support[_project(binding, shared)]
+        key = _project(binding, shared)
+        triples = support[key]
         room = MAX_TRIPLES_PER_VALUE - len(triples)
-        triples |= dict.fromkeys(found[:room])
+        triples.update(dict.fromkeys(found[:room]))
 
     all_triples = set(chain.from_iterable(support.values()))
     existing = existing_triples(kg, all_triples)
     support_by_row = {}
     for row, binding in bindings.items():
-        triples = support.get(_project(binding, shared), {})
+        key = _project(binding, shared)
+        triples = support.get(key, {})
         support_by_row[row] = tuple(triple for triple in triples if triple in existing)
     return support_by_row
 
 
 def _bind(names: Iterable[str], row: Row) -> Binding:
     """Return the terms of a row by its variables. ``names`` are the variables without "?"."""
-    return dict(zip(map("?{}".format, names), row, strict=True))
+    variables = [f"?{name}" for name in names]
+    return dict(zip(variables, row, strict=True))
 
 
 def _is_bound(pattern: TriplePattern, binding: Binding) -> bool:
@@ -209,7 +218,8 @@ def _solutions_query(
     columns = [variable for variable in rows[0] if variable in pattern_variables]
     values = ""
     if columns:
-        values = _values_table(columns, [_project(row, columns) for row in rows])
+        cells = [_project(row, columns) for row in rows]
+        values = _values_table(columns, cells)
     body = clauses.where
     if re.search(r"\bBIND\b", body, re.IGNORECASE):
         # The variable of a BIND must not be bound before it in its group, but may be by the VALUES
@@ -253,7 +263,8 @@ def _binds_of_aliases(aliases: Iterable[tuple[str, str]]) -> str:
     aggregates: set[str] = set()
     for expression, name in aliases:
         used = re.findall(r"[?$](\w+)", expression)
-        if AGGREGATE_CALL.search(expression) or not aggregates.isdisjoint(used):
+        uses_aggregate = not aggregates.isdisjoint(used)
+        if uses_aggregate or AGGREGATE_CALL.search(expression):
             aggregates.add(name)
         else:
             binds += f" BIND({expression} AS ?{name})"
@@ -293,5 +304,6 @@ def with_display_names(kg: Graph, answer: AnswerType) -> AnswerType:
         terms.update(value.terms)
     iris = [term for term in terms if isinstance(term, URIRef)]
     iris.sort()
-    names = sorted(kg.names(iris).items())
-    return replace(answer, names=tuple(names))
+    names = kg.names(iris)
+    sorted_names = sorted(names.items())
+    return replace(answer, names=tuple(sorted_names))

@@ -54,9 +54,10 @@ def survey_graph(kg: Graph, only_classes: Sequence[URIRef] = ()) -> Survey:
         survey = _read_survey(path, kg.remote)
         if survey is None:
             survey = SurveyBuilder(kg).build()
+            text = json.dumps(to_data(survey))
             with suppress(OSError):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                disk.write_atomically(path, [json.dumps(to_data(survey))], "surrogatepass")
+                disk.write_atomically(path, [text], "surrogatepass")
     return survey
 
 
@@ -68,11 +69,13 @@ def _read_survey(path: Path, is_remote: bool) -> Survey | None:
     """
     with suppress(OSError, ValueError):
         file = path.stat()
-        if is_remote and time.time() - file.st_mtime >= CACHE_LIFETIME_S:
+        age_s = time.time() - file.st_mtime
+        if is_remote and age_s >= CACHE_LIFETIME_S:
             return None
         written_at, survey = _loaded_surveys.get(path, (None, None))
         if survey is None or written_at != file.st_mtime_ns:
-            survey = from_data(json.loads(disk.read_text(path)), Survey)
+            data = json.loads(disk.read_text(path))
+            survey = from_data(data, Survey)
             _loaded_surveys[path] = (file.st_mtime_ns, survey)
         return survey
     return None

@@ -18,10 +18,11 @@ from kgwb.kg.survey_queries import (
     UNTYPED_CLASS,
     Instances,
     SurveyQueries,
+    largest_first,
     untyped_pattern,
     values_of_pairs,
 )
-from kgwb.kg.survey_records import ClassSurvey, Survey
+from kgwb.kg.survey_records import ClassSurvey, Survey, by_frequency
 from kgwb.terms import name_from_iri
 
 LARGE_GRAPH_TRIPLES = 5_000_000
@@ -82,14 +83,20 @@ class SurveyBuilder:
 
         classes = [*sizes, *find_ancestors(sizes, parents)]
         classes = [iri for iri in classes if iri != UNTYPED_CLASS]
-        unused = () if instances.is_sample else self._find_unused(classes)
+        unused: tuple[URIRef, ...] = ()
+        if not instances.is_sample:
+            unused = self._find_unused(classes)
         names = self._find_names([*classes, *unused, *_iris_in_properties(properties)])
         labelled, languages = self._count_labels(instances, schema_terms)
+        unlabelled = None
+        if things is not None and labelled is not None:
+            unlabelled = things - labelled
         totals = self._count_totals(instances, sizes, parents)
         both_ways = self._count_symmetric_use(properties, triples_by_predicate)
-        predicates = [*triples_by_predicate]
+        predicates = list(triples_by_predicate)
         for used in properties.values():
-            predicates += [surveyed.predicate for surveyed in used]
+            for surveyed in used:
+                predicates.append(surveyed.predicate)
         notes = self._find_descriptions([*predicates, *classes, *unused])
 
         return Survey(
@@ -97,7 +104,7 @@ class SurveyBuilder:
             things=things,
             predicates=len(triples_by_predicate) or None,
             classes=make_class_surveys(properties, sizes, totals, parents, names),
-            unlabelled=None if things is None or labelled is None else things - labelled,
+            unlabelled=unlabelled,
             languages=languages,
             unused=unused,
             both_ways=both_ways,
@@ -129,15 +136,20 @@ class SurveyBuilder:
         Classes of a schema, such as owl:Class, are left out and become ``schema_classes``. In a
         large graph not distinct instances are counted, but the triples that give a class.
         """
-        only = values_clause("?c", self.only_classes) if self.only_classes else ""
-        counted = "*" if self.is_large else DISTINCT_VERTICES
+        only = ""
+        if self.only_classes:
+            only = values_clause("?c", self.only_classes)
+        counted = DISTINCT_VERTICES
+        if self.is_large:
+            counted = "*"
         pattern = f"{only} ?v ({self.types}) ?c FILTER(isIRI(?c))"
         sizes = self.queries.count_by("?c", counted, pattern)
 
         self.schema_classes = []
         for iri in sizes:
             # URIRef has a startswith of its own, which takes no tuple
-            if str(iri).startswith(SCHEMA_NAMESPACES) and iri not in GENERIC_CLASSES:
+            is_schema = str(iri).startswith(SCHEMA_NAMESPACES)
+            if is_schema and iri not in GENERIC_CLASSES:
                 self.schema_classes.append(iri)
         for hidden in (*self.schema_classes, OWL.NamedIndividual):
             sizes.pop(hidden, None)
@@ -151,11 +163,13 @@ class SurveyBuilder:
         """
         if self.is_large:
             return []
-        query = f"SELECT ?v WHERE {{ {values_clause('?v', used)} FILTER EXISTS {{ ?v ?a ?b }} }}"
+        values = values_clause("?v", used)
+        query = f"SELECT ?v WHERE {{ {values} FILTER EXISTS {{ ?v ?a ?b }} }}"
         rows = self.queries.select(query, 1)
         if self.schema_classes:
-            declared = f"{values_clause('?m', self.schema_classes)} ?v ({self.types}) ?m"
-            rows += self.queries.select(f"SELECT DISTINCT ?v WHERE {{ {declared} }}", 1)
+            values = values_clause("?m", self.schema_classes)
+            query = f"SELECT DISTINCT ?v WHERE {{ {values} ?v ({self.types}) ?m }}"
+            rows += self.queries.select(query, 1)
         return sorted({iri for (iri,) in rows})
 
     def _count_things(self, schema_terms: Sequence[URIRef]) -> int | None:
@@ -166,7 +180,9 @@ class SurveyBuilder:
         if self.is_large:
             return None
         subjects = self.queries.count(DISTINCT_VERTICES, "?v ?any ?value FILTER(isIRI(?v))")
-        return None if subjects is None else subjects - len(schema_terms)
+        if subjects is None:
+            return None
+        return subjects - len(schema_terms)
 
     def _choose_instances(
         self, sizes: dict[URIRef, int], things: int | None, schema_terms: Sequence[URIRef]
@@ -180,20 +196,28 @@ class SurveyBuilder:
         if self.is_large or self.only_classes:
             return self._sample_instances(sizes)
 
-        hidden = ", ".join(n3(iri) for iri in (*self.schema_classes, OWL.NamedIndividual))
+        hidden = ", ".join(map(n3, (*self.schema_classes, OWL.NamedIndividual)))
         pattern = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
-
-        typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
-        typed_things = self.queries.count(DISTINCT_VERTICES, typed) or 0
-        of_schema = f"{values_clause('?v', schema_terms)} {typed}"
-        typed_things -= self.queries.count(DISTINCT_VERTICES, of_schema) or 0
+        typed_things = self._count_typed_things(schema_terms)
         if things is not None and things > typed_things:
             untyped = f"{{ SELECT DISTINCT ?v WHERE {{ {untyped_pattern(self.types)} }} }}"
             number = self.queries.count(DISTINCT_VERTICES, untyped)
             if number:
                 sizes[UNTYPED_CLASS] = number
-                pattern = f"{{ {pattern} UNION {{ {untyped} BIND({n3(UNTYPED_CLASS)} AS ?c) }} }}"
+                of_no_class = f"{untyped} BIND({n3(UNTYPED_CLASS)} AS ?c)"
+                pattern = f"{{ {pattern} UNION {{ {of_no_class} }} }}"
         return Instances(self.types, pattern, {})
+
+    def _count_typed_things(self, schema_terms: Sequence[URIRef]) -> int:
+        """Return the number of IRIs with a type, without schema terms.
+
+        What the graph refuses to count is taken for 0.
+        """
+        typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
+        all_typed = self.queries.count(DISTINCT_VERTICES, typed) or 0
+        of_schema = f"{values_clause('?v', schema_terms)} {typed}"
+        typed_terms = self.queries.count(DISTINCT_VERTICES, of_schema) or 0
+        return all_typed - typed_terms
 
     def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
         """Return a sample of at most SAMPLED_INSTANCES instances, equally many of each class.
@@ -204,32 +228,37 @@ class SurveyBuilder:
         classes = list(sizes)[:MAX_SAMPLED_CLASSES]
         limit = SAMPLED_INSTANCES // max(1, len(classes))
         parts = []
-        for iri in classes:
+        for class_term in map(n3, classes):
             parts.append(
-                f"{{ SELECT ?v ({n3(iri)} AS ?c)"
-                f" WHERE {{ ?v ({self.types}) {n3(iri)} FILTER(isIRI(?v)) }} LIMIT {limit} }}"
+                f"{{ SELECT ?v ({class_term} AS ?c)"
+                f" WHERE {{ ?v ({self.types}) {class_term} FILTER(isIRI(?v)) }} LIMIT {limit} }}"
             )
         if not parts:
             any_instance = f"?v ({self.types}) ?c"
             if self.types == MISSING_PREDICATE:
                 any_instance = f"?v ?any ?value FILTER(isIRI(?v)) BIND({n3(UNTYPED_CLASS)} AS ?c)"
             parts = [f"{{ SELECT DISTINCT ?v ?c WHERE {{ {any_instance} }} LIMIT {limit} }}"]
-        rows = self.queries.select(f"SELECT ?v ?c WHERE {{ {' UNION '.join(parts)} }}", 2)
+        union = " UNION ".join(parts)
+        rows = self.queries.select(f"SELECT ?v ?c WHERE {{ {union} }}", 2)
 
+        sampled = Counter(class_iri for _, class_iri in rows)
         fractions = {}
-        for iri, number in Counter(class_iri for _, class_iri in rows).items():
+        for iri, number in sampled.items():
             size = sizes.setdefault(iri, number)
             fractions[iri] = number / size
+        if not fractions:
+            fractions = {UNTYPED_CLASS: 1.0}
         # Later queries name the instances. Joined with a subquery that has a LIMIT, Virtuoso would
         # read the whole graph.
         pattern = values_of_pairs("?v ?c", rows)
-        return Instances(self.types, pattern, fractions or {UNTYPED_CLASS: 1.0})
+        return Instances(self.types, pattern, fractions)
 
     def _find_parents(self) -> ParentClasses:
         """Return the direct superclasses of each class, but not itself or GENERIC_CLASSES."""
-        parents: dict[URIRef, set[URIRef]] = defaultdict(set)
         query = f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}"
-        for child, parent in self.queries.select(query, 2):
+        rows = self.queries.select(query, 2)
+        parents: dict[URIRef, set[URIRef]] = defaultdict(set)
+        for child, parent in rows:
             if child != parent and parent not in GENERIC_CLASSES:
                 parents[child].add(parent)
         return parents
@@ -252,15 +281,18 @@ class SurveyBuilder:
 
         totals = dict(sizes)
         if pairs and not instances.is_sample:
-            pairs += [(ancestor, ancestor) for ancestor in subclass_sizes]
-            pattern = f"{values_of_pairs('?c ?d', pairs)} ?v ({self.types}) ?c"
+            for ancestor in subclass_sizes:
+                pairs.append((ancestor, ancestor))
+            values = values_of_pairs("?c ?d", pairs)
+            pattern = f"{values} ?v ({self.types}) ?c"
             exact = self.queries.count_by("?d", DISTINCT_VERTICES, pattern)
             if exact:
                 return totals | exact
         for ancestor, below in subclass_sizes.items():
-            totals[ancestor] = sizes.get(ancestor, 0)
-            if totals[ancestor] < max(below):
-                totals[ancestor] += sum(below)
+            total = sizes.get(ancestor, 0)
+            if total < max(below):
+                total += sum(below)
+            totals[ancestor] = total
         return totals
 
     # What classes and predicates have besides
@@ -271,28 +303,38 @@ class SurveyBuilder:
         Properties of Wikibase are left out, and so are ``classes``.
         """
         schema = [iri for iri in self.schema_classes if not iri.startswith(WIKIBASE_NAMESPACE)]
-        rows = self.queries.select(
-            f"SELECT DISTINCT ?p WHERE {{ {values_clause('?k', schema)} ?p ({self.types}) ?k"
-            f" FILTER NOT EXISTS {{ ?s ?p ?o }} FILTER NOT EXISTS {{ ?v ({self.types}) ?p }} }}",
-            1,
+        values = values_clause("?k", schema)
+        query = (
+            f"SELECT DISTINCT ?p WHERE {{ {values} ?p ({self.types}) ?k"
+            f" FILTER NOT EXISTS {{ ?s ?p ?o }} FILTER NOT EXISTS {{ ?v ({self.types}) ?p }} }}"
         )
-        return tuple(sorted({iri for (iri,) in rows}.difference(classes)))
+        rows = self.queries.select(query, 1)
+        unused = {iri for (iri,) in rows}
+        unused.difference_update(classes)
+        return tuple(sorted(unused))
 
     def _find_names(self, iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
         """Return display names by IRI; none if the graph refuses."""
         shown = sorted(set(iris))
-        names = self.queries.attempt(lambda: self.kg.names(shown)) if shown else None
+        if not shown:
+            return {}
+        names = self.queries.attempt(lambda: self.kg.names(shown))
         return names or {}
 
     def _find_descriptions(self, iris: Iterable[URIRef]) -> tuple[tuple[URIRef, str], ...]:
-        """Return the IRIs that the graph describes, sorted, with their descriptions."""
-        valid = list(dict.fromkeys(filter(is_valid_iri, iris)))
-        described = self.queries.attempt(lambda: describe_vertices(self.kg, valid)) or {}
-        texts = []
+        """Return the IRIs that the graph describes, sorted, with their descriptions.
+
+        None are returned if the graph refuses.
+        """
+        valid_iris = list(dict.fromkeys(filter(is_valid_iri, iris)))
+        described = self.queries.attempt(lambda: describe_vertices(self.kg, valid_iris))
+        if not described:
+            return ()
+        descriptions = []
         for iri, found in sorted(described.items()):
             if found.description:
-                texts.append((iri, found.description))
-        return tuple(texts)
+                descriptions.append((iri, found.description))
+        return tuple(descriptions)
 
     def _count_symmetric_use(
         self, properties: ClassProperties, triples: Mapping[URIRef, int]
@@ -312,7 +354,8 @@ class SurveyBuilder:
 
         predicates = []
         for predicate, number in sorted(within.items()):
-            if predicate in triples and 0 < triples[predicate] <= number * 10:
+            total = triples.get(predicate, 0)
+            if 0 < total <= number * 10:
                 predicates.append(predicate)
         if not predicates:
             return ()
@@ -332,8 +375,11 @@ class SurveyBuilder:
         counts: Counter[str] = Counter()
         labelled: int | None = None
         label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
+        counted = ""
+        if instances.is_sample:
+            counted = instances.pattern
         # The sign tells whether the things of a pattern are added or subtracted.
-        signs = {instances.pattern if instances.is_sample else "": 1}
+        signs = {counted: 1}
         if schema_terms:
             signs[values_clause("?v", schema_terms)] = -1
         for pattern, sign in signs.items():
@@ -348,7 +394,7 @@ class SurveyBuilder:
             )
             for language, vertices in rows:
                 counts[str(language or "")] += sign * parse_count(vertices)
-        languages = sorted((+counts).items(), key=lambda item: (-item[1], item[0]))
+        languages = largest_first(+counts)
         return labelled, tuple(languages[:MAX_LANGUAGES])
 
 
@@ -366,10 +412,16 @@ def make_class_surveys(
     """
     classes = []
     for iri, total in totals.items():
-        name = names.get(iri) or name_from_iri(iri)
-        above = tuple(sorted(parents.get(iri, ())))
-        used = sorted(properties.get(iri, ()), key=lambda prop: (-prop.things, prop.predicate))
-        surveyed = ClassSurvey(iri, name, sizes.get(iri, 0), total, above, tuple(used))
+        used = properties.get(iri, ())
+        superclasses = parents.get(iri, ())
+        surveyed = ClassSurvey(
+            iri=iri,
+            name=names.get(iri) or name_from_iri(iri),
+            size=sizes.get(iri, 0),
+            total=total,
+            parents=tuple(sorted(superclasses)),
+            properties=tuple(sorted(used, key=by_frequency)),
+        )
         if iri == UNTYPED_CLASS:
             surveyed = replace(surveyed, iri=None, name="without a class")
         classes.append(surveyed)

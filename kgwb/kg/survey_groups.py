@@ -11,7 +11,13 @@ from rdflib import URIRef
 
 from kgwb.kg.base import SCHEMA_NAMESPACES
 from kgwb.kg.survey_properties import MAX_LISTED_VALUES
-from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
+from kgwb.kg.survey_records import (
+    ClassSurvey,
+    PropertySurvey,
+    Survey,
+    ValueSurvey,
+    by_frequency,
+)
 from kgwb.terms import Term
 
 MIN_SHARED_PREDICATES = 0.6
@@ -39,8 +45,9 @@ class ClassGroup:
     @property
     def names(self) -> list[str]:
         """The distinct names of the top class and of the members."""
-        names = [self.top_class.name, *(member.name for member in self.members)]
-        return list(dict.fromkeys(names))
+        classes = (self.top_class, *self.members)
+        names = dict.fromkeys(surveyed.name for surveyed in classes)
+        return list(names)
 
 
 def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
@@ -59,18 +66,21 @@ def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
     top_classes = sorted(survey.classes, key=lambda found: (bool(found.parents), -found.total))
     for surveyed in top_classes:
         is_schema = str(surveyed.iri).startswith(SCHEMA_NAMESPACES)
-        if surveyed.iri in grouped or not surveyed.total or is_schema:
+        if is_schema or not surveyed.total or surveyed.iri in grouped:
             continue
         members = []
         for member in _with_subclasses(surveyed, subclasses):
             if member.size and member.iri not in grouped:
                 members.append(member)
         if len(members) > 1 and not _are_similar(members):
-            members = [surveyed] if surveyed.size else []
+            members = [member for member in members if member is surveyed]
         if members:
             grouped.update(member.iri for member in members)
-            groups.append(ClassGroup(surveyed, tuple(members), _merge_properties(members)))
-    return tuple(sorted(groups, key=lambda group: -group.size))
+            properties = _merge_properties(members)
+            group = ClassGroup(surveyed, tuple(members), properties)
+            groups.append(group)
+    groups.sort(key=lambda group: -group.size)
+    return tuple(groups)
 
 
 def _with_subclasses(
@@ -102,12 +112,15 @@ def _are_similar(classes: Sequence[ClassSurvey]) -> bool:
         predicate_sets.append(predicates)
         counts.update(predicates)
 
-    usual = {predicate for predicate, number in counts.items() if number > len(classes) / 2}
-    shares = 0.0
+    half = len(classes) / 2
+    usual = {predicate for predicate, number in counts.items() if number > half}
+    sum_of_shares = 0.0
     for predicates in predicate_sets:
+        shared = len(predicates & usual)
         possible = min(len(predicates), len(usual))
-        shares += len(predicates & usual) / max(1, possible)
-    return shares / len(classes) >= MIN_SHARED_PREDICATES
+        sum_of_shares += shared / max(1, possible)
+    mean = sum_of_shares / len(classes)
+    return mean >= MIN_SHARED_PREDICATES
 
 
 def _merge_properties(classes: Sequence[ClassSurvey]) -> tuple[PropertySurvey, ...]:
@@ -122,7 +135,7 @@ def _merge_properties(classes: Sequence[ClassSurvey]) -> tuple[PropertySurvey, .
         for prop in surveyed.properties:
             by_predicate[prop.predicate].append(prop)
     merged = map(_merge_property, by_predicate.values())
-    return tuple(sorted(merged, key=lambda prop: (-prop.things, prop.predicate)))
+    return tuple(sorted(merged, key=by_frequency))
 
 
 def _merge_property(same: Sequence[PropertySurvey]) -> PropertySurvey:
@@ -131,18 +144,22 @@ def _merge_property(same: Sequence[PropertySurvey]) -> PropertySurvey:
     Numbers are added, but the number of values without a label is the largest one. The inner
     predicates are those of the class with the most instances that have any.
     """
+    things = 0
+    triples = 0
     values: list[ValueSurvey] = []
     for prop in same:
+        things += prop.things
+        triples += prop.triples
         values += prop.values
     with_inner = [prop for prop in same if prop.inner]
     largest = max(with_inner, key=lambda prop: prop.things, default=same[0])
     return PropertySurvey(
-        same[0].predicate,
-        sum(prop.things for prop in same),
-        sum(prop.triples for prop in same),
-        merge_values(values),
-        largest.inner,
-        max(prop.unnamed for prop in same),
+        predicate=same[0].predicate,
+        things=things,
+        triples=triples,
+        values=merge_values(values),
+        inner=largest.inner,
+        unnamed=max(prop.unnamed for prop in same),
     )
 
 
@@ -150,9 +167,11 @@ def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
     """Return values of several classes with one entry for each sort, the most frequent first."""
     by_sort: dict[tuple[str, URIRef | None], list[ValueSurvey]] = defaultdict(list)
     for of_sort in values:
-        by_sort[of_sort.sort, of_sort.of].append(of_sort)
-    merged = map(_merge_sort, by_sort.values())
-    return tuple(sorted(merged, key=lambda of_sort: -of_sort.triples))
+        key = (of_sort.sort, of_sort.of)
+        by_sort[key].append(of_sort)
+    merged = list(map(_merge_sort, by_sort.values()))
+    merged.sort(key=lambda of_sort: -of_sort.triples)
+    return tuple(merged)
 
 
 def _merge_sort(same: Sequence[ValueSurvey]) -> ValueSurvey:
@@ -162,17 +181,20 @@ def _merge_sort(same: Sequence[ValueSurvey]) -> ValueSurvey:
     Otherwise it has MAX_EXAMPLES examples. The number of distinct values is the largest that is
     certain.
     """
-    examples: dict[Term, None] = {}
+    triples = 0
+    largest = 0
+    distinct_examples: dict[Term, None] = {}
     for values in same:
-        examples |= dict.fromkeys(values.examples)
-    is_whole = all(values.whole for values in same) and len(examples) <= MAX_LISTED_VALUES
-    return replace(
-        same[0],
-        triples=sum(values.triples for values in same),
-        distinct=max(len(examples), *(values.distinct for values in same)),
-        examples=tuple(examples) if is_whole else _choose_examples(list(examples)),
-        whole=is_whole,
-    )
+        triples += values.triples
+        largest = max(largest, values.distinct)
+        distinct_examples |= dict.fromkeys(values.examples)
+    examples = tuple(distinct_examples)
+    distinct = max(largest, len(examples))
+    are_few = len(examples) <= MAX_LISTED_VALUES
+    is_whole = are_few and all(values.whole for values in same)
+    if not is_whole:
+        examples = _choose_examples(examples)
+    return replace(same[0], triples=triples, distinct=distinct, examples=examples, whole=is_whole)
 
 
 def _choose_examples(values: Sequence[Term]) -> tuple[Term, ...]:
@@ -183,9 +205,13 @@ def _choose_examples(values: Sequence[Term]) -> tuple[Term, ...]:
     are_numbers = all(NUMBER_PATTERN.fullmatch(str(value)) for value in values)
 
     def rank(value: Term) -> tuple[float, str]:
-        return float(str(value)) if are_numbers else 0.0, str(value)
+        text = str(value)
+        if are_numbers:
+            return float(text), text
+        return 0.0, text
 
     ranked = sorted(values, key=rank)
-    extremes = [*ranked[:1], *ranked[-1:]]
-    chosen = dict.fromkeys([*extremes, *values])
+    least = ranked[:1]
+    greatest = ranked[-1:]
+    chosen = dict.fromkeys([*least, *greatest, *values])
     return tuple(chosen)[:MAX_EXAMPLES]

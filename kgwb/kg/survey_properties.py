@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -46,24 +46,26 @@ class PropertyCollector:
         Numbers of a sample are scaled to the whole class. The predicates of a class are in the
         order in which the graph returns them.
         """
-        facts = f"{self.instances.pattern} ?v ?p ?o FILTER(?p NOT IN ({self.instances.not_a_type}))"
+        instances = self.instances
+        facts = f"{instances.pattern} ?v ?p ?o FILTER(?p NOT IN ({instances.not_a_type}))"
         values_by_key = self._collect_values("?c ?p", facts)
         inner = self._collect_inner(values_by_key)
         value_sets = self._list_small_value_sets(values_by_key)
         unnamed = self._count_unnamed(values_by_key)
-        properties: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
         counts = "(COUNT(DISTINCT ?v) AS ?things) (COUNT(*) AS ?n)"
-        for class_iri, predicate, things, triples in self.queries.select_grouped(
-            "?c ?p", counts, facts
-        ):
+        rows = self.queries.select_grouped("?c ?p", counts, facts)
+
+        properties: dict[URIRef, list[PropertySurvey]] = defaultdict(list)
+        for class_iri, predicate, things, triples in rows:
             key = (class_iri, predicate)
+            sorts = values_by_key.get(key, ())
             surveyed = PropertySurvey(
-                predicate,
-                self.instances.scale(class_iri, things),
-                self.instances.scale(class_iri, triples),
-                self._complete_values(values_by_key.get(key, ()), value_sets.get(key)),
-                tuple(inner.get(key, ())),
-                unnamed.get(key, 0),
+                predicate=predicate,
+                things=instances.scale(class_iri, things),
+                triples=instances.scale(class_iri, triples),
+                values=self._complete_values(sorts, value_sets.get(key)),
+                inner=tuple(inner.get(key, ())),
+                unnamed=unnamed.get(key, 0),
             )
             properties[class_iri].append(surveyed)
         return properties
@@ -108,12 +110,16 @@ class PropertyCollector:
         """
         triples, distinct, value_class, datatype, language, *terms = row
         shown = [term for term in terms if term is not None and str(term)]
-        example = shown[0] if shown else terms[0]
+        example = terms[0]
+        if shown:
+            example = shown[0]
         value_type = value_class
         if isinstance(example, Literal):
             language = str(language or "")
             sort = literal_sort(datatype, language)
-            value_type = RDF.langString if language else URIRef(datatype or XSD.string)
+            value_type = URIRef(datatype or XSD.string)
+            if language:
+                value_type = RDF.langString
         elif isinstance(value_class, BNode):
             return None
         elif value_class:
@@ -124,12 +130,13 @@ class PropertyCollector:
             sort = "IRI"
         if isinstance(example, BNode):
             shown = []
+        distinct_examples = dict.fromkeys(shown)
         return ValueSurvey(
-            sort,
-            value_type,
-            self.instances.scale(class_iri, triples),
-            parse_count(distinct),
-            tuple(dict.fromkeys(shown)),
+            sort=sort,
+            of=value_type,
+            triples=self.instances.scale(class_iri, triples),
+            distinct=parse_count(distinct),
+            examples=tuple(distinct_examples),
         )
 
     def _collect_inner(
@@ -154,10 +161,13 @@ class PropertyCollector:
                 f"?v ?p ?b . {values_clause('?t', structure_classes)} ?b ({types}) ?t"
                 f" . ?b ?q ?o FILTER(?q NOT IN ({self.instances.not_a_type}))"
             )
+
         inner: dict[PropertyKey, list[PropertySurvey]] = defaultdict(list)
         for pattern in patterns:
-            inner_values = self._collect_values("?c ?p ?q", f"{self.instances.pattern} {pattern}")
-            for (class_iri, predicate, inner_predicate), sorts in sorted(inner_values.items()):
+            facts = f"{self.instances.pattern} {pattern}"
+            inner_values = self._collect_values("?c ?p ?q", facts)
+            for key, sorts in sorted(inner_values.items()):
+                class_iri, predicate, inner_predicate = key
                 triples = sum(values.triples for values in sorts)
                 complete = self._complete_values(sorts, None)
                 surveyed = PropertySurvey(inner_predicate, triples, triples, complete)
@@ -170,18 +180,22 @@ class PropertyCollector:
         Instances of such a class are values of predicates. They have two to MAX_INNER_PREDICATES
         predicates, no label among them, and all but at most one have only literals as values.
         """
-        has_literals: dict[URIRef, dict[URIRef, bool]] = defaultdict(dict)
+        predicates_of: dict[URIRef, set[URIRef]] = defaultdict(set)
+        not_literal: Counter[URIRef] = Counter()
         value_classes: set[URIRef | None] = set()
         for (class_iri, predicate), sorts in values_by_key.items():
-            has_literals[class_iri][predicate] = all(values.is_literal for values in sorts)
+            predicates_of[class_iri].add(predicate)
+            if not all(values.is_literal for values in sorts):
+                not_literal[class_iri] += 1
             value_classes.update(values.of for values in sorts)
 
+        labels = self.queries.kg.vocabulary.labels
         found = []
-        for class_iri, predicates in has_literals.items():
+        for class_iri, predicates in predicates_of.items():
             is_small = 1 < len(predicates) <= MAX_INNER_PREDICATES
-            is_labelled = not predicates.keys().isdisjoint(self.queries.kg.vocabulary.labels)
-            others = len(predicates) - sum(predicates.values())
-            if is_small and others <= 1 and class_iri in value_classes and not is_labelled:
+            is_unlabelled = predicates.isdisjoint(labels)
+            is_value = class_iri in value_classes
+            if is_small and is_unlabelled and is_value and not_literal[class_iri] <= 1:
                 found.append(class_iri)
         return found
 
@@ -197,18 +211,20 @@ class PropertyCollector:
         for (class_iri, predicate), sorts in values_by_key.items():
             number = sum(values.distinct for values in sorts)
             has_nodes = any(values.sort == "node" for values in sorts)
-            is_repeated = any(values.distinct < values.triples for values in sorts)
-            is_three = len(sorts) == 1 and number == 3
             if class_iri == UNTYPED_CLASS or has_nodes or number > MAX_LISTED_VALUES:
                 continue
+            is_repeated = any(values.distinct < values.triples for values in sorts)
+            is_three = len(sorts) == 1 and number == 3
             if is_repeated or is_three:
                 pairs.append((class_iri, predicate))
 
-        typed = f"?v ({self.instances.types}) ?c ."
-        instances = self.instances.pattern if self.instances.is_sample else typed
+        instances = f"?v ({self.instances.types}) ?c ."
+        if self.instances.is_sample:
+            instances = self.instances.pattern
         value_sets: dict[PropertyKey, list[Term]] = defaultdict(list)
         for start in range(0, len(pairs), MAX_PAIRS_PER_QUERY):
-            listed = values_of_pairs("?c ?p", pairs[start : start + MAX_PAIRS_PER_QUERY])
+            end = start + MAX_PAIRS_PER_QUERY
+            listed = values_of_pairs("?c ?p", pairs[start:end])
             query = f"SELECT DISTINCT ?c ?p ?o WHERE {{ {listed} {instances} ?v ?p ?o }}"
             rows = self.queries.select(query, 2)
             for class_iri, predicate, value in rows:
@@ -226,14 +242,16 @@ class PropertyCollector:
                 predicates.add(predicate)
         if not predicates:
             return {}
+        listed = values_clause("?p", sorted(predicates))
         pattern = (
-            f"{values_clause('?p', sorted(predicates))} {self.instances.pattern}"
+            f"{listed} {self.instances.pattern}"
             f" ?v ?p ?o FILTER(isIRI(?o)) FILTER NOT EXISTS {{ ?o ({self.labels}) ?label }}"
         )
         rows = self.queries.select_grouped("?c ?p", "(COUNT(DISTINCT ?o) AS ?n)", pattern)
-        return {
-            (class_iri, predicate): parse_count(number) for class_iri, predicate, number in rows
-        }
+        unnamed: dict[PropertyKey, int] = {}
+        for class_iri, predicate, number in rows:
+            unnamed[class_iri, predicate] = parse_count(number)
+        return unnamed
 
     def _complete_values(
         self, sorts: Sequence[ValueSurvey], value_set: Sequence[Term] | None
@@ -250,7 +268,9 @@ class PropertyCollector:
             if value_set is None:
                 is_complete = values.distinct == len(examples) < 3
             else:
-                sort = "IRI" if values.sort == "class" else values.sort
+                sort = values.sort
+                if sort == "class":
+                    sort = "IRI"
                 listed = [term for term in value_set if _term_sort(term) == sort]
                 is_complete = values.distinct == len(listed)
                 if is_complete:
@@ -262,11 +282,15 @@ class PropertyCollector:
 
 def literal_sort(datatype: str | None, language: str | None) -> str:
     """Return the sort of a literal: "text@en" with a language, else the datatype's local part."""
-    return f"text@{language}" if language else local_part(datatype or XSD.string)
+    if language:
+        return f"text@{language}"
+    return local_part(datatype or XSD.string)
 
 
 def _term_sort(term: Term) -> str:
     """Return the sort of a value whose class is not considered."""
     if isinstance(term, Literal):
         return literal_sort(term.datatype, term.language)
-    return "IRI" if isinstance(term, URIRef) else "node"
+    if isinstance(term, URIRef):
+        return "IRI"
+    return "node"

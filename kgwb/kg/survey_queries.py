@@ -15,6 +15,7 @@ from kgwb.kg.queries import parse_count
 from kgwb.kg.sparql import is_valid_iri, n3, values_clause
 
 T = TypeVar("T")
+KeyType = TypeVar("KeyType", bound=str)
 Row = tuple[Any, ...]
 SURVEY_TIMEOUT_S = 120.0
 """After this time no more queries are sent. The survey is what is known by then."""
@@ -58,7 +59,8 @@ class SurveyQueries:
         except GraphUnreachableError:
             raise
         except GraphError as error:
-            self.first_error = self.first_error or error
+            if self.first_error is None:
+                self.first_error = error
             return None
 
     def select(self, query: str, keys: int = 0) -> list[Row]:
@@ -67,8 +69,14 @@ class SurveyQueries:
         Some engines return a row without keys where there are no groups, and IRIs that no query
         can contain.
         """
-        rows = self.attempt(lambda: self.kg.select(query).rows) or ()
-        return [row for row in rows if all(map(_is_usable_iri, row[:keys]))]
+        result = self.attempt(lambda: self.kg.select(query))
+        if result is None:
+            return []
+        usable = []
+        for row in result.rows:
+            if all(map(_is_usable_iri, row[:keys])):
+                usable.append(row)
+        return usable
 
     def select_grouped(self, keys: str, numbers: str, pattern: str) -> list[Row]:
         """Return rows of numbers, for each binding of the variables ``keys`` ("?c ?p") to IRIs."""
@@ -81,24 +89,37 @@ class SurveyQueries:
         ``counted`` is what is in COUNT(): "*" or "DISTINCT ?v".
         """
         rows = self.select(f"SELECT (COUNT({counted}) AS ?n) WHERE {{ {pattern} }}")
-        return parse_count(rows[0][0]) if rows else None
+        if not rows:
+            return None
+        return parse_count(rows[0][0])
 
     def count_by(self, key: str, counted: str, pattern: str) -> dict[URIRef, int]:
         """Return what ``count`` does for each IRI of the variable ``key``, the largest first."""
         rows = self.select_grouped(key, f"(COUNT({counted}) AS ?n)", pattern)
         counts = {iri: parse_count(number) for iri, number in rows}
-        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+        return dict(largest_first(counts))
 
     def path_over_existing(self, predicates: Sequence[URIRef]) -> str:
         """Return a property path over those of the predicates that the graph has.
 
         The others would cost an engine time. Without any, MISSING_PREDICATE is returned.
         """
-        rows = self.select(
-            f"SELECT ?p WHERE {{ {values_clause('?p', predicates)} FILTER EXISTS {{ ?s ?p ?o }} }}"
-        )
+        listed = values_clause("?p", predicates)
+        rows = self.select(f"SELECT ?p WHERE {{ {listed} FILTER EXISTS {{ ?s ?p ?o }} }}")
         existing = [n3(predicate) for predicate in predicates if (predicate,) in rows]
-        return "|".join(existing) or MISSING_PREDICATE
+        if not existing:
+            return MISSING_PREDICATE
+        return "|".join(existing)
+
+
+def largest_first(counts: Mapping[KeyType, int]) -> list[tuple[KeyType, int]]:
+    """Return the keys with their counts, the largest count first; of equal counts, by key."""
+
+    def rank(item: tuple[KeyType, int]) -> tuple[int, KeyType]:
+        key, count = item
+        return -count, key
+
+    return sorted(counts.items(), key=rank)
 
 
 def _is_usable_iri(term: object) -> bool:
@@ -127,12 +148,16 @@ class Instances:
 
     def scale(self, class_iri: URIRef, number: Any) -> int:
         """Return a number that was counted in the sample as it is estimated for the whole class."""
-        return round(parse_count(number) / self.fractions.get(class_iri, 1.0))
+        fraction = self.fractions.get(class_iri, 1.0)
+        return round(parse_count(number) / fraction)
 
 
 def values_of_pairs(variables: str, pairs: Iterable[tuple[URIRef, URIRef]]) -> str:
     """Return a VALUES clause that binds two variables ("?c ?p") to each of the pairs."""
-    listed = " ".join(f"({n3(first)} {n3(second)})" for first, second in pairs)
+    rows = []
+    for first, second in pairs:
+        rows.append(f"({n3(first)} {n3(second)})")
+    listed = " ".join(rows)
     return f"VALUES ({variables}) {{ {listed} }}"
 
 

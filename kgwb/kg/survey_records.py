@@ -117,6 +117,11 @@ class ClassSurvey(Record):
         return tuple(prop.predicate for prop in self.properties)
 
 
+def by_frequency(prop: PropertySurvey) -> tuple[int, URIRef]:
+    """Return a sort key by which the predicates that the most instances have come first."""
+    return -prop.things, prop.predicate
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Survey(Record):
     """A summary of a graph. A number is None if it was not counted."""
@@ -154,10 +159,16 @@ class Survey(Record):
         return self.summary()
 
     def with_classes_of(self, more: Survey) -> Survey:
-        """Return this survey with those of its classes replaced that another survey has too."""
-        fresh = {surveyed.iri: surveyed for surveyed in more.classes}
-        classes = tuple(fresh.get(surveyed.iri, surveyed) for surveyed in self.classes)
-        return replace(self, classes=classes, names=tuple(sorted({*self.names, *more.names})))
+        """Return this survey with those of its classes replaced that another survey has too.
+
+        It has the display names of both.
+        """
+        replacements = {surveyed.iri: surveyed for surveyed in more.classes}
+        classes = []
+        for surveyed in self.classes:
+            classes.append(replacements.get(surveyed.iri, surveyed))
+        names = sorted({*self.names, *more.names})
+        return replace(self, classes=tuple(classes), names=tuple(names))
 
     def predicates_with_name_values(self, excluded: Sequence[URIRef]) -> tuple[URIRef, ...]:
         """Return the predicates whose values a name in a question can be, sorted.
@@ -171,9 +182,11 @@ class Survey(Record):
         for surveyed in self.classes:
             for prop in surveyed.properties:
                 for used in (prop, *prop.inner):
-                    if used.unnamed or any(values.is_text_or_iri for values in used.values):
+                    has_names = any(values.is_text_or_iri for values in used.values)
+                    if has_names or used.unnamed:
                         predicates.add(used.predicate)
-        return tuple(sorted(predicates - set(excluded)))
+        predicates.difference_update(excluded)
+        return tuple(sorted(predicates))
 
     def counts(self) -> dict[str, int | None]:
         """Return the numbers of triples, things, classes and predicates, by these nouns."""
@@ -190,17 +203,20 @@ class Survey(Record):
         The first is missing if it was not counted. Each language has one of the others.
         """
         if self.unlabelled is not None and self.things:
-            labelled = format_percent(self.things - self.unlabelled, self.things)
-            yield f"{labelled} of the things have a label"
+            labelled = self.things - self.unlabelled
+            percentage = format_percent(labelled, self.things)
+            yield f"{percentage} of the things have a label"
         for language, number in self.languages:
-            yield f"{language_name(language)} {number:,}"
+            name = language_name(language)
+            yield f"{name} {number:,}"
 
     def subclass_texts(self, surveyed: ClassSurvey) -> list[str]:
         """Return the direct subclasses of a class, each with its number of instances."""
         texts = []
         for subclass in self.classes:
-            if surveyed.iri and surveyed.iri in subclass.parents:
-                texts.append(f"{shorten_name(subclass.name)} {subclass.total:,}")
+            if surveyed.iri in subclass.parents:
+                name = shorten_name(subclass.name)
+                texts.append(f"{name} {subclass.total:,}")
         return texts
 
     def summary(
@@ -210,16 +226,25 @@ class Survey(Record):
 
         There are at most MAX_SUMMARY_CLASSES classes, whatever ``limit`` is.
         """
-        known_names = {str(iri): name for iri, name in self.names} | dict(names)
-        counts = [f"{count:,} {noun}" for noun, count in self.counts().items() if count is not None]
-        sample = " (classes and predicates of a sample)" if self.sampled else ""
-        lines = [", ".join(counts) + sample]
-        largest = [surveyed for surveyed in self.classes if surveyed.total]
-        for surveyed in largest[:MAX_SUMMARY_CLASSES]:
+        known_names = {str(iri): name for iri, name in self.names}
+        known_names |= names
+        counts = []
+        for noun, number in self.counts().items():
+            if number is not None:
+                counts.append(f"{number:,} {noun}")
+        first_line = ", ".join(counts)
+        if self.sampled:
+            first_line += " (classes and predicates of a sample)"
+
+        lines = [first_line]
+        classes = [surveyed for surveyed in self.classes if surveyed.total]
+        for surveyed in classes[:MAX_SUMMARY_CLASSES]:
             lines.append(self._class_line(surveyed, known_names))
-        if len(largest) > MAX_SUMMARY_CLASSES:
-            lines.append(and_more(len(largest) - MAX_SUMMARY_CLASSES))
-        lines.append(single_line(", ".join(self.label_texts())))
+        hidden = len(classes) - MAX_SUMMARY_CLASSES
+        if hidden > 0:
+            lines.append(and_more(hidden))
+        labels = ", ".join(self.label_texts())
+        lines.append(single_line(labels))
         return "\n".join(lines)
 
     def _class_line(self, surveyed: ClassSurvey, names: DisplayNames) -> str:
@@ -228,16 +253,18 @@ class Survey(Record):
         There are at most MAX_SUMMARY_PREDICATES predicates, and no labels or noise. Without any,
         subclasses are named instead.
         """
-        hidden = Vocabulary().excluded_predicates
-        uses: list[str] = []
-        for prop in surveyed.properties:
-            if prop.predicate not in hidden and len(uses) < MAX_SUMMARY_PREDICATES:
-                name = shorten_name(format_term(prop.predicate, names))
-                uses.append(f"{name} {format_percent(prop.things, surveyed.size)}")
+        excluded = Vocabulary().excluded_predicates
+        shown = [prop for prop in surveyed.properties if prop.predicate not in excluded]
+        uses = []
+        for prop in shown[:MAX_SUMMARY_PREDICATES]:
+            name = shorten_name(format_term(prop.predicate, names))
+            share = format_percent(prop.things, surveyed.size)
+            uses.append(f"{name} {share}")
         if not uses:
             uses = first_items(self.subclass_texts(surveyed), MAX_SUMMARY_PREDICATES)
-        name = single_line(shorten_name(surveyed.name, MAX_CLASS_NAME_CHARS))
-        return f"{name:<24}{surveyed.total:>9,}  {single_line(', '.join(uses))}"
+        class_name = single_line(shorten_name(surveyed.name, MAX_CLASS_NAME_CHARS))
+        listed = single_line(", ".join(uses))
+        return f"{class_name:<24}{surveyed.total:>9,}  {listed}"
 
 
 def format_percent(number: int, total: int) -> str:
@@ -246,7 +273,8 @@ def format_percent(number: int, total: int) -> str:
         return "<1%"
     if number >= total:
         return "100%"
-    return f"{min(99, round(number / total * 100))}%"
+    percentage = round(number / total * 100)
+    return f"{min(99, percentage)}%"
 
 
 def language_name(language: str) -> str:
@@ -256,4 +284,6 @@ def language_name(language: str) -> str:
 
 def shorten_name(text: str, limit: int = MAX_NAME_CHARS) -> str:
     """Return a text of at most ``limit`` characters; "…" stands for what was cut off."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    if len(text) <= limit:
+        return text
+    return f"{text[: limit - 1]}…"

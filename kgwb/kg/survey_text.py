@@ -71,40 +71,59 @@ class SurveyWriter:
 
         It does not if its letters and digits are those of the local part, whatever their case.
         """
+        curie = self.to_curie(iri)
         name = self.names.get(str(iri), "")
-        name_letters = re.sub(r"\W", "", name).lower()
-        local_letters = re.sub(r"\W|_", "", local_part(iri)).lower()
-        if not name or name_letters == local_letters or name == name_from_iri(iri):
-            return self.to_curie(iri)
-        return f"{self.to_curie(iri)} {quote_text(name)}"
+        if not name or name == name_from_iri(iri):
+            return curie
+
+        name_letters = re.sub(r"\W", "", name)
+        local_letters = re.sub(r"\W|_", "", local_part(iri))
+        if name_letters.lower() == local_letters.lower():
+            return curie
+        return f"{curie} {quote_text(name)}"
 
     def format_title(self, group: ClassGroup) -> str:
         """Return the group's top class with its number of instances."""
-        top_class = group.top_class
-        name = self.format_iri(top_class.iri) if top_class.iri else top_class.name
+        name = group.top_class.name
+        if group.top_class.iri:
+            name = self.format_iri(group.top_class.iri)
         return f"{name} {group.size}"
 
     def format_values(self, values: ValueSurvey) -> str:
         """Return the sort of values, with all of them if they are few, else with examples.
 
-        Numbers and dates are shown by the least and the greatest: "integer 0 … 39".
+        They are few if all are known, and are at most MAX_LISTED_INSTANCES instances of a class or
+        MAX_LISTED_VALUES others. Of more, IRIs without a class have one example, literals have those
+        of ``_format_literals``, and instances of classes and blank nodes have none.
         """
         sort = self._format_sort(values)
-        shown = [self._format_example(term) for term in values.examples]
-        is_class = sort.startswith("<") or ":" in sort
-        limit = MAX_LISTED_INSTANCES if is_class else MAX_LISTED_VALUES
-        if values.whole and 0 < len(shown) <= limit:
-            listed = ", ".join(shown)
-            return listed if sort == "string" else f"{sort}: only {listed}"
-        if values.sort == "IRI" and shown:
-            return f"{sort}, such as {shown[0]}"
-        if not values.is_literal:
-            return sort
+        examples = [self._format_example(term) for term in values.examples]
+        limit = MAX_LISTED_VALUES
+        if values.sort == "class":
+            limit = MAX_LISTED_INSTANCES
+
+        if values.whole and 0 < len(examples) <= limit:
+            listed = ", ".join(examples)
+            if sort == "string":
+                return listed
+            return f"{sort}: only {listed}"
+        if values.sort == "IRI" and examples:
+            return f"{sort}, such as {examples[0]}"
+        if values.is_literal:
+            return self._format_literals(values, sort, examples[:2])
+        return sort
+
+    def _format_literals(self, values: ValueSurvey, sort: str, examples: Sequence[str]) -> str:
+        """Return the sort of literals with at most two examples, and their number if it is small.
+
+        Numbers and dates are shown by the least and the greatest: "integer 0 … 39".
+        """
         need_no_quotes = all(UNQUOTED_VALUE.fullmatch(str(term)) for term in values.examples)
-        if need_no_quotes and "string" not in sort and len(shown) > 1:
-            return f"{sort} {values.examples[0]} … {values.examples[1]}"
-        text = f"{sort} {', '.join(shown[:2])}"
-        if len(shown[:2]) < values.distinct <= MAX_LISTED_VALUES:
+        if need_no_quotes and "string" not in sort and len(examples) == 2:
+            least, greatest = values.examples[:2]
+            return f"{sort} {least} … {greatest}"
+        text = f"{sort} {', '.join(examples)}"
+        if len(examples) < values.distinct <= MAX_LISTED_VALUES:
             text += f" ({values.distinct} different)"
         return text
 
@@ -112,40 +131,65 @@ class SurveyWriter:
         """Return a class as a CURIE, another sort as it is, or "literal" if that is not a word."""
         if values.sort == "class":
             return self.to_curie(str(values.of))
-        return values.sort if re.fullmatch(r"[\w@.-]+", values.sort) else "literal"
+        is_word = re.fullmatch(r"[\w@.-]+", values.sort)
+        if not is_word:
+            return "literal"
+        return values.sort
 
     def _format_example(self, term: Term) -> str:
-        return self.format_iri(term) if isinstance(term, URIRef) else quote_text(term)
+        if isinstance(term, URIRef):
+            return self.format_iri(term)
+        return quote_text(term)
 
     def format_property(self, prop: PropertySurvey, size: int) -> str:
         """Return a line with a predicate, how many instances have it, and its values.
 
         If all ``size`` instances of the class have it, the number is "all". The number of triples
         follows if it is larger. If the values only hold structure, their inner predicates are
-        shown; otherwise at most MAX_VALUE_TYPES sorts of values, and the predicate's description.
+        shown; otherwise the values, and the predicate's description.
         """
-        count = "all" if prop.things >= size else str(prop.things)
+        count = str(prop.things)
+        if prop.things >= size:
+            count = "all"
         if prop.triples > prop.things:
             count += f" ({prop.triples} triples)"
-        head = f"  {self.format_iri(prop.predicate)}: {count}"
+        predicate = self.format_iri(prop.predicate)
+        line = f"  {predicate}: {count}"
+
         if prop.inner:
-            node = self.format_values(prop.values[0]) if prop.values else "node"
-            inner = "; ".join(map(self._format_inner, prop.inner))
-            return f"{head} -> {node} with {inner}"
-
+            nodes = self._format_nodes(prop)
+            return f"{line} -> {nodes}"
         if not all(values.is_literal for values in prop.values):
-            head += " ->"
-        texts = map(self.format_values, self._merge_grouped(prop.values))
-        distinct_texts = list(dict.fromkeys(texts))
-        text = " or ".join(distinct_texts[:MAX_VALUE_TYPES])
-        if prop.unnamed and prop.values and prop.values[0].sort == "IRI":
-            text += ", no label"
-        return f"{head} {text}{self.format_note(prop.predicate)}"
+            line += " ->"
+        text = self._format_all_values(prop)
+        note = self.format_note(prop.predicate)
+        return f"{line} {text}{note}"
 
-    def _format_inner(self, prop: PropertySurvey) -> str:
-        """Return a predicate of a node that only holds structure, with its values."""
-        values = " or ".join(map(self.format_values, prop.values))
-        return f"{self.format_iri(prop.predicate)} {values}"
+    def _format_nodes(self, prop: PropertySurvey) -> str:
+        """Return what the nodes that a predicate leads to are, with their inner predicates."""
+        nodes = "node"
+        if prop.values:
+            nodes = self.format_values(prop.values[0])
+        inner_texts = []
+        for inner in prop.inner:
+            predicate = self.format_iri(inner.predicate)
+            text = " or ".join(map(self.format_values, inner.values))
+            inner_texts.append(f"{predicate} {text}")
+        return f"{nodes} with {'; '.join(inner_texts)}"
+
+    def _format_all_values(self, prop: PropertySurvey) -> str:
+        """Return at most MAX_VALUE_TYPES sorts of a predicate's values.
+
+        ", no label" is added if the values are mostly IRIs without a class, and some of these have
+        no label.
+        """
+        merged = self._merge_grouped(prop.values)
+        distinct_texts = list(dict.fromkeys(map(self.format_values, merged)))
+        text = " or ".join(distinct_texts[:MAX_VALUE_TYPES])
+        are_mostly_iris = prop.values and prop.values[0].sort == "IRI"
+        if are_mostly_iris and prop.unnamed:
+            text += ", no label"
+        return text
 
     def _merge_grouped(self, sorts: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
         """Return values of many classes of one group as values of its top class.
@@ -159,16 +203,21 @@ class SurveyWriter:
             if values.sort == "class" and top_class in self.group_of:
                 top_class = self.group_of[top_class].top_class.iri
             top_classes.append(top_class)
+
         merged = []
         for values, top_class in zip(sorts, top_classes, strict=True):
-            is_frequent = top_classes.count(top_class) >= MIN_MERGED_SORTS
-            merged.append(replace(values, of=top_class) if is_frequent else values)
+            if top_classes.count(top_class) >= MIN_MERGED_SORTS:
+                merged.append(replace(values, of=top_class))
+            else:
+                merged.append(values)
         return merge_values(merged)
 
     def format_note(self, iri: str | None) -> str:
         """Return the graph's own description of a class or predicate, in brackets, if it has one."""
         note = self.notes.get(str(iri))
-        return f" ({quote_text(note, MAX_NOTE_CHARS)})" if note else ""
+        if not note:
+            return ""
+        return f" ({quote_text(note, MAX_NOTE_CHARS)})"
 
     def is_inlined(self, group: ClassGroup) -> bool:
         """Return whether a class is described wherever it is a value, and needs no lines of its own.
@@ -176,12 +225,15 @@ class SurveyWriter:
         That is the case if a predicate leads to it, and every predicate that does has inner
         predicates.
         """
-        leading = []
+        top_iri = group.top_class.iri
+        is_value = False
         for other in self.groups:
             for prop in other.properties:
-                if any(values.of == group.top_class.iri for values in prop.values):
-                    leading.append(prop)
-        return bool(leading) and all(prop.inner for prop in leading)
+                if any(values.of == top_iri for values in prop.values):
+                    if not prop.inner:
+                        return False
+                    is_value = True
+        return is_value
 
     def format_group(self, group: ClassGroup) -> str:
         """Return the lines that describe a group of classes.
@@ -198,11 +250,15 @@ class SurveyWriter:
                 own = f"{top_class.size} of the class itself"
             subclasses = self._format_subclasses(top_class, (top_class.iri,), Counter())
             title += f", {own}: {subclasses}"
-        lines = [title + self.format_note(top_class.iri)]
-        lines += [self.format_property(prop, group.size) for prop in group.properties]
+        title += self.format_note(top_class.iri)
+
+        lines = [title]
+        for prop in group.properties:
+            lines.append(self.format_property(prop, group.size))
         incoming = self._incoming(group)
         if incoming:
-            lines.append(f"  from others: {'; '.join(incoming[:MAX_INCOMING])}")
+            listed = "; ".join(incoming[:MAX_INCOMING])
+            lines.append(f"  from others: {listed}")
         return "\n".join(lines)
 
     def _incoming(self, group: ClassGroup) -> list[str]:
@@ -216,11 +272,13 @@ class SurveyWriter:
         for other in self.groups:
             if other is group or not other.top_class.iri:
                 continue
+            class_name = self.to_curie(other.top_class.iri)
             for prop in other.properties:
-                number = sum(values.triples for values in prop.values if values.of in members)
+                leading_here = [values for values in prop.values if values.of in members]
+                number = sum(values.triples for values in leading_here)
                 if number:
-                    class_name = self.to_curie(other.top_class.iri)
-                    triples[f"{class_name} {self.to_curie(prop.predicate)} {number}"] += number
+                    predicate = self.to_curie(prop.predicate)
+                    triples[f"{class_name} {predicate} {number}"] += number
         return [text for text, _ in triples.most_common()]
 
     def _format_subclasses(
@@ -238,14 +296,16 @@ class SurveyWriter:
         """
         subclasses = []
         for surveyed in self.survey.classes:
-            is_shown_above = surveyed.iri in above
-            if top_class.iri not in surveyed.parents or is_shown_above or not surveyed.total:
+            is_subclass = top_class.iri in surveyed.parents
+            if not is_subclass or surveyed.iri in above or not surveyed.total:
                 continue
+            name = self.format_iri(str(surveyed.iri))
+            text = f"{name} {surveyed.total}"
             listings[surveyed.iri] += 1
-            text = f"{self.format_iri(str(surveyed.iri))} {surveyed.total}"
             is_repeated = listings[surveyed.iri] > MAX_REPEATED_LISTINGS
             if len(above) <= MAX_SUBCLASS_DEPTH and not is_repeated:
-                below = self._format_subclasses(surveyed, (*above, surveyed.iri), listings)
+                path = (*above, surveyed.iri)
+                below = self._format_subclasses(surveyed, path, listings)
                 if below:
                     text += f" [{below}]"
             subclasses.append(text)
@@ -260,13 +320,17 @@ class SurveyWriter:
         one_way = []
         for predicate, triples, both in self.survey.both_ways:
             curie = self.to_curie(predicate)
-            if both < triples and any(curie in text for text in shown):
+            is_shown = any(curie in text for text in shown)
+            if is_shown and both < triples:
                 one_way.append(curie)
         if one_way:
-            yield f"Between things of one class, mostly asserted in one direction only: {', '.join(one_way)}"
-        if self.survey.unused:
-            unused = map(self.to_curie, self.survey.unused[:MAX_UNUSED])
-            yield f"Declared, but without any triple: {', '.join(unused)}"
+            listed = ", ".join(one_way)
+            yield f"Between things of one class, mostly asserted in one direction only: {listed}"
+
+        unused = self.survey.unused[:MAX_UNUSED]
+        if unused:
+            listed = ", ".join(map(self.to_curie, unused))
+            yield f"Declared, but without any triple: {listed}"
 
 
 def choose_prefixes(groups: Sequence[ClassGroup]) -> dict[str, str]:
@@ -275,18 +339,35 @@ def choose_prefixes(groups: Sequence[ClassGroup]) -> dict[str, str]:
     These are RDF, RDFS, XSD and the MAX_PREFIXES namespaces with the most IRIs, without those that
     a query cannot contain.
     """
-    iris: list[str] = []
+    namespaces: Counter[str] = Counter()
     for group in groups:
-        iris += [member.iri for member in group.members if member.iri]
-        for prop in group.properties:
-            iris.append(prop.predicate)
-            for values in prop.values:
-                iris += [term for term in values.examples if isinstance(term, URIRef)]
-            iris += [inner.predicate for inner in prop.inner]
+        for iri in _iris_of(group):
+            namespace, _ = split_iri(iri)
+            namespaces[namespace] += 1
 
-    prefixes = {str(namespace): KNOWN_PREFIXES[str(namespace)] for namespace in (RDF, RDFS, XSD)}
-    namespaces = Counter(split_iri(iri)[0] for iri in iris)
+    prefixes: dict[str, str] = {}
+    for known_namespace in map(str, (RDF, RDFS, XSD)):
+        prefixes[known_namespace] = KNOWN_PREFIXES[known_namespace]
     for namespace, _ in namespaces.most_common(MAX_PREFIXES):
-        if namespace not in prefixes and not INVALID_IRI_CHARACTER.search(namespace):
+        is_valid = INVALID_IRI_CHARACTER.search(namespace) is None
+        if is_valid and namespace not in prefixes:
             prefixes[namespace] = choose_prefix(namespace, prefixes.values())
     return prefixes
+
+
+def _iris_of(group: ClassGroup) -> Iterator[str]:
+    """Yield the IRIs of a group: its members, then each predicate with its examples.
+
+    The inner predicates of a predicate follow its examples.
+    """
+    for member in group.members:
+        if member.iri:
+            yield member.iri
+    for prop in group.properties:
+        yield prop.predicate
+        for values in prop.values:
+            for term in values.examples:
+                if isinstance(term, URIRef):
+                    yield term
+        for inner in prop.inner:
+            yield inner.predicate

@@ -38,7 +38,9 @@ def normalize(text: str) -> str:
         words = re.findall(r"[a-z0-9]+", folded)
     else:
         words = _split_words(folded)
-    return " ".join(words) or folded.strip()
+    if not words:
+        return folded.strip()
+    return " ".join(words)
 
 
 def _split_words(text: str) -> list[str]:
@@ -48,14 +50,21 @@ def _split_words(text: str) -> list[str]:
     for char in decomposed:
         # Marks of combining class 0 are vowels of Indic scripts and belong to the word. The marks
         # of all other classes are accents.
-        if not unicodedata.combining(char):
-            chars.append(char if _is_word_character(char) else " ")
+        is_accent = unicodedata.combining(char) != 0
+        if is_accent:
+            continue
+        if _is_word_character(char):
+            chars.append(char)
+        else:
+            chars.append(" ")
     return "".join(chars).split()
 
 
 def _is_word_character(char: str) -> bool:
     """Return whether a character is a letter, a digit or a mark."""
-    return char.isalnum() or unicodedata.category(char)[0] == "M"
+    if char.isalnum():
+        return True
+    return unicodedata.category(char).startswith("M")
 
 
 def normalized_words(text: str) -> tuple[str, ...]:
@@ -64,9 +73,12 @@ def normalized_words(text: str) -> tuple[str, ...]:
     Reads MAX_SEARCH_CHARS characters and returns MAX_SEARCH_WORDS words at most; none for a text
     without letters and digits.
     """
-    parts = normalize(text[:MAX_SEARCH_CHARS]).split()
-    # A text that has no words is its own normal form, so its parts are not words.
-    words = [part for part in parts if all(map(_is_word_character, part))]
+    searched = normalize(text[:MAX_SEARCH_CHARS])
+    words = []
+    for part in searched.split():
+        # A text that has no words is its own normal form, so its parts are not words.
+        if all(map(_is_word_character, part)):
+            words.append(part)
     return _first_distinct(words)
 
 
@@ -76,11 +88,14 @@ def lowercase_words(text: str) -> tuple[str, ...]:
     This is for the indexes of engines, which may keep accents. Reads MAX_SEARCH_CHARS characters
     and returns MAX_SEARCH_WORDS words at most.
     """
-    return _first_distinct(re.findall(r"[^\W_]+", text[:MAX_SEARCH_CHARS].lower()))
+    searched = text[:MAX_SEARCH_CHARS].lower()
+    words = re.findall(r"[^\W_]+", searched)
+    return _first_distinct(words)
 
 
 def _first_distinct(words: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words))[:MAX_SEARCH_WORDS]
+    distinct = tuple(dict.fromkeys(words))
+    return distinct[:MAX_SEARCH_WORDS]
 
 
 @lru_cache(maxsize=1024)
@@ -92,7 +107,9 @@ def language_rank(language: str, languages: tuple[str, ...]) -> int:
     """
     language = language.lower()
     for rank, preferred in enumerate(languages):
-        if language == preferred or (preferred and language.startswith(preferred + "-")):
+        if language == preferred:
+            return rank
+        if preferred and language.startswith(f"{preferred}-"):
             return rank
     return len(languages)
 
@@ -113,16 +130,19 @@ def score_label(text: str, label: str, similar_words: SimilarWords = NO_SIMILAR_
 
     shared = 0.0
     for word in text_words:
-        shared += _shared_letters(word, label_words, similar_words.get(word, {}))
-    letters = sum(map(len, text_words)) + sum(map(len, label_words))
-    score = 0.99 * (2 * shared / letters)
+        likeness_of = similar_words.get(word, {})
+        shared += _shared_letters(word, label_words, likeness_of)
+    letters = sum(map(len, [*text_words, *label_words]))
+    dice = 2 * shared / letters
+    score = 0.99 * dice
     if text not in label:
         score *= 0.9
-    return round(min(0.99, max(0.01, score)), 6)
+    score = max(0.01, min(0.99, score))
+    return round(score, 6)
 
 
 def _shared_letters(
-    word: str, label_words: Sequence[str], similar_words: Mapping[str, float]
+    word: str, label_words: Sequence[str], likeness_of: Mapping[str, float]
 ) -> float:
     """Return how many letters of a word count as found in a label.
 
@@ -134,8 +154,8 @@ def _shared_letters(
         return len(word)
     if any(label_word.startswith(word) for label_word in label_words):
         return 0.9 * len(word)
-    likeness = max(similar_words.get(label_word, 0.0) for label_word in label_words)
-    return len(word) * likeness
+    likeness = max(likeness_of.get(label_word, 0.0) for label_word in label_words)
+    return likeness * len(word)
 
 
 def rank_labels(
@@ -153,8 +173,11 @@ def rank_labels(
     for iri, label, normal_form in labels:
         score = score_label(text, normal_form, similar_words)
         candidate = (-score, iri, label)
-        best[iri] = min(candidate, best.get(iri, candidate))
+        if iri not in best or candidate < best[iri]:
+            best[iri] = candidate
     hits = []
-    for negative_score, iri, label in sorted(best.values())[:limit]:
-        hits.append(Hit(URIRef(iri), label, -negative_score))
+    ranked = sorted(best.values())
+    for negative_score, iri, label in ranked[:limit]:
+        hit = Hit(URIRef(iri), label, -negative_score)
+        hits.append(hit)
     return hits

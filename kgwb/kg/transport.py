@@ -87,9 +87,10 @@ class EndpointUrl:
     def __init__(self, url: str) -> None:
         parts = _split_url(url)
         login, _, host = parts.netloc.rpartition("@")
-        self.url = parts._replace(netloc=host, query="", fragment="").geturl()
+        without_login = parts._replace(netloc=host, fragment="")
+        self.url = without_login._replace(query="").geturl()
         """The address without login, parameters and fragment."""
-        self.source = mask_url(parts._replace(netloc=host, fragment="").geturl())
+        self.source = mask_url(without_login.geturl())
         """The address for people. The values of parameters that may be secret are masked."""
         self.parameters: list[tuple[str, str]] = []
         """The parameters of the address, to be sent with every query."""
@@ -107,7 +108,8 @@ class EndpointUrl:
         """The address for people, made distinct from other addresses that look the same."""
         if hidden_parameters:
             # A digest this short cannot be used to find the hidden value by trying.
-            digest = hashlib.sha256(urlencode(hidden_parameters).encode()).hexdigest()
+            hidden = urlencode(hidden_parameters)
+            digest = hashlib.sha256(hidden.encode()).hexdigest()
             self.identity += f"#{digest[:6]}"
         self._add_login(login)
 
@@ -123,9 +125,12 @@ class EndpointUrl:
             if is_safe_parameter(name, value):
                 self.parameters.append((name, value))
                 continue
-            has_value = bool(value.strip("="))
-            secret = Secret(value if has_value else name)
-            parameter = (name, secret) if has_value else (secret, value)
+            if value.strip("="):
+                secret = Secret(value)
+                parameter: tuple[str, str] = (name, secret)
+            else:
+                secret = Secret(name)
+                parameter = (secret, value)
             self.parameters.append(parameter)
             self.secrets.append(secret)
             if SECRET_NAME_PATTERN.search(name):
@@ -145,7 +150,8 @@ class EndpointUrl:
         if not user:
             return
         credentials = Secret(f"{user}:{password}")
-        token = Secret(base64.b64encode(credentials.encode()).decode())
+        encoded = base64.b64encode(credentials.encode())
+        token = Secret(encoded.decode())
         self.authorization = Secret(f"Basic {token}")
         login_secrets = (token, credentials, password or user)
         self.secrets += login_secrets
@@ -162,7 +168,8 @@ def _split_url(url: str) -> SplitResult:
     with suppress(ValueError):
         parts = urlsplit(url)
         _ = parts.port  # raises ValueError for a port that is not a number
-        if "@" not in f"{parts.path}{parts.query}{parts.fragment}":
+        after_host = f"{parts.path}{parts.query}{parts.fragment}"
+        if "@" not in after_host:
             return parts
     raise SettingError(f"{mask_url(url)!r} is not an address", hint=_URL_HINT)
 
@@ -221,7 +228,10 @@ def _build_request(
     # Not setQuery(), which guesses the form by a pattern and could take a query for an update.
     wrapper.queryString = query
     wrapper.queryType = form.upper()
-    wrapper.setReturnFormat(JSON if form in ("select", "ask") else TURTLE)
+    if form in ("select", "ask"):
+        wrapper.setReturnFormat(JSON)
+    else:
+        wrapper.setReturnFormat(TURTLE)
     if len(query) > MAX_GET_CHARS:
         wrapper.setMethod(POST)
     # Not query(), which reads the body of an error to its end, however long that is.
@@ -318,12 +328,16 @@ def _response_from(response: Any, body: bytes) -> EndpointResponse:
     Virtuoso gives the number of rows that it sends at most in the header X-SPARQL-MaxRows.
     """
     headers = response.headers
-    max_rows = headers.get("X-SPARQL-MaxRows", "")
+    is_cut = headers.get(SQL_STATE_HEADER) == PARTIAL_RESULT_STATE
+    max_rows = None
+    announced_rows = headers.get("X-SPARQL-MaxRows", "")
+    if announced_rows.isdecimal():
+        max_rows = int(announced_rows[:18])
     return EndpointResponse(
         body=body,
         media_type=headers.get_content_type(),
-        is_partial=response.status == 206 or headers.get(SQL_STATE_HEADER) == PARTIAL_RESULT_STATE,
-        max_rows=int(max_rows[:18]) if max_rows.isdecimal() else None,
+        is_partial=is_cut or response.status == 206,
+        max_rows=max_rows,
         server=headers.get("Server", ""),
     )
 
@@ -340,7 +354,8 @@ def _error_message(error: HTTPError, deadline: float) -> str:
         if error.code >= 400:
             body = _read_body(error, deadline, MAX_ERROR_BYTES)
             message = body.decode("utf-8", errors="replace")
-    return truncate_at_word(" ".join(message.split()), MAX_ERROR_CHARS)
+    line = " ".join(message.split())
+    return truncate_at_word(line, MAX_ERROR_CHARS)
 
 
 def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
@@ -351,7 +366,8 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
     - GraphUnreachableError for any other status.
     """
     code = error.code
-    if code in (408, 504) or error.headers.get(SQL_STATE_HEADER) in TIMEOUT_STATES:
+    sql_state = error.headers.get(SQL_STATE_HEADER)
+    if code in (408, 504) or sql_state in TIMEOUT_STATES:
         return GraphTimeoutError(
             f"{url} gave up on the query (HTTP {code}): {message}", hint="ask for less"
         )
@@ -360,7 +376,9 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
             f"{url} rejects the query: {message}",
             hint="correct the query; the message of the engine says what is wrong",
         )
-    default_hint = _CHECK_URL_HINT if code < 400 else "try again later"
+    default_hint = "try again later"
+    if code < 400:
+        default_hint = _CHECK_URL_HINT
     hint = _HINT_BY_STATUS.get(code, default_hint)
     return GraphUnreachableError(f"{url} fails (HTTP {code}): {message}", hint=hint)
 

@@ -47,9 +47,11 @@ def search_wikibase(
 ) -> tuple[LabelledVertices, str]:
     """Search the items of a Wikibase for a label or an alias, else its properties.
 
-    ``api`` is the URL of its api.php. The language is the first one of the vocabulary. Returns the
-    entities with their label and with the label or alias that matched, and the URL of the last
-    request. The search is MediaWiki's wbsearchentities.
+    ``api`` is the URL of its api.php. The language is the first one of the vocabulary, else
+    English. The text is cut at MAX_WIKIBASE_CHARS, and at most MAX_WIKIBASE_HITS entities are
+    requested. Returns each entity with its label and again with the label or alias that matched,
+    and the URL of the last request. Entities with an invalid IRI are left out. The search is
+    MediaWiki's wbsearchentities.
 
     Raises GraphUnreachableError, GraphTimeoutError, or GraphError if the reply is an error or is
     not a list of entities.
@@ -65,16 +67,20 @@ def search_wikibase(
         "limit": str(min(limit, MAX_WIKIBASE_HITS)),
     }
     for entity_type in ("item", "property"):
-        url = f"{api}?{urlencode({**parameters, 'type': entity_type})}"
+        parameters["type"] = entity_type
+        url = f"{api}?{urlencode(parameters)}"
         entities = _request_entities(url, limits)
         if entities:
             break
 
     vertices: LabelledVertices = []
     for entity in entities:
-        if is_valid_iri(entity.concepturi):
-            labels = [entity.label, entity.match.get("text", "")]
-            vertices += [(entity.concepturi, label) for label in labels if label]
+        iri = entity.concepturi
+        if not is_valid_iri(iri):
+            continue
+        for label in (entity.label, entity.match.get("text", "")):
+            if label:
+                vertices.append((iri, label))
     return vertices, url
 
 
@@ -87,7 +93,7 @@ def _request_entities(url: str, limits: QueryLimits) -> tuple[_WikibaseEntity, .
     except ValidationError as error:
         start = body[:200].decode(errors="replace")
         raise GraphError(
-            f"{url} sent what is no list of entities: {start!r}", hint=_CHECK_API_HINT
+            f"{url} did not send a list of entities but {start!r}", hint=_CHECK_API_HINT
         ) from error
     if reply.error:
         reason = str(reply.error.get("info", "it does not say why"))[:500]

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.labs.tasks import MAX_HINTS, load_lab
+from kgwb.records import describe_validation_error
 from kgwb.text import pluralize, single_line
 
 MAX_STORED_ANSWERS = 20
@@ -86,9 +87,7 @@ def read_hand_in(path: Path) -> HandIn:
         reason = exc.strerror or exc
         raise InputError(f"cannot read {path}: {reason}", hint="check the path") from exc
     except ValidationError as exc:
-        problem = exc.errors()[0]
-        place = ".".join(map(str, problem["loc"]))
-        reason = f"{place} {problem['msg']}".strip()
+        reason = describe_validation_error(exc)
         raise InputError(f"{path.name} is not a hand-in: {reason}", hint=hint) from exc
 
 

@@ -68,6 +68,7 @@ def load_questions(graph: str) -> tuple[Mapping[str, Any], ...]:
 def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
     """Return every recorded question of a system with its answer; none for an unknown system.
 
+    The recordings of lost answers, which are made for a lab, are left out.
     The first time, the runs are replayed, which takes about a second for a system.
     """
     answers = []

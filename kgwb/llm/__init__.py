@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kgwb.deprecated import renamed_names
 from kgwb.errors import ModelError, UnknownModelError
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyMode
+from kgwb.llm.function import FunctionModel
 from kgwb.llm.human import Human, PendingRequest, shared_human
 from kgwb.llm.ollama import OllamaModel
 from kgwb.llm.openai import OpenAIModel
@@ -26,6 +27,7 @@ __all__ = [
     "ChatModel",
     "ChatReply",
     "ChatRequest",
+    "FunctionModel",
     "Human",
     "Message",
     "ModelStatus",
@@ -54,21 +56,21 @@ SERVER_MODELS: dict[str, Callable[..., RemoteModel]] = {
 }
 
 
-def model(spec: ChatModel | str, **options: Any) -> ChatModel:
+def model(spec: Any, **options: Any) -> ChatModel:
     """Return the model that a specification names: one of SPEC_FORMATS.
 
     ``ollama`` takes an address after "@" as well. A specification that is a model is returned as it
-    is. ``options`` go to the class of the model: ``base_url`` for ``openai`` and ``ollama``,
-    ``embeddings`` for ``rules``. ``replay`` is opened by ``kgwb.model``, and not here.
+    is. A function from messages to a text is a model. So is a client of the library openai with the
+    name of a model: ``model(client, name="gpt-4o")``. ``options`` go to the class of the model:
+    ``base_url`` for ``openai`` and ``ollama``, ``embeddings`` for ``rules``. ``replay`` is opened by
+    ``kgwb.model``, and not here.
 
     Raises UnknownModelError if there is no such model, or the key or the address that it needs is
     missing or wrong.
     """
     formats = ", ".join(SPEC_FORMATS)
     if not isinstance(spec, str):
-        if not hasattr(spec, "complete"):
-            raise UnknownModelError(f"{spec!r} is not a model", hint=f"give one of {formats}")
-        return spec
+        return _wrap_model(spec, **options)
 
     kind, _, rest = spec.strip().partition(":")
     if kind in LOCAL_MODELS and not rest:
@@ -81,6 +83,25 @@ def model(spec: ChatModel | str, **options: Any) -> ChatModel:
         return SERVER_MODELS[kind](name, **options)
     name = mask_url(spec)
     raise UnknownModelError(f"no model named {name!r}", hint=f"write it as one of {formats}")
+
+
+def _wrap_model(given: Any, *, name: str = "") -> ChatModel:
+    """Return the model that a value is: a model, an openai client, or a function.
+
+    Raises UnknownModelError for any other value, and for a client without ``name``.
+    """
+    if hasattr(given, "complete"):
+        wrapped: ChatModel = given
+        return wrapped
+    if hasattr(given, "chat") and hasattr(given, "base_url"):
+        if not name:
+            hint = 'name the model: kgwb.model(client, name="gpt-4o")'
+            raise UnknownModelError("a client is not a model yet", hint=hint)
+        return OpenAIModel(name, client=given)
+    if callable(given):
+        return FunctionModel(given, name=name)
+    formats = ", ".join(SPEC_FORMATS)
+    raise UnknownModelError(f"{given!r} is not a model", hint=f"give one of {formats}")
 
 
 @dataclass(frozen=True, slots=True)

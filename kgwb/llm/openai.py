@@ -30,11 +30,14 @@ class OpenAIModel(RemoteModel):
     each refusal happens once.
     """
 
-    def __init__(self, model: str, *, base_url: str | None = None) -> None:
+    def __init__(
+        self, model: str, *, base_url: str | None = None, client: openai.OpenAI | None = None
+    ) -> None:
         """Prepare the client; no connection is opened.
 
-        The address is ``base_url``, or the environment variable OPENAI_BASE_URL, or OpenAI's own.
-        The key is taken from OPENAI_API_KEY. Only OpenAI's own servers always need one.
+        A ``client`` that is given has its own address and key. Without one, the address is
+        ``base_url``, or the environment variable OPENAI_BASE_URL, or OpenAI's own. The key is taken
+        from OPENAI_API_KEY. Only OpenAI's own servers always need one.
 
         Raises UnknownModelError if OpenAI's key is missing, the key has characters that no key has,
         or the address is not usable.
@@ -42,11 +45,14 @@ class OpenAIModel(RemoteModel):
         import openai
 
         default_url = os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI_URL
+        if client is not None:
+            base_url = str(client.base_url).rstrip("/")
         url = validate_url(base_url or default_url)
         host = urlsplit(url).hostname
         is_openai = f".{host}".endswith(".openai.com")
         key = os.environ.get("OPENAI_API_KEY", "").strip()
-        _check_key(key, is_needed=is_openai)
+        if client is None:
+            _check_key(key, is_needed=is_openai)
         # Other servers know the older field for the length, and may ignore the newer one
         form = RequestFormat(("schema", "json with schema", "json", "prompt"))
         if is_openai:
@@ -60,6 +66,9 @@ class OpenAIModel(RemoteModel):
             "check the model's name, and the address: it usually ends in /v1",
         )
         super().__init__(name, model, url, form, hints)
+        if client is not None:
+            self._client = client.with_options(max_retries=0)
+            return
         # The SDK does not repeat: it would repeat after timeouts too, and its waits cannot be
         # cancelled
         self._client = openai.OpenAI(
@@ -124,8 +133,9 @@ class OpenAIModel(RemoteModel):
     def _classify_error(self, error: Exception) -> RequestFailure:
         """Return the failure for an exception.
 
-        An error with an HTTP status keeps that, and the field of the request that it names. For a
-        connection error of the SDK the base class is given its cause. It handles the others too.
+        For an error with an HTTP status this has the status, the server's message and headers, and
+        the field of the request that the server names. Any other error is classified by the base
+        class, by its cause if it is a connection error of the SDK.
         """
         import openai
 

@@ -15,7 +15,8 @@ files, and ``gold`` is what agents should have decided.
 from typing import TYPE_CHECKING
 
 from kgwb.deprecated import renamed_names
-from kgwb.run.agents import AgentSpec, System, agent, remember_turn
+from kgwb.run.agent_spec import AgentSpec
+from kgwb.run.agents import System, agent, remember_turn
 from kgwb.run.engine import Status
 from kgwb.run.replay import Replay
 from kgwb.run.run import Run, Setup, check_question

@@ -6,83 +6,90 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, ParamSpec, TypeVar, get_type_hints
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, overload
 
 from kgwb.errors import SettingError
 from kgwb.flow import Answer, Link, Turn
 from kgwb.llm.base import Rule
+from kgwb.run.agent_spec import Agent, AgentKind, AgentSpec, InputCheck, system_problems
+from kgwb.run.execution import current_run
 from kgwb.run.gold import GoldDecisions
+from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-AgentKind = Literal["model", "search", "sparql", "code"]
-"""What an agent does: asks a model, searches labels, queries the graph, or computes."""
-Agent = Callable[..., Any]
 View = Callable[[Any, Any], str]
 """Renders a record as HTML, given the record and a ``kgwb.show.terms.RenderContext``."""
-InputCheck = Callable[..., Iterable[str]]
-"""Returns the problems of an output, given the output and the inputs of the step."""
 
 
-@dataclass(frozen=True)
-class AgentSpec:
-    """What is known of an agent without executing it."""
-
-    name: str
-    function: Agent
-    subject: str | None
-    """The parameter whose value distinguishes several steps of this agent; None if there is none."""
-    check: InputCheck | None
-    """Judges a value that a person puts in for the agent's output."""
-    kind: AgentKind
-
-    @functools.cached_property
-    def output_type(self) -> Any:
-        """The type of the output, from the annotation of the function."""
-        return get_type_hints(self.function)["return"]
-
-    @property
-    def purpose(self) -> str:
-        """The first line of the function's docstring."""
-        docstring = self.function.__doc__ or ""
-        first_line, _, _ = docstring.strip().partition("\n")
-        return first_line
+@overload
+def agent(function: Callable[P, T], /) -> Callable[P, T]: ...
 
 
+@overload
 def agent(
-    name: str,
+    name: str = "",
+    /,
     *,
     subject: str | None = None,
     check: InputCheck | None = None,
     kind: AgentKind = "code",
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make an agent of a function whose last parameter is ``run`` and whose result is a record.
+) -> Callable[[Callable[P, T]], Callable[P, T]]: ...
+
+
+def agent(
+    name: Any = "",
+    /,
+    *,
+    subject: str | None = None,
+    check: InputCheck | None = None,
+    kind: AgentKind = "code",
+) -> Any:
+    """Mark a function as an agent: ``@agent``, or ``@agent("name", ...)``.
 
     Each call of the decorated function is a step of the run: recorded, and shown to the person, who
-    can replace its output. ``subject`` names the parameter that tells the steps of this agent
-    apart. ``check`` judges a replacement. The decorated function has the AgentSpec as ``spec``.
+    can replace its output. The run is the function's parameter ``run``, its last one. A function
+    without this parameter belongs to the run that is being executed; outside of an execution it is
+    called as it is.
+
+    ``name`` is by default the name of the function. ``subject`` names the parameter that tells the
+    steps of this agent apart. ``check`` judges a replacement. The decorated function has the
+    AgentSpec as ``spec``. Raises SettingError if ``subject`` is not a parameter.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         """Return a function that executes this one as a step of the run in its arguments."""
-        spec = AgentSpec(name, function, subject, check, kind)
+        spec = AgentSpec(given_name or function.__name__, function, subject, check, kind)
         signature = inspect.signature(function)
+        if subject and subject not in signature.parameters:
+            names = ", ".join(signature.parameters)
+            raise SettingError(
+                f"agent {spec.name}: subject={subject!r} is not one of its parameters",
+                hint=f"write one of {names}",
+            )
 
         @functools.wraps(function)
         def execute(*args: P.args, **kwargs: P.kwargs) -> T:
             """Execute the present version of the function as a step, and return its output."""
-            inputs = dict(signature.bind(*args, **kwargs).arguments)
-            run = inputs.pop("run")
             work = functools.partial(current_version(function), *args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            inputs = dict(bound.arguments)
+            run = inputs.pop("run", None) or current_run()
+            if run is None:
+                return work()
             result: T = run.execute(spec, inputs, work)
             return result
 
         execute.spec = spec  # type: ignore[attr-defined]
         return execute
 
+    if callable(name):
+        given_name = ""
+        return decorate(name)
+    given_name = name
     return decorate
 
 
@@ -101,7 +108,9 @@ def current_version(function: F) -> F:
     spec = getattr(current, "spec", None)
     if isinstance(spec, AgentSpec):
         current = spec.function
-    return current if inspect.isfunction(current) else function  # type: ignore[return-value]
+    if not inspect.isfunction(current):
+        return function
+    return current  # type: ignore[return-value]
 
 
 def remember_turn(run: Any, links: Iterable[Link] | None = None, standalone: str = "") -> Turn:
@@ -137,11 +146,18 @@ class System:
 
     ``agents`` are the system's agents in flow order, or lists of them by the title of their stage.
     ``supervisors`` are agents that only supervise others, with the names of these.
+    ``roles`` has the names of the agents that one role plays, by the role. A role is no agent; a
+    model can be given to all of its agents at once.
     ``remember(run)`` returns what a dialogue remembers of a finished run.
     ``settings`` is the class of the system's settings.
     ``views`` has a function for each record class that is shown in a way of its own.
     ``rules`` has a function for each prompt that the model ``rules`` can answer.
     ``gold`` says what a gold query means to the agents, for the oracle ladder.
+    ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
+    folder ``prompts`` beside the module of ``answer``, if there is one.
+
+    Raises SettingError, with all that is wrong, if something given is no agent, if an agent is not
+    written as agents are, or if supervisors or roles name something that is no agent.
     """
 
     def __init__(  # noqa: PLR0913  # a system is passed as a whole, by keywords
@@ -151,25 +167,36 @@ class System:
         agents: Iterable[Agent] | Mapping[str, Iterable[Any]],
         *,
         supervisors: Mapping[str, Sequence[str]] | None = None,
+        roles: Mapping[str, Sequence[str]] | None = None,
         remember: Callable[[Any], Turn] = remember_turn,
         settings: type[Settings] = Settings,
         views: Mapping[type, View] | None = None,
         rules: Mapping[str, Rule] | None = None,
         gold: GoldDecisions | None = None,
+        prompts: Mapping[str, str] | str | Path | None = None,
     ) -> None:
         self.name = name
+        self.origin = _module_outside_of_kgwb(answer)
+        """Where it came from: the module, or what the person wrote; empty for kgwb's own."""
         self.answer = answer
         self.remember = remember
         self.settings = settings
         self.supervisors = supervisors or {}
+        self.roles = roles or {}
         self.views = views or {}
         self.rules = rules or {}
         self.gold = gold
+        if prompts is None:
+            prompts = _prompts_folder_beside(answer)
+        self.prompts = Prompts.of(prompts)
         by_stage = agents if isinstance(agents, Mapping) else {"": agents}
         specs: list[AgentSpec] = []
         stages = []
+        given: list[Any] = []
         for title, functions in by_stage.items():
-            stage_specs = agent_specs(functions)
+            listed = list(functions)
+            given.extend(listed)
+            stage_specs = agent_specs(listed)
             specs.extend(stage_specs)
             names = [spec.name for spec in stage_specs if spec.name not in self.supervisors]
             stages.append((title, tuple(names)))
@@ -177,6 +204,18 @@ class System:
         """Every agent in flow order."""
         self.stages = tuple(stages)
         """Title and agents' names of each stage. Supervisors are left out."""
+        self._check(given)
+
+    def _check(self, given: Sequence[Any]) -> None:
+        """Raise SettingError, with all that is wrong with what was given as agents."""
+        problems = system_problems(given, self.supervisors, self.roles)
+        if not callable(self.answer):
+            problems.append(f"answer is {type(self.answer).__name__}: give the function itself")
+        if problems:
+            raise SettingError(
+                f"the system {self.name} cannot be made: {'; '.join(problems)}",
+                hint="the documentation has a page about building a system",
+            )
 
     def agent_spec(self, key: str) -> AgentSpec:
         """Return the agent that a step's key, or an agent's name, names.
@@ -189,6 +228,25 @@ class System:
                 return spec
         known = ", ".join(spec.name for spec in self.agents)
         raise SettingError(f"{self.name} has no agent {name!r}", hint=f"its agents are {known}")
+
+    def role_of(self, agent_name: str) -> str:
+        """Return the role that plays an agent; "" if none does."""
+        for role, agents in self.roles.items():
+            if agent_name in agents:
+                return role
+        return ""
+
+    def check_model_user(self, name: str) -> None:
+        """Raise SettingError unless a model can be given to this name: an agent's, or a role's."""
+        if name in self.roles:
+            return
+        try:
+            self.agent_spec(name)
+        except SettingError as error:
+            hint = error.hint
+            if self.roles:
+                hint = f"{hint}; its roles are {', '.join(self.roles)}"
+            raise SettingError(error.message, hint=hint) from error
 
     def agent_kind(self, key: str) -> str:
         """Return the kind of the agent that a step's key names; "group" for a supervisor.
@@ -206,6 +264,29 @@ class System:
         if rule is None:
             return None
         return current_version(rule)
+
+
+def _prompts_folder_beside(function: Any) -> Path | None:
+    """Return the folder ``prompts`` beside the module of a function; None if there is none.
+
+    kgwb's own systems have none.
+    """
+    module = sys.modules.get(_module_outside_of_kgwb(function))
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return None
+    folder = Path(file).parent / "prompts"
+    if not folder.is_dir():
+        return None
+    return folder
+
+
+def _module_outside_of_kgwb(function: Any) -> str:
+    """Return the name of the module that defines a function; empty if it is one of kgwb's."""
+    module = str(getattr(function, "__module__", ""))
+    if module.partition(".")[0] == "kgwb":
+        return ""
+    return module
 
 
 def agent_specs(functions: Iterable[Any]) -> list[AgentSpec]:

@@ -17,12 +17,12 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from kgwb.errors import InvalidReplyError
+from kgwb.errors import InvalidReplyError, PromptError
 from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.llm.base import ChatRequest, Message
-from kgwb.records import JsonObject
+from kgwb.records import JsonObject, describe_validation_error
 from kgwb.run.engine import Engine
-from kgwb.run.prompts import parse_prompt
+from kgwb.run.prompts import Prompt, parse_prompt
 from kgwb.run.steps import Attempt, CheckResult
 
 R = TypeVar("R", bound=BaseModel)
@@ -43,7 +43,6 @@ CHARS_PER_EXTRA_START = 10_000
 
 Garbage full of braces must not take quadratic time.
 """
-MAX_SHOWN_ERRORS = 5
 """Errors of a validation that are shown to the model."""
 
 
@@ -82,7 +81,7 @@ def find_problems(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
             yield f"{check.name}: {problem}"
 
 
-def ask(
+def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywords
     prompt: str,
     variables: JsonObject,
     reply_class: type[R],
@@ -90,18 +89,28 @@ def ask(
     *,
     checks: Sequence[Check[R]] = (),
     last_resort: Callable[[R], bool] | None = None,
+    sample: int = 0,
+    max_examples: int | None = None,
 ) -> R:
     """Ask the current agent's model, and return the first reply that is valid.
 
     A reply is valid if it has the form of ``reply_class`` and passes every check. There are
-    ``Settings.theta`` attempts. After a failed one the model is shown its reply and the problems,
-    or is asked the same again (``Settings.repair``). ``last_resort`` may accept the last reply that
-    had the right form, as the published code of Chatty-KG does.
+    ``Settings.theta`` attempts; ``Settings.repair`` says how one differs from the one before.
+    ``last_resort`` may accept the last reply that had the right form, as the published code of
+    Chatty-KG does. ``sample`` counts how often a system has asked the same before: it is added to
+    the seed, and the temperature is then ``retry_temperature``, so that the reply can be another
+    one. At most ``max_examples`` of the prompt's examples are sent; None is the number of the
+    setting ``exemplars``.
 
     Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
     settings = run.settings
-    request = _first_request(prompt, variables, reply_class, run)
+    if max_examples is None:
+        max_examples = settings.exemplars
+    request = _first_request(prompt, variables, reply_class, max_examples, run)
+    if sample:
+        seed = settings.seed + sample
+        request = replace(request, seed=seed, temperature=settings.retry_temperature)
     prompt_messages = request.messages
     attempts = []
     last_well_formed: R | None = None
@@ -118,6 +127,9 @@ def ask(
         if settings.repair == "show_error":
             messages = (*prompt_messages, *repair_messages(attempt))
             request = replace(request, messages=messages)
+        elif settings.repair == "ask_varied":
+            seed = settings.seed + len(attempts)
+            request = replace(request, seed=seed, temperature=settings.retry_temperature)
 
     if last_well_formed is not None and last_resort is not None and last_resort(last_well_formed):
         run.note(
@@ -134,18 +146,48 @@ def ask(
     )
 
 
+def try_to_ask(
+    prompt: str,
+    variables: JsonObject,
+    reply_class: type[R],
+    run: Engine,
+    *,
+    checks: Sequence[Check[R]] = (),
+    last_resort: Callable[[R], bool] | None = None,
+) -> R | None:
+    """Ask as ``ask`` does; without a valid reply, return None if the settings say to abstain.
+
+    The step then has a note with the reason. Raises what ``ask`` raises, but not InvalidReplyError
+    if ``exhausted_attempts`` is "abstain".
+    """
+    try:
+        return ask(prompt, variables, reply_class, run, checks=checks, last_resort=last_resort)
+    except InvalidReplyError as error:
+        if run.settings.exhausted_attempts == "error":
+            raise
+        run.note(error.message)
+        return None
+
+
 def _first_request(
-    prompt: str, variables: JsonObject, reply_class: type[BaseModel], run: Engine
+    prompt: str,
+    variables: JsonObject,
+    reply_class: type[BaseModel],
+    max_examples: int,
+    run: Engine,
 ) -> ChatRequest:
     """Return the request of the first attempt: the filled prompt, with the settings of the run.
 
     Raises PromptError if the prompt is missing or wrong, or does not fit the variables.
     """
     settings = run.settings
-    parsed_prompt = parse_prompt(prompt, run.prompt_text(prompt))
+    text = run.prompt_text(prompt)
+    parsed_prompt = parse_prompt(prompt, text)
+    if prompt in run.system.prompts.own_names():
+        _check_reply_name(parsed_prompt, reply_class)
     return ChatRequest(
         task=prompt,
-        messages=parsed_prompt.fill(variables, settings.exemplars),
+        messages=parsed_prompt.fill(variables, max_examples),
         schema=schema_of(reply_class),
         variables=variables,
         temperature=settings.temperature,
@@ -154,6 +196,17 @@ def _first_request(
         timeout_s=settings.model_timeout_s,
         rule=run.system.rule(prompt),
     )
+
+
+def _check_reply_name(prompt: Prompt, reply_class: type[BaseModel]) -> None:
+    """Raise PromptError if the header of a system's own prompt names another reply class."""
+    named = prompt.header["reply"]
+    if named != reply_class.__name__:
+        raise PromptError(
+            f"prompt {prompt.name} says `reply: {named}`, "
+            f"but its agent asks for {reply_class.__name__}",
+            hint=f"write `reply: {reply_class.__name__}` in its header",
+        )
 
 
 def repair_messages(attempt: Attempt) -> tuple[Message, ...]:
@@ -215,28 +268,13 @@ def _read_reply(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
         text = json.dumps(data, ensure_ascii=False)
         reply = reply_class.model_validate(data)
     except ValidationError as error:
-        return None, validation_problem(error)
+        return None, describe_validation_error(error)
     except RecursionError:
         return None, ""
     if LONE_SURROGATE.search(text):
         # A model wrote half of an emoji. That has no UTF-8 form, and no graph holds it.
         return None, "it holds half a character"
     return reply, ""
-
-
-def validation_problem(error: ValidationError) -> str:
-    """Return the first MAX_SHOWN_ERRORS errors of a validation in one line.
-
-    For example "triples.0.subject: Field required; triples.1: Input should be a valid dictionary".
-    """
-    problems = []
-    for details in error.errors(include_url=False)[:MAX_SHOWN_ERRORS]:
-        problem = details["msg"]
-        place = ".".join(str(part) for part in details["loc"])
-        if place:
-            problem = f"{place}: {problem}"
-        problems.append(problem)
-    return "; ".join(problems)
 
 
 def find_json(text: str) -> list[Any]:

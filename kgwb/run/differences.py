@@ -79,8 +79,10 @@ class Differences(tuple[StepDifference, ...]):
         decision = "no decision differs"
         first = self.first_difference
         if first is not None:
-            decision = f"the first decision that differs is {single_line(first.key)}"
-        return f"{number} of {pluralize(len(self), 'step')} differ; {decision}"
+            key = single_line(first.key)
+            decision = f"the first decision that differs is {key}"
+        steps = pluralize(len(self), "step")
+        return f"{number} of {steps} differ; {decision}"
 
     def summary(self) -> str:
         """Return the line of ``str()``, and lines for each step that differs.
@@ -94,7 +96,8 @@ class Differences(tuple[StepDifference, ...]):
                 continue
             line = f"{single_line(pair.key)}: {pair.status}"
             if pair.changed_parts:
-                line += f" in {', '.join(pair.changed_parts)}"
+                changed_parts = ", ".join(pair.changed_parts)
+                line += f" in {changed_parts}"
             lines.append(line)
             first_lines = output_lines(pair.first)
             second_lines = output_lines(pair.second)
@@ -132,7 +135,8 @@ def compare_steps(first: StepsByKey, second: StepsByKey) -> Differences:
     second = _with_keys_of(first, second)
     pairs = []
     for key in _merge_keys(list(first), list(second)):
-        pairs.append(_compare_step(key, first.get(key), second.get(key)))
+        pair = _compare_step(key, first.get(key), second.get(key))
+        pairs.append(pair)
     return Differences(pairs)
 
 

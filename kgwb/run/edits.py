@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any, Self
+
+from pydantic import ValidationError
 
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import OverrideError, SettingError
-from kgwb.records import from_data, type_adapter
-from kgwb.run.agents import AgentSpec
+from kgwb.llm.base import Message
+from kgwb.records import describe_validation_error, from_data, type_adapter
+from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.engine import Engine
-from kgwb.run.run_entries import make_override_entry
+from kgwb.run.messages import messages_from_text
+from kgwb.run.run_entries import make_messages_entry, make_override_entry
 from kgwb.run.steps import Step
 
 
@@ -60,13 +64,19 @@ class EditableRun(Engine):
         A step that was not reached is returned as it is given. Raises SettingError if the agent has
         several steps, or the system has no such agent.
         """
-        keys = [reached.key for reached in self.steps if step in (reached.key, reached.agent)]
+        keys = []
+        for reached in self.steps:
+            if step in (reached.key, reached.agent):
+                keys.append(reached.key)
         if step in keys:
             return step
         if len(keys) > 1:
-            raise SettingError(f"{step} has several steps", hint=f"say which: {', '.join(keys)}")
+            choices = ", ".join(keys)
+            raise SettingError(f"{step} has several steps", hint=f"say which: {choices}")
         self._check_agent(step)
-        return keys[0] if keys else step
+        if not keys:
+            return step
+        return keys[0]
 
     def _check_agent(self, key: str) -> None:
         """Raise SettingError unless a step's key, or an agent's name, names one of the agents."""
@@ -83,6 +93,7 @@ class EditableRun(Engine):
         Returns the run. Raises OverrideError if the value has not the type of the step's output, or
         fails the agent's check.
         """
+        self._refuse_if_read_only()
         key = self._key_of(step)
         spec = self.system.agent_spec(key)
         typed_value = self._typed_override(key, spec, value)
@@ -90,7 +101,8 @@ class EditableRun(Engine):
         if reached is not None:
             self._check_override(spec, key, typed_value, reached.inputs)
         self.overrides[key] = typed_value
-        self._append_to_file(**make_override_entry(self, key, typed_value))
+        entry = make_override_entry(self, key, typed_value)
+        self._append_to_file(**entry)
         self._return_to([key])
         return self
 
@@ -102,6 +114,8 @@ class EditableRun(Engine):
         """
         output_type = spec.output_type
         data = value
+        if output_type is Any:
+            return value
         try:
             if isinstance(output_type, type) and isinstance(value, output_type):
                 # A record may have fields of wrong types. Reading its data finds them.
@@ -110,10 +124,14 @@ class EditableRun(Engine):
             return from_data(data, output_type)
         except (ValueError, TypeError) as exc:
             type_name = getattr(output_type, "__name__", str(output_type))
-            problem = re.sub(r"\s*For further information visit \S+", "", str(exc))
-            raise OverrideError(
-                f"{key}: {problem}", hint=f"give a {type_name}, or its fields as JSON data"
-            ) from exc
+            problem = str(exc)
+            if isinstance(exc, ValidationError):
+                problem = describe_validation_error(exc)
+            hint = f"give a {type_name}, or its fields as JSON data"
+            if is_dataclass(output_type):
+                field_names = ", ".join(field.name for field in fields(output_type))
+                hint += f": {field_names}"
+            raise OverrideError(f"{key}: {problem}", hint=hint) from exc
 
     def remove_override(self, step: str) -> Self:
         """Remove a value that was put in by hand; if there is none, do nothing. Returns the run.
@@ -121,6 +139,7 @@ class EditableRun(Engine):
         The removal is written to the run's file. Raises SettingError if the system has no such
         agent, or if the agent has several steps.
         """
+        self._refuse_if_read_only()
         key = step if step in self.overrides else self._key_of(step)
         entries = [key]
         agent_name = self.system.agent_spec(key).name
@@ -142,6 +161,7 @@ class EditableRun(Engine):
         A live graph changes, and a model may answer better. Returns the run. Raises SettingError if
         the step was not reached.
         """
+        self._refuse_if_read_only()
         refreshed = {self[step].key}
         for reached in self.steps:  # supervisors stand before what they supervise
             if reached.parent in refreshed:
@@ -162,10 +182,33 @@ class EditableRun(Engine):
         The next execution asks its agent again. The text is written to the run's file. Returns the
         run. Raises PromptError if the text is wrong.
         """
+        self._refuse_if_read_only()
         self.prompts = self.prompts.with_text(name, text)
         self._append_to_file(prompt={"name": name, "text": text})
         edited_keys = [step.key for step in self.steps if name in step.prompts]
         self._return_to(edited_keys)
+        return self
+
+    def edit_messages(
+        self, step: str, messages: str | Sequence[Message] | None, number: int = 0
+    ) -> Self:
+        """Send other messages in a model call of a step. The next execution asks again.
+
+        ``number`` counts the model calls of the step from 0. ``messages`` may be a text with a line
+        [system], [user] or [assistant] above each. None takes back an earlier edit. The edit is
+        written to the run's file. Returns the run. Raises PromptError for a text without roles.
+        """
+        self._refuse_if_read_only()
+        key = self._key_of(step)
+        if isinstance(messages, str):
+            messages = messages_from_text(messages)
+        if messages is None:
+            self.edited_messages.pop((key, number), None)
+        else:
+            self.edited_messages[key, number] = tuple(messages)
+        entry = make_messages_entry(key, number, messages)
+        self._append_to_file(**entry)
+        self._return_to([key])
         return self
 
     def _return_to(self, edited_keys: Collection[str]) -> None:
@@ -175,11 +218,14 @@ class EditableRun(Engine):
         has no turn any more. If no edited step was reached, the position stays.
         """
         self.turn = None
+        self._is_edited = True
+        self._has_edits = True
         edited = [number for number, step in enumerate(self.steps) if step.key in edited_keys]
         if not edited:
             return
-        first_edited = self.steps[edited[0]]
-        earlier = self.steps[: edited[0]]
+        first = edited[0]
+        first_edited = self.steps[first]
+        earlier = self.steps[:first]
         self._begun = frozenset(step.key for step in earlier)
 
         supervisors = _supervisors_of(first_edited, earlier)  # they end only after it

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
+    AgentFailedError,
     Cancelled,
     KgwbError,
     NotRecordedError,
+    OutputError,
     OverrideError,
     SettingError,
     Stopped,
@@ -28,16 +32,26 @@ from kgwb.errors import (
 from kgwb.flow import Answer, Dialogue, Turn
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
 from kgwb.records import JsonObject, from_data
-from kgwb.run.agents import AgentSpec, System, agent_of_key, subject_of
+from kgwb.run.agent_spec import AgentSpec
+from kgwb.run.agents import System, agent_of_key, subject_of
 from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, call_key, utc_now
-from kgwb.run.execution import Frame, StopCondition
+from kgwb.run.execution import Frame, StopCondition, current_frame
+from kgwb.run.outputs import matches_type, type_text, value_text
+from kgwb.run.past_calls import inside_recorded_call, watch_requests
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
 from kgwb.run.run_file import RunFile
 from kgwb.run.steps import Attempt, Inputs, Step, Totals
+from kgwb.run.varying import (
+    VARYING_HINT,
+    call_in_its_place,
+    describe_change,
+    recorded_call_of,
+)
 from kgwb.settings import Settings
+from kgwb.text import pluralize
 from kgwb.threads import POLL_INTERVAL_S, run_in_thread, shielded
 
 T = TypeVar("T")
@@ -45,8 +59,6 @@ R = TypeVar("R")
 Status = Literal["new", "running", "paused", "done", "failed", "cancelled"]
 CANCEL_TIMEOUT_S = 60.0
 """How long a new execution waits for a cancelled one to end the slow call that it is in."""
-
-_frame: ContextVar[Frame] = ContextVar("kgwb_frame")
 
 
 class Engine:
@@ -64,11 +76,21 @@ class Engine:
     system: System
     settings: Settings
     models: Mapping[str, ChatModel]
-    """By agent; the default under ""."""
+    """By agent or role; the default under ""."""
     prompts: Prompts
     embeddings: Embeddings
     kg: RecordedGraph
     """The graph. Everything that is asked of it is recorded."""
+
+    read_only = ""
+    """Why the run can only be read, as its system is missing; empty for any other run."""
+    _has_edits = False
+    """Whether a person has changed something, so that other calls than the recorded are expected."""
+    _is_edited = False
+    """Whether a person has changed something since the latest execution began."""
+
+    _begun: frozenset[str] = frozenset()
+    """Keys of the steps that the latest execution began."""
 
     def __init__(self) -> None:
         self._record = CallRecord()
@@ -76,6 +98,8 @@ class Engine:
         """Every recorded call by key, also those that the latest execution did not use."""
         self.overrides: dict[str, Any] = {}
         """Values that a person put in, by step key."""
+        self.edited_messages: dict[tuple[str, int], tuple[Message, ...]] = {}
+        """Messages that a person put in place of an agent's, by step key and number of the call."""
         self.used_prompts: dict[str, str] = {}
         """The texts of the prompts that were used, by name."""
         self.recorded_models: dict[str, str] = {}
@@ -101,8 +125,6 @@ class Engine:
         """How many steps the latest execution has done."""
         self.turn: Turn | None = None
         """What a dialogue remembers of the latest finished execution; None again after an edit."""
-        self._begun: frozenset[str] = frozenset()
-        """Keys of the steps that the latest execution began."""
         self._seconds = 0.0
         self._stop_condition = StopCondition()
         self._previewed_request: ChatRequest | None = None
@@ -110,6 +132,11 @@ class Engine:
         """How many steps had the same agent and subject, by the key of the first of them."""
         self._request_counts: Counter[tuple[str, str, str]] = Counter()
         """How often the same request was sent, by agent, subject and key of the first call."""
+
+        self._root = Step("", "", "", "", {}, None)
+        """What the system itself did outside of its agents."""
+        self._earlier_steps: dict[str, Step] = {}
+        """The steps of the execution before, by key; empty if something was edited since."""
 
         self._lock = threading.RLock()
         """Guards the counts, the position and the file."""
@@ -123,8 +150,18 @@ class Engine:
     # Models
 
     def model_for(self, agent_name: str) -> ChatModel | None:
-        """Return the model of an agent: its own, else the default; None in a replay."""
-        return self.models.get(agent_name, self.models.get(""))
+        """Return the model of an agent: its own, its role's, or the default; None in a replay."""
+        return self._of_agent(self.models, agent_name)
+
+    def _of_agent(self, values: Mapping[str, T], agent_name: str) -> T | None:
+        """Return what an agent has among values by name: its own, its role's, or the default.
+
+        The default is that of "". Returns None if there is none of the three.
+        """
+        for name in (agent_name, self.system.role_of(agent_name), ""):
+            if name in values:
+                return values[name]
+        return None
 
     def model_name(self, agent_name: str) -> str:
         """Return the name of an agent's model, or in a replay of the model that was recorded.
@@ -137,7 +174,7 @@ class Engine:
         return model.name
 
     def _recorded_model_name(self, agent_name: str) -> str:
-        return self.recorded_models.get(agent_name, self.recorded_models.get("", ""))
+        return self._of_agent(self.recorded_models, agent_name) or ""
 
     def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
         """Ask the model of the current agent, and return the call and the reply.
@@ -150,6 +187,7 @@ class Engine:
         if this is the request that is previewed.
         """
         step = self._current_frame().step
+        request = self._edited_request(step, request)
         if self._stop_condition.is_preview(step):
             self._previewed_request = request
             raise Stopped
@@ -163,9 +201,18 @@ class Engine:
         if model is not None:
             is_remote = is_remote or model.remote
             make = partial(model.complete, request, self.unrecorded_graph, self._cancel)
-        missing = f"the reply of {content['model'] or 'the model'} to {request.task}"
+        model_name = content["model"] or "the model"
+        missing = f"the reply of {model_name} to {request.task}"
         call = self._call("model", content, repeat, make, is_remote, missing, ChatReply)
         return call, call.result
+
+    def _edited_request(self, step: Step, request: ChatRequest) -> ChatRequest:
+        """Return a request with the messages that a person put in for it, if there are any."""
+        number = sum(1 for key in step.calls if self.calls[key].kind == "model")
+        messages = self.edited_messages.get((step.key, number))
+        if messages is None:
+            return request
+        return replace(request, messages=messages)
 
     def _content_to_record(self, request: ChatRequest, agent_name: str, subject: str) -> JsonObject:
         """Return the JSON data under which a model call is recorded, and found again.
@@ -186,8 +233,10 @@ class Engine:
         The model ``rules`` reads the graph, too. So its data also has the identity of the graph and
         the muted triples.
         """
-        content = {"model": model_name, "task": request.task, "content": request.recorded_content()}
-        if model_name.partition(":")[0] == "rules":
+        recorded = request.recorded_content()
+        content = {"model": model_name, "task": request.task, "content": recorded}
+        kind, _, _ = model_name.partition(":")
+        if kind == "rules":
             content["graph"] = self.kg.identity
             content.update(self.kg.muted_data)
         return content
@@ -235,9 +284,11 @@ class Engine:
 
         Raises what ``make`` raises, and NotRecordedError without ``make`` and record.
         """
-        asks_graph = kind != "similarity"
-        missing = f"a {kind} on the graph" if asks_graph else f"a {kind}"
-        is_remote = self.kg.remote and asks_graph
+        missing = f"a {kind}"
+        is_remote = False
+        if kind != "similarity":
+            missing = f"a {kind} on the graph"
+            is_remote = self.kg.remote
         result_type = RESULT_TYPES.get(kind, result_type or Any)
         call = self._call(kind, request, 0, make, is_remote, missing, result_type)
         result: T = call.result
@@ -269,7 +320,8 @@ class Engine:
     def nearest(self, phrase: str, index: EmbeddingIndex, k: int) -> tuple[tuple[int, float], ...]:
         """Return position and cosine of the ``k`` texts of an index nearest to a phrase."""
         request = {"index": index.identity, "phrase": phrase, "k": k}
-        return self.call("nearest", request, partial(index.nearest, phrase, k))
+        make = partial(index.nearest, phrase, k)
+        return self.call("nearest", request, make)
 
     # Calls
 
@@ -300,11 +352,25 @@ class Engine:
         if self._stop_condition.preview_of and not is_recorded:
             raise Stopped
 
+        if not is_recorded:
+            self._note_change(step, kind, request)
+
         def make_call() -> Call:
             """Make the call, and return it with its result and how long it took."""
-            call = Call(key, kind, step.key, request, repeat, None, utc_now(), 0.0, result_type)
+            call = Call(
+                key,
+                kind,
+                step.key,
+                request,
+                repeat,
+                result=None,
+                taken_at=utc_now(),
+                seconds=0.0,
+                result_type=result_type,
+            )
             started = time.perf_counter()
-            call.result = self._make_result(step, make, is_remote, missing)
+            with inside_recorded_call():
+                call.result = self._make_result(step, call, make, is_remote, missing)
             call.seconds = time.perf_counter() - started
             return call
 
@@ -319,8 +385,23 @@ class Engine:
         step.calls.append(key)
         return call
 
+    def _note_change(self, step: Step, kind: str, request: JsonObject) -> None:
+        """Note on a step that it asks something else than in the execution before, if it does."""
+        earlier = self._earlier_steps.get(step.key)
+        before = call_in_its_place(step, kind, earlier, self.calls)
+        if before is None:
+            return
+        change = describe_change(step, kind, request, before)
+        if change:
+            step.notes.append(f"{change}. Is there chance or a clock? {VARYING_HINT}")
+
     def _make_result(
-        self, step: Step, make: Callable[[], Any] | None, is_remote: bool, missing: str
+        self,
+        step: Step,
+        call: Call,
+        make: Callable[[], Any] | None,
+        is_remote: bool,
+        missing: str,
     ) -> Any:
         """Return the result of ``make()``, which is called on a background thread if it is remote.
 
@@ -328,6 +409,7 @@ class Engine:
         while it waits for a remote call.
         """
         if make is None:
+            self._refuse_change(step, call)
             raise NotRecordedError(
                 f"{step.key or self.system.name} needs {missing}, "
                 "which this recording does not hold",
@@ -337,6 +419,22 @@ class Engine:
         if is_remote:
             return run_in_thread(make, poll=self._stop_if_cancelled)
         return make()
+
+    def _refuse_change(self, step: Step, call: Call) -> None:
+        """Raise NotRecordedError if a step asks something else than in the recording.
+
+        Nothing is raised if a person has changed something, or if the step made no such call.
+        """
+        if self._has_edits:
+            return
+        before = recorded_call_of(step, call.kind, list(self.calls.values()))
+        if before is None:
+            return
+        change = describe_change(step, call.kind, call.request, before)
+        if change:
+            raise NotRecordedError(
+                change, hint=f"is there chance or a clock, or was its code changed? {VARYING_HINT}"
+            )
 
     # Several items
 
@@ -351,10 +449,10 @@ class Engine:
             calls = [partial(function, item, *rest, self) for item in items]
             return _results_of_all(calls)
         frame = self._current_frame()
-        branches = [Frame(frame.step, []) for _ in items]
+        branches = [Frame(frame.step, [], self) for _ in items]
 
         def execute(item: Any, branch: Frame) -> R:
-            _frame.set(branch)
+            current_frame.set(branch)
             return function(item, *rest, self)
 
         try:
@@ -362,11 +460,13 @@ class Engine:
                 futures = []
                 for item, branch in zip(items, branches, strict=True):
                     context = copy_context()
-                    futures.append(pool.submit(context.run, execute, item, branch))
+                    future = pool.submit(context.run, execute, item, branch)
+                    futures.append(future)
         finally:
             for branch in branches:
                 frame.steps.extend(branch.steps)
-        return _results_of_all([future.result for future in futures])
+        results = [future.result for future in futures]
+        return _results_of_all(results)
 
     def _can_run_in_parallel(self, function: Callable[..., Any], items: Sequence[Any]) -> bool:
         """Return whether a function is called for several items at the same time.
@@ -419,10 +519,12 @@ class Engine:
 
         The step is recorded in ``steps``, and listeners are notified of its start and its end.
 
-        Raises Stopped where the stop condition says so, Cancelled, OverrideError for a value that
-        fails the agent's check, and what the function raises.
+        Raises Stopped where the stop condition says so, Cancelled, SettingError for an agent that the
+        system does not list, OverrideError for a value that fails the agent's check, and what the
+        function raises.
         """
         self._stop_if_cancelled()
+        self._check_is_listed(spec)
         parent = self._current_frame()
         step = self._new_step(spec, inputs, parent.step)
         parent.steps.append(step)
@@ -430,7 +532,7 @@ class Engine:
             raise Stopped
 
         self._notify_listeners("start", step)
-        token = _frame.set(Frame(step, parent.steps))
+        token = current_frame.set(Frame(step, parent.steps, self))
         started = time.perf_counter()
         try:
             self._set_output(spec, step, function)
@@ -440,7 +542,8 @@ class Engine:
             raise
         finally:
             step.seconds = time.perf_counter() - started
-            _frame.reset(token)
+            current_frame.reset(token)
+            self._note_past_calls(step)
             self._notify_listeners("end", step)
 
         with self._lock:
@@ -448,6 +551,24 @@ class Engine:
             if self._stop_condition.stops_after(step, self.position):
                 raise Stopped
         return step.output
+
+    def _note_past_calls(self, step: Step) -> None:
+        """Note on a step which requests it made past the run."""
+        for host, number in step.past_calls.items():
+            requests = pluralize(number, "request")
+            step.notes.append(
+                f"{requests} to {host} went past the run: not recorded, and made again each time; "
+                "use run.chat, run.kg or run.call"
+            )
+
+    def _check_is_listed(self, spec: AgentSpec) -> None:
+        """Raise SettingError if the system does not list an agent of this name."""
+        names = [listed.name for listed in self.system.agents]
+        if spec.name not in names:
+            raise SettingError(
+                f"{spec.name} is not among the agents of {self.system.name}",
+                hint=f"add it: System({self.system.name!r}, answer, [..., {spec.name}])",
+            )
 
     def _new_step(self, spec: AgentSpec, inputs: Inputs, parent: Step) -> Step:
         """Return a new step of an agent, below its supervisor ``parent``.
@@ -478,6 +599,7 @@ class Engine:
             parent=parent.key,
             inputs=inputs,
             output_type=spec.output_type,
+            role=self.system.role_of(spec.name),
             known_calls=self.calls,
             views=self.system.views,
         )
@@ -485,11 +607,19 @@ class Engine:
     def _set_output(self, spec: AgentSpec, step: Step, function: Callable[[], Any]) -> None:
         """Set the output of a step: the value that a person put in, else that of the function.
 
-        Raises OverrideError for a value that fails the agent's check, and what the function raises.
+        Raises OutputError for an output of another type than the agent promises, OverrideError for a
+        value that fails the agent's check, and what the function raises.
         """
         override_key = self._override_key(step)
         if not override_key:
-            step.output = function()
+            output = function()
+            if not matches_type(output, spec.output_type):
+                promised = type_text(spec.output_type)
+                raise OutputError(
+                    f"{step.key} promises {promised} and returned {value_text(output)}",
+                    hint=f"return {promised}, or change the annotation of {spec.name}",
+                )
+            step.output = output
             return
         step.output = self.overrides[override_key]
         step.origin = "by hand"
@@ -518,10 +648,11 @@ class Engine:
         """Raise OverrideError if a value put in for a step fails the agent's own check."""
         if spec.check is None:
             return
-        problems = tuple(spec.check(value, *inputs.values()))
+        problems = list(spec.check(value, *inputs.values()))
         if problems:
+            listed = "; ".join(problems)
             raise OverrideError(
-                f"{key}: {'; '.join(problems)}",
+                f"{key}: {listed}",
                 hint="change the value put in, or restore the step",
             )
 
@@ -532,14 +663,23 @@ class Engine:
     # Executions
 
     @property
+    def past_calls(self) -> Counter[str]:
+        """How many requests the latest execution made past the run, by host."""
+        counts = Counter(self._root.past_calls)
+        for step in self.steps:
+            counts.update(step.past_calls)
+        return counts
+
+    @property
     def totals(self) -> Totals:
         """What the latest execution used. A call that several steps used counts once."""
         calls: dict[str, Call] = {}
+        live_model_calls = 0
         for step in self.steps:
+            live_model_calls += step.live_calls
             for key in step.calls:
                 if key in self.calls:
                     calls[key] = self.calls[key]
-        live_model_calls = sum(step.live_calls for step in self.steps)
         return Totals.of(calls.values(), live_model_calls, self._seconds)
 
     @contextmanager
@@ -573,6 +713,10 @@ class Engine:
         are raised, with the status "failed"; a KeyboardInterrupt with "cancelled". Without an error
         the status is "done", and no call is outdated any more.
         """
+        self._earlier_steps = {}
+        if not self._is_edited:
+            self._earlier_steps = {step.key: step for step in self.steps}
+        self._is_edited = False
         self.steps = []
         self.answer = None
         self.error = None
@@ -582,7 +726,9 @@ class Engine:
         self._request_counts.clear()
         self._stop_condition = stop_condition
         root = Step("", "", "", "", {}, None)
-        token = _frame.set(Frame(root, self.steps))
+        self._root = root
+        watch_requests()
+        token = current_frame.set(Frame(root, self.steps, self))
         started = time.perf_counter()
         try:
             yield
@@ -601,10 +747,12 @@ class Engine:
             self.status = "failed"
             if isinstance(exc, KgwbError):
                 self.error = exc
+            elif isinstance(exc, Exception):
+                self.error = _explain_failure(exc)
             raise
         finally:
             self._seconds = time.perf_counter() - started
-            _frame.reset(token)
+            current_frame.reset(token)
             self._begun = frozenset(step.key for step in self.steps)
             self._stop_condition = StopCondition()
 
@@ -617,12 +765,20 @@ class Engine:
 
         Raises SettingError outside of an execution.
         """
-        frame = _frame.get(None)
+        frame = current_frame.get(None)
         if frame is None:
             raise SettingError(
                 "an agent works only inside a run", hint="use Run.go, or Workbench.ask"
             )
         return frame
+
+    def _refuse_if_read_only(self) -> None:
+        """Raise SettingError if the run can only be read."""
+        if self.read_only:
+            raise SettingError(
+                f"this run can only be read: {self.read_only}",
+                hint="name its system: kgwb.load_run(path, system='./mine.py')",
+            )
 
     # The file
 
@@ -644,6 +800,15 @@ class Engine:
         shielded(write_alone)
 
     graph = RenamedAttribute("graph", "unrecorded_graph")
+
+
+def _explain_failure(error: Exception) -> AgentFailedError:
+    """Return an error that says what an agent raised, and in which line of which file."""
+    last_frame = traceback.extract_tb(error.__traceback__)[-1]
+    return AgentFailedError(
+        f"{type(error).__name__}: {error}",
+        hint=f"it arose in {last_frame.filename}, line {last_frame.lineno}",
+    )
 
 
 def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:

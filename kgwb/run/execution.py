@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 from kgwb.run.steps import Step
 
@@ -15,6 +17,20 @@ class Frame:
     """The step that is being executed. Outside of all steps, one without a key."""
     steps: list[Step]
     """The list that the next step is added to."""
+    run: Any
+    """The run that is executed; an ``Engine``."""
+
+
+current_frame: ContextVar[Frame] = ContextVar("kgwb_frame")
+"""The position of the execution on this thread or task; not set outside of executions."""
+
+
+def current_run() -> Any:
+    """Return the run that is being executed here; None outside of an execution."""
+    frame = current_frame.get(None)
+    if frame is None:
+        return None
+    return frame.run
 
 
 @dataclass(frozen=True, slots=True)

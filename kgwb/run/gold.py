@@ -60,6 +60,8 @@ class Rung(NamedTuple):
     """The agent to blame if these values are what makes the answer right."""
     values: Mapping[str, Any]
     """By step key."""
+    stage: str = ""
+    """The stage to blame; empty if it is the one that ``GoldDecisions.stages`` has."""
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,16 @@ from kgwb.llm.base import ChatModel
 from kgwb.run.replay import Replay
 
 Models = Mapping[str, ChatModel | str] | ChatModel | str | None
-"""A model or its specification for all agents, or for single agents by name; "" is the default."""
+"""A model or its specification for all agents, or by the name of an agent or a role; "" is the default."""
 
 
-def open_model(spec: ChatModel | str, **options: Any) -> ChatModel:
+def open_model(spec: Any, **options: Any) -> ChatModel:
     """Return the model of a specification: "rules", "openai:gpt-4o", "replay:FILE", ...
 
-    A model is returned as it is. "replay:FILE" is a model that answers with the replies of a run
-    file; ``kgwb.llm.model`` describes the others and the ``options``.
+    A model is returned as it is. A function from messages to a text is a model, and so is a client
+    of the library openai with the name of a model (``name=``). "replay:FILE" is a model that
+    answers with the replies of a run file; ``kgwb.llm.model`` describes the others and the
+    ``options``.
 
     Raises UnknownModelError for an unknown specification and for a missing key, and RunFileError
     if a run file cannot be read.
@@ -34,9 +36,12 @@ def open_models(models: Models) -> dict[str, ChatModel]:
 
     A model that is None is left out. Raises what ``open_model`` raises.
     """
-    by_agent = models if isinstance(models, Mapping) else {"": models}
+    if models is None:
+        return {}
+    if not isinstance(models, Mapping):
+        models = {"": models}
     opened = {}
-    for agent_name, model in by_agent.items():
+    for agent_name, model in models.items():
         if model is not None:
             opened[agent_name] = open_model(model)
     return opened

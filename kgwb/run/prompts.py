@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,8 @@ class Prompt:
         texts = {name: _to_text(value) for name, value in variables.items()}
         contents = []
         for message in self.messages:
-            contents.append(VARIABLE.sub(lambda match: texts[match[1]], message.content))
+            content = VARIABLE.sub(lambda match: texts[match[1]], message.content)
+            contents.append(content)
         for position, example in self.examples[:max_examples]:
             contents[position] += f"\n\nExample\n{example}"
 
@@ -155,9 +156,11 @@ def _parse_header(name: str, text: str) -> dict[str, str]:
 
 
 def _problems_of(prompt: Prompt) -> list[str]:
-    """Return what is wrong with a parsed prompt: header, variables, examples or messages.
+    """Return what is wrong with a parsed prompt.
 
-    Each text continues "prompt NAME ...". Without problems the list is empty.
+    It may lack a line of the header or have no message, use a variable that the header does not
+    declare, declare one that it does not use, or begin with an example. Each text continues
+    "prompt NAME ...". Without problems the list is empty.
     """
     declared = set(prompt.variables)
     used = set()
@@ -183,46 +186,73 @@ def shipped_folder() -> Path:
     """Return the folder of kgwb's own prompts: the checkout's, else the installed package's copy."""
     package = Path(__file__).parent.parent
     checkout = package.parent
-    if (checkout / "prompts").is_dir() and (checkout / "pyproject.toml").exists():
-        return checkout / "prompts"
+    folder = checkout / "prompts"
+    project_file = checkout / "pyproject.toml"
+    if folder.is_dir() and project_file.exists():
+        return folder
     return package / "_data" / "prompts"
 
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Where prompts are read from: given texts first, then a person's folder, then kgwb's own."""
+    """Where prompts are read from: texts first, then a folder, then the system's, then kgwb's own."""
 
     folder: Path | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Texts by the name of the prompt. They come from an edit, or from a saved run."""
+    """Texts by the name of the prompt. They come from an edit, a saved run, or a system's code."""
+    system_prompts: Prompts | None = None
+    """The prompts that the system has of its own."""
 
     @classmethod
-    def of(cls, folder: Prompts | str | Path | None) -> Prompts:
-        """Return prompts that are read from a person's folder first; for None, kgwb's own.
+    def of(cls, folder: Prompts | Mapping[str, str] | str | Path | None) -> Prompts:
+        """Return prompts that are read from a folder, or from texts by name; for None, kgwb's own.
 
-        Prompts are returned as they are. Raises PromptError if there is no such folder.
+        Prompts are returned as they are. Raises PromptError if there is no such folder, or if a
+        text is not a prompt.
         """
         if isinstance(folder, Prompts):
             return folder
-        if folder and not os.path.isdir(folder):  # Path.is_dir raises if the name is too long
+        if isinstance(folder, Mapping):
+            for name, text in folder.items():
+                parse_prompt(name, text)
+            return cls(texts=dict(folder))
+        if not folder:
+            return cls()
+        if not os.path.isdir(folder):  # Path.is_dir raises if the name is too long
             raise PromptError(
                 f"there is no folder {folder} for prompts",
                 hint="make the folder, or leave `prompts` out to use kgwb's own",
             )
-        return cls(Path(folder) if folder else None)
+        return cls(Path(folder))
+
+    def for_system(self, system_prompts: Prompts | None) -> Prompts:
+        """Return a copy of these prompts for a system that has prompts of its own."""
+        return replace(self, system_prompts=system_prompts)
+
+    def own_names(self) -> set[str]:
+        """Return the names of the prompts among the texts and in the folder, not kgwb's own."""
+        names = set(self.texts)
+        if self.folder is not None:
+            for path in self.folder.rglob("*.md"):
+                names.add(path.relative_to(self.folder).with_suffix("").as_posix())
+        return names
 
     def path(self, name: str) -> Path:
-        """Return the file that a prompt is read from: the person's, else kgwb's own.
+        """Return the file that a prompt is read from: the person's, the system's, or kgwb's own.
 
         Raises PromptError if there is none.
         """
-        paths = [shipped_folder() / f"{name}.md"]
-        if self.folder is not None:
-            paths.insert(0, self.folder / f"{name}.md")
+        folders = [self.folder, shipped_folder()]
+        if self.system_prompts is not None:
+            folders.insert(1, self.system_prompts.folder)
+        paths = []
+        for folder in folders:
+            if folder is not None:
+                paths.append(folder / f"{name}.md")
         for path in paths:
             if path.is_file():
                 return path
-        places = " or ".join(str(path) for path in paths)
+        places = " or ".join(map(str, paths))
         raise PromptError(f"no prompt file for {name}", hint=f"write it to {places}")
 
     def text(self, name: str) -> str:
@@ -232,6 +262,9 @@ class Prompts:
         """
         if name in self.texts:
             return self.texts[name]
+        text = self._text_in_code(name)
+        if text is not None:
+            return text
         path = self.path(name)
         try:
             return disk.read_text(path, "utf-8-sig")  # some editors write a byte order mark
@@ -240,6 +273,17 @@ class Prompts:
                 f"cannot read {path}: {exc}", hint="the file must be readable, in UTF-8"
             ) from exc
 
+    def _text_in_code(self, name: str) -> str | None:
+        """Return the text that the system has for a prompt in its code; None without one.
+
+        None is also returned if the person's folder has the prompt.
+        """
+        if self.system_prompts is None:
+            return None
+        if self.folder is not None and (self.folder / f"{name}.md").is_file():
+            return None
+        return self.system_prompts.texts.get(name)
+
     def load(self, name: str) -> Prompt:
         """Return a parsed prompt. Raises PromptError if it is missing or wrong."""
         return parse_prompt(name, self.text(name))
@@ -247,9 +291,15 @@ class Prompts:
     def save(self, name: str, text: str) -> Path:
         """Write a prompt to the person's folder; without one, to the file that it is read from.
 
-        Returns the file. Raises PromptError if the text is wrong or the file cannot be written.
+        Returns the file. Raises PromptError if the text is wrong, if the file cannot be written, or
+        if the prompt stands in the code and there is no folder.
         """
         parse_prompt(name, text)
+        if self.folder is None and self._text_in_code(name) is not None:
+            raise PromptError(
+                f"the prompt {name} stands in the code of its system, not in a file",
+                hint="choose a folder for it: Workbench(..., prompts='my_prompts')",
+            )
         if self.folder is None:
             path = self.path(name)
         else:
@@ -269,4 +319,4 @@ class Prompts:
         Raises PromptError if the text is wrong.
         """
         parse_prompt(name, text)
-        return Prompts(self.folder, {**self.texts, name: text})
+        return replace(self, texts={**self.texts, name: text})

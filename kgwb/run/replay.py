@@ -89,8 +89,10 @@ class RecordedGraph:
         """
         make = None
         if self.inner is not None:
-            make = partial(getattr(self.inner, kind), *arguments)
-        return self._record(kind, {"graph": self.identity, **request}, make)
+            method = getattr(self.inner, kind)
+            make = partial(method, *arguments)
+        recorded_request = {"graph": self.identity, **request}
+        return self._record(kind, recorded_request, make)
 
     def _query(self, kind: str, query: str) -> Any:
         """Return the result of a query.
@@ -159,7 +161,8 @@ class Replay(ChatModel):
         self._lock = threading.Lock()
         self._replies: defaultdict[str, list[ChatReply]] = defaultdict(list)
         for content, reply in replies:
-            self._replies[_content_key(content)].append(reply)
+            key = _content_key(content)
+            self._replies[key].append(reply)
         self._use_counts: Counter[str] = Counter()
 
     @classmethod
@@ -168,14 +171,18 @@ class Replay(ChatModel):
 
         Raises RunFileError if the file cannot be read, is no run file, or is damaged.
         """
+        path = Path(path)
         replies = []
-        entries = RunFile(Path(path)).entries()
+        entries = RunFile(path).entries()
         with damage_errors(path):
             for entry in entries:
-                if "call" in entry and entry["call"]["kind"] == "model":
-                    call = Call.from_data(entry["call"])
+                if "call" not in entry:
+                    continue
+                data = entry["call"]
+                if data["kind"] == "model":
+                    call = Call.from_data(data)
                     replies.append((call.request["content"], call.result))
-            return cls(replies, name=f"replay:{Path(path).name}")
+            return cls(replies, name=f"replay:{path.name}")
 
     def __repr__(self) -> str:
         number = sum(len(replies) for replies in self._replies.values())
@@ -186,16 +193,17 @@ class Replay(ChatModel):
     ) -> ChatReply:
         """Return the recorded reply to a request with the same content, with its recorded cost.
 
-        The prompt's name, the model and the timeout do not count. Raises NotRecordedError if there
-        is no such reply.
+        The prompt's name, the model and the timeout do not count. Replies to equal requests are
+        returned in the order of the recording, and the last of them again and again. Graph and
+        cancel event are ignored. Raises NotRecordedError if there is no such reply.
         """
         key = _content_key(request.recorded_content())
         with self._lock:
             if key not in self._replies:
                 raise NotRecordedError(
-                    f"{self.name} holds no reply to this request of {request.task}",
-                    hint="its prompt, schema or settings differ from the recorded ones; "
-                    "run it with a model",
+                    f"the recording {self.name!r} has no reply to this request of {request.task}: "
+                    "its prompt, schema or settings differ from those that were recorded",
+                    hint="ask a model: model=kgwb.model(...) in Python, --model in the terminal",
                 )
             replies = self._replies[key]
             position = min(self._use_counts[key], len(replies) - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,18 +13,20 @@ from typing import Any
 
 from kgwb import disk
 from kgwb.deprecated import RenamedAttribute
-from kgwb.errors import QuestionError, RunFileError, SettingError, Stopped
-from kgwb.flow import Dialogue, Question
+from kgwb.errors import OutputError, QuestionError, RunFileError, SettingError, Stopped
+from kgwb.flow import Answer, Dialogue, Question
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest
+from kgwb.records import JsonObject
 from kgwb.run.agents import System
 from kgwb.run.calls import utc_now
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
 from kgwb.run.execution import StopCondition
 from kgwb.run.models import Models, open_models
+from kgwb.run.outputs import value_text
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
 from kgwb.run.run_entries import (
@@ -107,8 +109,8 @@ class Run(EditableRun):
         of the same question that was not finished, the calls in it are used.
 
         Raises QuestionError for an empty or far too long question, SettingError for a model of an
-        unknown agent, RunFileError if ``path`` cannot be written or is a file of another kind, and
-        what opening a graph, a model or prompts by name raises.
+        unknown agent or role, RunFileError if ``path`` cannot be written or is a file of another
+        kind, and what opening a graph, a model or prompts by name raises.
         """
         super().__init__()
         self.id = uuid.uuid4().hex[:12]
@@ -120,12 +122,14 @@ class Run(EditableRun):
         self.models = open_models(models)
         for agent_name in self.models:
             if agent_name:
-                self._check_agent(agent_name)
-        self.prompts = Prompts.of(prompts)
+                system.check_model_user(agent_name)
+        self.prompts = Prompts.of(prompts).for_system(system.prompts)
         self.embeddings = embeddings or Embeddings()
         self.breakpoints: set[str] = set()
         """Names of agents, or keys of steps, after which ``go`` stops."""
-        graph = None if kg is None else open_kg(kg)
+        graph = None
+        if kg is not None:
+            graph = open_kg(kg)
         if isinstance(graph, RecordedGraph):
             self.kg = graph.with_recorder(self.call)
         else:
@@ -144,7 +148,8 @@ class Run(EditableRun):
         Returns the run. Raises the KgwbError that stopped the execution. Everything up to there is
         kept, and the next ``go`` resumes. A KeyboardInterrupt cancels the execution, and is raised.
         """
-        return self._run(self._stop_condition_of(until, before))
+        stop_condition = self._stop_condition_of(until, before)
+        return self._run(stop_condition)
 
     def _stop_condition_of(self, until: str | int | None, before: str | None) -> StopCondition:
         """Return where ``go`` stops: after a breakpoint or ``until``, or before ``before``.
@@ -159,8 +164,10 @@ class Run(EditableRun):
             count = until
         elif isinstance(until, str):
             after.add(until)
-        before_keys = {before} if before else set()
-        for key in (*after, *before_keys):
+        before_keys = set()
+        if before:
+            before_keys.add(before)
+        for key in after | before_keys:
             self._check_agent(key)
 
         condition = StopCondition(count, frozenset(after), before=frozenset(before_keys))
@@ -170,11 +177,13 @@ class Run(EditableRun):
 
     def step(self) -> Run:
         """Execute until one more step is done. Returns and raises what ``go`` does."""
-        return self._run(StopCondition(count=self.position + 1))
+        count = self.position + 1
+        return self._run(StopCondition(count))
 
     def step_back(self, steps: int = 1) -> Run:
         """Go back to where so many steps fewer were done. Returns and raises what ``go`` does."""
-        return self._run(StopCondition(count=max(self.position - steps, 0)))
+        count = max(self.position - steps, 0)
+        return self._run(StopCondition(count))
 
     async def go_async(self, until: str | int | None = None, *, before: str | None = None) -> Run:
         """Do what ``go`` does without blocking the event loop, for notebooks that await.
@@ -205,22 +214,33 @@ class Run(EditableRun):
         """Execute the system from its beginning, and add how that ended to the run's file.
 
         An execution that comes to its end sets ``answer`` and ``turn``. Setting ``cancel`` cancels
-        it. Raises the errors of the system, SettingError if another execution goes on, and
-        RunFileError if the file cannot be written.
+        it. Raises the errors of the system, SettingError if another execution goes on or if the run
+        can only be read, and RunFileError if the file cannot be written.
         """
+        self._refuse_if_read_only()
         with self._exclusive_execution(cancel):
             try:
                 with self._execution(stop_condition):
                     if stop_condition.count == 0:
                         raise Stopped
                     question = Question(self.question)
-                    self.answer = self.system.answer(question, self.dialogue, self)
+                    answer = self.system.answer(question, self.dialogue, self)
+                    self._check_answer(answer)
+                    self.answer = answer
                     self.turn = self.system.remember(self)
             except BaseException:
                 with suppress(RunFileError):  # the first failure is the one to report
                     self._append_to_file(**make_end_entry(self))
                 raise
             self._append_to_file(**make_end_entry(self))
+
+    def _check_answer(self, answer: Any) -> None:
+        """Raise OutputError unless the system returned an Answer."""
+        if not isinstance(answer, Answer):
+            raise OutputError(
+                f"the system {self.system.name} returned {value_text(answer)}, not an Answer",
+                hint="return Answer(kind, values), or Answer(kind, reason='...') without values",
+            )
 
     # Forks
 
@@ -243,13 +263,16 @@ class Run(EditableRun):
             )
         arguments = {name: getattr(self, name) for name in FORK_PARAMETERS}
         arguments.update(changes)
-        if isinstance(changes.get("models"), Mapping):
-            arguments["models"] = {**self.models, **changes["models"]}
+        models = changes.get("models")
+        if isinstance(models, Mapping):
+            arguments["models"] = {**self.models, **models}
         forked = Run(**arguments)
         forked.recorded_models = self.recorded_models
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
         forked.calls.update(self.calls)
         forked.overrides.update(self.overrides)
+        forked._has_edits = True
+        forked.edited_messages.update(self.edited_messages)
         forked._write_to(path)
         return forked
 
@@ -268,7 +291,8 @@ class Run(EditableRun):
                 "this run is a replay: there is no graph to ask",
                 hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
             )
-        return self.fork(kg=self.unrecorded_graph.without(*triples))
+        muted_graph = self.unrecorded_graph.without(*triples)
+        return self.fork(kg=muted_graph)
 
     def preview_request(self, step: str, *, prompts: Prompts | None = None) -> ChatRequest | None:
         """Return the first request that an agent or step will send to its model, without asking.
@@ -280,7 +304,8 @@ class Run(EditableRun):
         """
         self._check_agent(step)
         copy = self.fork(prompts=prompts or self.prompts)
-        stop_condition = StopCondition(after=frozenset({step}), preview_of=step)
+        after = frozenset({step})
+        stop_condition = StopCondition(after=after, preview_of=step)
         copy._run(stop_condition)
         return copy._previewed_request
 
@@ -297,7 +322,8 @@ class Run(EditableRun):
         """
         names = {}
         if self.answer is not None:
-            names = {str(iri): name for iri, name in self.answer.names}
+            for iri, name in self.answer.names:
+                names[str(iri)] = name
         return names | names_in_steps(self.steps, self.calls)
 
     def __str__(self) -> str:
@@ -307,10 +333,16 @@ class Run(EditableRun):
         """
         muted = ""
         if self.kg.muted:
-            muted = f", without {pluralize(len(self.kg.muted), 'triple')}"
-        outcome = self.status if self.answer is None else single_line(self.answer)
+            triples = pluralize(len(self.kg.muted), "triple")
+            muted = f", without {triples}"
+        outcome: str = self.status
+        if self.answer is not None:
+            outcome = single_line(self.answer)
         steps = f"{len(self.steps)} steps"
-        return f"Run({self.question!r}{muted}, {self.status}, {steps}: {outcome})"
+        text = f"Run({self.question!r}{muted}, {self.status}, {steps}: {outcome})"
+        if self.read_only:
+            text += f" (can only be read: {single_line(self.read_only)})"
+        return text
 
     def summary(self, *, color: bool = False) -> str:
         """Return the steps as a tree of lines; ``color`` adds ANSI codes."""
@@ -357,7 +389,8 @@ class Run(EditableRun):
                 return
             if last_status(entries) == "done" and not include_finished:
                 return
-            read_entries(self, [entry for entry in entries if "call" in entry])
+            calls = [entry for entry in entries if "call" in entry]
+            read_entries(self, calls)
 
     @classmethod
     def load(
@@ -380,12 +413,30 @@ class Run(EditableRun):
         entries = file.entries()
         header = next(entries)
         with damage_errors(path):
-            run = cls(models=models, system=system, **run_arguments(header, system, kg))
-            read_header(run, header)
-            read_entries(run, entries)
+            run = cls.of_entries(system, header, entries, kg=kg, models=models)
         if append:
             disk.truncate_unfinished_line(file.path)
             run._file = file
+        return run
+
+    @classmethod
+    def of_entries(
+        cls,
+        system: System,
+        header: JsonObject,
+        entries: Iterable[JsonObject],
+        *,
+        kg: Graph | None = None,
+        models: Models = None,
+    ) -> Run:
+        """Return the run that the entries of a run file describe, not executed yet.
+
+        Raises DAMAGED_FILE_ERRORS and InputErrors if the entries lack their form.
+        """
+        arguments = run_arguments(header, system, kg)
+        run = cls(models=models, system=system, **arguments)
+        read_header(run, header)
+        read_entries(run, entries)
         return run
 
     back = RenamedAttribute("back", "step_back")
@@ -398,15 +449,18 @@ def check_question(text: str, settings: Settings) -> str:
     Raises QuestionError if it is empty or no text, or if it has more words than the setting
     ``max_question_words`` allows.
     """
-    words = text.split() if isinstance(text, str) else []
+    words = []
+    if isinstance(text, str):
+        words = text.split()
     if not words:
         raise QuestionError(
             "the question is empty", hint="ask something, for example: Who directed Arrival?"
         )
-    if len(words) > settings.max_question_words:
-        limit = f"{settings.max_question_words:,}"
+    limit = settings.max_question_words
+    if len(words) > limit:
         raise QuestionError(
-            f"the question has {len(words):,} words; at most {limit} are taken",
+            f"the question has {len(words):,} words; at most {limit:,} are taken",
             hint="shorten it, or raise the setting max_question_words",
         )
-    return " ".join(words).encode("utf-8", "replace").decode()
+    question = " ".join(words)
+    return question.encode("utf-8", "replace").decode()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kgwb import old_names
 from kgwb.flow import Dialogue
 from kgwb.kg.base import Graph, Vocabulary
 from kgwb.kg.embeddings import Embeddings
+from kgwb.llm.base import Message
 from kgwb.records import JsonObject, from_data, to_data
 from kgwb.run.agents import System
 from kgwb.run.calls import Call
@@ -25,16 +26,21 @@ def make_header(run: Engine) -> JsonObject:
     """Return the first entry of a run's file: what the run is, without calls and results.
 
     A run from a file keeps the names of the recorded models, except for agents that have a model.
+    Where the system came from is for readers: it is left out for kgwb's own systems.
     """
     models = dict(run.recorded_models)
     for agent_name, model in run.models.items():
         models[agent_name] = model.name
+    origin = {}
+    if run.system.origin:
+        origin["system_from"] = run.system.origin
     return {
         "kgwb_run": FORMAT_VERSION,
         "kgwb": __version__,
         "id": run.id,
         "created": run.created,
         "system": run.system.name,
+        **origin,
         "question": run.question,
         "dialogue": to_data(run.dialogue),
         "settings": run.settings.to_data(),
@@ -54,7 +60,10 @@ def make_state_entries(run: Engine) -> list[JsonObject]:
     for call in list(run.calls.values()):
         entries.append({"call": call.to_data()})
     for key, value in run.overrides.items():
-        entries.append(make_override_entry(run, key, value))
+        entry = make_override_entry(run, key, value)
+        entries.append(entry)
+    for (key, number), messages in run.edited_messages.items():
+        entries.append(make_messages_entry(key, number, messages))
     return entries
 
 
@@ -65,17 +74,31 @@ def make_override_entry(run: Engine, key: str, value: Any) -> JsonObject:
     return {"override": {"step": key, "value": data}}
 
 
+def make_messages_entry(key: str, number: int, messages: Sequence[Message] | None) -> JsonObject:
+    """Return the entry for messages that a person put in for a model call; None removes them."""
+    data = None
+    if messages is not None:
+        data = [[message.role, message.content] for message in messages]
+    return {"messages": {"step": key, "call": number, "value": data}}
+
+
 def make_end_entry(run: Engine) -> JsonObject:
     """Return the "end" entry of the latest execution: status, position, answer, error and totals.
 
     The answer is None if there is none, and the error is its message, or empty.
     """
+    answer = None
+    if run.answer is not None:
+        answer = to_data(run.answer)
+    error = ""
+    if run.error is not None:
+        error = run.error.message
     return {
         "end": {
             "status": run.status,
             "position": run.position,
-            "answer": None if run.answer is None else to_data(run.answer),
-            "error": run.error.message if run.error else "",
+            "answer": answer,
+            "error": error,
             "totals": to_data(run.totals),
         }
     }
@@ -97,16 +120,18 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
     """Return the arguments of ``Run`` that the header of a run file describes.
 
     These are question, dialogue, kg, settings, prompts and embeddings. Old names of settings and
-    prompts are replaced by the present ones; a setting that has been removed is left out. ``kg`` is
-    the graph to ask, if there is one; the triples that were muted in it are muted again. Embeddings
-    that the file names are not loaded: a file could name any.
+    prompts are replaced by the present ones; a setting that has been removed is left out, and one
+    that was added since has the value that does what was done before. ``kg`` is the graph to ask,
+    if there is one; the triples that were muted in it are muted again. Embeddings that the file
+    names are not loaded: a file could name any.
     """
     muted = from_data(header.get("muted", []), Triples)
     if kg and muted:
         kg = kg.without(*muted)
     known_names = system.settings.setting_names()
-    settings = {}
-    for name, value in old_names.current_settings(header["settings"]).items():
+    saved_settings = old_names.current_settings(header["settings"])
+    settings = old_names.earlier_settings(system.name)
+    for name, value in saved_settings.items():
         if name in known_names:
             settings[name] = value
     prompts = {}
@@ -117,7 +142,7 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
         "question": header["question"],
         "dialogue": from_data(header["dialogue"], Dialogue),
         "kg": kg,
-        "settings": system.settings(**settings),
+        "settings": system.settings.of(settings),
         "prompts": Prompts(texts=prompts),
         "embeddings": Embeddings(from_data(header["embeddings"], str), trusted=False),
     }
@@ -157,23 +182,41 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
             run.calls[call.key] = call
             run.recorded_status = ""
         elif "prompt" in entry:
-            name = old_names.current_prompt(entry["prompt"]["name"])
-            run.prompts = run.prompts.with_text(name, entry["prompt"]["text"])
+            prompt = entry["prompt"]
+            name = old_names.current_prompt(prompt["name"])
+            run.prompts = run.prompts.with_text(name, prompt["text"])
         elif "override" in entry:
             _read_override(run, entry["override"])
+        elif "messages" in entry:
+            _read_messages(run, entry["messages"])
         elif "end" in entry:
-            run.recorded_status = entry["end"]["status"]
-            run.recorded_position = entry["end"]["position"]
+            end = entry["end"]
+            run.recorded_status = end["status"]
+            run.recorded_position = end["position"]
 
 
 def _read_override(run: Engine, data: JsonObject) -> None:
     """Put in the value of an "override" entry for its step; None removes an earlier value."""
     key = old_names.current_step_key(run.system.name, data["step"])
-    if data["value"] is None:
+    value = data["value"]
+    if value is None:
         run.overrides.pop(key, None)
-    else:
-        output_type = run.system.agent_spec(key).output_type
-        run.overrides[key] = from_data(data["value"], output_type)
+        return
+    output_type = run.system.agent_spec(key).output_type
+    run.overrides[key] = from_data(value, output_type)
+
+
+def _read_messages(run: Engine, data: JsonObject) -> None:
+    """Put in the messages of a "messages" entry; None removes earlier ones."""
+    place = (from_data(data["step"], str), from_data(data["call"], int))
+    if data["value"] is None:
+        run.edited_messages.pop(place, None)
+        return
+    messages = []
+    for role, content in data["value"]:
+        message: Message = from_data({"role": role, "content": content}, Message)
+        messages.append(message)
+    run.edited_messages[place] = tuple(messages)
 
 
 def last_status(entries: Iterable[JsonObject]) -> str:

@@ -46,7 +46,8 @@ class RunFile:
         """
         with self._write_errors():
             self._unwritten.append(_to_line(entry))
-            disk.append_text(self.path, "".join(self._unwritten), "surrogatepass")
+            lines = "".join(self._unwritten)
+            disk.append_text(self.path, lines, "surrogatepass")
         self._unwritten.clear()
 
     def write(self, entries: Iterable[JsonObject]) -> None:
@@ -105,7 +106,9 @@ class RunFile:
         first_entry = None
         with suppress(IsADirectoryError, disk.NotJsonError):
             _, first_entry = next(disk.read_json_lines(self.path), (0, None))
-        return not isinstance(first_entry, dict) or "kgwb_run" not in first_entry
+        if not isinstance(first_entry, dict):
+            return True
+        return "kgwb_run" not in first_entry
 
     def _check_header(self, header: Any) -> None:
         """Raise RunFileError unless the first entry of a file is the header of a run file.

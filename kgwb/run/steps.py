@@ -89,6 +89,10 @@ class Step:
     seconds: float = 0.0
     error: str = ""
     """The message of the error that stopped it; empty if there was none."""
+    past_calls: Counter[str] = field(default_factory=Counter, compare=False)
+    """Requests that it made past the run, which are made again each time: their number, by host."""
+    role: str = field(default="", compare=False)
+    """The role that plays the agent, by the system; empty if it has none."""
     known_calls: Calls = field(default_factory=dict, compare=False)
     """The calls of the run by key. A step on its own needs them to show prompts, cost and names."""
     views: Mapping[type, Any] = field(default_factory=dict, compare=False)
@@ -214,7 +218,8 @@ def group_by_supervisor(steps: Collection[Step]) -> dict[str | None, list[Step]]
     groups: dict[str | None, list[Step]] = {}
     for step in steps:
         supervisor = step.parent if step.parent in keys else None
-        groups.setdefault(supervisor, []).append(step)
+        group = groups.setdefault(supervisor, [])
+        group.append(step)
     return groups
 
 
@@ -228,7 +233,8 @@ def names_in_steps(steps: Iterable[Step], calls: Calls) -> dict[str, str]:
     for step in steps:
         output = step.output
         if isinstance(output, Link) and output.vertex:
-            names[str(output.vertex.iri)] = output.vertex.label
+            vertex = output.vertex
+            names[str(vertex.iri)] = vertex.label
         elif isinstance(output, Survey):
             surveyed = {str(iri): name for iri, name in output.names}
             names = surveyed | names
@@ -252,8 +258,10 @@ def format_tree(
     """
     if names is None:
         names = names_in_steps(steps, calls)
-    tree = _Tree(group_by_supervisor(steps), calls, names, color)
-    return "\n".join(tree.branch(None, ""))
+    groups = group_by_supervisor(steps)
+    tree = _Tree(groups, calls, names, color)
+    lines = tree.branch(None, "")
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,32 +301,37 @@ class _Tree:
         if step.error:
             output = add_color(output, "failure", self.color)
         key = add_color(single_line(step.key), "key", self.color)
-        costs = ", ".join(_origin_and_costs(step, self.calls))
-        costs = add_color(f"({costs})", "aside", self.color)
-        yield f"{key}: {output}  {costs}"
+        costs = ", ".join(_role_origin_and_costs(step, self.calls))
+        aside = add_color(f"({costs})", "aside", self.color)
+        yield f"{key}: {output}  {aside}"
         if step.key not in self.groups:
             for part in parts:
                 yield single_line(part)
         for number, attempt in enumerate(step.attempts, 1):
-            if not attempt.accepted:
-                problems = [f"{check.name}: {check.problem}" for check in attempt.problems]
-                line = single_line(f"attempt {number} failed: {'; '.join(problems)}")
-                yield add_color(line, "failure", self.color)
+            if attempt.accepted:
+                continue
+            problems = [f"{check.name}: {check.problem}" for check in attempt.problems]
+            problem = "; ".join(problems)
+            line = single_line(f"attempt {number} failed: {problem}")
+            yield add_color(line, "failure", self.color)
         for note in step.notes:
-            yield add_color(single_line(f"note: {note}"), "note", self.color)
+            line = single_line(f"note: {note}")
+            yield add_color(line, "note", self.color)
 
 
-def _origin_and_costs(step: Step, calls: Calls) -> list[str]:
-    """Return the origin of a step's output, "live", "by hand" or "from the record", and its costs.
+def _role_origin_and_costs(step: Step, calls: Calls) -> list[str]:
+    """Return the role, the origin of the output and the costs of a step.
 
-    The origin is left out for a step that made no calls and was not edited. The costs are those of
-    ``step_costs``.
+    The origin is "live", "by hand" or "from the record". It is left out for a step that made no
+    calls and was not edited. The costs are those of ``step_costs``.
     """
     costs = step_costs(step, calls)
     if step.origin != "record":
         costs.insert(0, step.origin)
     elif step.calls:
         costs.insert(0, "from the record")
+    if step.role:
+        costs.insert(0, step.role)
     return costs
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeVar, Union, get_type_hints
 from pydantic import BaseModel, ConfigDict, create_model
 
 from kgwb.records import JsonObject
-from kgwb.run.agents import AgentKind, AgentSpec
+from kgwb.run.agent_spec import AgentKind, AgentSpec
 from kgwb.run.ask import Check, ask
 from kgwb.run.engine import Engine
 
@@ -79,10 +79,12 @@ def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code"
         arguments.update(zip(given_by_system, rest, strict=True))
         return function(**arguments)
 
-    tool_name: Any = Literal[function.__name__]
-    tool_class = create_model(function.__name__, __base__=Tool, tool=(tool_name, ...), **fields)
+    tool_name = function.__name__
+    tool_type: Any = Literal[tool_name]
+    tool_class = create_model(tool_name, __base__=Tool, tool=(tool_type, ...), **fields)
     tool_class.use = use  # type: ignore[method-assign]
-    return tool(function.__name__, kind=kind)(tool_class)
+    decorate = tool(tool_name, kind=kind)
+    return decorate(tool_class)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,12 @@ class ToolUse:
 
         These are lines: the thought, the tool as JSON, and each result.
         """
-        results = self.result if isinstance(self.result, tuple) else (self.result,)
+        results = self.result
+        if not isinstance(results, tuple):
+            results = (results,)
+        tool = self.tool.model_dump_json()
         shown = "\n".join(map(text_for_model, results))
-        return f"{self.thought}\n{self.tool.model_dump_json()}\n{shown}"
+        return f"{self.thought}\n{tool}\n{shown}"
 
 
 def text_for_model(result: Any) -> str:
@@ -130,16 +135,17 @@ def act(
     reply_class = _action_reply(tuple(tools))
     uses: list[ToolUse] = []
     for turn in range(1, limit + 1):
-        lines = [f"{number}. {use}" for number, use in enumerate(uses, 1)]
+        texts = [f"{number}. {use}" for number, use in enumerate(uses, 1)]
         turn_variables = {
             **variables,
-            "so_far": "\n\n".join(lines) or "nothing yet",
+            "so_far": "\n\n".join(texts) or "nothing yet",
             "left": limit - turn + 1,
         }
         reply: Any = ask(prompt, turn_variables, reply_class, run, checks=checks)
-        result = use_tool(reply.action, f"turn {turn}", run)
-        uses.append(ToolUse(reply.thought, reply.action, result))
-        if reply.action.ends:
+        action = reply.action
+        result = use_tool(action, f"turn {turn}", run)
+        uses.append(ToolUse(reply.thought, action, result))
+        if action.ends:
             break
     return tuple(uses)
 

@@ -31,12 +31,13 @@ from kgwb.show.terms import (
     MAX_SUPPORT_TRIPLES,
     RenderContext,
     readable_query,
+    render_cell,
     render_curie,
     render_query,
     render_term,
     render_triples,
 )
-from kgwb.terms import Triple, name_from_iri
+from kgwb.terms import name_from_iri
 from kgwb.text import pluralize, shorten
 
 MAX_VALUES = 12
@@ -107,9 +108,7 @@ def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
     """Render the first MAX_ROWS rows of an answer that is a table; unbound cells are empty."""
     rows = []
     for value in answer.values[:MAX_ROWS]:
-        cells = []
-        for term in value.row:
-            cells.append(Html() if term is None else render_term(term, context))
+        cells = [render_cell(term, context) for term in value.row]
         rows.append(cells)
     return table(answer.columns, rows, total=len(answer.values))
 
@@ -123,16 +122,16 @@ def _render_numbered_value(number: int, value: Value, context: RenderContext) ->
     if value.support:
         support = render_triples(value.support, context, [value.term])
     label = Html()
-    if not _is_end_of_triple(value, value.support):
+    if not _is_end_of_triple(value):
         label = _render_value_label(value, context)
     content = div("grow stack tight", label, support)
     return div("row top", span("num", number), content)
 
 
-def _is_end_of_triple(value: Value, triples: Sequence[Triple]) -> bool:
-    """Return whether a value is the subject or the object of one of the triples."""
+def _is_end_of_triple(value: Value) -> bool:
+    """Return whether a value is the subject or the object of a triple that supports it."""
     ends = set()
-    for subject, _, object_ in triples:
+    for subject, _, object_ in value.support:
         ends.add(str(subject))
         ends.add(str(object_))
     return str(value.term) in ends
@@ -199,7 +198,9 @@ def render_query_block(
     if not context.is_interactive:
         return div("", head, shown)
     result = context.graph_results.get(f"query {number}")
-    has_no_rows = is_empty if result is None else result.is_empty
+    has_no_rows = is_empty
+    if result is not None:
+        has_no_rows = result.is_empty
     buttons = [button("Run query", "query", "run", arg=number)]
     if can_replace:
         buttons.append(button("Use this query", "use", arg=number))
@@ -279,5 +280,6 @@ def _distinctions(iris: Sequence[str]) -> Sequence[str]:
     for iri in iris:
         parts = re.split(r"[/#:]", iri.rstrip("/#:"))
         endings.append(parts[-1])
-    are_unique = len(set(endings)) == len(iris)
-    return endings if are_unique else iris
+    if len(set(endings)) < len(iris):
+        return iris
+    return endings

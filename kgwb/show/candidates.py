@@ -119,7 +119,9 @@ def render_retrieved(retrieved: RetrievedCandidates, context: RenderContext) -> 
 
 
 def _render_omitted(number: int) -> Html:
-    return div("band soft", and_more(number)) if number > 0 else Html()
+    if number <= 0:
+        return Html()
+    return div("band soft", and_more(number))
 
 
 def _render_candidate_with_degree(candidate: Candidate, context: RenderContext) -> Html:

@@ -173,11 +173,13 @@ def render_differences(differences: Differences, runs: Sequence[Run] = ()) -> Ht
             continue
         for pair in pairs:
             rows.append(_different_step(pair, runs, names))
-    are_equal = all(_is_same(pair) for pair in differences)
+    message = NO_DIFFERENT_DECISION
+    if all(map(_is_same, differences)):
+        message = NO_DIFFERENCE
     return render_template(
         "show/templates/differences.html",
         decision=_different_decision(differences, runs, names),
-        message=NO_DIFFERENCE if are_equal else NO_DIFFERENT_DECISION,
+        message=message,
         letters=join(*SIDE_LETTERS),
         rows=rows,
     )
@@ -210,7 +212,9 @@ def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = Fal
     """Render the icon of a step's agent; nothing without runs."""
     if not runs:
         return Html()
-    run = runs[0] if pair.first else runs[1]  # the other run's system may have no such agent
+    run, second_run = runs
+    if pair.first is None:  # the first run's system may have no such agent
+        run = second_run
     kind = run.system.agent_kind(pair.key)
     return agent_kind_badge(kind, small=small)
 
@@ -304,7 +308,9 @@ def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
 
 
 def _outcome(step: Step | None) -> str:
-    return step.outcome if step else NO_STEP
+    if step is None:
+        return NO_STEP
+    return step.outcome
 
 
 def _render_different_sections(pair: StepDifference, names: DisplayNames) -> list[Html]:
@@ -369,7 +375,12 @@ def _reply_lines(step: Step) -> list[str]:
 
 
 def _call_lines(call: Call) -> list[str]:
-    """Return what a call asked: the messages of a model call, the query or text of another."""
+    """Return the lines of what a call asked.
+
+    Of a model call these are the model's name and each message below its role. Of a call to the
+    graph it is the query, or the text that was searched for, after the kind of the call; another
+    call has no lines.
+    """
     lines = []
     if call.kind == "model":
         lines.append(f"model {call.request['model']}")

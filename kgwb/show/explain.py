@@ -19,11 +19,11 @@ from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import EmptyResultCause, explain_empty_result
 from kgwb.kg.sparql import is_valid_iri, n3, validate_query
 from kgwb.kg.text import normalize
-from kgwb.records import QueryPart, QueryPartKind, Record, nested_records
+from kgwb.records import QueryPart, Record, nested_records
 from kgwb.run.steps import Step
 from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, table, tag
-from kgwb.show.terms import RenderContext, render_term, render_triples
-from kgwb.terms import DisplayNames, Iri, Term, Triple, name_from_iri
+from kgwb.show.terms import RenderContext, render_cell, render_triples
+from kgwb.terms import DisplayNames, Iri, Triple, name_from_iri
 from kgwb.text import pluralize, shorten
 
 IriNames = tuple[tuple[Iri, str], ...]
@@ -69,12 +69,15 @@ def queries_in(output: Any) -> tuple[str, ...]:
     if not isinstance(queries, tuple):
         # Some records have the number of queries there.
         return ()
-    return tuple(str(getattr(query, "sparql", query)) for query in queries)
+    texts = [getattr(query, "sparql", query) for query in queries]
+    return tuple(map(str, texts))
 
 
 def is_unanswered(output: Any) -> bool:
     """Return whether an output is an answer without values that should come from the graph."""
-    return isinstance(output, Answer) and not output.values and not output.ungrounded
+    if not isinstance(output, Answer):
+        return False
+    return not output.values and not output.ungrounded
 
 
 def reasons_for_no_answer(output: Any, steps: Sequence[Step]) -> list[str]:
@@ -95,10 +98,12 @@ def reasons_for_no_answer(output: Any, steps: Sequence[Step]) -> list[str]:
 
 def render_reasons(output: Any, steps: Sequence[Step]) -> Html:
     """Render the reasons of ``reasons_for_no_answer``; nothing if there are none."""
-    reasons = [div("", reason) for reason in reasons_for_no_answer(output, steps)]
+    reasons = reasons_for_no_answer(output, steps)
     if not reasons:
         return Html()
-    return div("stack tight", tag("b", "Why is it empty?"), *reasons)
+    title = tag("b", "Why is it empty?")
+    lines = [div("", reason) for reason in reasons]
+    return div("stack tight", title, *lines)
 
 
 def render_blocking(found: EmptyResultCause, context: RenderContext) -> Html:
@@ -121,11 +126,20 @@ def render_blocking(found: EmptyResultCause, context: RenderContext) -> Html:
         if part in found.unmatched_patterns:
             reasons.append("nothing in the graph matches it")
         reason = ", and ".join(reasons)
-        authors = "; ".join(authors_of(context.steps, part, context.names))
-        authors = authors or "no step of this run wrote it"
-        head = tag("b", shorten(query_part_text(part, context.names)))
-        rows.append(div("", head, f": {reason}. ", muted_text(f"{authors}.")))
+        rows.append(_render_blocking_part(part, reason, context))
     return join(*rows)
+
+
+def _render_blocking_part(part: TriplePattern | str, reason: str, context: RenderContext) -> Html:
+    """Render a part of a query, why it keeps the query empty, and which steps wrote it."""
+    text = query_part_text(part, context.names)
+    authors = authors_of(context.steps, part, context.names)
+    if not authors:
+        authors = ["no step of this run wrote it"]
+    author_text = "; ".join(authors)
+    head = tag("b", shorten(text))
+    remark = muted_text(f"{author_text}.")
+    return div("", head, f": {reason}. ", remark)
 
 
 def query_part_text(part: TriplePattern | str, names: DisplayNames) -> str:
@@ -162,19 +176,22 @@ def authors_of(steps: Iterable[Step], part: TriplePattern | str, names: DisplayN
                 author_of |= dict.fromkeys(record.query_parts(), step.key)
 
     if isinstance(part, str):
-        author = author_of.get(QueryPart("filters", part))
-        return [f"{author} wrote the filters"] if author else []
+        filters = QueryPart("filters", part)
+        if filters not in author_of:
+            return []
+        return [f"{author_of[filters]} wrote the filters"]
     subject, predicate, object_ = part
-    texts = []
-    kinds_and_terms: list[tuple[QueryPartKind, str]] = [
-        ("predicate", predicate),
-        ("vertex", subject),
-        ("vertex", object_),
+    query_parts = [
+        QueryPart("predicate", predicate),
+        QueryPart("vertex", subject),
+        QueryPart("vertex", object_),
     ]
-    for kind, term in kinds_and_terms:
-        author = author_of.get(QueryPart(kind, term))
-        if author:
-            texts.append(f"{author} wrote the {kind} {pattern_term_text(term, names)}")
+    texts = []
+    for query_part in query_parts:
+        if query_part in author_of:
+            author = author_of[query_part]
+            term_name = pattern_term_text(query_part.text, names)
+            texts.append(f"{author} wrote the {query_part.kind} {term_name}")
     return texts
 
 
@@ -192,15 +209,13 @@ def locate_vertices(
     the place. If no vertex has the name, the only line has the nearest labels. Raises a GraphError.
     """
     name = name.strip()
-    iri = name.removeprefix("<").removesuffix(">")
-    looks_like_iri = iri != name or "://" in iri or iri.startswith("urn:")
-    if looks_like_iri and is_valid_iri(iri):
-        is_in_graph = kg.ask(f"ASK {{ {{ <{iri}> ?p ?o }} UNION {{ ?s ?q <{iri}> }} }}")
-        vertices = [URIRef(iri)] if is_in_graph else []
-        wanted_label = None
-    else:
+    iri = _iri_of_name(name)
+    if iri is None:
         vertices = _vertices_called(kg, name, mention.candidates)
         wanted_label = normalize(name)
+    else:
+        vertices = _vertex_with_iri(kg, iri)
+        wanted_label = None
     if not vertices:
         return [_describe_unknown_name(kg, name)]
 
@@ -208,16 +223,40 @@ def locate_vertices(
     candidates = [candidate.iri for candidate in mention.candidates]
     ranks: dict[URIRef, int] = {}
     if not set(vertices).issubset(candidates):
-        hits = kg.search(mention.entity, SEARCH_LIMIT_FACTOR * limit).hits
-        ranks = {hit.iri: rank for rank, hit in enumerate(hits, 1)}
+        result = kg.search(mention.entity, SEARCH_LIMIT_FACTOR * limit)
+        ranks = {hit.iri: rank for rank, hit in enumerate(result.hits, 1)}
     lines = []
     for vertex in vertices:
         if vertex in candidates:
-            place = _describe_candidate(mention, candidates.index(vertex), wanted_label)
+            position = candidates.index(vertex)
+            place = _describe_candidate(mention, position, wanted_label)
         else:
-            place = _describe_rank(mention, ranks.get(vertex), limit)
+            rank = ranks.get(vertex)
+            place = _describe_rank(mention, rank, limit)
         lines.append(f"{names[vertex]} <{vertex}> {place}")
     return lines
+
+
+def _iri_of_name(name: str) -> str | None:
+    """Return a name without angle brackets if it is an IRI; None if it is a label.
+
+    It is an IRI if it has angle brackets, contains "://", or begins with "urn:", and has only
+    characters that an IRI may have.
+    """
+    iri = name.removeprefix("<").removesuffix(">")
+    looks_like_iri = iri != name or "://" in iri or iri.startswith("urn:")
+    if looks_like_iri and is_valid_iri(iri):
+        return iri
+    return None
+
+
+def _vertex_with_iri(kg: Graph, iri: str) -> list[URIRef]:
+    """Return the vertex with an IRI as a list; an empty one if it is in no triple of the graph."""
+    outgoing = f"{{ <{iri}> ?p ?o }}"
+    incoming = f"{{ ?s ?q <{iri}> }}"
+    if kg.ask(f"ASK {{ {outgoing} UNION {incoming} }}"):
+        return [URIRef(iri)]
+    return []
 
 
 def _vertices_called(kg: Graph, name: str, candidates: Iterable[Candidate]) -> list[URIRef]:
@@ -231,18 +270,22 @@ def _vertices_called(kg: Graph, name: str, candidates: Iterable[Candidate]) -> l
     for candidate in candidates:
         if normalize(candidate.label) == wanted:
             vertices[candidate.iri] = None
-    vertices |= dict.fromkeys(kg.exact([name]).get(name, ()))
+    found = kg.exact([name])
+    for iri in found.get(name, ()):
+        vertices[iri] = None
     return list(vertices)[:MAX_VERTICES]
 
 
 def _describe_unknown_name(kg: Graph, name: str) -> str:
     """Return that no vertex has a name, with at most MAX_VERTICES labels that a search finds."""
     line = f"the graph has no vertex called {name!r}"
-    if name:
-        nearest = [hit.label for hit in kg.search(name, MAX_VERTICES).hits]
-        if nearest:
-            line += f"; nearest are {', '.join(nearest)}"
-    return line
+    if not name:
+        return line
+    result = kg.search(name, MAX_VERTICES)
+    if not result.hits:
+        return line
+    nearest = ", ".join(hit.label for hit in result.hits)
+    return f"{line}; nearest are {nearest}"
 
 
 def _describe_candidate(
@@ -319,9 +362,11 @@ def find_examples(
     for pattern in patterns:
         triples = _example_triples(kg, pattern)
         if triples:
-            return PredicateExamples(triples, False, names_of_terms(kg, triples))
+            names = names_of_terms(kg, triples)
+            return PredicateExamples(triples, False, names)
     triples = _example_triples(kg, f"?s {iri} ?o")
-    return PredicateExamples(triples, True, names_of_terms(kg, triples))
+    names = names_of_terms(kg, triples)
+    return PredicateExamples(triples, True, names)
 
 
 def _example_triples(kg: Graph, pattern: str) -> tuple[Triple, ...]:
@@ -332,7 +377,8 @@ def names_of_terms(kg: Graph, rows: Iterable[Iterable[Any]]) -> IriNames:
     """Return the display names of the IRIs in rows of terms, sorted by IRI. Raises a GraphError."""
     terms = chain.from_iterable(rows)
     iris = {term for term in terms if isinstance(term, URIRef)}
-    return tuple(sorted(kg.names(sorted(iris)).items()))
+    names = kg.names(sorted(iris))
+    return tuple(sorted(names.items()))
 
 
 def render_examples(examples: PredicateExamples, context: RenderContext) -> Html:
@@ -374,32 +420,33 @@ def execute_query(kg: Graph, sparql: str) -> QueryResult:
     # The graph refuses SERVICE itself, with a message of its own.
     query = validate_query(sparql, allow_service=True)
     if query.form == "ask":
-        return QueryResult(ResultSet((), ()), kg.ask(sparql))
+        no_rows = ResultSet((), ())
+        return QueryResult(no_rows, kg.ask(sparql))
     result = kg.select(sparql)
     shown_rows = result.rows[:MAX_ROWS]
-    return QueryResult(result, None, names_of_terms(kg, shown_rows))
+    names = names_of_terms(kg, shown_rows)
+    return QueryResult(result, names=names)
 
 
 def render_query_result(executed: QueryResult, context: RenderContext) -> Html:
     """Render the number of rows and the first MAX_ROWS rows of a query, or the result of an ASK."""
     if executed.ask_result is not None:
-        ask_result = str(executed.ask_result).lower()
-        return div("", tag("b", ask_result), muted_text(" (ASK)"))
+        ask_result = tag("b", str(executed.ask_result).lower())
+        return div("", ask_result, muted_text(" (ASK)"))
     context = context.with_names(executed.names)
     result = executed.rows
     rows = []
     for row in result.rows[:MAX_ROWS]:
-        rows.append([_render_cell(cell, context) for cell in row])
+        cells = [render_cell(term, context) for term in row]
+        rows.append(cells)
     headings = [f"?{variable}" for variable in result.variables]
     number = len(result.rows)
-    remark = "; the result was cut there by the row limit" if result.cut else ""
-    count = div("", tag("b", pluralize(number, "row")), remark)
-    return join(count, table(headings, rows, total=number))
-
-
-def _render_cell(term: Term | None, context: RenderContext) -> Html:
-    """Render a term of a row; nothing for None, where the variable is unbound."""
-    return Html() if term is None else render_term(term, context)
+    count = tag("b", pluralize(number, "row"))
+    remark = ""
+    if result.cut:
+        remark = "; the result was cut there by the row limit"
+    head = div("", count, remark)
+    return join(head, table(headings, rows, total=number))
 
 
 def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
@@ -417,9 +464,8 @@ def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
             f"the query is {asked} where {expected} is expected",
             hint="keep what the query asks for, because the answer is made from it",
         )
-    names = {}
-    for (_, predicate, _), name in zip(query.patterns, query.predicates, strict=False):
-        names[predicate] = name
+    known_predicates = [predicate for _, predicate, _ in query.patterns]
+    names = dict(zip(known_predicates, query.predicates, strict=False))
     predicates = []
     for _, predicate, _ in patterns:
         name = names.get(predicate) or pattern_term_text(predicate, {})
@@ -436,4 +482,6 @@ def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
 def _describe_projection(sparql: str) -> str:
     """Return "an ASK", or "a SELECT of ?x" with the first variable."""
     variables = analyze_query(sparql).projected_variables
-    return f"a SELECT of {variables[0]}" if variables else "an ASK"
+    if not variables:
+        return "an ASK"
+    return f"a SELECT of {variables[0]}"

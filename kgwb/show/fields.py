@@ -16,6 +16,7 @@ from kgwb.records import (
     one_line,
     shown_fields,
 )
+from kgwb.show.form import field_label
 from kgwb.show.html import Html, div, join, score_bar, span, table, tag
 from kgwb.show.terms import RenderContext, render_curie, render_query, render_term
 from kgwb.text import display_name, shorten
@@ -79,9 +80,13 @@ def render_table(records: Sequence[Any], context: RenderContext) -> Html:
     rows = []
     if not is_record(first):
         for value in records:
-            rows.append([render_cell(value, "", context)])
+            cell = render_cell(value, "", context)
+            rows.append([cell])
         return table((), rows)
-    columns = [field for field in shown_fields(first) if _is_filled(field.name, records)]
+    columns = []
+    for field in shown_fields(first):
+        if _is_filled(field.name, records):
+            columns.append(field)
     for record in records:
         cells = []
         for column in columns:
@@ -89,7 +94,7 @@ def render_table(records: Sequence[Any], context: RenderContext) -> Html:
             cell = render_cell(value, column.mark, context)
             cells.append(cell)
         rows.append(cells)
-    headings = [_column_heading(column.name) for column in columns]
+    headings = [field_label(column.name) for column in columns]
     return table(headings, rows)
 
 
@@ -97,10 +102,6 @@ def _is_filled(field_name: str, records: Sequence[Any]) -> bool:
     """Return whether any of the records has a value in a field."""
     values = [getattr(record, field_name, None) for record in records]
     return any(value not in EMPTY_VALUES for value in values)
-
-
-def _column_heading(field_name: str) -> str:
-    return "IRI" if field_name == "iri" else display_name(field_name)
 
 
 def render_cell(value: Any, mark: str, context: RenderContext) -> Html:
@@ -120,7 +121,9 @@ def render_cell(value: Any, mark: str, context: RenderContext) -> Html:
         return render_term(value, context)
     if isinstance(value, list | tuple):
         return _render_items(value, context)
-    text = "" if value is None else str(value)
+    text = ""
+    if value is not None:
+        text = str(value)
     return tag("bdi", shorten(text))
 
 
@@ -129,7 +132,9 @@ def _render_items(items: Sequence[Any], context: RenderContext) -> Html:
     if items and isinstance(items[0], URIRef):
         lines = []
         for iri in items:
-            lines.append(div("", render_curie(iri, context)))
+            curie = render_curie(iri, context)
+            lines.append(div("", curie))
         return join(*lines)
     texts = [one_line(item) for item in items]
-    return tag("bdi", shorten(", ".join(texts)))
+    line = ", ".join(texts)
+    return tag("bdi", shorten(line))

@@ -51,6 +51,8 @@ DEFAULTS_BY_KIND: Mapping[InputKind, Any] = {
     "texts": [],
     "table": [],
 }
+Place = tuple[str, ...]
+"""The labels of the parts of a form that lead to an input."""
 MISSING = object()
 """The default of a field that has none; None may be a default."""
 
@@ -72,7 +74,7 @@ class FormField:
 
     @property
     def label(self) -> str:
-        return "IRI" if self.name == "iri" else display_name(self.name)
+        return field_label(self.name)
 
     def parts(self, path: str) -> Iterator[tuple[FormField, str]]:
         """Yield the subfields, each with its path.
@@ -81,8 +83,17 @@ class FormField:
         their names, and the cells of a row by their numbers.
         """
         for number, part in enumerate(self.subfields):
-            name = part.name if self.kind == "group" else str(number)
+            name: str | int = number
+            if self.kind == "group":
+                name = part.name
             yield part, join_path(path, name)
+
+
+def field_label(name: str) -> str:
+    """Return the name of a field as people read it: in words, and "IRI" for "iri"."""
+    if name == "iri":
+        return "IRI"
+    return display_name(name)
 
 
 # From a type to fields
@@ -90,56 +101,68 @@ class FormField:
 
 def field_for_type(value_type: Any) -> FormField:
     """Return the form of a type: that of its JSON schema, without hidden fields of a record class."""
-    field = field_for_schema(type_adapter(value_type).json_schema(mode="serialization"))
+    schema = type_adapter(value_type).json_schema(mode="serialization")
+    field = field_for_schema(schema)
     if field.kind != "group" or not is_dataclass(value_type):
         return field
     record_class: Any = value_type
     marks = field_marks(record_class)
-    shown = [part for part in field.subfields if marks.get(part.name) != "hidden"]
+    shown = []
+    for part in field.subfields:
+        if marks.get(part.name) != "hidden":
+            shown.append(part)
     return replace(field, subfields=tuple(shown))
 
 
-def field_for_schema(
-    schema: JsonSchema, name: str = "", definitions: JsonSchema | None = None, *seen: str
-) -> FormField:
+def field_for_schema(schema: JsonSchema) -> FormField:
     """Return the form of the data that a JSON schema describes.
 
     An object with properties is a group, and an enum or a constant is a choice. A list of texts is
     "texts", and any other list is a table. A text named "iri" is an IRI. Numbers, flags and other
     texts have inputs of their own. Everything else is edited as JSON: data of several types,
     objects with any keys, and types that contain themselves.
-
-    ``definitions`` and ``seen`` are for a part of a schema: the definitions of the whole one, and
-    the references that lead to the part.
     """
-    if definitions is None:
-        definitions = schema.get("$defs", {})
-    field = FormField(name, "json", default=schema.get("default", MISSING))
-    reference = schema.get("$ref")
-    if reference in seen:
-        # The type contains itself: its form would have no end.
-        return field
-    if reference:
-        definition = definitions[reference.removeprefix("#/$defs/")]
-        target = {**definition, **schema}
-        del target["$ref"]
-        return field_for_schema(target, name, definitions, *seen, reference)
-    if "enum" in schema or "const" in schema:
-        choices = schema.get("enum", [schema.get("const")])
-        return replace(field, kind="choice", choices=tuple(choices))
-    items = schema.get("items")
-    if isinstance(items, Mapping):
-        return _list_field(field, field_for_schema(items, "", definitions, *seen))
+    reader = SchemaReader(schema)
+    return reader.read(schema, "", ())
 
-    parts = []
-    for key, part in schema.get("properties", {}).items():
-        parts.append(field_for_schema(part, key, definitions, *seen))
-    if parts:
-        return replace(field, kind="group", subfields=tuple(parts))
-    kind = KINDS_BY_JSON_TYPE.get(schema.get("type", ""), "json")
-    if name == "iri" and kind == "text":
-        kind = "iri"
-    return replace(field, kind=kind)
+
+class SchemaReader:
+    """Reads a JSON schema part by part, and makes a field of each part."""
+
+    def __init__(self, schema: JsonSchema) -> None:
+        self.definitions: JsonSchema = schema.get("$defs", {})
+
+    def read(self, schema: JsonSchema, name: str, seen: tuple[str, ...]) -> FormField:
+        """Return the field of a part, see ``field_for_schema``.
+
+        ``seen`` are the references that lead to the part.
+        """
+        field = FormField(name, "json", default=schema.get("default", MISSING))
+        reference = schema.get("$ref")
+        if reference in seen:
+            # The type contains itself: its form would have no end.
+            return field
+        if reference:
+            definition = self.definitions[reference.removeprefix("#/$defs/")]
+            target = {**definition, **schema}
+            del target["$ref"]
+            return self.read(target, name, (*seen, reference))
+        if "enum" in schema or "const" in schema:
+            choices = schema.get("enum", [schema.get("const")])
+            return replace(field, kind="choice", choices=tuple(choices))
+        items = schema.get("items")
+        if isinstance(items, Mapping):
+            item = self.read(items, "", seen)
+            return _list_field(field, item)
+        properties = schema.get("properties")
+        if properties:
+            parts = [self.read(part, key, seen) for key, part in properties.items()]
+            return replace(field, kind="group", subfields=tuple(parts))
+        json_type = schema.get("type", "")
+        kind = KINDS_BY_JSON_TYPE.get(json_type, "json")
+        if name == "iri" and kind == "text":
+            kind = "iri"
+        return replace(field, kind=kind)
 
 
 def _list_field(field: FormField, item: FormField) -> FormField:
@@ -154,13 +177,15 @@ def _list_field(field: FormField, item: FormField) -> FormField:
         return replace(field, kind="texts")
     if item.kind != "group":
         return replace(field, kind="table", subfields=(item,))
-    columns = tuple(_column_field(part) for part in item.subfields)
-    return replace(field, kind="table", subfields=columns)
+    columns = [_column_field(part) for part in item.subfields]
+    return replace(field, kind="table", subfields=tuple(columns))
 
 
 def _column_field(part: FormField) -> FormField:
     """Return the column for a part of a group: JSON for a group or a table, as a cell is one input."""
-    return replace(part, kind="json") if part.kind in ("group", "table") else part
+    if part.kind in ("group", "table"):
+        return replace(part, kind="json")
+    return part
 
 
 def empty_data(field: FormField) -> Any:
@@ -184,12 +209,16 @@ def fit_field(field: FormField, data: Any) -> FormField:
         # Its data is read in the order of the options.
         return field
     if field.kind == "group" and isinstance(data, Mapping):
-        fitted = [fit_field(part, data.get(part.name)) for part in field.subfields]
+        fitted = []
+        for part in field.subfields:
+            part_data = data.get(part.name)
+            fitted.append(fit_field(part, part_data))
         field = replace(field, subfields=tuple(fitted))
-    is_long = isinstance(data, list) and len(data) > MAX_FORM_ROWS
-    if field.kind == "table" and is_long:
+    is_long_list = isinstance(data, list) and len(data) > MAX_FORM_ROWS
+    is_long_table = is_long_list and field.kind == "table"
+    if is_long_table or not _keeps(field, data):
         return replace(field, kind="json")
-    return field if _keeps(field, data) else replace(field, kind="json")
+    return field
 
 
 def _keeps(field: FormField, data: Any) -> bool:
@@ -198,10 +227,12 @@ def _keeps(field: FormField, data: Any) -> bool:
     It is also False if the data cannot be filled in or read.
     """
     with suppress(OverrideError, TypeError, KeyError, ValueError, AttributeError):
-        typed = parse_form_values(field, to_form_values(field, data))
+        values = to_form_values(field, data)
+        typed = parse_form_values(field, values)
         # Compared as JSON: in Python, True equals 1.
         typed_json = json.dumps(typed, sort_keys=True)
-        return typed_json == json.dumps(data, sort_keys=True)
+        data_json = json.dumps(data, sort_keys=True)
+        return typed_json == data_json
     return False
 
 
@@ -216,28 +247,31 @@ def to_form_values(field: FormField, data: Any, path: str = "") -> dict[str, str
     must be fitted to the data, see ``fit_field``.
     """
     values: dict[str, str] = {}
+    name = input_name(path)
     match field.kind:
         case "group":
             for part, part_path in field.parts(path):
                 values |= to_form_values(part, data[part.name], part_path)
         case "table":
-            for n, row in enumerate(data):
-                values |= _row_values(field, row, join_path(path, n))
+            for number, row in enumerate(data):
+                row_path = join_path(path, number)
+                values |= _row_values(field, row, row_path)
         case "ticks":
             for choice in data:
                 position = field.choices.index(choice)
                 values[join_path(path, position)] = "on"
         case "flag":
             if data:
-                values[input_name(path)] = "on"
+                values[name] = "on"
         case "choice":
-            values[input_name(path)] = str(field.choices.index(data))
+            position = field.choices.index(data)
+            values[name] = str(position)
         case "texts":
-            values[input_name(path)] = "\n".join(data)
+            values[name] = "\n".join(data)
         case "json":
-            values[input_name(path)] = json.dumps(data, ensure_ascii=False)
+            values[name] = json.dumps(data, ensure_ascii=False)
         case _:
-            values[input_name(path)] = str(data)
+            values[name] = str(data)
     return values
 
 
@@ -245,7 +279,9 @@ def _row_values(table: FormField, row: Any, path: str) -> dict[str, str]:
     """Return the values of the inputs in one row of a table; ``path`` is that of the row."""
     values: dict[str, str] = {}
     for column, cell_path in table.parts(path):
-        cell = row[column.name] if column.name else row
+        cell = row
+        if column.name:
+            cell = row[column.name]
         values |= to_form_values(column, cell, cell_path)
     return values
 
@@ -255,7 +291,8 @@ def join_path(path: str, name: str | int) -> str:
 
     An empty path or name is left out.
     """
-    return ".".join(filter(None, [path, str(name)]))
+    names = [path, str(name)]
+    return ".".join(filter(None, names))
 
 
 def input_name(path: str) -> str:
@@ -274,8 +311,9 @@ def parse_form_values(field: FormField, values: FormValues) -> Any:
     reader = FormReader(values)
     data = reader.read(field, "", ())
     if reader.problems:
+        problems = "; ".join(reader.problems)
         hint = "fix these fields; the others stay as they are"
-        raise OverrideError("; ".join(reader.problems), hint=hint)
+        raise OverrideError(problems, hint=hint)
     return data
 
 
@@ -286,12 +324,13 @@ class FormReader:
         self.values = values
         self.problems: list[str] = []
 
-    def read(self, field: FormField, path: str, place: tuple[str, ...]) -> Any:
+    def read(self, field: FormField, path: str, place: Place) -> Any:
         """Return the data of a field.
 
         ``place`` are the labels of the parts of the form that the field is in. If an input has a
         problem, the data is None there, and the problem is added to ``problems``.
         """
+        name = input_name(path)
         place = (*place, field.label)
         match field.kind:
             case "group":
@@ -301,30 +340,33 @@ class FormReader:
             case "ticks":
                 return self._read_ticks(field, path)
             case "flag":
-                return input_name(path) in self.values
-        text = self.values.get(input_name(path), "")
+                return name in self.values
+        typed = self.values.get(name, "")
+        text = typed.replace("\r\n", "\n")
         try:
-            return _parse_input(field, text.replace("\r\n", "\n"))
+            return _parse_input(field, text)
         except ValueError as exc:
             self.problems.append(_describe_problem(place, str(exc)))
             return None
 
-    def _read_parts(self, field: FormField, path: str, place: tuple[str, ...]) -> dict[str, Any]:
+    def _read_parts(self, field: FormField, path: str, place: Place) -> dict[str, Any]:
         """Return the data of a group, or of a row of a table, by the names of its parts."""
         data = {}
         for part, part_path in field.parts(path):
             data[part.name] = self.read(part, part_path, place)
         return data
 
-    def _read_rows(self, table: FormField, path: str, place: tuple[str, ...]) -> list[Any]:
+    def _read_rows(self, table: FormField, path: str, place: Place) -> list[Any]:
         """Return the rows of a table, in the order of their numbers.
 
         The numbers need not be consecutive, because rows may have been removed.
         """
         rows = []
-        for number, n in enumerate(row_numbers(self.values, path), 1):
-            row_place = (*place, f"row {number}")
-            row = self._read_parts(table, join_path(path, n), row_place)
+        numbers = row_numbers(self.values, path)
+        for position, number in enumerate(numbers, 1):
+            row_path = join_path(path, number)
+            row_place = (*place, f"row {position}")
+            row = self._read_parts(table, row_path, row_place)
             # A column without a name is the whole row.
             rows.append(row.get("", row))
         return rows
@@ -332,8 +374,9 @@ class FormReader:
     def _read_ticks(self, field: FormField, path: str) -> list[Any]:
         """Return the options that are ticked, in the order of the options."""
         choices = []
-        for n, choice in enumerate(field.choices):
-            if join_path(path, n) in self.values:
+        for position, choice in enumerate(field.choices):
+            name = join_path(path, position)
+            if name in self.values:
                 choices.append(choice)
         return choices
 
@@ -345,14 +388,20 @@ def row_numbers(values: FormValues, path: str) -> list[int]:
     number.
     """
     cell_name = re.compile(rf"{re.escape(path)}\.?(\d+)\.")
-    matches = [cell_name.match(name) for name in values]
-    return sorted({int(match[1]) for match in matches if match})
+    numbers = set()
+    for name in values:
+        match = cell_name.match(name)
+        if match:
+            numbers.add(int(match[1]))
+    return sorted(numbers)
 
 
 def _describe_problem(place: Iterable[str], problem: str) -> str:
     """Return a problem with the place where it is: "facts, row 2, IRI: ..."."""
     labels = ", ".join(label for label in place if label)
-    return f"{labels}: {problem}" if labels else problem
+    if not labels:
+        return problem
+    return f"{labels}: {problem}"
 
 
 def _parse_input(field: FormField, text: str) -> Any:
@@ -374,7 +423,8 @@ def _parse_input(field: FormField, text: str) -> Any:
             value = _parse_number(value)
         case "choice":
             value = _parse_choice(field, text)
-    if LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+    value_json = json.dumps(value, ensure_ascii=False)
+    if LONE_SURROGATE.search(value_json):
         raise ValueError("it contains half a character, such as half an emoji; type all of it")
     return value
 
@@ -417,8 +467,10 @@ def _parse_choice(field: FormField, text: str) -> Any:
     Raises ValueError, which lists all options, if there is none.
     """
     choices = field.choices
-    if text.isdecimal() and int(text) < len(choices):
-        return choices[int(text)]
+    if text.isdecimal():
+        position = int(text)
+        if position < len(choices):
+            return choices[position]
     options = ", ".join(map(str, choices))
     raise ValueError(f"{text!r} is not one of these: {options}")
 
@@ -435,12 +487,16 @@ def validate_record(data: Any, value_type: Any) -> Any:
         problems = []
         for error in exc.errors(include_url=False)[:MAX_PROBLEMS]:
             place = map(_describe_position, error["loc"])
-            problems.append(_describe_problem(place, error["msg"]))
-        raise OverrideError("; ".join(problems), hint="fix these fields") from exc
+            problem = _describe_problem(place, error["msg"])
+            problems.append(problem)
+        message = "; ".join(problems)
+        raise OverrideError(message, hint="fix these fields") from exc
 
 
 def _describe_position(part: int | str) -> str:
-    return f"row {part + 1}" if isinstance(part, int) else part
+    if isinstance(part, str):
+        return part
+    return f"row {part + 1}"
 
 
 # Rows of tables
@@ -464,7 +520,8 @@ def add_or_remove_row(
         raise OverrideError(f"{path!r} is not a row of a table", hint=hint)
     table_path = ".".join(names)
     if not remove:
-        return {**values, **_empty_row_values(table, values, table_path)}
+        new_row = _empty_row_values(table, values, table_path)
+        return {**values, **new_row}
     removed = join_path(table_path, row) + "."
     kept = {}
     for name, text in values.items():
@@ -485,9 +542,11 @@ def _find_subfield(field: FormField, names: Sequence[str]) -> FormField:
 
 def _empty_row_values(table: FormField, values: FormValues, path: str) -> dict[str, str]:
     """Return the values of a new, empty row of a table, with a number after that of the last row."""
-    row_number = max(row_numbers(values, path), default=-1) + 1
+    numbers = row_numbers(values, path)
+    row_number = max(numbers, default=-1) + 1
+    row_path = join_path(path, row_number)
     row_values: dict[str, str] = {}
-    for column, cell_path in table.parts(join_path(path, row_number)):
+    for column, cell_path in table.parts(row_path):
         cell = fit_field(column, empty_data(column))
         data = empty_data(cell)
         row_values |= to_form_values(cell, data, cell_path)

@@ -27,101 +27,130 @@ def render_fields(field: FormField, values: FormValues, path: str = "", revision
     ``path`` is the path of the field in the data. A page keeps what a person is typing when the
     form is rendered again, until the ``revision`` changes.
     """
-    match field.kind:
-        case "group":
-            return _render_group(field, values, path, revision)
-        case "table":
-            return _render_table(field, values, path, revision)
-        case "ticks":
-            return _render_ticks(field, values, path)
-    return _render_input(field, values, path, revision)
+    renderer = FormRenderer(values, revision)
+    return renderer.render(field, path)
 
 
-def _render_group(group: FormField, values: FormValues, path: str, revision: int) -> Html:
-    """Render the parts of a group below each other, each with its label above its inputs.
+class FormRenderer:
+    """Renders the fields of a form, each with its path in the data; see ``render_fields``."""
 
-    A part with one input that is no check box is a label element: a click on the label selects the
-    input.
-    """
-    parts = []
-    for part, part_path in group.parts(path):
-        has_text_input = part.kind not in ("group", "table", "ticks", "flag")
-        element = "label" if has_text_input else "div"
-        caption = span("b", part.label)
-        inputs = render_fields(part, values, part_path, revision)
-        parts.append(tag(element, caption, inputs, class_="f"))
-    return div("stack", *parts)
+    def __init__(self, values: FormValues, revision: int) -> None:
+        self.values = values
+        self.revision = revision
 
+    def render(self, field: FormField, path: str) -> Html:
+        """Render the inputs of a field."""
+        match field.kind:
+            case "group":
+                return self._render_group(field, path)
+            case "table":
+                return self._render_table(field, path)
+            case "ticks":
+                return self._render_ticks(field, path)
+        return self._render_input(field, path)
 
-def _render_table(table: FormField, values: FormValues, path: str, revision: int) -> Html:
-    """Render a table: labels of the columns, the rows, and a button to add a row.
+    def _render_group(self, group: FormField, path: str) -> Html:
+        """Render the parts of a group below each other, each with its label above its inputs.
 
-    Each row has a button to remove it. The buttons send "more" with the path of the table, and
-    "less" with that of the row.
-    """
-    columns = len(table.subfields)
-    grid = f"grid-template-columns: repeat({columns}, minmax(0, 1fr)) 24px"
-    captions = [span("caption", column.label) for column in table.subfields]
-    lines = [div("triple-in", *captions, style=grid)]
-    for n in row_numbers(values, path):
-        row_path = join_path(path, n)
-        cells = []
-        for column, cell_path in table.parts(row_path):
-            cells.append(render_fields(column, values, cell_path, revision))
-        remove = button("Remove this row", "less", "bad", "ghost square", arg=row_path)
-        lines.append(div("triple-in", *cells, remove, style=grid))
-    add = button("Add a row", "more", "plus", "ghost", arg=input_name(path))
-    return div("stack tight", *lines, add)
+        A part with one input that is no check box is a label element: a click on the label selects
+        the input.
+        """
+        parts = []
+        for part, part_path in group.parts(path):
+            element = "label"
+            if part.kind in ("group", "table", "ticks", "flag"):
+                element = "div"
+            caption = span("b", part.label)
+            inputs = self.render(part, part_path)
+            parts.append(tag(element, caption, inputs, class_="f"))
+        return div("stack", *parts)
 
+    def _render_table(self, table: FormField, path: str) -> Html:
+        """Render a table: labels of the columns, the rows, and a button to add a row.
 
-def _render_ticks(field: FormField, values: FormValues, path: str) -> Html:
-    """Render a check box for each option; its name is the path with the position of the option."""
-    ticks = []
-    for n, label in enumerate(field.choice_labels):
-        name = join_path(path, n)
-        is_ticked = name in values
-        box = tag("input", type="checkbox", name=name, checked=is_ticked)
-        text = tag("bdi", label)
-        ticks.append(tag("label", box, " ", text, class_="tick"))
-    return div("stack tight scroll", *ticks)
+        Each row has a button to remove it. The buttons send "more" with the path of the table, and
+        "less" with that of the row.
+        """
+        columns = len(table.subfields)
+        grid = f"grid-template-columns: repeat({columns}, minmax(0, 1fr)) 24px"
+        captions = [span("caption", column.label) for column in table.subfields]
+        lines = [div("triple-in", *captions, style=grid)]
+        for number in row_numbers(self.values, path):
+            row_path = join_path(path, number)
+            cells = []
+            for column, cell_path in table.parts(row_path):
+                cell = self.render(column, cell_path)
+                cells.append(cell)
+            remove = button("Remove this row", "less", "bad", "ghost square", arg=row_path)
+            cells.append(remove)
+            lines.append(div("triple-in", *cells, style=grid))
+        name = input_name(path)
+        add = button("Add a row", "more", "plus", "ghost", arg=name)
+        return div("stack tight", *lines, add)
 
+    def _render_ticks(self, field: FormField, path: str) -> Html:
+        """Render a check box for each option.
 
-def _render_input(field: FormField, values: FormValues, path: str, revision: int) -> Html:
-    """Render one input: a check box, a list of options, a line of text, or several lines.
+        Its name is the path with the position of the option.
+        """
+        ticks = []
+        for position, label in enumerate(field.choice_labels):
+            name = join_path(path, position)
+            is_ticked = name in self.values
+            box = tag("input", type="checkbox", name=name, checked=is_ticked)
+            text = tag("bdi", label)
+            tick = tag("label", box, " ", text, class_="tick")
+            ticks.append(tick)
+        return div("stack tight scroll", *ticks)
 
-    JSON and lists of texts have several lines, and so has a text that is longer than MAX_LINE_CHARS
-    or has a line end.
-    """
-    name = input_name(path)
-    text = values.get(name, "")
-    attributes = {
-        "name": name,
-        "id": f"field-{path}",
-        "aria_label": _input_label(field, path),
-        "data_rev": revision,
-    }
-    if field.kind == "flag":
-        return tag("input", type="checkbox", checked=name in values, **attributes)
-    if field.kind == "choice":
-        return tag("select", *_render_options(field, text), **attributes)
+    def _render_input(self, field: FormField, path: str) -> Html:
+        """Render one input: a check box, a list of options, a line of text, or several lines.
 
-    placeholder = PLACEHOLDERS.get(field.kind)
-    fits_one_line = len(text) <= MAX_LINE_CHARS and "\n" not in text
-    if fits_one_line and field.kind not in ("texts", "json"):
+        JSON and lists of texts have several lines, and so has a text that is longer than
+        MAX_LINE_CHARS or has a line end.
+        """
+        name = input_name(path)
+        text = self.values.get(name, "")
+        attributes = {
+            "name": name,
+            "id": f"field-{path}",
+            "aria_label": _input_label(field, path),
+            "data_rev": self.revision,
+        }
+        if field.kind == "flag":
+            is_ticked = name in self.values
+            return tag("input", type="checkbox", checked=is_ticked, **attributes)
+        if field.kind == "choice":
+            options = _render_options(field, text)
+            return tag("select", *options, **attributes)
+
+        placeholder = PLACEHOLDERS.get(field.kind)
+        fits_one_line = len(text) <= MAX_LINE_CHARS and "\n" not in text
+        if fits_one_line and field.kind not in ("texts", "json"):
+            return tag(
+                "input",
+                type="text",
+                value=text,
+                placeholder=placeholder,
+                autocomplete="off",
+                **attributes,
+            )
         return tag(
-            "input",
-            type="text",
-            value=text,
+            "textarea",
+            "\n",  # a browser drops the first line end
+            text,
+            rows=_textarea_height(text),
             placeholder=placeholder,
-            autocomplete="off",
             **attributes,
         )
+
+
+def _textarea_height(text: str) -> int:
+    """Return the lines that a text needs, but between MIN_ and MAX_TEXTAREA_LINES."""
     typed_lines = text.count("\n") + 1
     wrapped_lines = len(text) // MAX_LINE_CHARS
     height = max(typed_lines, wrapped_lines, MIN_TEXTAREA_LINES)
-    height = min(height, MAX_TEXTAREA_LINES)
-    # A browser drops the first line end in a textarea.
-    return tag("textarea", "\n", text, rows=height, placeholder=placeholder, **attributes)
+    return min(height, MAX_TEXTAREA_LINES)
 
 
 def _input_label(field: FormField, path: str) -> str:
@@ -130,9 +159,10 @@ def _input_label(field: FormField, path: str) -> str:
     It has the number of the row in a table: "relation 2". A field without a label is called
     "value".
     """
-    positions = [int(name) for name in path.split(".") if name.isdigit()]
+    names = path.split(".")
+    positions = list(filter(str.isdigit, names))
     if positions and field.name:
-        row = positions[0] + 1
+        row = int(positions[0]) + 1
         return f"{field.label} {row}"
     return field.label or "value"
 
@@ -148,5 +178,6 @@ def _render_options(field: FormField, selected: str) -> list[Html]:
     for n, label in enumerate(labels):
         text = shorten(label, MAX_OPTION_CHARS)
         is_selected = str(n) == selected
-        options.append(tag("option", text, value=n, selected=is_selected))
+        option = tag("option", text, value=n, selected=is_selected)
+        options.append(option)
     return options

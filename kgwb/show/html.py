@@ -6,7 +6,7 @@ Markup is an ``Html``. Anything else is escaped where it is put into an element.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from html import escape
@@ -147,7 +147,8 @@ def tag(element: str, /, *contents: object, **attributes: object) -> Html:
     start = f"<{element}{attribute_text}>"
     if element in VOID_ELEMENTS:
         return Html(start)
-    return Html(f"{start}{join(*contents)}</{element}>")
+    content = join(*contents)
+    return Html(f"{start}{content}</{element}>")
 
 
 def _attribute_text(value: object) -> Html:
@@ -164,7 +165,8 @@ def _attribute_text(value: object) -> Html:
 
 def join(*contents: object) -> Html:
     """Return contents one after another as one piece of markup. None is left out."""
-    return Html("".join(safe(content) for content in contents if content is not None))
+    shown = [content for content in contents if content is not None]
+    return Html("".join(map(safe, shown)))
 
 
 def div(class_: str, *contents: object, **attributes: object) -> Html:
@@ -177,17 +179,14 @@ def span(class_: str, *contents: object, **attributes: object) -> Html:
 
 def join_with_dots(*items: object) -> Html:
     """Return items with dots between them. Empty items are left out."""
-    return join_with(span("soft", " · "), filter(None, items))
+    dot = span("soft", " · ")
+    return join_with(dot, filter(None, items))
 
 
 def join_with(separator: object, items: Iterable[object]) -> Html:
     """Return items with a separator between them."""
-    parts: list[object] = []
-    for item in items:
-        if parts:
-            parts.append(separator)
-        parts.append(item)
-    return join(*parts)
+    parts = [safe(item) for item in items]
+    return Html(safe(separator).join(parts))
 
 
 # Sections and their style
@@ -221,7 +220,8 @@ def embed_style(markup: Html) -> Html:
     for class_names, rule in _css_rules():
         if not class_names or class_names & used_classes:
             style += rule
-    return Html(markup.replace(">", f"><style>{style}</style>", 1))
+    start = f"><style>{style}</style>"
+    return Html(markup.replace(">", start, 1))
 
 
 @cache
@@ -243,8 +243,9 @@ def _css_rules() -> tuple[tuple[frozenset[str], str], ...]:
     for rule in re.findall(r"[^{}]+\{(?:[^{}]|\{[^{}]*\})*\}", load_style()):
         # A class inside :not() need not occur for the rule to apply.
         selectors = re.sub(r"\{[^{}]*\}|:not\([^()]*\)", " ", rule)
-        class_names = frozenset(re.findall(r"\.([A-Za-z][\w-]*)", selectors))
-        rules.append((class_names - CLASSES_OF_ALL_VIEWS, rule.strip()))
+        class_names = set(re.findall(r"\.([A-Za-z][\w-]*)", selectors))
+        own_class_names = frozenset(class_names - CLASSES_OF_ALL_VIEWS)
+        rules.append((own_class_names, rule.strip()))
     return tuple(rules)
 
 
@@ -307,15 +308,21 @@ def button(
     have a title. ``shortcut`` is a key that presses the button, such as "Control+Enter". A disabled
     button stays on the page, but sends nothing.
     """
-    is_square = "square" in class_.split()
-    may_hide_label = is_square or ("fold" in class_.split() and bool(icon_name))
-    contents: list[Html | str] = []
+    class_names = class_.split()
+    is_square = "square" in class_names
+    may_fold = bool(icon_name) and "fold" in class_names
+    contents: list[str] = []
     if icon_name:
         contents.append(icon(icon_name))
-    if not is_square:
-        contents.append(span("long", label) if may_hide_label else label)
+    if may_fold and not is_square:
+        contents.append(span("long", label))
+    elif not is_square:
+        contents.append(label)
 
-    hidden_label = label if may_hide_label else None
+    hidden_label = None
+    if is_square or may_fold:
+        hidden_label = label
+    key = shortcut or None
     named = {"title": hidden_label, "aria_label": hidden_label, **attributes}
     return tag(
         "button",
@@ -324,8 +331,8 @@ def button(
         type="button",
         data_do=event,
         data_arg=arg,
-        data_key=shortcut or None,
-        aria_keyshortcuts=shortcut or None,
+        data_key=key,
+        aria_keyshortcuts=key,
         aria_disabled="true" if disabled else None,
         **named,
     )
@@ -360,7 +367,9 @@ def tabs(
             aria_selected=str(is_selected).lower(),
         )
         buttons.append(tab)
-    classes = "tabs bare" if borderless else "tabs"
+    classes = "tabs"
+    if borderless:
+        classes += " bare"
     return div(classes, *buttons, role="tablist")
 
 
@@ -394,11 +403,13 @@ def table(headings: Sequence[object], rows: Iterable[Sequence[object]], *, total
     for row in rows[:MAX_ROWS]:
         lines.append(_table_row("td", row))
     number = max(total, len(rows))
-    return join(tag("table", *lines), omitted_count(number - MAX_ROWS))
+    omitted = omitted_count(number - MAX_ROWS)
+    return join(tag("table", *lines), omitted)
 
 
 def _table_row(element: str, cells: Iterable[object]) -> Html:
-    return tag("tr", *[tag(element, cell) for cell in cells])
+    rendered = [tag(element, cell) for cell in cells]
+    return tag("tr", *rendered)
 
 
 def preformatted(*texts: object) -> Html:
@@ -413,7 +424,9 @@ def muted_text(text: object) -> Html:
 
 def omitted_count(number: int) -> Html:
     """Render "and 3 more"; nothing if the number is 0 or less."""
-    return muted_text(and_more(number)) if number > 0 else Html()
+    if number <= 0:
+        return Html()
+    return muted_text(and_more(number))
 
 
 def note(*contents: object, level: str = "") -> Html:
@@ -430,7 +443,8 @@ def iri_link(value: str, label: str, class_: str | None = None) -> Html:
     iri = str(value)  # the startswith of an rdflib URIRef takes no tuple
     text = shorten(label)
     tooltip = shorten(iri)
-    if not iri.startswith(("http://", "https://")) or len(iri) > MAX_TEXT_CHARS:
+    is_web_address = iri.startswith(("http://", "https://"))
+    if not is_web_address or len(iri) > MAX_TEXT_CHARS:
         return tag("span", text, class_=class_, title=tooltip)
     return tag(
         "a",
@@ -448,14 +462,17 @@ def iri_link(value: str, label: str, class_: str | None = None) -> Html:
 
 def bar(fraction: float) -> Html:
     """Render a number from 0 to 1 as a bar. A number outside of that is drawn as 0 or 1."""
-    width = _percent(max(0.0, min(fraction, 1.0)))
-    return div("bar", tag("i", style=f"width:{width}"))
+    clipped = max(0.0, min(fraction, 1.0))
+    width = _percent(clipped)
+    filled = tag("i", style=f"width:{width}")
+    return div("bar", filled)
 
 
 def score_bar(score: float) -> Html:
     """Render a score from 0 to 1 as a bar, with the number beside it."""
     number = span("num", f"{score:.2f}")
-    return span("row", div("grow", bar(score)), number)
+    drawn = div("grow", bar(score))
+    return span("row", drawn, number)
 
 
 def _percent(fraction: float) -> str:
@@ -483,10 +500,12 @@ def bar_chart(title: str, bars: Sequence[ChartBar], max_value: float = 0.0) -> H
     """
     if not bars:
         return Html()
-    ends = [max(chart_bar.value, chart_bar.interval_high) for chart_bar in bars]
-    full_line = max(max_value, *ends) or 1.0
-    rows = [_chart_row(chart_bar, full_line) for chart_bar in bars]
-    return tag("figure", span("caption", title), *rows, class_="bars")
+    full_line = max_value
+    for chart_bar in bars:
+        full_line = max(full_line, chart_bar.value, chart_bar.interval_high)
+    rows = [_chart_row(chart_bar, full_line or 1.0) for chart_bar in bars]
+    caption = span("caption", title)
+    return tag("figure", caption, *rows, class_="bars")
 
 
 def _chart_row(chart_bar: ChartBar, full_line: float) -> Html:
@@ -496,17 +515,20 @@ def _chart_row(chart_bar: ChartBar, full_line: float) -> Html:
     colour.
     """
     low = chart_bar.interval_low
+    interval = chart_bar.interval_high - low
     length = _percent(chart_bar.value / full_line)
     interval_start = _percent(low / full_line)
-    interval_length = _percent((chart_bar.interval_high - low) / full_line)
-    drawn = div(
-        "bar",
-        tag("i", style=f"width:{length}"),
-        tag("s", style=f"left:{interval_start};width:{interval_length}"),
-    )
-    name = span("cut", chart_bar.label, title=chart_bar.label)
-    series_class = SERIES_CLASSES[chart_bar.series % len(SERIES_CLASSES)]
-    return div(f"hbar {series_class}", name, drawn, span("num", chart_bar.value_text))
+    interval_length = _percent(interval / full_line)
+    filled = tag("i", style=f"width:{length}")
+    interval_line = tag("s", style=f"left:{interval_start};width:{interval_length}")
+
+    label = chart_bar.label
+    name = span("cut", label, title=label)
+    drawn = div("bar", filled, interval_line)
+    number = span("num", chart_bar.value_text)
+    colour = chart_bar.series % len(SERIES_CLASSES)
+    series_class = SERIES_CLASSES[colour]
+    return div(f"hbar {series_class}", name, drawn, number)
 
 
 # Differences between texts
@@ -526,38 +548,52 @@ def align_lists(first: list[str], second: list[str]) -> list[AlignedPart]:
     """Divide two lists into parts that are equal in both, and parts that differ.
 
     The parts are in order, and together they hold every item of both lists. Equal items at the
-    beginning and at the end are found first. difflib compares what is between them; if one of the
-    lists has more than MAX_ALIGNED_ITEMS items there, all of that is one part that differs.
+    beginning and at the end are found first; see ``_align_middles`` for what is between them.
     """
     start = _common_prefix_length(first, second)
-    first_reversed = first[start:][::-1]
-    second_reversed = second[start:][::-1]
-    end_length = _common_prefix_length(first_reversed, second_reversed)
+    first_rest = first[start:]
+    second_rest = second[start:]
+    end_length = _common_prefix_length(first_rest[::-1], second_rest[::-1])
     first_end = len(first) - end_length
     second_end = len(second) - end_length
     first_middle = first[start:first_end]
     second_middle = second[start:second_end]
 
     common_start = first[:start]
-    parts = [AlignedPart(True, common_start, common_start)]
-    if max(len(first_middle), len(second_middle)) > MAX_ALIGNED_ITEMS:
-        parts.append(AlignedPart(False, first_middle, second_middle))
-    else:
-        matcher = SequenceMatcher(None, first_middle, second_middle)
-        for operation, i, j, k, m in matcher.get_opcodes():
-            is_equal = operation == "equal"
-            parts.append(AlignedPart(is_equal, first_middle[i:j], second_middle[k:m]))
     common_end = first[first_end:]
-    parts.append(AlignedPart(True, common_end, common_end))
-    return parts
+    return [
+        AlignedPart(True, common_start, common_start),
+        *_align_middles(first_middle, second_middle),
+        AlignedPart(True, common_end, common_end),
+    ]
+
+
+def _align_middles(first: list[str], second: list[str]) -> Iterator[AlignedPart]:
+    """Yield the parts of two lists that difflib finds to be equal or to differ, in order.
+
+    If one of the lists has more than MAX_ALIGNED_ITEMS items, they are one part that differs.
+    """
+    longer = max(len(first), len(second))
+    if longer > MAX_ALIGNED_ITEMS:
+        yield AlignedPart(False, first, second)
+        return
+    matcher = SequenceMatcher(None, first, second)
+    for operation, start, end, second_start, second_end in matcher.get_opcodes():
+        yield AlignedPart(
+            is_equal=operation == "equal",
+            first=first[start:end],
+            second=second[second_start:second_end],
+        )
 
 
 def _common_prefix_length(first: list[str], second: list[str]) -> int:
     """Return how many items at the beginning of two lists are equal."""
-    for length, (item, other) in enumerate(zip(first, second, strict=False)):
+    length = 0
+    for item, other in zip(first, second, strict=False):
         if item != other:
-            return length
-    return min(len(first), len(second))
+            break
+        length += 1
+    return length
 
 
 def mark_changed_words(before: str, after: str) -> tuple[Html, Html]:
@@ -574,14 +610,14 @@ def mark_changed_words(before: str, after: str) -> tuple[Html, Html]:
     if before != after and _count_shared_letters(parts) <= min_shared:
         return _mark("del", before), _mark("ins", after)
 
-    old: list[Html] = []
-    new: list[Html] = []
+    old: list[str] = []
+    new: list[str] = []
     for part in parts:
         old_text = "".join(part.first)
         new_text = "".join(part.second)
         if part.is_equal:
-            old.append(safe(old_text))
-            new.append(safe(new_text))
+            old.append(old_text)
+            new.append(new_text)
         else:
             old.append(_mark("del", old_text))
             new.append(_mark("ins", new_text))
@@ -597,29 +633,35 @@ def _count_shared_letters(parts: Iterable[AlignedPart]) -> int:
     """Return how many letters and digits are in the words of the parts that are equal."""
     number = 0
     for part in parts:
-        if part.is_equal:
-            number += sum(len(word) for word in part.first if word.isalnum())
+        if not part.is_equal:
+            continue
+        for word in part.first:
+            if word.isalnum():
+                number += len(word)
     return number
 
 
 def _mark(element: str, text: str) -> Html:
     """Return a text in an element; nothing for an empty text."""
-    return tag(element, text) if text else Html()
+    if not text:
+        return Html()
+    return tag(element, text)
 
 
 def render_word_diff(before: str, after: str) -> Html:
     """Render a text before and after a change, each beside its caption, with changed words marked."""
     old, new = mark_changed_words(before, after)
-    first = join(muted_text("before"), span("", old))
-    second = join(muted_text("after"), span("b", new))
-    return div("kv", first, second)
+    old_text = span("", old)
+    new_text = span("b", new)
+    return div("kv", muted_text("before"), old_text, muted_text("after"), new_text)
 
 
 def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
     """Return how many lines differ, and the first MAX_ROWS of them as HTML.
 
     Lines in the same place of a part that differs stand below each other, with changed words
-    marked. Such a pair counts as one line.
+    marked. Such a pair counts as one line. Each line is cut at MAX_COMPARED_CHARS. A note says how
+    many lines are left out.
     """
     pairs: list[tuple[str | None, str | None]] = []
     for part in align_lists(before, after):
@@ -631,11 +673,14 @@ def render_line_diff(before: list[str], after: list[str]) -> tuple[int, Html]:
         new_text = shorten(new or "", MAX_COMPARED_CHARS)
         old_line, new_line = mark_changed_words(old_text, new_text)
         if old is not None:
-            rows.append(div("del", old_line, data_s="−"))
+            row = div("del", old_line, data_s="−")
+            rows.append(row)
         if new is not None:
-            rows.append(div("ins", new_line, data_s="+"))
+            row = div("ins", new_line, data_s="+")
+            rows.append(row)
     number = len(pairs)
-    return number, div("diff", *rows, omitted_count(number - MAX_ROWS))
+    omitted = omitted_count(number - MAX_ROWS)
+    return number, div("diff", *rows, omitted)
 
 
 def highlight_pattern(text: str, pattern: str, class_: str = "filled") -> Html:
@@ -645,10 +690,14 @@ def highlight_pattern(text: str, pattern: str, class_: str = "filled") -> Html:
     """
     if not pattern:
         return safe(text)
-    parts = []
-    for position, part in enumerate(re.split(f"({pattern})", text)):
+    parts: list[str] = []
+    pieces = re.split(f"({pattern})", text)
+    for position, piece in enumerate(pieces):
         is_match = position % 2 == 1  # texts and matches take turns
-        parts.append(tag("mark", part, class_=class_) if is_match else safe(part))
+        if is_match:
+            parts.append(tag("mark", piece, class_=class_))
+        else:
+            parts.append(piece)
     return join(*parts)
 
 
@@ -661,4 +710,5 @@ def highlight_words(text: str, words: Iterable[str]) -> Html:
     if not escaped:
         return safe(text)
     any_word = "|".join(escaped)
-    return highlight_pattern(text, rf"(?i:(?<!\w)(?:{any_word})(?!\w))")
+    pattern = rf"(?i:(?<!\w)(?:{any_word})(?!\w))"
+    return highlight_pattern(text, pattern)

@@ -13,6 +13,7 @@ from kgwb.show.form import (
     MISSING,
     FormField,
     FormValues,
+    InputKind,
     empty_data,
     field_for_type,
     fit_field,
@@ -42,15 +43,21 @@ class OutputForm:
         self.step = step
         self.choice_fields = choice_fields(step)
         field = field_for_type(step.output_type)
+        is_group = field.kind == "group"
         if step.done:
             data = to_data(step.output, step.output_type)
         else:
             data = empty_data(field)
-        if field.kind == "group":
-            if not step.done:
+            if is_group:
                 data |= self._inputs_by_field(field)
-            data = {part.name: data[part.name] for part in field.subfields}
-            parts = [self.choice_fields.get(part.name, part) for part in field.subfields]
+        if is_group:
+            shown_data = {}
+            parts = []
+            for part in field.subfields:
+                name = part.name
+                shown_data[name] = data[name]
+                parts.append(self.choice_fields.get(name, part))
+            data = shown_data
             field = replace(field, subfields=tuple(parts))
         self.field = fit_field(field, data)
         self.initial_values = to_form_values(self.field, data)
@@ -71,8 +78,9 @@ class OutputForm:
 
     def render(self, values: FormValues | None = None, revision: int = 0) -> Html:
         """Render the form with the given values, or with the initial ones; see ``render_fields``."""
-        shown_values = self.initial_values if values is None else values
-        return render_fields(self.field, shown_values, "", revision)
+        if values is None:
+            values = self.initial_values
+        return render_fields(self.field, values, "", revision)
 
     def parse(self, values: FormValues) -> Any:
         """Return the output that a person typed; the step's own output if nothing was changed.
@@ -87,11 +95,14 @@ class OutputForm:
         if step.done and data == self.data:
             return step.output
         if step.done and self.field.kind == "group":
-            data = {**to_data(step.output, step.output_type), **data}
-            has_old_reason = data.get("reason") == getattr(step.output, "reason", MISSING)
+            old_data = to_data(step.output, step.output_type)
+            data = {**old_data, **data}
+            old_reason = getattr(step.output, "reason", MISSING)
+            has_old_reason = data.get("reason") == old_reason
             if has_old_reason and self._has_other_choice(data):
                 data["reason"] = MANUAL_REASON
-        return update_derived_fields(validate_record(data, step.output_type))
+        record = validate_record(data, step.output_type)
+        return update_derived_fields(record)
 
     def _has_other_choice(self, data: Mapping[str, Any]) -> bool:
         return any(data[name] != self.data[name] for name in self.choice_fields)
@@ -117,7 +128,7 @@ def choose_option(step: Step, position: int) -> Any:
     """
     form = OutputForm(step)
     name = next(iter(form.choice_fields))
-    field = next(part for part in form.field.subfields if part.name == name)
+    [field] = [part for part in form.field.subfields if part.name == name]
     values = {}
     for key, text in form.initial_values.items():
         if key.partition(".")[0] != name:
@@ -174,10 +185,14 @@ def _find_options(step: Step, name: str, type_hint: Any, record_class: type) -> 
     options: list[Any] = []
     for source in step.inputs.values():
         options += _records_in(source, record_class)
-    current = getattr(step.output, name) if step.done else ()
+    current: Any = ()
+    if step.done:
+        current = getattr(step.output, name)
     if isinstance(current, tuple):
-        has_all = all(record in options for record in current)
-        return options if has_all else []
+        for record in current:
+            if record not in options:
+                return []
+        return options
     if NoneType not in get_args(type_hint):
         return []
     options += _records_in(step.output, record_class)
@@ -193,11 +208,15 @@ def _records_in(source: Any, record_class: type) -> list[Any]:
     """
     parts = [source]
     if is_record(source):
-        parts = [getattr(source, name) for name in field_marks(type(source))]
-    records: list[Any] = []
+        names = field_marks(type(source))
+        parts = [getattr(source, name) for name in names]
+    records = []
     for part in parts:
-        if isinstance(part, tuple):
-            records += [record for record in part if isinstance(record, record_class)]
+        if not isinstance(part, tuple):
+            continue
+        for record in part:
+            if isinstance(record, record_class):
+                records.append(record)
     return records
 
 
@@ -210,6 +229,9 @@ def _choice_field(name: str, options: list[Any], *, has_many: bool) -> FormField
     distinct = list(dict.fromkeys(options))
     choices = [to_data(option) for option in distinct]
     labels = [one_line(option) for option in distinct]
-    if has_many:
-        return FormField(name, "ticks", tuple(choices), choice_labels=tuple(labels))
-    return FormField(name, "choice", (None, *choices), choice_labels=("none", *labels))
+    kind: InputKind = "ticks"
+    if not has_many:
+        kind = "choice"
+        choices = [None, *choices]
+        labels = ["none", *labels]
+    return FormField(name, kind, choices=tuple(choices), choice_labels=tuple(labels))

@@ -41,7 +41,8 @@ def split_prompt(text: str) -> tuple[str, str]:
     parts = HEADER_FENCE.split(text, maxsplit=2)
     if len(parts) < 3:
         return "", text
-    return f"---{parts[1]}---\n", parts[2].strip("\n")
+    _, values, template = parts
+    return f"---{values}---\n", template.strip("\n")
 
 
 def replace_template(text: str, template: str) -> str:
@@ -84,7 +85,9 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     ``revision`` see ``form_html.render_fields``.
     """
     header, template = split_prompt(used_text)
-    text = template if draft is None else draft
+    text = draft
+    if text is None:
+        text = template
     values = _header_values(header)
     file_template = None
     if file_text is not None:
@@ -102,6 +105,25 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
         parts.append(render_template_diff(file_template, text))
     parts.append(render_request(request))
     return tag("form", *parts, class_="body stack", data_do="try", id="prompt-form")
+
+
+def render_messages_form(text: str, is_edited: bool, revision: int) -> Html:
+    """Render the messages that an agent sent without a prompt file, in an editor, with a button.
+
+    ``text`` has each message below a line with its role. ``is_edited`` says whether a person has
+    put it in. For ``revision`` see ``form_html.render_fields``.
+    """
+    state = "edited" if is_edited else "as the agent wrote it"
+    header = div(
+        "row small",
+        muted_text("messages of the agent's own, without a prompt file"),
+        state_badge("hand" if is_edited else "off", state, pill=True),
+    )
+    editor = render_template_editor(text, revision)
+    actions = div("row controls", button("Try once", "try", "run", "primary"))
+    return tag(
+        "form", header, editor, actions, class_="body stack", data_do="try", id="prompt-form"
+    )
 
 
 def _render_prompt_header(
@@ -155,7 +177,9 @@ def render_template_diff(before: str, after: str) -> Html:
 
     They are unfolded. Returns nothing if no line was changed.
     """
-    number, lines = render_line_diff(before.splitlines(), after.splitlines())
+    old_lines = before.splitlines()
+    new_lines = after.splitlines()
+    number, lines = render_line_diff(old_lines, new_lines)
     if not number:
         return Html()
     title = join("What you changed ", muted_text(pluralize(number, "line")))
@@ -197,11 +221,15 @@ def render_request(request: ChatRequest | None, *, title: str = "As it will be s
         reason = "Run the agents before this one first. An agent without a model sends nothing."
         return div("soft", f"Nothing to send yet. {reason}")
     values = _marked_values(request)
-    parts = [_render_message(message, values) for message in request.messages]
-    chars = sum(len(message.content) for message in request.messages)
+    parts = []
+    chars = 0
+    for message in request.messages:
+        parts.append(_render_message(message, values))
+        chars += len(message.content)
     tokens = chars // CHARS_PER_TOKEN
     size = muted_text(f"{chars:,} characters, about {tokens:,} tokens")
-    return collapsible(join(f"{title} ", size), preformatted(*parts), key="sent")
+    heading = join(f"{title} ", size)
+    return collapsible(heading, preformatted(*parts), key="sent")
 
 
 def _marked_values(request: ChatRequest) -> str:
@@ -215,7 +243,7 @@ def _marked_values(request: ChatRequest) -> str:
         if isinstance(value, str) and len(value) >= MIN_VARIABLE_CHARS:
             values.append(value)
     longest_first = sorted(values, key=len, reverse=True)
-    return "|".join(re.escape(value) for value in longest_first)
+    return "|".join(map(re.escape, longest_first))
 
 
 def _render_message(message: Message, values: str) -> Html:
@@ -223,6 +251,8 @@ def _render_message(message: Message, values: str) -> Html:
 
     ``values`` is a regular expression for what is marked in it if the role is "user".
     """
-    pattern = values if message.role == "user" else ""
+    pattern = ""
+    if message.role == "user":
+        pattern = values
     text = highlight_pattern(message.content, pattern)
     return join(span("role", message.role), text, "\n")

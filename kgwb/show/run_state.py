@@ -83,12 +83,16 @@ class RunState:
         """
         step = self.steps.get(key)
         if step is None:
-            return "not needed" if self.has_ended else "not run"
+            if self.has_ended:
+                return "not needed"
+            return "not run"
         if key in self.states:
             return self.states[key]
         if step.done:
             return "done"
-        return "failed" if step.error else "unfinished"
+        if step.error:
+            return "failed"
+        return "unfinished"
 
 
 def displayed_agent_kind(run: Run, agent: str) -> str:
@@ -109,7 +113,8 @@ def subject_text(step: Step) -> str:
 def setup_text(run: Run) -> str:
     """Return system, models, profile and muted triples: "chatty_kg · rules · fast · without ...".
 
-    A replay has "recorded replies" in the place of models.
+    A replay has "recorded replies" in the place of models. Of a run that can only be read, it is
+    said what is missing.
     """
     names = [model.name for model in run.models.values()]
     models = ", ".join(dict.fromkeys(names))
@@ -120,6 +125,8 @@ def setup_text(run: Run) -> str:
     ]
     if run.kg.muted:
         parts.append(f"without {_muted_text(run)}")
+    if run.read_only:
+        parts.append(f"can only be read: {single_line(run.read_only)}")
     return " · ".join(parts)
 
 
@@ -273,7 +280,8 @@ def _value_type(value: Value) -> str:
     if not isinstance(value.term, Literal):
         return "a thing"
     text = str(value.term)
-    datatype = str(value.term.datatype or "").rpartition("#")[2].casefold()
+    datatype_iri = str(value.term.datatype or "").casefold()
+    _, _, datatype = datatype_iri.rpartition("#")
     is_date_type = "date" in datatype or datatype.startswith("g")  # xsd:gYear, xsd:gMonthDay, ...
     if is_date_type or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", text):
         return "a date"

@@ -27,7 +27,7 @@ from kgwb.show.html import (
 from kgwb.show.records import has_details, render
 from kgwb.show.run_state import STEP_STATES, RunState, displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext
-from kgwb.show.timeline import skipped_model
+from kgwb.show.timeline import model_calls_of, skipped_model
 from kgwb.text import display_name, format_seconds, pluralize, single_line
 
 ORIGIN_TEXTS = {"record": "from the record", "live": "live"}
@@ -76,8 +76,8 @@ def render_step_body(
         has_inputs=bool(step.inputs),
         input_count=pluralize(len(step.inputs), "input"),
         inputs=inputs,
-        has_attempts=bool(step.attempts),
-        attempt_count=pluralize(len(step.attempts), "attempt"),
+        has_attempts=bool(step.attempts or model_calls_of(step)),
+        attempt_count=pluralize(len(step.attempts or model_calls_of(step)), "attempt"),
         attempts=render_attempts(step, calls),
     )
 
@@ -97,12 +97,15 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
     is_silent = skipped_model(step, kind)
     badge_icon, badge_label = _step_badge(step, state.step_state(key))
     facts = _render_step_facts(state, step, agent, kind)
+    subject = ""
+    if step is not None:
+        subject = subject_text(step)
     return render_template(
         "show/templates/step_header.html",
         kind_badge=agent_kind_badge(kind, outlined=is_silent),
         purpose=purpose.replace("``", ""),
         agent_name=display_name(agent),
-        subject=subject_text(step) if step is not None else "",
+        subject=subject,
         state_badge=state_badge(badge_icon, badge_label, pill=True),
         facts=join_with_dots(*facts),
         controls=controls,
@@ -117,11 +120,14 @@ def _step_badge(step: Step | None, step_state: str) -> tuple[str, str]:
 
 
 def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str) -> list[Html]:
-    """Render facts about a step: the agent's kind, the cost, the origin, and the model if asked.
+    """Render facts about a step: role and kind of the agent, cost, origin, and the model if asked.
 
-    A step that was not executed has only the kind. It is said if the model was not asked.
+    A step that was not executed has only role and kind. It is said if the model was not asked.
     """
     facts = [span(f"kindword {kind}", AGENT_KIND_LABELS[kind])]
+    role = state.run.system.role_of(agent)
+    if role:
+        facts.append(span("", role))
     if skipped_model(step, kind):
         facts.append(span("", "was not asked"))
     if step is None:
@@ -224,14 +230,19 @@ class ShownAttempt(NamedTuple):
 def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     """Render each attempt: the reply as it came, the checks by name, and the prompt as sent.
 
-    A step without attempts is a line that says so.
+    Model calls that an agent made by itself stand below the attempts. A step without any is a line
+    that says so.
     """
-    if not step.attempts:
-        return div("body soft", "This step made no model call.")
     attempts = []
     for attempt in step.attempts:
         call = calls.get(attempt.call)
         attempts.append(_shown_attempt(attempt, call))
+    known = {attempt.call for attempt in step.attempts}
+    for call in model_calls_of(step):
+        if call.key not in known:
+            attempts.append(_shown_call(call))
+    if not attempts:
+        return div("body soft", "This step made no model call.")
     return render_template("show/templates/attempts.html", attempts=attempts)
 
 
@@ -249,12 +260,20 @@ def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
     return ShownAttempt(badge, cost, attempt.reply, checks, messages)
 
 
+def _shown_call(call: Call) -> ShownAttempt:
+    """Return what the template shows of a model call that was not checked."""
+    badge = state_badge("ok", "as it came")
+    messages = call.request["content"]["messages"]
+    return ShownAttempt(badge, _model_call_cost(call), call.result.text, [], messages)
+
+
 def _model_call_cost(call: Call) -> str:
     """Return the model, tokens and seconds of a call: "rules · 120 + 31 tokens · 4 ms"."""
     reply = call.result
     model_name = call.request["model"]
     tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
-    return f"{model_name} · {tokens} · {format_seconds(call.seconds)}"
+    duration = format_seconds(call.seconds)
+    return f"{model_name} · {tokens} · {duration}"
 
 
 def _render_check(check: CheckResult) -> Html:

@@ -23,6 +23,7 @@ from kgwb.kg.sparql import n3
 from kgwb.records import ROLE_TEXTS, Record, Role
 from kgwb.run import Run
 from kgwb.show.explain import names_of_terms, records_in
+from kgwb.show.terms import texts_by_iri
 from kgwb.terms import DisplayNames, Term, Triple, format_term
 from kgwb.text import pluralize, shorten, single_line
 
@@ -37,6 +38,8 @@ SHAPES = ("answer", "linked", "unknown", "literal", "support")
 
 TermOrTriple = Term | Triple
 RoleAssignment = tuple[TermOrTriple, Role]
+RolesByPart = Mapping[TermOrTriple, tuple[Role, ...]]
+"""The roles of terms and triples. What has none may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,9 @@ class Subgraph:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was left out, and what expanding the nodes showed."""
-        notes = [self.omission_note] if self.omission_note else []
+        notes = []
+        if self.omission_note:
+            notes.append(self.omission_note)
         for node in self.nodes:
             if node.expansion_note:
                 notes.append(f"{node.label}: {node.expansion_note}")
@@ -110,27 +115,24 @@ def build_subgraph(run: Run, *, max_nodes: int = MAX_NODES) -> Subgraph:
     local. Raises the GraphError of that.
     """
     # A run that is executing adds steps meanwhile.
-    records = list(records_in(tuple(run.steps)))
+    steps = tuple(run.steps)
+    records = list(records_in(steps))
     answer = _answer_so_far(run, records)
-    part = _limit_nodes(_linked_vertices(records), answer, max_nodes)
-    answers = part.answer.values
+    vertices = _linked_vertices(records)
+    part = _limit_nodes(vertices, answer, max_nodes)
 
     assignments: list[RoleAssignment] = []
     for record in records:
         if isinstance(record, Record):
             assignments += record.roles()
     assignments += _match_queries(records, part.answer)
-    for value in answers:
-        # A partial answer, of a subclass, is not the answer of the run.
-        if type(answer) is Answer:
-            assignments.append((value.term, Role("answer")))
-        for triple in value.support:
-            for supporting in (triple, triple[0], triple[2]):
-                assignments.append((supporting, Role("support")))
+    assignments += _answer_roles(part.answer)
 
-    names = {str(iri): name for iri, name in answer.names} | run.display_names()
-    names |= {str(value.term): value.label for value in answers}
-    return _make_subgraph(part, names, _group_roles(assignments))
+    names = texts_by_iri(answer.names)
+    names |= run.display_names()
+    for value in part.answer.values:
+        names[str(value.term)] = value.label
+    return part.to_subgraph(names, _group_roles(assignments))
 
 
 def subgraph_of_answer(answer: Answer) -> Subgraph:
@@ -138,9 +140,10 @@ def subgraph_of_answer(answer: Answer) -> Subgraph:
 
     Every node and edge has the role "support".
     """
-    names = {str(iri): name for iri, name in answer.names}
+    names = texts_by_iri(answer.names)
     part = _limit_nodes([], answer, MAX_NODES)
-    return _make_subgraph(part, names, {}, other_roles=(Role("support"),))
+    roles = _same_roles(Role("support"), part.terms, part.answer.support)
+    return part.to_subgraph(names, roles)
 
 
 def _answer_so_far(run: Run, records: Sequence[object]) -> Answer:
@@ -160,6 +163,20 @@ def _answer_so_far(run: Run, records: Sequence[object]) -> Answer:
     return Answer("list")
 
 
+def _answer_roles(answer: Answer) -> Iterator[RoleAssignment]:
+    """Yield the roles of an answer's values, and of the triples that support them and their ends.
+
+    The values of a partial answer, which is of a subclass, are not answers of the run.
+    """
+    for value in answer.values:
+        if type(answer) is Answer:
+            yield value.term, Role("answer")
+        for triple in value.support:
+            subject, _, object_ = triple
+            for part in (triple, subject, object_):
+                yield part, Role("support")
+
+
 def _linked_vertices(records: Iterable[object]) -> list[URIRef]:
     """Return the vertices that mentions were linked to, each once."""
     vertices: dict[URIRef, None] = {}
@@ -169,9 +186,7 @@ def _linked_vertices(records: Iterable[object]) -> list[URIRef]:
     return list(vertices)
 
 
-def _group_roles(
-    assignments: Iterable[RoleAssignment],
-) -> dict[TermOrTriple, tuple[Role, ...]]:
+def _group_roles(assignments: Iterable[RoleAssignment]) -> RolesByPart:
     """Return the roles of each term and triple, each role once, in the order of ROLE_TEXTS."""
     kinds = list(ROLE_TEXTS)
 
@@ -181,8 +196,10 @@ def _group_roles(
     roles: dict[TermOrTriple, tuple[Role, ...]] = {}
     for part, role in assignments:
         known = roles.get(part, ())
-        if role not in known:
-            roles[part] = tuple(sorted((*known, role), key=rank))
+        if role in known:
+            continue
+        in_order = sorted([*known, role], key=rank)
+        roles[part] = tuple(in_order)
     return roles
 
 
@@ -194,27 +211,31 @@ class SubgraphPart(NamedTuple):
     """The answer with the values that are shown, and that part of their support that is shown."""
     omission_note: str
 
+    def to_subgraph(self, names: DisplayNames, roles: RolesByPart) -> Subgraph:
+        """Return the terms as nodes, and the support of the answer as edges."""
+        subgraph = _make_subgraph(self.terms, self.answer.support, names, roles)
+        return replace(subgraph, answers=self.answer.values, omission_note=self.omission_note)
+
 
 def _make_subgraph(
-    part: SubgraphPart,
-    names: DisplayNames,
-    roles: Mapping[TermOrTriple, tuple[Role, ...]],
-    other_roles: tuple[Role, ...] = (),
+    terms: Iterable[Term], triples: Iterable[Triple], names: DisplayNames, roles: RolesByPart
 ) -> Subgraph:
-    """Return terms as nodes, and the support of the answer as edges, with labels and roles.
-
-    ``other_roles`` are those of terms and triples that ``roles`` does not have.
-    """
+    """Return terms as nodes, and triples as edges, with their labels and roles."""
     nodes = []
-    for term in part.terms:
+    for term in terms:
         label = _label(term, names)
-        nodes.append(Node(term, label, roles.get(term, other_roles)))
+        nodes.append(Node(term, label, roles.get(term, ())))
     edges = []
-    answer = part.answer
-    for triple in answer.support:
-        label = _label(triple[1], names)
-        edges.append(Edge(triple, label, roles.get(triple, other_roles)))
-    return Subgraph(tuple(nodes), tuple(edges), answer.values, part.omission_note)
+    for triple in triples:
+        _, predicate, _ = triple
+        label = _label(predicate, names)
+        edges.append(Edge(triple, label, roles.get(triple, ())))
+    return Subgraph(tuple(nodes), tuple(edges))
+
+
+def _same_roles(role: Role, terms: Iterable[Term], triples: Iterable[Triple]) -> RolesByPart:
+    """Return one and the same role for each of some terms and triples."""
+    return dict.fromkeys([*terms, *triples], (role,))
 
 
 def _label(term: Term, names: DisplayNames) -> str:
@@ -224,7 +245,10 @@ def _label(term: Term, names: DisplayNames) -> str:
     """
     if isinstance(term, BNode):
         return "blank node"
-    return single_line(format_term(term, names)) or single_line(shorten(term)) or "empty text"
+    text = single_line(format_term(term, names))
+    if not text:
+        text = single_line(shorten(term))
+    return text or "empty text"
 
 
 def end_terms(triples: Iterable[Triple]) -> dict[Term, None]:
@@ -256,10 +280,12 @@ def _limit_nodes(vertices: Sequence[URIRef], answer: Answer, max_nodes: int) -> 
             # A count or a truth value is a node only if the graph holds it.
             terms[value.term] = None
             all_terms[value.term] = None
-        if not kept or len(shown | terms) <= max_nodes:
-            shown |= terms
-            label = single_line(shorten(value.label))
-            kept.append(Value(value.term, label, triples))
+        extended = shown | terms
+        if kept and len(extended) > max_nodes:
+            continue
+        shown = extended
+        label = single_line(shorten(value.label))
+        kept.append(Value(value.term, label, triples))
     part = replace(answer, values=tuple(kept))
     note = _omission_note(len(shown), len(all_terms), part, answer)
     return SubgraphPart(list(shown), part, note)
@@ -277,14 +303,17 @@ def _omission_note(shown_nodes: int, all_nodes: int, part: Answer, answer: Answe
         counts.append(f"{shown_nodes:,} of {all_nodes:,} nodes shown")
     if all_values > shown_values:
         counts.append(f"with {shown_values:,} of {all_values:,} answers")
-    notes = [", ".join(counts)]
+    notes = []
+    if counts:
+        notes.append(", ".join(counts))
     if part.values:
-        first = part.values[0]
-        left_out = len(answer.values[0].support) - len(first.support)
+        shown = part.values[0]
+        whole = answer.values[0]
+        left_out = len(whole.support) - len(shown.support)
         if left_out:
             number = pluralize(left_out, "triple")
-            notes.append(f"{number} of {first.label} left out")
-    return "; ".join(filter(None, notes))
+            notes.append(f"{number} of {shown.label} left out")
+    return "; ".join(notes)
 
 
 # What the queries of an answer matched
@@ -296,15 +325,20 @@ def _match_queries(records: Sequence[object], answer: Answer) -> Iterator[RoleAs
     Only candidate queries are known by their patterns. If two have the same text, the later one
     counts. Triples get the words of the question if there is a phrase for each pattern.
     """
-    phrases = _latest_relation_phrases(records)
-    known = {record.sparql: record for record in records if isinstance(record, CandidateQuery)}
+    all_phrases = _latest_relation_phrases(records)
+    known = {}
+    for record in records:
+        if isinstance(record, CandidateQuery):
+            known[record.sparql] = record
     for sparql in answer.queries:
-        query = known.get(sparql)
-        if query is None:
+        if sparql not in known:
             continue
-        has_phrases = len(phrases) == len(query.patterns)
+        query = known[sparql]
+        phrases: Sequence[str] = ()
+        if len(all_phrases) == len(query.patterns):
+            phrases = all_phrases
         for value in answer.values:
-            yield from _match_query(query, phrases if has_phrases else (), value.support)
+            yield from _match_query(query, phrases, value.support)
 
 
 def _latest_relation_phrases(records: Sequence[object]) -> tuple[str, ...]:
@@ -335,10 +369,12 @@ def _match_query(
     bindings = _find_bindings(patterns, triples, constants)
     for binding in islice(bindings, MAX_BINDINGS):
         for unknown in unknowns:
-            yield binding[unknown], Role("unknown", unknown)
+            role = Role("unknown", unknown)
+            yield binding[unknown], role
         matched = instantiate_patterns(patterns, binding)
         for triple, phrase in zip(matched, phrases, strict=False):
-            yield triple, Role("relation", phrase)
+            role = Role("relation", phrase)
+            yield triple, role
 
 
 def _find_bindings(
@@ -380,26 +416,29 @@ def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20
     Raises SettingError for a literal or a blank node, and the GraphError of a query.
     """
     if not isinstance(node, URIRef):
-        kind = "blank node" if isinstance(node, BNode) else "literal"
-        raise SettingError(f"a {kind} cannot be expanded", hint="choose a vertex that has an IRI")
+        kind = "literal"
+        if isinstance(node, BNode):
+            kind = "blank node"
+        hint = "choose a vertex that has an IRI"
+        raise SettingError(f"a {kind} cannot be expanded", hint=hint)
     triples, has_all = _triples_around(kg, node)
     drawn = {edge.triple for edge in subgraph.edges}
     undrawn = [triple for triple in triples if triple not in drawn]
     chosen = undrawn[:max_triples]
     note = _expansion_note(len(chosen), len(undrawn), has_all)
-    names = {str(iri): name for iri, name in names_of_terms(kg, chosen)}
-    roles = (Role("neighbour"),)
 
     nodes = {other.term: other for other in subgraph.nodes}
     if node in nodes:
         nodes[node] = replace(nodes[node], expansion_note=note)
-    for term in end_terms(chosen):
-        if term not in nodes:
-            nodes[term] = Node(term, _label(term, names), roles)
-    edges = list(subgraph.edges)
-    for triple in chosen:
-        edges.append(Edge(triple, _label(triple[1], names), roles))
-    return replace(subgraph, nodes=tuple(nodes.values()), edges=tuple(edges))
+    new_terms = [term for term in end_terms(chosen) if term not in nodes]
+    names = texts_by_iri(names_of_terms(kg, chosen))
+    roles = _same_roles(Role("neighbour"), new_terms, chosen)
+    added = _make_subgraph(new_terms, chosen, names, roles)
+    return replace(
+        subgraph,
+        nodes=(*nodes.values(), *added.nodes),
+        edges=(*subgraph.edges, *added.edges),
+    )
 
 
 def _expansion_note(shown: int, found: int, has_all: bool) -> str:
@@ -408,12 +447,15 @@ def _expansion_note(shown: int, found: int, has_all: bool) -> str:
     ``has_all`` is whether the search found all triples of the node. If not, the total is given as
     "at least".
     """
-    if has_all and not found:
+    if not has_all:
+        least = max(found, shown + 1)
+        return f"{shown:,} of at least {least:,} more triples shown"
+    if not found:
         return "no more triples"
-    if has_all and shown == found:
-        return f"all {pluralize(shown, 'more triple')} shown"
-    total = f"{found:,}" if has_all else f"at least {max(found, shown + 1):,}"
-    return f"{shown:,} of {total} more triples shown"
+    if shown == found:
+        number = pluralize(shown, "more triple")
+        return f"all {number} shown"
+    return f"{shown:,} of {found:,} more triples shown"
 
 
 def _triples_around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
@@ -424,25 +466,35 @@ def _triples_around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
     direction, then a second one of each, and so on. Raises a GraphError.
     """
     iri = n3(vertex)
-    rows = kg.select(
-        f"SELECT ?s ?p ?o WHERE {{ {{ SELECT ?p ?o WHERE {{ {iri} ?p ?o }} LIMIT {MAX_TRIPLES_PER_DIRECTION} }}"
-        f" UNION {{ SELECT ?s ?p WHERE {{ ?s ?p {iri} }} LIMIT {MAX_TRIPLES_PER_DIRECTION} }} }}"
-    )
+    limit = f"LIMIT {MAX_TRIPLES_PER_DIRECTION}"
+    outgoing_query = f"SELECT ?p ?o WHERE {{ {iri} ?p ?o }} {limit}"
+    incoming_query = f"SELECT ?s ?p WHERE {{ ?s ?p {iri} }} {limit}"
+    where = f"{{ {outgoing_query} }} UNION {{ {incoming_query} }}"
+    result = kg.select(f"SELECT ?s ?p ?o WHERE {{ {where} }}")
     groups: defaultdict[tuple[str, bool], set[Triple]] = defaultdict(set)
     outgoing = 0
-    for subject, predicate, object_ in rows.rows:
+    for subject, predicate, object_ in result.rows:
         if subject is None:
             outgoing += 1
         if not isinstance(predicate, URIRef):
             continue
-        if predicate not in kg.vocabulary.excluded_predicates:
-            is_incoming = subject is not None and subject != vertex
-            triple = (subject or vertex, predicate, object_ or vertex)
-            groups[str(predicate), is_incoming].add(triple)
+        if predicate in kg.vocabulary.excluded_predicates:
+            continue
+        triple = (subject or vertex, predicate, object_ or vertex)
+        is_incoming = triple[0] != vertex
+        groups[str(predicate), is_incoming].add(triple)
 
-    in_order = [sorted(groups[key], key=str) for key in sorted(groups)]
-    turns = chain.from_iterable(zip_longest(*in_order))
-    triples = [triple for triple in turns if triple is not None]
-    incoming = len(rows.rows) - outgoing
+    in_order = []
+    for key in sorted(groups):
+        group = sorted(groups[key], key=str)
+        in_order.append(group)
+    incoming = len(result.rows) - outgoing
     is_limited = max(outgoing, incoming) >= MAX_TRIPLES_PER_DIRECTION
-    return triples, not rows.cut and not is_limited
+    has_all = not result.cut and not is_limited
+    return _take_turns(in_order), has_all
+
+
+def _take_turns(groups: Iterable[Sequence[Triple]]) -> list[Triple]:
+    """Return the first triple of each group, then the second one of each, and so on."""
+    turns = chain.from_iterable(zip_longest(*groups))
+    return [triple for triple in turns if triple is not None]

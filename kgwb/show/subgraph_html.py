@@ -60,10 +60,13 @@ def render_svg(subgraph: Subgraph, highlighted: Value | None = None, event: str 
     nodes = []
     for number, node in enumerate(subgraph.nodes):
         mark = _highlight_class(number, highlight.get("nodes"))
-        nodes.append(_render_node(node, layout.boxes[number], mark, number, event))
+        attributes = _node_attributes(number, event)
+        box = layout.boxes[number]
+        nodes.append(_render_node(node, box, mark, attributes))
 
     node_count = pluralize(len(nodes), "node")
     triple_count = pluralize(len(labels), "triple")
+    max_width = layout.width * 1.05
     return tag(
         "svg",
         tag("title", f"Subgraph: {node_count}, {triple_count}"),
@@ -74,7 +77,7 @@ def render_svg(subgraph: Subgraph, highlighted: Value | None = None, event: str 
         class_="graph",
         role="img",
         viewBox=f"0 0 {layout.width:.0f} {layout.height:.0f}",
-        style=f"max-width:{layout.width * 1.05:.0f}px",
+        style=f"max-width:{max_width:.0f}px",
     )
 
 
@@ -102,7 +105,9 @@ def _highlight_class(number: int, highlighted: Sequence[int] | None) -> str:
     """Return the CSS class of a part that stands out or recedes; "" if there is no highlight."""
     if highlighted is None:
         return ""
-    return " lit" if number in highlighted else " dim"
+    if number in highlighted:
+        return " lit"
+    return " dim"
 
 
 def _render_line(edge: Edge, curve: Curve, mark: str) -> Html:
@@ -110,7 +115,9 @@ def _render_line(edge: Edge, curve: Curve, mark: str) -> Html:
     start, *others = map(_format_point, curve)
     controls_and_end = " ".join(others)
     path = f"M{start} C{controls_and_end}"
-    dashes = "5 4" if is_only_expanded(edge) else None
+    dashes = None
+    if is_only_expanded(edge):
+        dashes = "5 4"
     return tag("path", d=path, class_=f"ed{mark}", stroke_dasharray=dashes)
 
 
@@ -118,12 +125,14 @@ def _render_arrow_head(curve: Curve, mark: str) -> Html:
     """Render the triangle at the end of an edge, 8 pixels long, in the direction of the curve."""
     end = curve.end
     direction = curve.second_control - end
-    back = direction * (8 / (abs(direction) or 1))
+    distance = abs(direction) or 1
+    back = direction * (8 / distance)
     tip = end - back * 0.8
     left = end + back * (0.2 + 0.5j)
     right = end + back * (0.2 - 0.5j)
-    points = map(_format_point, (tip, left, right))
-    return tag("polygon", points=" ".join(points), class_=f"hd{mark}")
+    corners = map(_format_point, (tip, left, right))
+    points = " ".join(corners)
+    return tag("polygon", points=points, class_=f"hd{mark}")
 
 
 def _render_edge_label(edge: Edge, curve: Curve, mark: str) -> Html:
@@ -134,9 +143,10 @@ def _render_edge_label(edge: Edge, curve: Curve, mark: str) -> Html:
     label = edge_label(edge)
     if mark == " lit":
         label = f"✓ {label}"
-    x = curve.middle.real
-    y = curve.middle.imag + 4
-    return _centred_text(x, y, f"el{mark}", label, tag("title", tooltip_text(edge)))
+    middle = curve.middle
+    baseline = middle.imag + 4
+    tooltip = tag("title", tooltip_text(edge))
+    return _centred_text(middle.real, baseline, f"el{mark}", label, tooltip)
 
 
 def _centred_text(x: float, y: float, class_: str | None, *contents: object) -> Html:
@@ -144,18 +154,32 @@ def _centred_text(x: float, y: float, class_: str | None, *contents: object) -> 
     return tag("text", *contents, x=x, y=y, text_anchor="middle", class_=class_)
 
 
-def _render_node(node: Node, box: NodeBox, mark: str, number: int, event: str) -> Html:
+def _node_attributes(number: int, event: str) -> dict[str, object]:
+    """Return the attributes of a node that can be selected with the keyboard and pressed.
+
+    It then sends the event with its number. Empty without an event.
+    """
+    if not event:
+        return {}
+    return {
+        "data_do": event,
+        "data_arg": number,
+        "id": f"node-{number}",
+        "tabindex": "0",
+        "role": "button",
+    }
+
+
+def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, object]) -> Html:
     """Render the box of a node with its lines of text and its tooltip.
 
-    Linked vertices and unknowns have round boxes. ``mark`` is the highlight class. With an
-    ``event``, the node can be selected with the keyboard, and sends the event with its ``number``
-    when it is pressed.
+    Linked vertices and unknowns have round boxes. ``mark`` is the highlight class, and
+    ``attributes`` are those of ``_node_attributes``.
     """
     css_class = CLASSES_BY_SHAPE.get(node.shape, node.shape)
-    attributes: dict[str, object] = {"class_": css_class + mark}
-    if event:
-        attributes |= {"data_do": event, "data_arg": number, "id": f"node-{number}"}
-        attributes |= {"tabindex": "0", "role": "button"}
+    corner_radius: float = 5
+    if has_round_box(node):
+        corner_radius = box.height / 2
     rectangle = tag(
         "rect",
         class_="nd",
@@ -163,14 +187,19 @@ def _render_node(node: Node, box: NodeBox, mark: str, number: int, event: str) -
         height=box.height,
         x=box.x - box.width / 2,
         y=box.y - box.height / 2,
-        rx=box.height / 2 if has_round_box(node) else 5,
+        rx=corner_radius,
     )
     first, *others = box_lines(node)
-    baseline = box.y - 1 if others else box.y + 4
-    texts = [_centred_text(box.x, baseline, None, first)]
+    baseline = box.y + 4
+    if others:
+        baseline = box.y - 1
+    tooltip = tag("title", tooltip_text(node))
+    first_line = _centred_text(box.x, baseline, None, first)
+    parts = [tooltip, rectangle, first_line]
     for line in others:
-        texts.append(_centred_text(box.x, box.y + 13, "sub", line))
-    return tag("g", tag("title", tooltip_text(node)), rectangle, *texts, **attributes)
+        below = _centred_text(box.x, box.y + 13, "sub", line)
+        parts.append(below)
+    return tag("g", *parts, class_=css_class + mark, **attributes)
 
 
 def _format_point(point: complex) -> str:
@@ -190,9 +219,9 @@ def _describe_edges(subgraph: Subgraph) -> str:
     labels = {node.term: node.label for node in subgraph.nodes}
     sentences = []
     for edge in subgraph.edges[:MAX_DESCRIBED_EDGES]:
-        subject = labels[edge.triple[0]]
-        object_ = labels[edge.triple[2]]
-        sentences.append(f"{subject} — {edge.label} → {object_}")
+        subject, _, object_ = edge.triple
+        sentence = f"{labels[subject]} — {edge.label} → {labels[object_]}"
+        sentences.append(sentence)
     return ". ".join(sentences)
 
 
@@ -202,7 +231,10 @@ def tooltip_text(part: Node | Edge) -> str:
     They are the label, the roles, and the IRI (for an edge, of its predicate) or the language or
     datatype of a literal.
     """
-    term = part.triple[1] if isinstance(part, Edge) else part.term
+    if isinstance(part, Node):
+        term = part.term
+    else:
+        _, term, _ = part.triple
     lines = [part.label, describe_roles(part.roles)]
     if isinstance(term, RdfLiteral):
         literal_type = term.language or term.datatype or "text"
@@ -258,9 +290,12 @@ def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
     node_rows = []
     for node in subgraph.nodes:
         term = render_term(node.term, context)
-        node_rows.append((term, describe_roles(node.roles)))
-    triples = table(("subject", "predicate", "object", "roles", "supports"), triple_rows)
-    return join(triples, table(("node", "roles"), node_rows))
+        roles = describe_roles(node.roles)
+        node_rows.append((term, roles))
+    headings = ("subject", "predicate", "object", "roles", "supports")
+    triples = table(headings, triple_rows)
+    nodes = table(("node", "roles"), node_rows)
+    return join(triples, nodes)
 
 
 def _supported_answers(edge: Edge, answers: Iterable[Value]) -> str:
@@ -268,5 +303,8 @@ def _supported_answers(edge: Edge, answers: Iterable[Value]) -> str:
 
     From the sixth on (MAX_ROW_ANSWERS), only their number is given.
     """
-    labels = [answer.label for answer in answers if edge.triple in answer.support]
+    labels = []
+    for answer in answers:
+        if edge.triple in answer.support:
+            labels.append(answer.label)
     return list_first(labels, MAX_ROW_ANSWERS)

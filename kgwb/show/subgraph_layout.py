@@ -29,7 +29,12 @@ PARALLEL_GAP = 30
 """The distance between the middles of edges that have the same ends."""
 MAX_NODE_LABEL_CHARS = 34
 MAX_EDGE_LABEL_CHARS = 24
-ROLE_CAPTIONS = {"linked": "“{}”", "unknown": "{}", "reached": "{}", "answer": "the answer"}
+ROLE_CAPTIONS = {
+    "linked": "“{}”",
+    "unknown": "{}",
+    "reached": "{}",
+    "answer": "the answer",
+}
 """The text below a node's label, by the kind of its role; other roles have none."""
 
 Endpoints = tuple[int, int]
@@ -76,14 +81,11 @@ def compute_layout(subgraph: Subgraph) -> Layout:
     and centred vertically. All rows have the same height, and all columns the same gap between
     them.
     """
-    positions = {node.term: position for position, node in enumerate(subgraph.nodes)}
-    endpoints = []
-    for edge in subgraph.edges:
-        subject, _, object_ = edge.triple
-        endpoints.append((positions[subject], positions[object_]))
-    widths = [_box_width(node) for node in subgraph.nodes]
-    heights = [_box_height(node) for node in subgraph.nodes]
-    columns = list(_arrange_columns(subgraph.nodes, endpoints))
+    nodes = subgraph.nodes
+    endpoints = _endpoints(subgraph)
+    widths = [_box_width(node) for node in nodes]
+    heights = [_box_height(node) for node in nodes]
+    columns = list(_arrange_columns(nodes, endpoints))
 
     row_height = max(heights, default=0) + ROW_GAP
     number_of_rows = max(map(len, columns), default=0)
@@ -94,10 +96,15 @@ def compute_layout(subgraph: Subgraph) -> Layout:
     for column in columns:
         column_width = max(widths[position] for position in column)
         x = left + column_width / 2
+        middle_row = (len(column) - 1) / 2
         for row, position in enumerate(column):
-            rows_below_middle = row - (len(column) - 1) / 2
-            y = height / 2 + rows_below_middle * row_height
-            boxes[position] = NodeBox(x, y, widths[position], heights[position])
+            below_middle = (row - middle_row) * row_height
+            boxes[position] = NodeBox(
+                x,
+                y=height / 2 + below_middle,
+                width=widths[position],
+                height=heights[position],
+            )
         left += column_width + gap
 
     width = left + MARGIN - gap
@@ -105,9 +112,27 @@ def compute_layout(subgraph: Subgraph) -> Layout:
         if boxes[start].x == boxes[end].x:
             # An edge within a column bends to the right: the last one may need the gap after it.
             width = left + MARGIN
-    curvatures = _curvatures(endpoints, boxes)
-    in_order = [boxes[position] for position in sorted(boxes)]
-    return Layout(tuple(in_order), tuple(endpoints), curvatures, width, height)
+    in_order = [boxes[position] for position in range(len(nodes))]
+    return Layout(
+        boxes=tuple(in_order),
+        endpoints=endpoints,
+        curvatures=_curvatures(endpoints, boxes),
+        width=width,
+        height=height,
+    )
+
+
+def _endpoints(subgraph: Subgraph) -> tuple[Endpoints, ...]:
+    """Return the ends of each edge, by the positions of the nodes."""
+    positions = {}
+    for position, node in enumerate(subgraph.nodes):
+        positions[node.term] = position
+    endpoints = []
+    for edge in subgraph.edges:
+        subject, _, object_ = edge.triple
+        ends = (positions[subject], positions[object_])
+        endpoints.append(ends)
+    return tuple(endpoints)
 
 
 def _box_width(node: Node) -> float:
@@ -121,7 +146,9 @@ def _box_width(node: Node) -> float:
 
 def _box_height(node: Node) -> float:
     """Return the height of a node's box: that of its lines, and a padding."""
-    padding = 14 if has_round_box(node) else 10
+    padding = 10
+    if has_round_box(node):
+        padding = 14
     return LINE_HEIGHT * len(box_lines(node)) + padding
 
 
@@ -145,11 +172,11 @@ def _curvatures(endpoints: Sequence[Endpoints], boxes: Mapping[int, NodeBox]) ->
         parallel[frozenset(ends)].append(number)
 
     curvatures = []
-    for number, ends in enumerate(endpoints):
-        siblings = parallel[frozenset(ends)]
+    for number, (start, end) in enumerate(endpoints):
+        siblings = parallel[frozenset([start, end])]
         middle = (len(siblings) - 1) / 2
-        curvature = (siblings.index(number) - middle) * PARALLEL_GAP
-        start, end = ends
+        place = siblings.index(number) - middle
+        curvature = place * PARALLEL_GAP
         if start > end:
             # Left and right of an edge are swapped if it goes the other way.
             curvature = -curvature
@@ -174,21 +201,25 @@ def _arrange_columns(nodes: Sequence[Node], endpoints: Sequence[Endpoints]) -> I
 
     def rank(node: int) -> tuple[bool, int, int]:
         """Return the key of the node that begins a component: linked first, then most edges."""
-        is_linked = nodes[node].shape == "linked"
-        degree = 0 if is_linked else graph.degree(node)
-        return not is_linked, -degree, node
+        if nodes[node].shape == "linked":
+            return False, 0, node
+        degree = graph.degree(node)
+        return True, -degree, node
 
     heights: dict[int, float] = {}
 
     def mean_height(node: int) -> float:
         """Return the mean height of the neighbours in the layer before, from 0 to 1."""
         neighbours = heights.keys() & graph[node].keys()
-        return fmean(heights[other] for other in neighbours) if neighbours else 0.0
+        if not neighbours:
+            return 0.0
+        return fmean(heights[other] for other in neighbours)
 
     components = nx.connected_components(graph)
     starts = [min(component, key=rank) for component in components]
     for layer in nx.bfs_layers(graph, sorted(starts)):
-        column = sorted(sorted(layer), key=mean_height)
+        by_position = sorted(layer)
+        column = sorted(by_position, key=mean_height)
         size = len(column)
         heights = {node: row / size for row, node in enumerate(column)}
         number_of_columns = math.ceil(size / MAX_COLUMN_ROWS)
@@ -204,15 +235,11 @@ def edge_curve(layout: Layout, number: int) -> Curve:
     their columns. An edge within a column begins and ends at the right sides. An edge from a node
     to itself is a loop at the right. The end keeps a distance for the arrow head.
     """
-    start_position, end_position = layout.endpoints[number]
-    start = layout.boxes[start_position]
-    end = layout.boxes[end_position]
+    start, end = [layout.boxes[position] for position in layout.endpoints[number]]
     curvature = layout.curvatures[number]
-    start_side = -1 if end.x < start.x else 1
-    end_side = -1 if end.x > start.x else 1
     # 2 pixels from the box, and 8 where the arrow head is.
-    first = complex(start.x + start_side * (start.width / 2 + 2), start.y)
-    last = complex(end.x + end_side * (end.width / 2 + 8), end.y)
+    first = _point_beside(start, end, 2)
+    last = _point_beside(end, start, 8)
 
     if start is end:
         above = first + 45 - 50j
@@ -223,11 +250,23 @@ def edge_curve(layout: Layout, number: int) -> Curve:
         half_way = chord.real / 2
         return Curve(first, first + half_way, last - half_way, last)
     # With its control points 4/3 away from the chord, a Bézier curve is 1 away in the middle.
-    leftward = -1j * chord / (abs(chord) or 1)
+    length = abs(chord) or 1
+    leftward = -1j * chord / length
     bend = leftward * curvature * 4 / 3
     first_control = first + 0.3 * chord + bend
     second_control = first + 0.7 * chord + bend
     return Curve(first, first_control, second_control, last)
+
+
+def _point_beside(box: NodeBox, other: NodeBox, distance: float) -> complex:
+    """Return the point so many pixels from a box, on the side that faces the other box.
+
+    It is on the right side if both boxes are in the same column.
+    """
+    offset = box.width / 2 + distance
+    if other.x < box.x:
+        return complex(box.x - offset, box.y)
+    return complex(box.x + offset, box.y)
 
 
 # Texts and their width
@@ -265,7 +304,9 @@ def fit_width(text: str, max_chars: int) -> str:
     """
     room = max_chars
     for position, char in enumerate(text):
-        room -= 2 if _is_wide(char) else 1
+        room -= 1
+        if _is_wide(char):
+            room -= 1
         if room < 0:
             return text[: position - 1].rstrip() + "…"
     return text
@@ -280,7 +321,9 @@ def _char_width(char: str) -> float:
     """Return the width of a character as a part of the size of the font, by measured means."""
     if _is_wide(char):
         return 1.0
-    return 0.74 if char.isupper() else 0.57
+    if char.isupper():
+        return 0.74
+    return 0.57
 
 
 def _is_wide(char: str) -> bool:

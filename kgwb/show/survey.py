@@ -30,7 +30,7 @@ from kgwb.show.html import (
     static_page,
     tag,
 )
-from kgwb.show.terms import RenderContext, curie_text, render_curie
+from kgwb.show.terms import RenderContext, curie_text, render_curie, texts_by_iri
 from kgwb.terms import DisplayNames, format_term, local_part, name_from_iri
 from kgwb.text import and_more, list_first, pluralize, shorten
 
@@ -78,6 +78,9 @@ def render_survey_browser(
         counts[noun] = "–"
         if count is not None:
             counts[noun] = f"{count:,}"
+    unlabelled = ""
+    if survey.unlabelled:
+        unlabelled = pluralize(survey.unlabelled, "thing")
     can_search = search_text is not None
     words = search_text or ""
     return render_template(
@@ -90,7 +93,7 @@ def render_survey_browser(
         search_text=words,
         classes=render_classes(survey, context, words, expand_largest=can_search),
         label_texts=survey.label_texts(),
-        unlabelled=pluralize(survey.unlabelled, "thing") if survey.unlabelled else "",
+        unlabelled=unlabelled,
         unused=_render_unused(survey),
         both_ways=_render_both_ways(survey),
     )
@@ -98,7 +101,7 @@ def render_survey_browser(
 
 def _render_unused(survey: Survey) -> Html:
     """Render the collapsed list of IRIs that are declared and never used; nothing if it is empty."""
-    names = _names_in(survey)
+    names = texts_by_iri(survey.names)
     unused = [format_term(iri, names) for iri in survey.unused]
     return _render_list("Declared and never used", unused, key="unused")
 
@@ -108,7 +111,7 @@ def _render_both_ways(survey: Survey) -> Html:
 
     Nothing is rendered if there is no such predicate.
     """
-    names = _names_in(survey)
+    names = texts_by_iri(survey.names)
     both_ways = []
     for iri, triples, reversed_triples in survey.both_ways:
         if reversed_triples:
@@ -127,10 +130,6 @@ def _render_list(title: str, items: Sequence[str], key: str) -> Html:
     heading = f"{title}: {len(items):,}"
     text = list_first(items, MAX_LISTED_IRIS)
     return collapsible(heading, text, key=key)
-
-
-def _names_in(survey: Survey) -> DisplayNames:
-    return {str(iri): name for iri, name in survey.names}
 
 
 # The classes
@@ -193,7 +192,7 @@ def render_classes(
     The first MAX_CLASSES are shown in full; of the others the names and sizes are listed.
     """
     context = context.with_names(survey.names)
-    descriptions = {str(iri): text for iri, text in survey.notes}
+    descriptions = texts_by_iri(survey.notes)
     found = _find_classes(survey, search_text, context.names)
     rows = []
     for position, found_class in enumerate(found[:MAX_CLASSES]):
@@ -273,9 +272,12 @@ def _class_row(
     properties: list[PropertyRow] = []
     for prop in found_class.properties[:MAX_PROPERTIES]:
         properties += _property_rows(prop, surveyed.size, context, descriptions)
+    curie = ""
+    if surveyed.iri:
+        curie = shorten(curie_text(surveyed.iri, context))
     return ClassRow(
         name=shorten(surveyed.name),
-        curie=shorten(curie_text(surveyed.iri, context)) if surveyed.iri else "",
+        curie=curie,
         place=_render_place(surveyed, context),
         size_bar=bar(surveyed.total / largest),
         total=f"{surveyed.total:,}",

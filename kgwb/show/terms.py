@@ -107,8 +107,13 @@ class RenderContext:
 
         An IRI that has a name in this context keeps it.
         """
-        added = {str(iri): name for iri, name in names}
+        added = texts_by_iri(names)
         return replace(self, names={**added, **self.names})
+
+
+def texts_by_iri(pairs: Iterable[tuple[URIRef, str]]) -> dict[str, str]:
+    """Return what is known of IRIs, such as their names, by the text of the IRI."""
+    return {str(iri): text for iri, text in pairs}
 
 
 def context_of(
@@ -120,7 +125,9 @@ def context_of(
     ``known`` are further fields of the context.
     """
     shown_steps = tuple(steps) or tuple(run.steps)
-    inputs = tuple(step.inputs.values()) if step else ()
+    inputs: tuple[Any, ...] = ()
+    if step is not None:
+        inputs = tuple(step.inputs.values())
     return RenderContext(
         names=run.display_names(),
         prefixes=prefixes_of(run),
@@ -166,6 +173,13 @@ def render_term(term: Term, context: RenderContext) -> Html:
     if not annotation:
         return text
     return join(text, " ", muted_text(annotation))
+
+
+def render_cell(term: Term | None, context: RenderContext) -> Html:
+    """Render a term in a table of results; nothing for None, where the variable is unbound."""
+    if term is None:
+        return Html()
+    return render_term(term, context)
 
 
 def triple_key(triple: Triple) -> str:
@@ -301,7 +315,8 @@ def lay_out(query: str) -> str:
 def _split_prologue(query: str) -> tuple[str, str]:
     """Return the PREFIX lines at the beginning of a query, and the rest."""
     prologue = re.match(r"(?:PREFIX[^\n]*\n)*", query)
-    end = prologue.end() if prologue else 0
+    assert prologue is not None, "the pattern matches an empty text too"
+    end = prologue.end()
     return query[:end], query[end:]
 
 

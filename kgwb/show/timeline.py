@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kgwb.run.agents import System, agent_of_key
+from kgwb.run.calls import Call
 from kgwb.run.steps import Step
 from kgwb.show.html import (
     AGENT_KIND_LABELS,
@@ -88,14 +89,17 @@ def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
         classes.append("ishand")
     if is_selected:
         classes.append("chosen")
-    keys = [step.key for step in steps]
+    keys = [step.key for step in steps] or [agent]
     if not state.run.breakpoints.isdisjoint([agent, *keys]):
         classes.append("stop")
+    icon_name = kind
+    if agent_state == "failed":
+        icon_name = "bad"
     return AgentNode(
-        key=keys[0] if keys else agent,
+        key=keys[0],
         name=name,
         kind=kind,
-        icon=icon("bad" if agent_state == "failed" else kind),
+        icon=icon(icon_name),
         step_count=len(steps),
         classes=" ".join(classes),
         tooltip=f"{name}: {AGENT_KIND_LABELS[kind]}, {state_label}",
@@ -226,6 +230,8 @@ class TimelineLine(NamedTuple):
     """The keys on the keyboard that choose the line; "" for none."""
     has_breakpoint: bool
     name: str
+    role: str
+    """The role that plays the agent; "" if it has none."""
     tooltip: str
     classes: str
     kind_badge: Html
@@ -234,13 +240,16 @@ class TimelineLine(NamedTuple):
     time_bar: Html
 
 
-def render_timeline(state: RunState, selected: str) -> Html:
+def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
     """Render a line for each step: breakpoint, icon, name, outcome, and its time as a bar.
 
-    ``selected`` is the key of the step that is shown. The lines above and below it have keyboard
+    ``selected`` is the key of the step that is shown. With a ``role`` there are only the steps of
+    the agents that it plays, and supervisors. The lines above and below it have keyboard
     shortcuts. Where the run has not ended, a cursor is drawn below the last step that is done.
     """
     rows = timeline_rows(state)
+    if role:
+        rows = _rows_of_role(rows, role, state.run.system)
     supervisors = {step.parent for step in state.steps.values()}
     supervisors.update(state.run.system.supervisors)
     longest_s = _longest_step_s(rows, supervisors)
@@ -263,10 +272,23 @@ def render_timeline(state: RunState, selected: str) -> Html:
     )
 
 
+def _rows_of_role(rows: Sequence[TimelineRow], role: str, system: System) -> list[TimelineRow]:
+    """Return the rows of the agents that a role plays, and those of supervisors."""
+    kept = []
+    for row in rows:
+        agent = agent_of_key(row.key)
+        if agent in system.supervisors or system.role_of(agent) == role:
+            kept.append(row)
+    return kept
+
+
 def _longest_step_s(rows: Sequence[TimelineRow], supervisors: Collection[str]) -> float:
     """Return the seconds of the longest step that does not supervise others; 1 if all are 0."""
-    times = [row.step.seconds for row in rows if row.step and row.key not in supervisors]
-    return max(times, default=0.0) or 1.0
+    longest_s = 0.0
+    for row in rows:
+        if row.step and row.key not in supervisors:
+            longest_s = max(longest_s, row.step.seconds)
+    return longest_s or 1.0
 
 
 def _shortcuts(rows: Sequence[TimelineRow], selected: str) -> dict[int, str]:
@@ -275,7 +297,9 @@ def _shortcuts(rows: Sequence[TimelineRow], selected: str) -> dict[int, str]:
     Without a selected line these are the lines around the first.
     """
     keys = [row.key for row in rows]
-    position = keys.index(selected) if selected in keys else 0
+    position = 0
+    if selected in keys:
+        position = keys.index(selected)
     return {position - 1: "k ArrowUp", position + 1: "j ArrowDown"}
 
 
@@ -324,6 +348,7 @@ def _timeline_line(
         shortcut=shortcut,
         has_breakpoint=has_breakpoint,
         name=name,
+        role=state.run.system.role_of(agent),
         tooltip=tooltip,
         classes=_row_classes(row, step_state, is_selected, supervises),
         kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
@@ -355,7 +380,9 @@ def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
     """
     step = row.step
     if step is None:
-        return "not needed" if step_state == "not needed" else ""
+        if step_state == "not needed":
+            return step_state
+        return ""
     if not step.done or step_state in ("stale", "failed"):
         return ""
     if not supervises:
@@ -375,9 +402,8 @@ def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises:
         return span("ms")
     if not step.done and not step.error:
         return span("ms")
-    percent = step.seconds / longest_s * 100
-    percent = max(MIN_BAR_PERCENT, percent)
-    percent = min(100.0, percent)
+    share = step.seconds / longest_s * 100
+    percent = min(100.0, max(MIN_BAR_PERCENT, share))
     bar = tag("i", class_=kind, style=f"right:0;width:{percent:.1f}%")
     track = span(f"track {kind}", bar)
     return span("ms", format_seconds(step.seconds), track)
@@ -395,8 +421,20 @@ def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Ht
     return Html()
 
 
+def model_calls_of(step: Step) -> list[Call]:
+    """Return the model calls of a step, also those that were made without a prompt file."""
+    calls = []
+    for key in step.calls:
+        call = step.known_calls.get(key)
+        if call is not None and call.kind == "model":
+            calls.append(call)
+    return calls
+
+
 def skipped_model(step: Step | None, kind: str) -> bool:
     """Return whether a step of an agent with a model was done without asking the model."""
     if step is None or kind != "model" or not step.done:
         return False
-    return not step.attempts and step.origin != "by hand"
+    if step.attempts or step.origin == "by hand":
+        return False
+    return not model_calls_of(step)

@@ -82,10 +82,13 @@ def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     rows = []
     for step in steps:
         time = times[step.key]
+        gap = ""
+        if elapsed_s:
+            gap = _width(elapsed_s, total)
         row = WaterfallRow(
             key=single_line(step.key),
             depth=depths[step.key],
-            gap=_width(elapsed_s, total) if elapsed_s else "",
+            gap=gap,
             bars=_bars(time, total),
             figures=_step_time_text(step, time, calls),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,48 +10,45 @@ from kgwb.deprecated import renamed_names
 from kgwb.errors import KgwbError, RunFileError, SettingError
 from kgwb.kg.base import Graph
 from kgwb.llm.base import ChatModel
+from kgwb.records import JsonObject
 from kgwb.run import Run, System
 from kgwb.run.models import open_model
+from kgwb.run.recorded import read_only_run
 from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile
 from kgwb.settings import Settings
+from kgwb.systems.sources import (
+    SYSTEM_NAMES,
+    SystemSource,
+    list_systems,
+    load_system,
+    resolve_system,
+)
 
-SYSTEM_NAMES = ("chatty_kg", "dog", "ragonite", "robodata", "surveyor", "triad")
-"""The names of the systems.
-
-A system is the value SYSTEM of the module ``pipeline`` in the folder of its name.
-"""
-
-
-def list_systems() -> tuple[str, ...]:
-    """Return the names of the systems."""
-    return SYSTEM_NAMES
-
-
-def load_system(name: str) -> System:
-    """Import a system and return it. Raises SettingError if there is no system of that name."""
-    if name not in SYSTEM_NAMES:
-        raise SettingError(
-            f"no system named {name!r}", hint=f"choose one of {', '.join(SYSTEM_NAMES)}"
-        )
-    pipeline = importlib.import_module(f"{__name__}.{name}.pipeline")
-    loaded: System = pipeline.SYSTEM
-    return loaded
+__all__ = [
+    "SYSTEM_NAMES",
+    "SystemSource",
+    "list_systems",
+    "load_run",
+    "load_system",
+    "profile",
+    "resolve_system",
+]
 
 
 def profile(
-    name: str, /, *, system: str = "", are_strings: bool = False, **changes: Any
+    name: str, /, *, system: SystemSource = "", are_strings: bool = False, **changes: Any
 ) -> Settings:
     """Return the settings of a profile, "fast", "paper" or "reference", with changes.
 
-    They are settings of the named system. Without one they are settings of the first system that
-    has all settings to be changed. With ``are_strings`` the new values are texts that a person
-    typed, and they are parsed.
+    They are settings of the given system. Without one they are settings of the first of kgwb's own
+    systems that has all settings to be changed. With ``are_strings`` the new values are texts that
+    a person typed, and they are parsed.
 
     Raises SettingError for an unknown system or setting, for a profile that the system does not
     have, and for an impossible value.
     """
-    system_names = [system] if system else SYSTEM_NAMES
-    settings_classes = [load_system(known_name).settings for known_name in system_names]
+    sources = [system] if system else SYSTEM_NAMES
+    settings_classes = [resolve_system(source).settings for source in sources]
     for settings_class in settings_classes:
         if set(changes) <= set(settings_class.setting_names()):
             break
@@ -65,24 +61,34 @@ def profile(
 def load_run(
     path: str | Path,
     *,
+    system: SystemSource | None = None,
     kg: Graph | None = None,
     model: ChatModel | str | Mapping[str, ChatModel] | None = None,
     resume: bool = False,
 ) -> Run:
     """Load a saved run, execute it as far as its file goes, and return it.
 
-    Without ``kg`` and ``model`` every call is answered from the file. With ``resume`` new calls
-    are added to the file. A run that was saved while it was paused is paused again at the same
-    step. A run that had failed, was cancelled or was interrupted is returned as far as it went, and
-    its ``error`` says what stopped it.
+    If the file names a system that is not there, the run can only be read: it has the steps that
+    the file has, and ``run.read_only`` says what is missing.
+
+    ``system`` is the system of the run. Without it, the name in the file is looked up among the
+    names of systems. Without ``kg`` and ``model`` every call is answered from the file. With
+    ``resume`` new calls are added to the file. A run that was saved while it was paused is paused
+    again at the same step. A run that had failed, was cancelled or was interrupted is returned as
+    far as it went, and its ``error`` says what stopped it.
 
     Raises RunFileError if the file is damaged or is not a run file, and NotRecordedError if the run
     was finished and its file lacks a call. With ``kg`` or ``model``, raises the error that stops
     the run now.
     """
     header = next(RunFile(Path(path)).entries())
+    try:
+        run_system = _system_of_header(header, system)
+    except SettingError as exc:
+        if system is not None:
+            raise
+        return read_only_run(path, _missing_system(header, exc))
     models = open_model(model) if isinstance(model, str) else model
-    run_system = load_system(header.get("system", "chatty_kg"))
     run = Run.load(path, run_system, kg=kg, models=models, append=resume)
     until = run.recorded_position if run.recorded_status == "paused" else None
     try:
@@ -95,6 +101,26 @@ def load_run(
         raise RunFileError(
             f"{path} is damaged: {exc!r}", hint="restore the file from a copy"
         ) from exc
+
+
+def _system_of_header(header: JsonObject, source: SystemSource | None) -> System:
+    """Return the system that the caller names, else the one that the header of a run file names.
+
+    The header's is only looked up among the names of systems: nothing is imported on a file's word.
+    Raises SettingError if there is no such system.
+    """
+    if source is not None:
+        return resolve_system(source)
+    return load_system(str(header.get("system", "chatty_kg")))
+
+
+def _missing_system(header: JsonObject, error: SettingError) -> str:
+    """Return what is missing to execute the run of a file whose system could not be loaded."""
+    text = error.message
+    origin = header.get("system_from")
+    if isinstance(origin, str):
+        text += f"; it came from {origin}"
+    return text
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

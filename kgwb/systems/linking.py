@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,13 @@ from kgwb.flow import Candidate, Context, Link, RetrievedCandidates
 from kgwb.kg.queries import describe_vertices
 from kgwb.kg.sparql import values_clause
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, schema_config
+from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
 from kgwb.settings import Settings
 from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.terms import local_part
 
 LISTED_CHECK_NAME = "in the candidate list"
+NO_VALID_CHOICE = "no valid choice within the attempts"
 MIN_CONTENT_WORD_CHARS = 4
 """Letters of the shortest word that can distinguish two candidates."""
 
@@ -238,22 +240,29 @@ def is_decided_unasked(candidates: Sequence[Candidate], settings: Settings) -> b
 
 
 def _select_by_number(retrieved: RetrievedCandidates, question: str, run: Run) -> Link:
-    """Let a model choose a vertex by its number. Number 0 makes a link without a vertex."""
+    """Let a model choose a vertex by its number.
+
+    Number 0 makes a link without a vertex, as does a model without a valid reply.
+    """
     entity = retrieved.entity
     candidates = retrieved.candidates
     reply = _ask_for_number(retrieved, question, run)
+    if reply is None:
+        return Link(entity, None, candidates, NO_VALID_CHOICE)
     if reply.number == 0:
         return Link(entity, None, candidates, reply.reason or "none of the candidates is meant")
     return Link(entity, candidates[reply.number - 1], candidates, reply.reason)
 
 
-def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> VertexReply:
+def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> VertexReply | None:
     """Ask a model for the number and label of the candidate that an entity means.
 
-    The label must be that of the candidate, but for letter case (Chatty-KG, section 5.1.2). Number
-    0, for none of them, needs an empty label.
+    The label must be that of the candidate (Chatty-KG, section 5.1.2). Letter case does not count,
+    unless the label is exactly that of another candidate. Number 0, for none of them, needs an
+    empty label. Returns None without a valid reply, if the settings say to abstain.
     """
     candidates = retrieved.candidates
+    labels = {candidate.label for candidate in candidates}
 
     def find_problem(reply: VertexReply) -> str:
         """Return a problem unless number and label are those of one candidate, or 0 and blank."""
@@ -262,7 +271,8 @@ def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> 
         if not 1 <= reply.number <= len(candidates):
             return f"there is no candidate {reply.number}; they go from 1 to {len(candidates)}"
         label = candidates[reply.number - 1].label
-        if label.casefold().strip() == reply.label.casefold().strip():
+        is_of_another = reply.label in labels and reply.label != label
+        if label.casefold().strip() == reply.label.casefold().strip() and not is_of_another:
             return ""
         return f"candidate {reply.number} is {label!r}, not {reply.label!r}"
 
@@ -272,7 +282,7 @@ def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> 
         "candidates": number_candidates(candidates),
     }
     checks = [Check(LISTED_CHECK_NAME, find_problem)]
-    return ask("linking/vertex_selection", variables, VertexReply, run, checks=checks)
+    return try_to_ask("linking/vertex_selection", variables, VertexReply, run, checks=checks)
 
 
 def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
@@ -297,15 +307,14 @@ def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]
 def find_earlier_link(
     retrieved: RetrievedCandidates, question: str, context: Context
 ) -> Candidate | None:
-    """Return the candidate to which the latest turn that has the entity linked it.
+    """Return the candidate that the latest turn with the entity linked it to, or answered with.
 
     Returns None if no turn has the entity, or if its vertex is not among the candidates. Also
     returns None if a word of the question is in the types, description or relations of another
     candidate, and not in those of the earlier one: after the novel, a person may ask about "the
     1972 film" of the same name.
     """
-    earlier_iri = _find_latest_vertex(retrieved.entity, context)
-    earlier = find_candidate(earlier_iri, retrieved.candidates)
+    earlier = _find_latest_candidate(retrieved, context)
     if earlier is None:
         return None
     question_words = _content_words(question) - _content_words(retrieved.entity)
@@ -316,15 +325,23 @@ def find_earlier_link(
     return earlier
 
 
-def _find_latest_vertex(entity: str, context: Context) -> URIRef | None:
-    """Return the vertex that an entity was linked to in the latest turn that linked it, or None.
+def _find_latest_candidate(retrieved: RetrievedCandidates, context: Context) -> Candidate | None:
+    """Return the candidate for an entity that the latest turn with this entity linked or answered.
 
-    Letter case does not count.
+    An answer carries its vertex (``Turn.vertices``): after an answer "Ann Lee", that name means the
+    vertex that was the answer, and no other one of this name. Letter case does not count. Returns
+    None if no turn has the entity, if the latest one answered with several vertices of this name,
+    or if its vertex is not among the candidates.
     """
+    entity = retrieved.entity.casefold()
     for turn in reversed(context.turns):
+        if entity in map(str.casefold, turn.answers):
+            answered = [each for each in retrieved.candidates if each.iri in turn.vertices]
+            named = [each for each in answered if each.label.casefold() == entity]
+            return named[0] if len(named) == 1 else None
         for mention, iri in zip(turn.entities, turn.linked, strict=False):
-            if mention.casefold() == entity.casefold():
-                return iri
+            if mention.casefold() == entity:
+                return find_candidate(iri, retrieved.candidates)
     return None
 
 
@@ -359,38 +376,68 @@ def _select_by_label(retrieved: RetrievedCandidates, run: Run) -> Link:
     candidates = retrieved.candidates
     by_label: dict[str, list[Candidate]] = {}
     for candidate in candidates:
-        by_label.setdefault(candidate.label.casefold(), []).append(candidate)
-    label = _ask_for_label(entity, by_label, run)
-    homonyms = by_label[label.casefold()]
+        by_label.setdefault(candidate.label, []).append(candidate)
+    label = _ask_for_label(entity, list(by_label), run)
+    if label is None:
+        return Link(entity, None, candidates, NO_VALID_CHOICE)
+    homonyms = by_label[label]
     if len(homonyms) == 1:
         return Link(entity, homonyms[0], candidates, f"chosen by its label, {label!r}")
-    by_name = {local_part(candidate.iri): candidate for candidate in homonyms}
+    by_name = _name_by_local_part(homonyms)
     name = _ask_for_name(entity, list(by_name), run)
+    if name is None:
+        return Link(entity, None, candidates, NO_VALID_CHOICE)
     return Link(entity, by_name[name], candidates, "chosen by the local part of its IRI")
 
 
-def _ask_for_label(entity: str, by_label: Mapping[str, Sequence[Candidate]], run: Run) -> str:
-    """Ask a model which label an entity means, and return the label of its reply.
+def _name_by_local_part(candidates: Sequence[Candidate]) -> dict[str, Candidate]:
+    """Return candidates by the local parts of their IRIs.
 
-    ``by_label`` has the candidates by their labels in lower case. The reply must be one of these
-    labels, in any letter case.
+    Where several have one local part, in different namespaces, their whole IRIs are the names.
+    """
+    counts = Counter(local_part(candidate.iri) for candidate in candidates)
+    by_name = {}
+    for candidate in candidates:
+        name = local_part(candidate.iri)
+        if counts[name] > 1:
+            name = str(candidate.iri)
+        by_name[name] = candidate
+    return by_name
+
+
+def find_label(label: str, labels: Collection[str]) -> str | None:
+    """Return the label of a list that a model means: the same, else the same but for letter case.
+
+    Returns None if there is no such label, or several that differ from it in letter case only.
+    """
+    if label in labels:
+        return label
+    similar = [listed for listed in labels if listed.casefold() == label.casefold()]
+    return similar[0] if len(similar) == 1 else None
+
+
+def _ask_for_label(entity: str, labels: list[str], run: Run) -> str | None:
+    """Ask a model which of some labels an entity means, and return that one; see ``find_label``.
+
+    Returns None without a valid reply, if the settings say to abstain.
     """
 
     def find_problem(reply: LabelReply) -> str:
-        if reply.label.casefold() in by_label:
+        if find_label(reply.label, labels) is not None:
             return ""
         return f"{reply.label!r} is not in the list"
 
-    labels = [homonyms[0].label for homonyms in by_label.values()]
     variables = {"entity": entity, "labels": labels}
     checks = [Check(LISTED_CHECK_NAME, find_problem)]
-    return ask("linking/vertex_selection_labels", variables, LabelReply, run, checks=checks).label
+    reply = try_to_ask("linking/vertex_selection_labels", variables, LabelReply, run, checks=checks)
+    return None if reply is None else find_label(reply.label, labels)
 
 
-def _ask_for_name(entity: str, names: list[str], run: Run) -> str:
-    """Ask a model which of some local parts of IRIs is that of the vertex an entity means.
+def _ask_for_name(entity: str, names: list[str], run: Run) -> str | None:
+    """Ask a model which of some names of vertices is that of the vertex an entity means.
 
-    The reply must be one of them, in the same letter case.
+    The reply must be one of them, in the same letter case. Returns None without a valid reply, if
+    the settings say to abstain.
     """
 
     def find_problem(reply: NameReply) -> str:
@@ -398,7 +445,8 @@ def _ask_for_name(entity: str, names: list[str], run: Run) -> str:
 
     variables = {"entity": entity, "names": names}
     checks = [Check(LISTED_CHECK_NAME, find_problem)]
-    return ask("linking/vertex_selection_names", variables, NameReply, run, checks=checks).name
+    reply = try_to_ask("linking/vertex_selection_names", variables, NameReply, run, checks=checks)
+    return None if reply is None else reply.name
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

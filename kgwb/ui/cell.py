@@ -32,19 +32,27 @@ class AgentCell(StepPanel):
         person = self.render_child("person")
         if self.human_reply.shown_request is not None:
             return person
-        return h.join(
-            person, self.render_panel(), self._render_task(), self._render_failure_elsewhere()
-        )
+        panel = self.render_panel()
+        task = self._render_task()
+        failure = self._render_failure_elsewhere()
+        return h.join(person, panel, task, failure)
 
     def _render_task(self) -> Html:
-        task = self.session.current_task or self.session.embeddings_loader.current_task
-        return h.div("band soft", task, " …") if task else Html()
+        """Render the task of the session, else the loading of the embeddings; else nothing."""
+        task = self.session.current_task
+        if not task:
+            task = self.session.embeddings_loader.current_task
+        if not task:
+            return Html()
+        return h.div("band soft", task, " …")
 
     def _render_failure_elsewhere(self) -> Html:
         """Render the failure of the session, unless this step has an error or a task is executed."""
         failure = self.session.failure
-        step_shows_error = self.step is not None and bool(self.step.error)
-        if failure is None or step_shows_error or self.session.current_task:
+        if failure is None or self.session.current_task:
+            return Html()
+        step = self.step
+        if step is not None and step.error:
             return Html()
         return h.div("band", render_failure(failure), role="alert")
 
@@ -52,8 +60,12 @@ class AgentCell(StepPanel):
         """Render the panel of the step, or its header alone if it was not run."""
         if self.step is not None:
             return self.render_panel()
-        header = render_step_header(self.session.run_state(), self.key)
-        return h.join(header, h.div("body soft", "Not run when this was displayed."))
+        state = self.session.run_state()
+        header = render_step_header(state, self.key)
+        remark = h.div("body soft", "Not run when this was displayed.")
+        return h.join(header, remark)
 
     def __repr__(self) -> str:
-        return repr(self.step) if self.step is not None else f"{self.key}: not run yet"
+        if self.step is None:
+            return f"{self.key}: not run yet"
+        return repr(self.step)

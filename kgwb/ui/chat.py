@@ -15,10 +15,19 @@ from kgwb.show.html import Html
 from kgwb.show.run_state import answer_state
 from kgwb.show.terms import context_of, render_triples
 from kgwb.text import display_name, pluralize, shorten, single_line
-from kgwb.ui.choosers import overview_of
+from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench
 from kgwb.ui.debugger import Debugger
-from kgwb.ui.live import Event, Live, Part, form_of, render_page, render_progress, text_input
+from kgwb.ui.live import (
+    Event,
+    Live,
+    Part,
+    argument_of,
+    form_of,
+    render_page,
+    render_progress,
+    text_input,
+)
 from kgwb.ui.session import session_of
 
 MAX_TRIPLES = 8
@@ -87,11 +96,12 @@ class Chat(Live):
         """The text in the field for the next question."""
         self.revision = 0
         """Increased whenever the field must take over ``draft``."""
-        self.overview = None if workbench.kg.remote else overview_of(workbench.kg)
-        followed = (
-            [self.conversation] if self.overview is None else [self.conversation, self.overview]
-        )
-        super().__init__(*followed)
+        self.overview: Glance | None = None
+        """Of the graph; None if it is a remote one."""
+        super().__init__(self.conversation)
+        if not workbench.kg.remote:
+            self.overview = overview_of(workbench.kg)
+            self.subscribe_to(self.overview)
         shell = get_ipython()
         if shell is not None:
             # The code of a cell may have asked a question, and a workbench has no listeners.
@@ -102,8 +112,9 @@ class Chat(Live):
         return bool(self.conversation.current_task)
 
     def __repr__(self) -> str:
-        workbench = self.conversation.workbench
-        return f"Chat({pluralize(len(self.conversation.runs), 'turn')} on {workbench.kg.source})"
+        turns = pluralize(len(self.conversation.runs), "turn")
+        source = self.conversation.workbench.kg.source
+        return f"Chat({turns} on {source})"
 
     def children(self) -> Mapping[str, Part]:
         """Return the debugger of the open turn, if it is open. It is made when first opened."""
@@ -118,29 +129,35 @@ class Chat(Live):
 
     def _opened_run(self) -> Run | None:
         """Return the run of the open turn. None if none is open, or there is no such turn."""
+        number = self.open_turn
         runs = self.conversation.runs
-        if self.open_turn is None or not 0 <= self.open_turn < len(runs):
+        if number is None or not 0 <= number < len(runs):
             return None
-        return runs[self.open_turn]
+        return runs[number]
 
     # The page
 
     def view(self) -> Html:
         """Render the dialogue, the progress, the field for a question, and an open debugger."""
-        self.conversation.subscribe_to_runs()
-        numbers = range(len(self.conversation.runs))
-        has_stale_turns = any(self.conversation.is_stale(number) for number in numbers)
-        queued = len(self.conversation.queued_tasks)
+        conversation = self.conversation
+        conversation.subscribe_to_runs()
+        turn_count = len(conversation.runs)
+        queued_count = len(conversation.queued_tasks)
+        has_stale_turns = any(map(conversation.is_stale, range(turn_count)))
+        source = single_line(conversation.workbench.kg.source)
+        debugger = Html()
+        if self.children():
+            debugger = self.render_child("debugger")
         return self._render(
             is_interactive=True,
-            progress=render_progress(self.conversation),
+            progress=render_progress(conversation),
             can_rerun=has_stale_turns and not self.is_busy,
-            newest_turn=len(numbers) + queued,
-            source=shorten(single_line(self.conversation.workbench.kg.source), MAX_SOURCE_CHARS),
+            newest_turn=turn_count + queued_count,
+            source=shorten(source, MAX_SOURCE_CHARS),
             draft=self.draft,
             revision=self.revision,
             examples=self._unasked_examples(),
-            debugger=self.render_child("debugger") if self.children() else "",
+            debugger=debugger,
         )
 
     def render_static(self) -> Html:
@@ -152,14 +169,18 @@ class Chat(Live):
         If interactive, the rest of the page is rendered too, from ``values``.
         """
         workbench = self.conversation.workbench
-        models = ", ".join(dict.fromkeys(model.name for model in workbench.setup.models.values()))
-        setup = f"{workbench.setup.system.name} · {single_line(models)}"
-        runs = self.conversation.runs
+        source = single_line(workbench.kg.source)
+        setup = workbench.setup
+        model_names = dict.fromkeys(model.name for model in setup.models.values())
+        models = single_line(", ".join(model_names))
+        turns = []
+        for number, run in enumerate(self.conversation.runs):
+            turns.append(self._view_turn(number, run))
         return render_page(
             "chat.html",
-            setup=f"about {single_line(workbench.kg.source)} · {setup}",
+            setup=f"about {source} · {setup.system.name} · {models}",
             is_busy=self.is_busy,
-            turns=[self._view_turn(number, run) for number, run in enumerate(runs)],
+            turns=turns,
             debugger_is_open=self.debugger_is_open,
             is_interactive=is_interactive,
             **values,
@@ -170,31 +191,45 @@ class Chat(Live):
 
         What only an open turn shows is rendered only for this turn.
         """
-        answer = answer_state(session_of(run).run_state())
-        is_waiting = answer.icon == "wait"
-        is_open = number == self.open_turn
+        state = session_of(run).run_state()
+        answer = answer_state(state)
+        answer_class = answer.icon
+        if answer_class == "wait":
+            answer_class = "run"
         badge = h.state_badge(answer.icon, answer.label)
+        details = h.span("", shorten(answer.details))
+        question = single_line(run.question)
+        standalone_question = ""
+        if run.turn is not None:
+            standalone_question = run.turn.standalone
+        worked = {step.agent for step in run.steps}
         wording_input = text_input(
             "question", "Another wording of the question", run.question, id=f"words-{number}"
         )
+        is_open = number == self.open_turn
+        support = Html()
+        reasons = Html()
+        if is_open:
+            support = _render_support(run)
+            reasons = render_reasons(run.answer, run.steps)
         return TurnView(
             number=number,
-            question=shorten(single_line(run.question)),
-            standalone_question=run.turn.standalone if run.turn is not None else "",
+            question=shorten(question),
+            standalone_question=standalone_question,
             dots=_agent_dots(run),
-            worked_count=len({step.agent for step in run.steps}),
+            worked_count=len(worked),
             answer=shorten(answer.headline),
-            answer_class="run" if is_waiting else answer.icon,
-            status=h.join_with_dots(badge, h.span("", shorten(answer.details))),
+            answer_class=answer_class,
+            status=h.join_with_dots(badge, details),
             previous_answer=self._previous_answer(run),
             can_resume=run.status not in ("done", "running") and not self.is_busy,
             is_stale=self.conversation.is_stale(number) and run.status != "running",
             is_open=is_open,
             is_reworded=number == self.reworded_turn,
             wording_input=wording_input,
-            support=_render_support(run) if is_open else Html(),
+            support=support,
             omitted_support=_render_omitted_support(run),
-            reasons=render_reasons(run.answer, run.steps) if is_open else Html(),
+            reasons=reasons,
         )
 
     def _previous_answer(self, run: Run) -> str:
@@ -214,8 +249,9 @@ class Chat(Live):
         """Return the example questions of the graph that are not in the dialogue yet."""
         if self.overview is None:
             return []
+        examples = self.overview.example_answers
         asked = {run.question for run in self.conversation.runs}
-        return [question for question in self.overview.example_answers if question not in asked]
+        return [question for question in examples if question not in asked]
 
     # Events
 
@@ -229,13 +265,13 @@ class Chat(Live):
         self.debugger_is_open = False
 
     def do_fill(self, event: Event) -> None:
-        self.draft = str(event["arg"])
+        self.draft = argument_of(event)
         self.revision += 1
 
     def do_open(self, event: Event) -> None:
         """Open a turn, or close it if it is open. The debugger is closed in any case."""
         number = int(event["arg"])
-        self.open_turn = None if number == self.open_turn else number
+        self.open_turn = _toggle(self.open_turn, number)
         self.debugger_is_open = False
 
     def do_debug(self, event: Event) -> None:
@@ -250,10 +286,12 @@ class Chat(Live):
 
     def do_reword(self, event: Event) -> None:
         number = int(event["arg"])
-        self.reworded_turn = None if number == self.reworded_turn else number
+        self.reworded_turn = _toggle(self.reworded_turn, number)
 
     def do_correct(self, event: Event) -> None:
-        self.conversation.reword(int(event["arg"]), str(event["form"]["question"]))
+        number = int(event["arg"])
+        question = str(event["form"]["question"])
+        self.conversation.reword(number, question)
         self.reworded_turn = None
 
     def do_resume(self, event: Event) -> None:
@@ -274,14 +312,22 @@ class Chat(Live):
         return "A new dialogue has begun. The runs of the old one are in chat.conversation.ended."
 
 
+def _toggle(selected: int | None, number: int) -> int | None:
+    """Return the number, to be selected; None if it is selected already."""
+    if number == selected:
+        return None
+    return number
+
+
 def _agent_dots(run: Run) -> list[AgentDot]:
     """Return a dot for each agent of the system, in flow order."""
     worked = {step.agent for step in run.steps}
     dots = []
     for _stage, agents in run.system.stages:
         for agent in agents:
-            kind = run.system.agent_kind(agent)
-            class_ = kind if agent in worked else f"{kind} dim"
+            class_ = run.system.agent_kind(agent)
+            if agent not in worked:
+                class_ += " dim"
             dots.append(AgentDot(class_, display_name(agent)))
     return dots
 
@@ -291,14 +337,19 @@ def _render_support(run: Run) -> Html:
     answer = run.answer
     if answer is None or not answer.support:
         return Html()
+    triples = answer.support[:MAX_TRIPLES]
     context = context_of(run).with_names(answer.names)
     terms = [value.term for value in answer.values]
-    return render_triples(answer.support[:MAX_TRIPLES], context, terms)
+    return render_triples(triples, context, terms)
 
 
 def _render_omitted_support(run: Run) -> Html:
     """Render how many supporting triples are left out; nothing if all are shown."""
-    if run.answer is None or len(run.answer.support) <= MAX_TRIPLES:
+    answer = run.answer
+    if answer is None:
         return Html()
-    omitted = len(run.answer.support) - MAX_TRIPLES
-    return h.muted_text(f"and {pluralize(omitted, 'more triple')}")
+    omitted_count = len(answer.support) - MAX_TRIPLES
+    if omitted_count <= 0:
+        return Html()
+    omitted = pluralize(omitted_count, "more triple")
+    return h.muted_text(f"and {omitted}")

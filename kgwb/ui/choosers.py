@@ -25,7 +25,15 @@ from kgwb.show.survey import render_survey_browser
 from kgwb.show.terms import RenderContext
 from kgwb.terms import Term
 from kgwb.text import shorten, single_line
-from kgwb.ui.live import Event, Live, read_name, render_page, render_progress, text_input
+from kgwb.ui.live import (
+    Event,
+    Live,
+    argument_of,
+    read_name,
+    render_page,
+    render_progress,
+    text_input,
+)
 from kgwb.ui.worker import Worker
 
 MAX_EXAMPLE_QUESTIONS = 3
@@ -65,8 +73,10 @@ class Glance(Worker):
         self.survey = survey_graph(self.kg)
         self.current_task = "trying example questions"
         self.notify()
-        for question, right_answer in islice(self._questions(self.survey), MAX_TRIED_QUESTIONS):
-            if self.cancelled or len(self.example_answers) == MAX_EXAMPLE_QUESTIONS:
+        questions = islice(self._questions(self.survey), MAX_TRIED_QUESTIONS)
+        for question, right_answer in questions:
+            has_enough = len(self.example_answers) == MAX_EXAMPLE_QUESTIONS
+            if self.cancelled or has_enough:
                 break
             answer = self._try_question(question, right_answer)
             if answer is not None:
@@ -88,15 +98,17 @@ class Glance(Worker):
         model = open_model("rules")
         embeddings = Embeddings(LEXICAL_MODEL)
         try:
-            run = Run(system, question, kg=self.kg, models=model, embeddings=embeddings).go()
+            run = Run(system, question, kg=self.kg, models=model, embeddings=embeddings)
+            run.go()
         except KgwbError:
             return None
-        if not run.answer:
+        answer = run.answer
+        if not answer:
             return None
-        values = [str(value.term) for value in run.answer.values]
+        values = [str(value.term) for value in answer.values]
         if right_answer is not None and str(right_answer) not in values:
             return None
-        return run.answer
+        return answer
 
     def view(self, *, interactive: bool = True) -> Html:
         """Render the survey with the example questions, as far as they are known.
@@ -104,14 +116,15 @@ class Glance(Worker):
         ``interactive`` adds a field that searches the survey.
         """
         title = h.tag("h2", "Your graph at a glance", class_="title grow")
-        head = h.div("head", title, h.span("id", single_line(self.kg.source)))
+        source = h.span("id", single_line(self.kg.source))
+        head = h.div("head", title, source)
         survey = Html()
         if self.survey is not None:
-            context = RenderContext(prefixes=getattr(self.kg, "prefixes", {}))
+            prefixes = getattr(self.kg, "prefixes", {})
+            context = RenderContext(prefixes=prefixes)
+            examples = self._render_examples()
             search_text = self.search_text if interactive else None
-            survey = render_survey_browser(
-                self.survey, context, self._render_examples(), search_text
-            )
+            survey = render_survey_browser(self.survey, context, examples, search_text)
         return h.join(head, survey, render_progress(self))
 
     def _render_examples(self) -> Html:
@@ -130,12 +143,17 @@ def sample_questions(source: str) -> list[SuggestedQuestion]:
     Their right answers are not given. Returns an empty list for any other graph.
     """
     try:
-        text = sample_path(source).with_suffix(".questions.jsonl").read_text(encoding="utf-8")
+        path = sample_path(source).with_suffix(".questions.jsonl")
+        text = path.read_text(encoding="utf-8")
     except (GraphFileError, OSError):
         return []
-    questions = [json.loads(line)["question"] for line in text.splitlines()]
-    chosen = questions[: len(questions) // 2 : len(questions) // 6]
-    return [SuggestedQuestion(question, None) for question in chosen]
+    questions = []
+    for line in text.splitlines():
+        question = json.loads(line)["question"]
+        questions.append(SuggestedQuestion(question, None))
+    middle = len(questions) // 2
+    distance = len(questions) // 6
+    return questions[:middle:distance]
 
 
 _OVERVIEWS: WeakKeyDictionary[Graph, Glance] = WeakKeyDictionary()
@@ -177,9 +195,8 @@ class GraphChooser(Live):
         """Open a graph by its name, path or URL, on the worker's thread."""
         name = name.strip()
         self.input_text = mask_url(name)
-        return self.worker.submit(
-            f"opening {single_line(self.input_text)}", lambda: self._open(name)
-        )
+        shown_name = single_line(self.input_text)
+        return self.worker.submit(f"opening {shown_name}", lambda: self._open(name))
 
     def _open(self, name: str) -> None:
         """Open a graph, make it the chosen one, and begin its overview.
@@ -203,6 +220,9 @@ class GraphChooser(Live):
             placeholder="my_graph.ttl, or http://localhost:8890/sparql",
             data_rev=self.revision,
         )
+        overview = Html()
+        if self.overview is not None:
+            overview = self.overview.view()
         return render_page(
             "graph_chooser.html",
             label=INPUT_LABEL,
@@ -210,7 +230,7 @@ class GraphChooser(Live):
             is_busy=bool(self.worker.current_task),
             sample_names=SAMPLE_NAMES,
             progress=render_progress(self.worker),
-            overview=self.overview.view() if self.overview is not None else "",
+            overview=overview,
         )
 
     def render_static(self) -> Html:
@@ -218,15 +238,18 @@ class GraphChooser(Live):
 
         The overview is waited for SURVEY_TIMEOUT_S at most; then it is rendered as far as it is.
         """
-        chosen = h.div("body", h.tag("b", self.name or "none chosen"))
-        if self.overview is None:
+        name = h.tag("b", self.name or "none chosen")
+        chosen = h.div("body", name)
+        overview = self.overview
+        if overview is None:
             return chosen
-        if self.overview.thread is not None:
-            self.overview.thread.join(SURVEY_TIMEOUT_S)
-        return h.join(chosen, self.overview.view(interactive=False))
+        if overview.thread is not None:
+            overview.thread.join(SURVEY_TIMEOUT_S)
+        return h.join(chosen, overview.view(interactive=False))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({single_line(self.name) or 'none'})"
+        name = single_line(self.name) or "none"
+        return f"{type(self).__name__}({name})"
 
     def do_choose(self, event: Event) -> None:
         """Open the graph that was typed. A text with a secret is removed; raises SettingError."""
@@ -241,7 +264,7 @@ class GraphChooser(Live):
     def do_pick(self, event: Event) -> None:
         """Open the sample graph that was clicked."""
         self.revision += 1
-        self.open_graph(str(event["arg"]))
+        self.open_graph(argument_of(event))
 
     def do_find(self, event: Event) -> None:
         """Search the survey for the text that was typed."""

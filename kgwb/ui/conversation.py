@@ -58,8 +58,10 @@ class Conversation(Worker):
     def dialogue_before(self, number: int) -> Dialogue:
         """Return the present dialogue before a turn. Turns that are not finished are not in it."""
         turns = self.workbench.dialogue.turns
-        finished_later = [run for run in self.runs[number:] if run.turn is not None]
-        return Dialogue(turns[: len(turns) - len(finished_later)])
+        later = self.runs[number:]
+        finished_later = [run for run in later if run.turn is not None]
+        end = len(turns) - len(finished_later)
+        return Dialogue(turns[:end])
 
     def is_stale(self, number: int) -> bool:
         """Return whether the dialogue before a turn has changed since the turn was executed."""
@@ -74,10 +76,11 @@ class Conversation(Worker):
 
         def ask() -> None:
             run = self.workbench.begin(question)
-            self._execute_turn(len(self.runs) - 1, run)
+            number = len(self.runs) - 1
+            self._execute_turn(number, run)
 
-        label = f"answering “{shorten(single_line(question), MAX_LABEL_CHARS)}”"
-        return self.submit(label, ask)
+        shown_question = shorten(single_line(question), MAX_LABEL_CHARS)
+        return self.submit(f"answering “{shown_question}”", ask)
 
     def reword(self, number: int, question: str) -> Future[None]:
         """Submit another question for a turn. Its new run has none of the old one's overrides.
@@ -88,8 +91,9 @@ class Conversation(Worker):
 
         def ask() -> None:
             """Execute a fork with the question, in the place of the turn's run."""
+            replaced = self.runs[number]
             dialogue = self.dialogue_before(number)
-            run = self.runs[number].fork(question=question, dialogue=dialogue)
+            run = replaced.fork(question=question, dialogue=dialogue)
             run.overrides.clear()
             self._execute_turn(number, run)
 
@@ -140,7 +144,8 @@ class Conversation(Worker):
         """Execute the run of a turn; if it is stale, a fork with the present dialogue."""
         run = self.runs[number]
         if self.is_stale(number):
-            run = run.fork(dialogue=self.dialogue_before(number))
+            dialogue = self.dialogue_before(number)
+            run = run.fork(dialogue=dialogue)
         self._execute_turn(number, run)
 
     def _execute_turn(self, number: int, run: Run) -> None:
@@ -153,9 +158,11 @@ class Conversation(Worker):
             self.replaced_runs[run.id] = previous
             self.workbench.runs[number] = run
         self.subscribe_to_runs()
-        self._current_session = session_of(run)
+        session = session_of(run)
+        self._current_session = session
         try:
             if not self.cancelled:
-                self._current_session.go().result()
+                execution = session.go()
+                execution.result()
         finally:
             self._current_session = None

@@ -25,13 +25,24 @@ from kgwb.show.terms import context_of, triple_key
 from kgwb.show.timeline import render_pipeline, render_timeline
 from kgwb.terms import Triple
 from kgwb.text import single_line
-from kgwb.ui.live import Event, Live, Part, TabOption, read_name, render_page, text_input
+from kgwb.ui.live import (
+    Event,
+    Live,
+    Part,
+    TabOption,
+    argument_of,
+    read_name,
+    render_page,
+    text_input,
+)
 from kgwb.ui.session import Session, session_of
 from kgwb.ui.step_panel import StepPanel
 from kgwb.ui.subgraph import SubgraphPanel
 
 VIEW_LABELS = {"step": "Step", "answer": "Answer", "graph": "Subgraph", "compare": "Compare"}
 """The labels of the debugger's views, by name."""
+ALL_ROLES = "all roles"
+"""The tab that shows the steps of all roles, and of agents without one."""
 
 
 class Fork(NamedTuple):
@@ -54,6 +65,8 @@ class Debugger(StepPanel):
         """
         self.gold_answer = gold_answer
         self.selected_view = "step"
+        self.selected_role = ""
+        """The role whose steps the timeline shows; "" for all steps."""
         self.follows_latest_step = not step_key
         """Whether the step that was done last is shown. A click on another step ends it."""
         self.forks: list[Fork] = []
@@ -90,8 +103,9 @@ class Debugger(StepPanel):
         key = self.key
         gold_answer = Html()
         if self.gold_answer:
-            right = h.tag("b", self.gold_answer)
-            gold_answer = h.div("", h.muted_text("the right answer is "), right)
+            label = h.muted_text("the right answer is ")
+            answer = h.tag("b", self.gold_answer)
+            gold_answer = h.div("", label, answer)
         return render_page(
             "debugger.html",
             header=render_question_header(self.run),
@@ -104,7 +118,8 @@ class Debugger(StepPanel):
             remarks=self._pending_tasks(),
             view_tabs=self._render_view_tabs(),
             pipeline=render_pipeline(state, key),
-            timeline=render_timeline(state, key),
+            role_tabs=self._render_role_tabs(),
+            timeline=render_timeline(state, key, self.selected_role),
             contents=self._render_contents(),
         )
 
@@ -114,10 +129,12 @@ class Debugger(StepPanel):
         While a command is executed, the loading is not mentioned: the command waits for it and says
         so.
         """
-        texts = [f"queued: {label}" for label in self.session.queued_tasks]
+        texts = []
         loading = self.session.embeddings_loader.current_task
         if loading and not self.session.current_task:
-            texts.insert(0, f"{loading} …")
+            texts.append(f"{loading} …")
+        for label in self.session.queued_tasks:
+            texts.append(f"queued: {label}")
         return texts
 
     def _render_view_tabs(self) -> Html:
@@ -129,6 +146,15 @@ class Debugger(StepPanel):
                 number = len(self.session.history) + len(self.forks)
             options.append((name, label, number))
         return h.tabs(options, self.selected_view, "view", borderless=True)
+
+    def _render_role_tabs(self) -> Html:
+        """Render the roles of the system as tabs, which filter the timeline; nothing without any."""
+        roles = self.run.system.roles
+        if not roles:
+            return Html()
+        options: list[TabOption] = [(ALL_ROLES, ALL_ROLES, "")]
+        options += [(role, role, "") for role in roles]
+        return h.tabs(options, self.selected_role or ALL_ROLES, "role", borderless=True)
 
     def _render_contents(self) -> Html:
         """Render the selected view."""
@@ -159,22 +185,23 @@ class Debugger(StepPanel):
             parts.append(render_reasons(answer, steps))
             parts += self._render_empty_results(answer, steps)
         title = h.muted_text("Where the time went")
-        times = render_waterfall(steps, self.run.calls)
-        return h.div("body stack", *parts, h.collapsible(title, times, key="time"))
+        waterfall = render_waterfall(steps, self.run.calls)
+        times = h.collapsible(title, waterfall, key="time")
+        return h.div("body stack", *parts, times)
 
     def _render_empty_results(self, answer: Answer, steps: tuple[Step, ...]) -> list[Html]:
         """Render why queries have no rows, as far as the graph was asked.
 
         It was asked about the last step whose output is the answer.
         """
-        replies: list[Html] = []
-        for step in reversed(steps):
-            if step.done and step.output == answer:
-                context = self._context_of(step)
-                for question, reply in context.graph_results.items():
-                    if question.startswith("why"):
-                        replies.append(render(reply, context))
-                break
+        answering = [step for step in steps if step.done and step.output == answer]
+        if not answering:
+            return []
+        context = self._context_of(answering[-1])
+        replies = []
+        for question, reply in context.graph_results.items():
+            if question.startswith("why"):
+                replies.append(render(reply, context))
         return replies
 
     def _render_subgraph(self) -> Html:
@@ -201,19 +228,27 @@ class Debugger(StepPanel):
         """
         now = ComparedRun("now", self.session.run_state())
         if self.forks:
-            fork = self.forks[-1]
-            if fork.session.current_task:
-                return h.div("body soft", f"{fork.name}: {fork.session.current_task} …")
-            return render_comparison(now, ComparedRun(fork.name, fork.session.run_state()))
-        if not self.session.history:
+            return self._render_latest_fork(now)
+        history = self.session.history
+        if not history:
             hint = "Nothing to compare yet. Edit a step and continue, or run the question again:"
             return h.div("body soft", hint)
-        before = ComparedRun("before the edit", self.session.history[-1])
+        before = ComparedRun("before the edit", history[-1])
         comparison = render_comparison(before, now)
         if not now.state.has_stale_steps:
             return comparison
         remark = h.note("Some steps are stale. To compare them too, continue to the end.")
-        return h.join(h.div("body notes", remark), comparison)
+        remarks = h.div("body notes", remark)
+        return h.join(remarks, comparison)
+
+    def _render_latest_fork(self, now: ComparedRun) -> Html:
+        """Render the run beside its latest fork; a fork that is still executed is a text."""
+        name, session = self.forks[-1]
+        task = session.current_task
+        if task:
+            return h.div("body soft", f"{name}: {task} …")
+        fork = ComparedRun(name, session.run_state())
+        return render_comparison(now, fork)
 
     # Events
 
@@ -226,7 +261,14 @@ class Debugger(StepPanel):
         self.selected_section = ""
 
     def do_view(self, event: Event) -> None:
-        self.selected_view = event["arg"] if event["arg"] in VIEW_LABELS else "step"
+        name = event["arg"]
+        if name not in VIEW_LABELS:
+            name = "step"
+        self.selected_view = name
+
+    def do_role(self, event: Event) -> None:
+        role = str(event["arg"])
+        self.selected_role = role if role in self.run.system.roles else ""
 
     def do_stop(self, event: Event) -> None:
         """Set a breakpoint after an agent. If there is one after the step or its agent, remove it.
@@ -234,11 +276,13 @@ class Debugger(StepPanel):
         Raises SettingError if the system has no such agent.
         """
         key = self._checked_key(event)
-        stops = {key, agent_of_key(key)}
-        if self.run.breakpoints.isdisjoint(stops):
-            self.run.breakpoints.add(agent_of_key(key))
+        agent = agent_of_key(key)
+        stops = {key, agent}
+        breakpoints = self.run.breakpoints
+        if breakpoints.isdisjoint(stops):
+            breakpoints.add(agent)
         else:
-            self.run.breakpoints.difference_update(stops)
+            breakpoints.difference_update(stops)
 
     def do_step(self, event: Event) -> None:
         self._check_not_ended()
@@ -270,25 +314,29 @@ class Debugger(StepPanel):
         self.selected_view = "step"
 
     def do_profile(self, event: Event) -> None:
-        name = str(event["arg"])
-        self.run_fork(f"under profile {name}", settings=self.run.system.settings.of_profile(name))
+        name = argument_of(event)
+        settings = self.run.system.settings.of_profile(name)
+        self.run_fork(f"under profile {name}", settings=settings)
 
     def do_model(self, event: Event) -> None:
         name = read_name(event, "model")
-        self.run_fork(f"with model {name}", models=open_model(name))
+        model = open_model(name)
+        self.run_fork(f"with model {name}", models=model)
 
     def do_mute(self, event: Event) -> None:
         """Execute a fork without a triple that supports an answer, and show it beside the run.
 
         Raises SettingError if the event names no such triple, or in a replay.
         """
-        triple = self._supporting_triples().get(str(event["arg"]))
+        triples = self._supporting_triples()
+        triple = triples.get(argument_of(event))
         graph = self.run.unrecorded_graph
         if triple is None or graph is None:
             raise SettingError(
                 "this triple does not support an answer now", hint="mute a triple that is shown"
             )
-        self.run_fork("one triple muted", kg=graph.without(triple))
+        muted_graph = graph.without(triple)
+        self.run_fork("one triple muted", kg=muted_graph)
 
     def _supporting_triples(self) -> dict[str, Triple]:
         """Return the triples that support the answers of all steps, by ``triple_key``."""
@@ -323,7 +371,10 @@ class ComparisonPanel(Live):
     ) -> None:
         self.runs = (first, second)
         self.names = names
-        super().__init__(*(run for run in self.runs if isinstance(run, Session)))
+        super().__init__()
+        for run in self.runs:
+            if isinstance(run, Session):
+                self.subscribe_to(run)
 
     def _compared_runs(self) -> list[ComparedRun]:
         """Return both runs with their names and present states."""
@@ -355,6 +406,5 @@ def debug_question(report: Report, question: str, **options: Any) -> Debugger:
     if the question's run was not kept.
     """
     measured = report.measured_run(question, **options)
-    return Debugger(
-        session_of(measured.run), step_key=measured.blamed_step, gold_answer=measured.gold
-    )
+    session = session_of(measured.run)
+    return Debugger(session, step_key=measured.blamed_step, gold_answer=measured.gold)

@@ -31,6 +31,7 @@ from kgwb.text import display_name, shorten
 from kgwb.ui.live import (
     Event,
     Part,
+    argument_of,
     form_of,
     read_name,
     render_failure,
@@ -69,7 +70,8 @@ class Person(Part):
         """``outer`` is the part that this one is shown in."""
         self.session = session
         self.parent = outer
-        self.humans = {model for model in session.run.models.values() if isinstance(model, Human)}
+        models = session.run.models.values()
+        self.humans = {model for model in models if isinstance(model, Human)}
         self.shown_request: PendingRequest | None = None
         """The request whose form is shown."""
         self.form_field = FormField("", "text")
@@ -102,12 +104,13 @@ class Person(Part):
         the requests of this run that wait for a reply, oldest first; those of other runs that the
         person plays in are left out.
         """
+        if not self.session.current_task:
+            for human in self.humans:
+                human.listeners.pop(self.redraw, None)
+            return []
         run_cancel = self.session.run._cancel
         requests: list[PendingRequest] = []
         for human in self.humans:
-            if not self.session.current_task:
-                human.listeners.pop(self.redraw, None)
-                continue
             human.listeners[self.redraw] = run_cancel
             for pending in human.pending_requests:
                 if pending.cancel is run_cancel:
@@ -122,7 +125,9 @@ class Person(Part):
         if waiting:
             return self._render_request(waiting[0], queued_count=len(waiting) - 1)
         self.shown_request = None
-        return self._render_idle() if self.humans else Html()
+        if not self.humans:
+            return Html()
+        return self._render_idle()
 
     def _render_request(self, pending: PendingRequest, *, queued_count: int) -> Html:
         """Render a request; ``queued_count`` more requests wait behind it."""
@@ -136,9 +141,12 @@ class Person(Part):
         purpose = ""
         if step is not None:
             agent = agent_of_key(step.key)
-            purpose = run.prompts.load(request.task).header["purpose"]
-        title = "The full prompt, as a model would receive it"
+            parsed_prompt = run.prompts.load(request.task)
+            purpose = parsed_prompt.header["purpose"]
+        question = request.variables.get("question", run.question)
         options = self._numbered_options()
+        title = "The full prompt, as a model would receive it"
+        prompt = render_request(request, title=title)
         return render_page(
             "person.html",
             request_id=id(pending),
@@ -147,14 +155,14 @@ class Person(Part):
             attempt_number=len(attempts) + 1,
             attempt_limit=run.settings.theta,
             failed_checks=attempts[-1].problems if attempts else (),
-            question=str(request.variables.get("question", run.question)),
+            question=str(question),
             purpose=purpose,
             context=_context_values(request),
             options=self._option_rows(options),
             fields=self._render_fields(options),
             has_schema=bool(request.schema),
             is_json=self.is_json,
-            prompt=render_request(request, title=title),
+            prompt=prompt,
         )
 
     def _find_waiting_step(self, request: ChatRequest) -> Step | None:
@@ -165,27 +173,31 @@ class Person(Part):
         """
         steps = []
         for step in (*self.session.run.steps, *self.started_steps.values()):
-            if request.task in step.prompts and not (step.done or step.error):
+            has_ended = step.done or step.error
+            if request.task in step.prompts and not has_ended:
                 steps.append(step)
+        if not steps:
+            return None
         variables = list(request.variables.values())
         for step in steps:
             if step.subject in variables:
                 return step
-        return steps[0] if steps else None
+        return steps[0]
 
     def _begin_form(self, pending: PendingRequest, attempts: Sequence[Attempt]) -> None:
         """Show the form of another request, with the reply of the attempt before, if there is one."""
         self.shown_request = pending
         self.is_json = False
+        request = pending.request
         data: Any = ""
-        if pending.request.schema:
-            data = empty_data(field_for_schema(pending.request.schema))
+        if request.schema:
+            form_field = field_for_schema(request.schema)
+            data = empty_data(form_field)
         if attempts:
-            with suppress(
-                ValueError, RecursionError
-            ):  # the reply was no JSON, or nested too deeply
+            # The reply may be no JSON, or nested too deeply.
+            with suppress(ValueError, RecursionError):
                 data = json.loads(attempts[-1].reply)
-        self._fill_form(pending.request, data)
+        self._fill_form(request, data)
 
     def _fill_form(self, request: ChatRequest, data: Any) -> None:
         """Choose the form's fields for a request, and fill them with the data of a reply."""
@@ -217,7 +229,8 @@ class Person(Part):
         if self.shown_request is None or self.is_json:
             return []
         request = self.shown_request.request
-        if "number" not in (request.schema or {}).get("properties", {}):
+        schema = request.schema or {}
+        if "number" not in schema.get("properties", {}):
             return []
         for value in request.variables.values():
             if isinstance(value, list) and value and all(map(_is_numbered, value)):
@@ -233,12 +246,15 @@ class Person(Part):
             return []
         numbers = [str(option["number"]) for option in options]
         number = self.values.get("number", "")
-        picked = numbers.index(number) if number in numbers else 0
+        picked = 0
+        if number in numbers:
+            picked = numbers.index(number)
         rows = []
         for position, option in enumerate(options):
-            label = shorten(str(option.get("label", option["number"])))
+            is_picked = position == picked
+            label = str(option.get("label", option["number"]))
             details = _option_details(option)
-            rows.append(OptionRow(position, position == picked, label, details))
+            rows.append(OptionRow(position, is_picked, shorten(label), details))
         rows.append(OptionRow(NO_OPTION))
         return rows
 
@@ -248,7 +264,10 @@ class Person(Part):
         options = self._numbered_options()
         if options:
             position = int(values.get("option", "0"))
-            picked = options[position] if position >= 0 else _no_option(options[0])
+            if position < 0:
+                picked = _no_option(options[0])
+            else:
+                picked = options[position]
             for part in self.form_field.subfields:
                 if part.name in picked:
                     values |= to_form_values(part, picked[part.name], part.name)
@@ -272,17 +291,22 @@ class Person(Part):
         remark = "No reply is needed now. Run the agent that you play."
         if self.session.current_task:
             remark = f"No reply is needed yet: {self.session.current_task}."
+        played_agent = ""
         played = self._latest_human_step()
-        failure = self.worker.failure
+        if played is not None:
+            played_agent = display_name(played.agent)
+        failure = Html()
+        if self.worker.failure is not None:
+            failure = render_failure(self.worker.failure)
         return render_page(
             "person_idle.html",
             remark=remark,
             level="calm",
-            played_agent=display_name(played.agent) if played is not None else "",
+            played_agent=played_agent,
             model_input=text_input("model", "model", value="rules", id="beside-model"),
             progress=self.worker.current_task,
             comparison=self.model_comparison,
-            failure=render_failure(failure) if failure is not None else "",
+            failure=failure,
         )
 
     def _find_rejected_step(self) -> Step | None:
@@ -297,7 +321,8 @@ class Person(Part):
     def _latest_human_step(self) -> Step | None:
         """Return the latest finished step in which a person replied; None if there is none."""
         for step in reversed(self.session.all_steps):
-            models = [step.known_calls[key].request.get("model") for key in step.calls]
+            calls = [step.known_calls[key] for key in step.calls]
+            models = [call.request.get("model") for call in calls]
             if step.done and Human.name in models:
                 return step
         return None
@@ -315,30 +340,33 @@ class Person(Part):
         if self.form_field.kind in ("text", "json"):
             text = typed_text(values.get("value", ""))
         else:
-            text = json.dumps(parse_form_values(self.form_field, values), ensure_ascii=False)
+            data = parse_form_values(self.form_field, values)
+            text = json.dumps(data, ensure_ascii=False)
+        request = self.shown_request
         for human in self.humans:
-            if self.shown_request is not None and self.shown_request in human.pending_requests:
-                human.reply(text, self.shown_request)
+            if request is not None and request in human.pending_requests:
+                human.reply(text, request)
                 return
         raise ModelError("no agent waits for this reply", hint="run the agent again, then reply")
 
     def do_more(self, event: Event) -> None:
         """Add a row to a list of the form; for the event "less", remove one."""
         values = self._read_form(event)
+        path = argument_of(event)
         is_removal = event["do"] == "less"
-        self.values = add_or_remove_row(
-            self.form_field, values, str(event["arg"]), remove=is_removal
-        )
+        self.values = add_or_remove_row(self.form_field, values, path, remove=is_removal)
         self.revision += 1
 
     do_less = do_more
 
     def do_json(self, event: Event) -> None:
         """Switch between the form and JSON, and keep the reply. Raises OverrideError if it cannot."""
-        if self.shown_request is not None:
-            data = parse_form_values(self.form_field, self._read_form(event))
-            self.is_json = not self.is_json
-            self._fill_form(self.shown_request.request, data)
+        if self.shown_request is None:
+            return
+        values = self._read_form(event)
+        data = parse_form_values(self.form_field, values)
+        self.is_json = not self.is_json
+        self._fill_form(self.shown_request.request, data)
 
     def do_beside(self, event: Event) -> None:
         """Submit a fork in which a model plays the person's latest step; show both replies after it.
@@ -362,7 +390,7 @@ class Person(Part):
         Returns the last replies and the outcomes of both, side by side.
         """
         run = self.session.run
-        fork = run.fork(models={**run.models, played.agent: model})
+        fork = run.fork(models={played.agent: model})
         fork.remove_override(played.key)
         with suppress(InvalidReplyError):  # the invalid reply is shown with the step
             fork.go(until=played.key)
@@ -378,8 +406,9 @@ def _context_values(request: ChatRequest) -> list[tuple[str, str]]:
     """Return the short text variables of a prompt with their names, without those shown elsewhere."""
     values = []
     for name, value in request.variables.items():
-        is_short_text = isinstance(value, str) and 0 < len(value) < MAX_CONTEXT_CHARS
-        if is_short_text and name not in ("question", "dialogue"):
+        if name in ("question", "dialogue"):
+            continue
+        if isinstance(value, str) and 0 < len(value) < MAX_CONTEXT_CHARS:
             values.append((display_name(name), shorten(value)))
     return values
 
@@ -390,15 +419,22 @@ def _is_numbered(row: Any) -> bool:
 
 def _no_option(option: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the choice "none of these": 0 for numbers, empty texts for the rest."""
-    return {name: 0 if isinstance(value, int) else "" for name, value in option.items()}
+    values: dict[str, Any] = {}
+    for name, value in option.items():
+        values[name] = ""
+        if isinstance(value, int):
+            values[name] = 0
+    return values
 
 
 def _render_reply(name: str, step: Step) -> Html:
     """Render the last reply to a step, and the step's outcome, below a name."""
     parts = [h.tag("b", name)]
     if step.attempts:
-        parts.append(h.preformatted(step.attempts[-1].reply))
-    parts.append(h.div("", step.outcome))
+        last_attempt = step.attempts[-1]
+        parts.append(h.preformatted(last_attempt.reply))
+    outcome = h.div("", step.outcome)
+    parts.append(outcome)
     return h.div("", *parts)
 
 

@@ -26,6 +26,7 @@ from kgwb.show.prompt_form import (
     replace_template,
     split_prompt,
 )
+from kgwb.systems.sources import SystemSource
 from kgwb.text import display_name, pluralize, shorten
 from kgwb.ui.debugger import Debugger, debug_question
 from kgwb.ui.live import (
@@ -33,6 +34,7 @@ from kgwb.ui.live import (
     Live,
     Part,
     TabOption,
+    argument_of,
     form_of,
     render_page,
     render_progress,
@@ -73,27 +75,31 @@ class PromptLab(Live):
         models: Mapping[str, ChatModel | str] | None = None,
         prices: str | Path | None = None,
         workers: int = 4,
+        system: SystemSource | None = None,
     ) -> None:
         """Open the results folder of a benchmark.
 
         ``others`` are the folders of earlier retries, to be shown at once. Graph and models are
         those of the results, or the ones given; ``models`` are by agent. ``prices`` is a TOML table
-        of prices. ``workers`` questions are asked at the same time.
+        of prices. ``workers`` questions are asked at the same time. ``system`` is needed if the one
+        that was measured is not among the names of systems.
 
         Raises InputError if the folder holds no results, or if the graph or a model is another one
         now.
         """
-        self.lab = RetryExperiment(folder, kg=kg, model=model, models=models)
+        self.lab = RetryExperiment(folder, kg=kg, model=model, models=models, system=system)
         self.prices = load_prices(prices)
         self.worker_count = workers
         earlier = self.lab.earlier_results
-        self.prompt_texts = load_prompt_texts(earlier, earlier.config.get("prompts") or {})
+        sent_prompts = earlier.config.get("prompts") or {}
+        self.prompt_texts = load_prompt_texts(earlier, sent_prompts)
         """The prompts that were sent, by name."""
         self.template_drafts: dict[str, str] = {}
         """Their templates as they were typed, by name."""
         self.selected_prompt = self._first_prompt()
         """The name of the prompt that is edited; empty if no prompt is known."""
-        self.result_folders = list(dict.fromkeys(Path(other) for other in others))
+        folders = dict.fromkeys(map(Path, others))
+        self.result_folders = list(folders)
         """The folders of the retries, oldest first."""
         self.report: Report | None = None
         """Compares the retries with the first results; None without retries."""
@@ -109,13 +115,16 @@ class PromptLab(Live):
 
     def _first_prompt(self) -> str:
         """Return the first prompt of the system's own folder, else the first of all, else ""."""
+        folder = f"{self.lab.system.name}/"
         for name in self.prompt_texts:
-            if name.startswith(f"{self.lab.system.name}/"):
+            if name.startswith(folder):
                 return name
         return next(iter(self.prompt_texts), "")
 
     def children(self) -> Mapping[str, Part]:
-        return {} if self.debugger is None else {"debugger": self.debugger}
+        if self.debugger is None:
+            return {}
+        return {"debugger": self.debugger}
 
     def _load_report(self) -> None:
         """Read the retries again, and compare them with the first results.
@@ -132,21 +141,23 @@ class PromptLab(Live):
 
     def view(self) -> Html:
         """Render the results, the editor of the selected prompt, the options, and the report."""
-        template = text = ""
-        if self.selected_prompt:
-            _header, template = split_prompt(self.prompt_texts[self.selected_prompt])
-            text = self.template_drafts.get(self.selected_prompt, template)
+        template = ""
+        text = ""
+        prompt_name = self.selected_prompt
+        if prompt_name:
+            _header, template = split_prompt(self.prompt_texts[prompt_name])
+            text = self.template_drafts.get(prompt_name, template)
+        option_inputs = {}
+        for name, label in OPTION_LABELS.items():
+            option_inputs[name] = text_input(name, label, self.option_texts[name])
         return self._render(
             is_interactive=True,
-            has_prompts=bool(self.selected_prompt),
+            has_prompts=bool(prompt_name),
             prompt_tabs=self._render_prompt_tabs(),
-            editor=render_template_editor(text, self.selected_prompt),
+            editor=render_template_editor(text, prompt_name),
             template_diff=render_template_diff(template, text),
             option_labels=OPTION_LABELS,
-            option_inputs={
-                name: text_input(name, label, self.option_texts[name])
-                for name, label in OPTION_LABELS.items()
-            },
+            option_inputs=option_inputs,
             is_busy=bool(self.worker.current_task),
             estimate=self.estimate_text,
             progress=render_progress(self.worker),
@@ -161,13 +172,15 @@ class PromptLab(Live):
         If interactive, the rest of the page is rendered too, from ``values``; and an open debugger.
         """
         results = self.lab.earlier_results
-        has_debugger = is_interactive and self.debugger is not None
+        debugger = Html()
+        if is_interactive and self.debugger is not None:
+            debugger = self.render_child("debugger")
         return render_page(
             "lab.html",
             results=f"{results.name}: {results.headline}",
             is_interactive=is_interactive,
             changes=self._render_changes(has_links=is_interactive),
-            debugger=self.render_child("debugger") if has_debugger else "",
+            debugger=debugger,
             **values,
         )
 
@@ -176,8 +189,9 @@ class PromptLab(Live):
         edited = self._edited_prompts()
         options: list[TabOption] = []
         for name in self.prompt_texts:
+            label = _short_name(name)
             mark = "edited" if name in edited else ""
-            options.append((name, _short_name(name), mark))
+            options.append((name, label, mark))
         return h.tabs(options, self.selected_prompt, "prompt")
 
     def _render_changes(self, *, has_links: bool) -> list[Html]:
@@ -206,13 +220,17 @@ class PromptLab(Live):
         sent = self.prompt_texts[name]
         _header, template = split_prompt(sent)
         draft = self.template_drafts.get(name, template)
-        return sent if draft == template else replace_template(sent, draft)
+        if draft == template:
+            return sent
+        return replace_template(sent, draft)
 
     def _edited_prompts(self) -> list[str]:
         """Return the names of the prompts that differ from what was sent."""
-        return [
-            name for name, text in self.prompt_texts.items() if self._edited_prompt(name) != text
-        ]
+        edited = []
+        for name, text in self.prompt_texts.items():
+            if self._edited_prompt(name) != text:
+                edited.append(name)
+        return edited
 
     def _read_form(self, event: Event) -> Retry:
         """Keep what was typed, and return what it asks for.
@@ -224,9 +242,12 @@ class PromptLab(Live):
         repeats = self._typed_repeats()
         prompts = Prompts(texts={})
         for name in self.prompt_texts:
-            prompts = prompts.with_text(name, self._edited_prompt(name))
-        questions = self.lab.choose_questions(self.option_texts["only"].split())
-        return Retry(self.lab.make_setup(prompts), questions, repeats)
+            text = self._edited_prompt(name)
+            prompts = prompts.with_text(name, text)
+        selection = self.option_texts["only"].split()
+        questions = self.lab.choose_questions(selection)
+        setup = self.lab.make_setup(prompts)
+        return Retry(setup, questions, repeats)
 
     def _keep_form(self, form: Mapping[str, str]) -> None:
         """Keep the values of the form's fields; a field that is missing keeps its value."""
@@ -270,8 +291,9 @@ class PromptLab(Live):
 
         The folder depends on setup and prompts, so the same retry continues in it.
         """
-        prompt_names = ", ".join(_short_name(name) for name in self._edited_prompts())
-        folder = self.lab.get_results_folder(retry.setup, prompt_names or "prompts")
+        names = [_short_name(name) for name in self._edited_prompts()]
+        changes = ", ".join(names) or "prompts"
+        folder = self.lab.get_results_folder(retry.setup, changes)
         self.worker.submit("asking again", lambda: self._ask_again(retry, budget, folder))
 
     def _ask_again(self, retry: Retry, budget: Budget, folder: Path) -> None:
@@ -315,8 +337,9 @@ class PromptLab(Live):
     # Events
 
     def do_prompt(self, event: Event) -> None:
-        if event["arg"] in self.prompt_texts:
-            self.selected_prompt = str(event["arg"])
+        name = argument_of(event)
+        if name in self.prompt_texts:
+            self.selected_prompt = name
 
     def do_draft(self, event: Event) -> None:
         self.template_drafts[self.selected_prompt] = typed_text(event["value"])
@@ -343,7 +366,7 @@ class PromptLab(Live):
         The event's ``arg`` is "NUMBER AGENT<tab>QUESTION", with the number of the results. Raises
         InputError if the question's run was not kept.
         """
-        place, _, question = str(event["arg"]).partition("\t")
+        place, _, question = argument_of(event).partition("\t")
         number, _, agent = place.partition(" ")
         if self.report is None:
             return

@@ -76,14 +76,17 @@ class Part:
     def find_component(self, scope: str) -> Part | None:
         """Return the part of a scope at any depth below this one; None if there is none."""
         for name, child in self.children().items():
-            found = child if name == scope else child.find_component(scope)
+            if name == scope:
+                return child
+            found = child.find_component(scope)
             if found is not None:
                 return found
         return None
 
     def render_child(self, name: str) -> Html:
         """Render one of the children. Events inside it are sent with its scope."""
-        return h.div("inside-part", self.children()[name].view(), data_scope=name)
+        child = self.children()[name]
+        return h.div("inside-part", child.view(), data_scope=name)
 
     def subscribe_to(self, *workers: Worker) -> None:
         """Draw this part again whenever one of the workers changes."""
@@ -176,8 +179,9 @@ class Live(Part, anywidget.AnyWidget):
 
     def _handle(self, event: Event, part: Part) -> None:
         """Call the part's method for an event, if it has one; keep its message, or its error."""
-        handler = getattr(part, f"do_{event.get('do')}", None)
-        if event.get("do") not in SILENT_EVENTS:
+        name = event.get("do")
+        handler = getattr(part, f"do_{name}", None)
+        if name not in SILENT_EVENTS:
             self.event_error = None
             self.message = ""
         if handler is None:
@@ -188,10 +192,12 @@ class Live(Part, anywidget.AnyWidget):
             self.event_error = exc
 
     def do_shown(self, event: Event) -> None:
-        self._displays = {*self._displays, str(event.get("display"))} - {""}
+        display = str(event.get("display"))
+        self._displays = {*self._displays, display} - {""}
 
     def do_gone(self, event: Event) -> None:
-        self._displays = self._displays - {str(event.get("display"))}
+        display = str(event.get("display"))
+        self._displays = self._displays - {display}
 
     # To the page
 
@@ -224,17 +230,21 @@ class Live(Part, anywidget.AnyWidget):
             body = self.view()
         except Exception as exc:  # noqa: BLE001  # a bug in a view must be seen, and must not stop the drawing
             body = h.div("body", render_failure(exc))
-        message = error = Html()
+        message = Html()
         if self.message:
-            message = h.div("band", h.note(self.message, level="calm"), role="status")
+            note = h.note(self.message, level="calm")
+            message = h.div("band", note, role="status")
+        error = Html()
         if self.event_error is not None:
-            error = h.div("band", render_failure(self.event_error), role="alert")
+            failure = render_failure(self.event_error)
+            error = h.div("band", failure, role="alert")
+        announcement = single_line(self.announcement())
         return h.section(
             body,
             message,
             error,
             data_seen=sequence,
-            data_say=single_line(self.announcement()) or None,
+            data_say=announcement or None,
             id=f"kg-{id(self):x}",
             aria_busy=str(self.is_busy).lower(),
         )
@@ -251,7 +261,9 @@ class Live(Part, anywidget.AnyWidget):
         self._displays = self._displays or {""}
         self.redraw()
         bundle = super()._repr_mimebundle_(**kwargs)
-        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        data: Any = bundle
+        if isinstance(bundle, tuple):
+            data = bundle[0]
         if data is not None:
             data["text/plain"] = repr(self)
             data["text/html"] = self.static_html()
@@ -275,6 +287,11 @@ def form_of(event: Event) -> dict[str, str]:
     return form
 
 
+def argument_of(event: Event) -> str:
+    """Return the argument of an event, such as the name of the tab that was clicked."""
+    return str(event["arg"])
+
+
 def read_name(event: Event, field: str) -> str:
     """Return the name typed into a field of the event's form; empty if nothing was typed.
 
@@ -291,9 +308,17 @@ def read_name(event: Event, field: str) -> str:
 
 
 def _has_secret(text: str) -> bool:
-    if API_KEY_PATTERN.search(text) or mask_urls_in_text(text) != text:
+    """Return whether a text has an API key, or an address with a password.
+
+    A text of one word is taken as an address as a whole.
+    """
+    if API_KEY_PATTERN.search(text):
         return True
-    return " " not in text and mask_url(text) != text
+    if mask_urls_in_text(text) != text:
+        return True
+    if " " in text:
+        return False
+    return mask_url(text) != text
 
 
 def render_failure(error: BaseException) -> Html:
@@ -301,10 +326,12 @@ def render_failure(error: BaseException) -> Html:
 
     An error that is no KgwbError is shown with the name of its class.
     """
-    message = f"{type(error).__name__}: {error}"
-    hint = getattr(error, "hint", "")
     if isinstance(error, KgwbError):
         message = error.message
+    else:
+        class_name = type(error).__name__
+        message = f"{class_name}: {error}"
+    hint = getattr(error, "hint", "")
     return render_page("failure.html", message=message, hint=hint)
 
 
@@ -313,12 +340,11 @@ def render_progress(worker: Worker) -> Html:
 
     Nothing is rendered for an idle worker whose latest task succeeded.
     """
-    failure = Html()
-    if worker.failure is not None and not worker.current_task:
-        failure = render_failure(worker.failure)
+    task = worker.current_task
     queued = worker.queued_tasks
-    if not (worker.current_task or queued or failure):
+    failure = Html()
+    if worker.failure is not None and not task:
+        failure = render_failure(worker.failure)
+    if not (task or queued or failure):
         return Html()
-    return render_page(
-        "progress.html", task=worker.current_task, queued_tasks=queued, failure=failure
-    )
+    return render_page("progress.html", task=task, queued_tasks=queued, failure=failure)

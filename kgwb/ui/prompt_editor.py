@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kgwb.errors import KgwbError, PromptError
+from kgwb.llm.base import Message
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run.agents import agent_of_key
+from kgwb.run.messages import messages_to_text
 from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.show.prompt_form import render_prompt_form, replace_template, split_prompt
+from kgwb.show.prompt_form import (
+    render_messages_form,
+    render_prompt_form,
+    replace_template,
+    split_prompt,
+)
+from kgwb.show.timeline import model_calls_of
 from kgwb.ui.live import Event, form_of, typed_text
 from kgwb.ui.session import Session
 
@@ -49,7 +57,8 @@ class PromptEditor:
         """
         agent = agent_of_key(key)
         versions = self._versions_of(key)
-        for step in (*versions, *self.session.steps_of(agent)):
+        others = self.session.steps_of(agent)
+        for step in (*versions, *others):
             if step.prompts:
                 return step.prompts[-1]
         is_done = bool(versions) and versions[0].done
@@ -62,8 +71,9 @@ class PromptEditor:
     def _versions_of(self, key: str) -> list[Step]:
         """Return the step with this key now and before each edit, the newest first."""
         versions = []
-        if key in self.session.steps:
-            versions.append(self.session.steps[key])
+        steps = self.session.steps
+        if key in steps:
+            versions.append(steps[key])
         for state in reversed(self.session.history):
             if key in state.steps:
                 versions.append(state.steps[key])
@@ -124,19 +134,22 @@ class PromptEditor:
         try:
             used_text = self.run.prompts.text(name)
         except PromptError:
-            return h.div("body soft", "This agent has no prompt file.")
+            return self._render_own_messages(key, step)
         draft = self.drafts.get(key)
         request = None
         problem = ""
         if not self.session.current_task:
-            text = used_text if draft is None else replace_template(used_text, draft)
+            text = used_text
+            if draft is not None:
+                text = replace_template(used_text, draft)
             try:
                 request = self.session.peek(key, name, text)
             except KgwbError as exc:
                 problem = exc.message
+        file_text = self._file_text(name)
         return render_prompt_form(
             name,
-            self._file_text(name),
+            file_text,
             used_text,
             draft,
             request=request,
@@ -144,6 +157,29 @@ class PromptEditor:
             note=self._remark(key, step),
             revision=self.revision,
         )
+
+    def own_messages(self, step: Step | None) -> str | None:
+        """Return the messages of a step's first model call as text, if it used no prompt file.
+
+        Returns None for a step that used one, or that made no model call.
+        """
+        if step is None or step.prompts:
+            return None
+        calls = model_calls_of(step)
+        if not calls:
+            return None
+        messages = []
+        for role, content in calls[0].request["content"]["messages"]:
+            messages.append(Message(role, content))
+        return messages_to_text(messages)
+
+    def _render_own_messages(self, key: str, step: Step | None) -> Html:
+        """Render the messages that a step sent without a prompt file; a text if it sent none."""
+        text = self.own_messages(step)
+        if text is None:
+            return h.div("body soft", "This agent has no prompt file.")
+        is_edited = (key, 0) in self.run.edited_messages
+        return render_messages_form(self.drafts.get(key, text), is_edited, self.revision)
 
     def _remark(self, key: str, step: Step | None) -> str:
         """Return a remark if the prompt does not decide the result; else an empty text.
@@ -153,6 +189,7 @@ class PromptEditor:
         """
         if step is not None and step.origin == "by hand":
             return OVERRIDDEN_NOTE
-        if self.run.model_name(agent_of_key(key)) == "rules":
+        agent = agent_of_key(key)
+        if self.run.model_name(agent) == "rules":
             return f"{BASELINE_REMARK}."
         return ""

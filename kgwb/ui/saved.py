@@ -42,7 +42,8 @@ class Notebooks(AsyncLargeFileManager):
         if not content or model["type"] != "notebook":
             return model
         server: Any = self.parent
-        if not await server.session_manager.session_exists(path.strip("/")):
+        has_kernel = await server.session_manager.session_exists(path.strip("/"))
+        if not has_kernel:
             remove_widget_views(model["content"])
         return model
 
@@ -54,17 +55,21 @@ def embed_widget_html(notebook: dict[str, Any]) -> None:
     notebook is changed in place. Widgets of other packages stay.
     """
     metadata = notebook.get("metadata", {})
-    widgets = metadata.get("widgets", {}).get(STATE_MIME_TYPE, {}).get("state", {})
+    saved = metadata.get("widgets", {})
+    widgets = saved.get(STATE_MIME_TYPE, {}).get("state", {})
     states = _kgwb_states(widgets)
     for data in _output_data(notebook):
-        widget_id = data.get(VIEW_MIME_TYPE, {}).get("model_id")
-        html = states.get(widget_id, {}).get("html")
+        view = data.get(VIEW_MIME_TYPE, {})
+        state = states.get(view.get("model_id"), {})
+        html = state.get("html")
         if html:
             static = html.replace("<section", "<section data-static", 1)
             data["text/html"] = embed_style(Html(static))
     for widget_id, state in states.items():
+        layout = str(state.get("layout"))
+        layout_id = layout.removeprefix("IPY_MODEL_")
         widgets.pop(widget_id, None)
-        widgets.pop(str(state.get("layout")).removeprefix("IPY_MODEL_"), None)
+        widgets.pop(layout_id, None)
     if not widgets:
         metadata.pop("widgets", None)
 
@@ -74,7 +79,8 @@ def _kgwb_states(widgets: dict[str, Any]) -> dict[str, dict[str, Any]]:
     states = {}
     for widget_id, widget in widgets.items():
         state = widget.get("state", {})
-        if str(state.get("_anywidget_id")).startswith("kgwb."):
+        class_name = str(state.get("_anywidget_id"))
+        if class_name.startswith("kgwb."):
             states[widget_id] = state
     return states
 
@@ -82,7 +88,8 @@ def _kgwb_states(widgets: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def remove_widget_views(notebook: dict[str, Any]) -> None:
     """Remove the widget from every output that also has kgwb's static HTML."""
     for data in _output_data(notebook):
-        if "data-static" in "".join(data.get("text/html", "")):
+        html = "".join(data.get("text/html", ""))
+        if "data-static" in html:
             data.pop(VIEW_MIME_TYPE, None)
 
 

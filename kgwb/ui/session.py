@@ -86,26 +86,36 @@ class Session(Worker):
 
         A step is "ahead" if an earlier execution reached it, and the latest one stopped before it.
         """
+        run = self.run
         with self._lock:
-            states = {}
-            for key, step in self._steps.items():
-                if key in self._stale:
-                    states[key] = "stale"
-                elif not step.error and key not in self._executed_keys:
-                    states[key] = "ahead"
-                elif not (step.done or step.error):
-                    states[key] = "running" if self.current_task else "unfinished"
+            previous_answer = None
+            if self.history:
+                previous_answer = self.history[-1].answer
             return RunState(
-                self.run,
+                run,
                 dict(self._steps),
-                states,
+                self._step_states(),
                 self.current_task,
                 self.failure,
-                previous_answer=self.history[-1].answer if self.history else None,
-                answer=self.run.answer,
-                status=self.run.status,
-                totals=self.run.totals,
+                previous_answer=previous_answer,
+                answer=run.answer,
+                status=run.status,
+                totals=run.totals,
             )
+
+    def _step_states(self) -> dict[str, str]:
+        """Return the state of each step that is stale, ahead, running or unfinished, by key."""
+        states = {}
+        for key, step in self._steps.items():
+            if key in self._stale:
+                states[key] = "stale"
+            elif step.error:
+                continue
+            elif key not in self._executed_keys:
+                states[key] = "ahead"
+            elif not step.done:
+                states[key] = "running" if self.current_task else "unfinished"
+        return states
 
     def step_state(self, key: str) -> str:
         """Return the state of a step or agent, one of ``kgwb.show.run_state.STEP_STATES``."""
@@ -151,7 +161,10 @@ class Session(Worker):
         return self._submit_command("running one step", step)
 
     def _paused_after_supervisor(self) -> bool:
-        return self.run.status == "paused" and self._finished_steps()[-1].is_supervisor
+        if self.run.status != "paused":
+            return False
+        last_finished = self._finished_steps()[-1]
+        return last_finished.is_supervisor
 
     def back(self) -> Future[None]:
         """Submit going back to before the latest step that is not a supervisor."""
@@ -161,8 +174,9 @@ class Session(Worker):
             finished = self._finished_steps()
             while finished and finished[-1].is_supervisor:
                 finished.pop()
-            remaining = max(len(finished) - 1, 0)
-            self.run.step_back(self.run.position - remaining)
+            if finished:
+                finished.pop()
+            self.run.step_back(self.run.position - len(finished))
 
         return self._submit_command("going back one step", go_back)
 
@@ -175,9 +189,12 @@ class Session(Worker):
                 yield from steps_by_end(step.key)
                 yield step
 
-        return [
-            FinishedStep(step.key, step.key in groups) for step in steps_by_end(None) if step.done
-        ]
+        finished = []
+        for step in steps_by_end(None):
+            if step.done:
+                is_supervisor = step.key in groups
+                finished.append(FinishedStep(step.key, is_supervisor))
+        return finished
 
     def run_to(self, key: str) -> Future[None]:
         """Submit an execution up to the end of a step or agent.
@@ -187,9 +204,9 @@ class Session(Worker):
 
         def run_to() -> None:
             """Go back to the end of the step if it is done; else execute the run up to it."""
-            finished_keys = [step.key for step in self._finished_steps()]
-            is_done = key in finished_keys and self.step_state(key) == "done"
-            if is_done:
+            finished = self._finished_steps()
+            finished_keys = [step.key for step in finished]
+            if key in finished_keys and self.step_state(key) == "done":
                 position = finished_keys.index(key) + 1
                 self.run.step_back(self.run.position - position)
             else:
@@ -225,6 +242,15 @@ class Session(Worker):
         users = [step.key for step in self.all_steps if name in step.prompts]
         with self._edit(*users):
             self.run.edit_prompt(name, text)
+        self.notify()
+
+    def edit_messages(self, key: str, text: str) -> None:
+        """Send other messages in the first model call of a step, which becomes stale.
+
+        Raises SettingError if the run is busy, and PromptError for a text without roles.
+        """
+        with self._edit(key):
+            self.run.edit_messages(key, text)
         self.notify()
 
     def save_prompt(self, name: str, text: str) -> str:
@@ -282,17 +308,23 @@ class Session(Worker):
             self._mark_stale(keys)
 
     def _mark_stale(self, edited: Iterable[str]) -> None:
-        """Mark the first of the edited steps, all steps after it, and its supervisors as stale."""
-        order = list(self._steps)
+        """Mark the first of the edited steps, all steps after it, and its supervisors as stale.
+
+        Its supervisors are the steps that it is inside of, of all levels. Steps that the session
+        does not know are ignored.
+        """
+        steps = self._steps
+        order = list(steps)
         positions = [order.index(key) for key in edited if key in order]
         if not positions:
             return
         first = min(positions)
-        self._stale.update(order[first:])
-        supervisor = self._steps[order[first]].parent
-        while supervisor in self._steps:
+        following = order[first:]
+        self._stale.update(following)
+        supervisor = steps[following[0]].parent
+        while supervisor in steps:
             self._stale.add(supervisor)
-            supervisor = self._steps[supervisor].parent
+            supervisor = steps[supervisor].parent
 
     # The worker
 
@@ -352,10 +384,13 @@ class Session(Worker):
 
         Meanwhile the loading is shown as the current task. Returns at once in a replay.
         """
-        loading = self.embeddings_loader.thread
-        while loading is not None and loading.is_alive() and not self.cancelled:
-            self.current_task = self.embeddings_loader.current_task or self.current_task
-            loading.join(NOTIFY_DELAY_S)
+        loader = self.embeddings_loader
+        thread = loader.thread
+        if thread is None:
+            return
+        while thread.is_alive() and not self.cancelled:
+            self.current_task = loader.current_task or self.current_task
+            thread.join(NOTIFY_DELAY_S)
 
     def _on_step(self, event: str, step: Step) -> None:
         """Note that a step has begun or ended. The run calls this on its own threads."""
@@ -378,7 +413,10 @@ class Session(Worker):
             known = self._steps
             if self.run.status == "done":
                 known = {}
-            later = {key: step for key, step in known.items() if key not in latest}
+            later = {}
+            for key, step in known.items():
+                if key not in latest:
+                    later[key] = step
             if _have_changed_output(known, latest):
                 self._stale = set(later)
             else:
@@ -398,7 +436,9 @@ def _have_changed_output(known: Mapping[str, Step], latest: Mapping[str, Step]) 
     """Return whether a step that is done in both has another output in the latest execution."""
     for key, step in latest.items():
         before = known.get(key)
-        if before is not None and step.done and before.done and before.output != step.output:
+        if before is None or not (before.done and step.done):
+            continue
+        if before.output != step.output:
             return True
     return False
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from kgwb.errors import GraphError, InputError
-from kgwb.kg.base import Graph
 from kgwb.kg.queries import count_degrees
 from kgwb.run.steps import Step
 from kgwb.show import explain
@@ -19,7 +19,7 @@ from kgwb.show.output_form import OutputForm, choose_option, update_derived_fiel
 from kgwb.show.records import MAX_DEGREE
 from kgwb.show.terms import readable_query
 from kgwb.threads import run_in_thread
-from kgwb.ui.live import Event, form_of, typed_text
+from kgwb.ui.live import Event, argument_of, form_of, typed_text
 from kgwb.ui.step_view import StepView
 
 
@@ -52,7 +52,7 @@ class StepPanel(StepView):
         self.session.cancel()
 
     def do_section(self, event: Event) -> None:
-        self.selected_section = str(event["arg"])
+        self.selected_section = argument_of(event)
 
     def do_which(self, event: Event) -> None:
         self.requested_key = self._checked_key(event)
@@ -60,7 +60,7 @@ class StepPanel(StepView):
 
     def _checked_key(self, event: Event) -> str:
         """Return the step or agent that an event names. Raises SettingError for no such agent."""
-        key = str(event["arg"])
+        key = argument_of(event)
         self.run.system.agent_spec(key)
         return key
 
@@ -72,12 +72,17 @@ class StepPanel(StepView):
     def do_try(self, event: Event) -> None:
         """Use the edited prompt in this run, and run the step. A result put in by hand is removed.
 
-        Raises PromptError if the agent cannot use the prompt.
+        Of an agent without a prompt file, the edited messages are sent. Raises PromptError if the
+        agent cannot use the prompt.
         """
         key = self.key
         step = self.step
-        prompt = self.prompt_editor.edited_prompt(key, event)
-        self.session.edit_prompt(prompt.name, prompt.text)
+        if self.prompt_editor.own_messages(step) is not None:
+            text = typed_text(form_of(event)["template"])
+            self.session.edit_messages(key, text)
+        else:
+            prompt = self.prompt_editor.edited_prompt(key, event)
+            self.session.edit_prompt(prompt.name, prompt.text)
         self.prompt_editor.discard_draft(key)
         self.selected_section = ""
         if step is not None and step.origin == "by hand":
@@ -107,7 +112,8 @@ class StepPanel(StepView):
         Nothing is done if the step chose this option itself.
         """
         step = self._shown_step()
-        value = choose_option(step, int(event["arg"]))
+        position = int(event["arg"])
+        value = choose_option(step, position)
         if value != step.output:
             self.session.replace(self.key, value)
 
@@ -118,7 +124,8 @@ class StepPanel(StepView):
         """
         step = self._keep_typed_form(event)
         results = self.results_of(step)
-        value = OutputForm(step).parse(form_of(event))
+        form = OutputForm(step)
+        value = form.parse(form_of(event))
         self.session.replace(self.key, value)
         results.typed_form = None
         self.selected_section = ""
@@ -127,12 +134,11 @@ class StepPanel(StepView):
     def do_more(self, event: Event) -> None:
         """Add a row to a list of the form; for the event "less", remove one."""
         step = self._keep_typed_form(event)
-        self.results_of(step).typed_form = add_or_remove_row(
-            OutputForm(step).field,
-            form_of(event),
-            str(event["arg"]),
-            remove=event["do"] == "less",
-        )
+        results = self.results_of(step)
+        field = OutputForm(step).field
+        path = argument_of(event)
+        is_removal = event["do"] == "less"
+        results.typed_form = add_or_remove_row(field, form_of(event), path, remove=is_removal)
         self.revision += 1
 
     do_less = do_more
@@ -140,15 +146,17 @@ class StepPanel(StepView):
     def _keep_typed_form(self, event: Event) -> Step:
         """Keep the values of the form, and return the step that it belongs to."""
         step = self._shown_step()
-        self.results_of(step).typed_form = form_of(event)
+        results = self.results_of(step)
+        results.typed_form = form_of(event)
         return step
 
     # Questions to the graph
 
-    def _ask_graph(self, question: str, ask: Callable[[Graph], Any]) -> None:
+    def _ask_graph(self, question: str, ask: Callable[..., Any], *arguments: Any) -> None:
         """Submit a question about the step's output, and keep the reply under the question's name.
 
-        A cancel leaves the graph working on a thread of its own. Raises InputError in a replay.
+        ``ask`` gets the graph and the arguments, and returns the reply. A cancel leaves the graph
+        working on a thread of its own. Raises InputError in a replay.
         """
         step = self._shown_step()
         graph = self.run.unrecorded_graph
@@ -164,8 +172,9 @@ class StepPanel(StepView):
                 )
 
         def work() -> None:
-            reply = run_in_thread(lambda: ask(graph), poll=stop_if_cancelled)
-            self.results_of(step).graph_results[question] = reply
+            reply = run_in_thread(partial(ask, graph, *arguments), poll=stop_if_cancelled)
+            results = self.results_of(step)
+            results.graph_results[question] = reply
 
         self.graph_worker.submit("asking the graph", work)
 
@@ -174,66 +183,58 @@ class StepPanel(StepView):
 
         Raises InputError if nothing was typed.
         """
-        name = str(event["form"].get("name", "")).strip()
+        form = event["form"]
+        name = str(form.get("name", "")).strip()
         if not name:
             raise InputError("the search field is empty", hint="type a name or an IRI")
         output = self._shown_step().output
         limit = self.run.settings.v_limit
-
-        def locate(kg: Graph) -> Any:
-            return explain.locate_vertices(kg, name, output, limit)
-
-        self._ask_graph("where", locate)
+        self._ask_graph("where", explain.locate_vertices, name, output, limit)
 
     def do_degrees(self, event: Event) -> None:
         """Ask for the degree of each candidate."""
         candidates = self._shown_step().output.candidates
         iris = [candidate.iri for candidate in candidates]
-        self._ask_graph("degrees", lambda kg: count_degrees(kg, iris, MAX_DEGREE))
+        self._ask_graph("degrees", count_degrees, iris, MAX_DEGREE)
 
     def do_examples(self, event: Event) -> None:
         """Ask for triples of the step's fact with one predicate: ``arg`` is its position."""
         position = int(event["arg"])
         output = self._shown_step().output
-        ends = output.fact.ends
         predicate = output.predicates[position]
-        steps = self.session.all_steps
-
-        def find_examples(kg: Graph) -> explain.PredicateExamples:
-            return explain.find_examples(kg, ends, predicate.iri, predicate.direction, steps)
-
-        self._ask_graph(f"examples {position}", find_examples)
+        self._ask_graph(
+            f"examples {position}",
+            explain.find_examples,
+            output.fact.ends,
+            predicate.iri,
+            predicate.direction,
+            self.session.all_steps,
+        )
 
     def do_query(self, event: Event) -> None:
         """Execute a query as it was edited on the graph, and keep its result."""
         query = self._edited_query(event)
-
-        def execute(kg: Graph) -> explain.QueryResult:
-            return explain.execute_query(kg, query.sparql)
-
-        self._ask_graph(f"query {query.number}", execute)
+        self._ask_graph(f"query {query.number}", explain.execute_query, query.sparql)
 
     def do_why(self, event: Event) -> None:
         """Ask the graph which pattern of a query, as it was edited, leaves it without rows."""
         query = self._edited_query(event)
+        question = f"why {query.number}"
         steps = self.session.all_steps
-
-        def find_cause(kg: Graph) -> Any:
-            return explain.explain_empty_query(kg, query.sparql, steps)
-
-        self._ask_graph(f"why {query.number}", find_cause)
+        self._ask_graph(question, explain.explain_empty_query, query.sparql, steps)
 
     def do_use(self, event: Event) -> None:
         """Put in the output with the edited query. Nothing is done if the query was not changed."""
         query = self._edited_query(event)
         output = self._shown_step().output
-        if query.sparql == output.queries[query.number].sparql:
-            return
         queries = list(output.queries)
         original = queries[query.number]
+        if query.sparql == original.sparql:
+            return
         queries[query.number] = explain.edit_candidate_query(original, query.sparql)
         edited = replace(output, queries=tuple(queries))
-        self.session.replace(self.key, update_derived_fields(edited))
+        value = update_derived_fields(edited)
+        self.session.replace(self.key, value)
 
     def _edited_query(self, event: Event) -> EditedQuery:
         """Return the query that an event names, with the text typed in its place.
@@ -243,9 +244,12 @@ class StepPanel(StepView):
         """
         number = int(event["arg"])
         step = self._shown_step()
-        query = explain.queries_in(step.output)[number]
-        shown = readable_query(query, self._context_of(step))
-        typed = typed_text(form_of(event).get("sparql", ""))
+        queries = explain.queries_in(step.output)
+        query = queries[number]
+        context = self._context_of(step)
+        shown = readable_query(query, context)
+        form = form_of(event)
+        typed = typed_text(form.get("sparql", ""))
         if typed in ("", shown):
             return EditedQuery(number, query)
         return EditedQuery(number, typed)

@@ -19,6 +19,7 @@ from kgwb.show.records import render
 from kgwb.show.run import render_attempts, render_inputs, render_step_header, render_step_notes
 from kgwb.show.run_state import displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext, context_of
+from kgwb.show.timeline import model_calls_of
 from kgwb.text import display_name, shorten
 from kgwb.ui.human import Person
 from kgwb.ui.live import (
@@ -115,8 +116,11 @@ class StepView(Live):
     @property
     def can_mute(self) -> bool:
         """Whether the run can be repeated without a triple."""
-        has_graph = self.run.unrecorded_graph is not None
-        return self.is_in_debugger and has_graph and self.session.run_state().has_ended
+        if not self.is_in_debugger:
+            return False
+        if self.run.unrecorded_graph is None:
+            return False
+        return self.session.run_state().has_ended
 
     @property
     def is_busy(self) -> bool:
@@ -138,15 +142,20 @@ class StepView(Live):
         key = self.key
         step = self.step
         state = self.session.run_state()
+        controls = self._render_controls(step)
         sections = self.sections(key, step)
-        section = self._section_to_show(key, step, [name for name, _, _ in sections])
+        names = [name for name, _, _ in sections]
+        section = self._section_to_show(key, step, names)
+        update_label = "Run again"
+        if self.is_in_debugger:
+            update_label = "Continue"
         return render_page(
             "step_panel.html",
-            header=render_step_header(state, key, self._render_controls(step)),
+            header=render_step_header(state, key, controls),
             step_tabs=self._render_step_tabs(key),
             section_tabs=h.tabs(sections, section, "section"),
             is_stale=state.step_state(key) == "stale",
-            update_label="Continue" if self.is_in_debugger else "Run again",
+            update_label=update_label,
             remarks=render_step_notes(step),
             section=section,
             panel=self._render_section_body(section, key, step),
@@ -159,8 +168,9 @@ class StepView(Live):
         """
         sections: list[TabOption] = [("result", "Result", ""), ("in", "Inputs", "")]
         if self._asks_model(key, step):
-            attempts = step.attempts if step is not None else []
-            count = len(attempts) if len(attempts) > 1 else ""
+            count: object = ""
+            if step is not None and len(step.attempts) > 1:
+                count = len(step.attempts)
             sections.append(("prompt", "Prompt", ""))
             sections.append(("attempts", "Attempts", count))
         if self.run.system.agent_kind(key) != "group":
@@ -169,7 +179,7 @@ class StepView(Live):
 
     def _asks_model(self, key: str, step: Step | None) -> bool:
         """Return whether an agent asks a model, or a person in the place of one."""
-        if step is not None and step.prompts:
+        if step is not None and (step.prompts or model_calls_of(step)):
             return True
         kind = displayed_agent_kind(self.run, agent_of_key(key))
         return kind in ("model", "person")
@@ -194,24 +204,35 @@ class StepView(Live):
             return Html()
         options: list[TabOption] = []
         for step in steps:
-            label = shorten(subject_text(step), MAX_SUBJECT_CHARS) or step.key
+            subject = shorten(subject_text(step), MAX_SUBJECT_CHARS)
+            label = subject or step.key
             options.append((step.key, label, ""))
         return h.tabs(options, key, "which", borderless=True)
 
     def _render_controls(self, step: Step | None) -> Html:
         """Render the buttons that run the step, ask its model again, undo an edit, and cancel."""
-        is_done = step is not None and step.done
-        has_calls = step is not None and bool(step.calls)
-        # In the debugger, another button cancels the run.
-        can_cancel_run = self.is_busy and not self.is_in_debugger
+        is_busy = self.is_busy
+        is_done = False
+        has_calls = False
+        is_overridden = False
+        if step is not None:
+            is_done = step.done
+            has_calls = bool(step.calls)
+            is_overridden = step.origin == "by hand"
+        run_class = "fold primary"
+        if is_done or self.is_in_debugger:
+            run_class = "fold"
+        can_cancel = is_busy
+        if self.is_in_debugger:  # there, another button cancels the run
+            can_cancel = bool(self.graph_worker.current_task)
         return render_page(
             "step_controls.html",
             run_label="Run again" if is_done else "Run",
-            run_class="fold" if is_done or self.is_in_debugger else "fold primary",
-            is_busy=self.is_busy,
-            cannot_refresh=self.is_busy or not has_calls,
-            is_overridden=step is not None and step.origin == "by hand",
-            can_cancel=can_cancel_run or bool(self.graph_worker.current_task),
+            run_class=run_class,
+            is_busy=is_busy,
+            cannot_refresh=is_busy or not has_calls,
+            is_overridden=is_overridden,
+            can_cancel=can_cancel,
         )
 
     def _render_section_body(self, section: str, key: str, step: Step | None) -> Html:
@@ -219,11 +240,13 @@ class StepView(Live):
         if section == "prompt":
             return self.prompt_editor.render(key, step)
         if step is None:
-            has_ended = self.session.run_state().has_ended
-            text = "The run ended without this step." if has_ended else "Not run yet."
+            text = "Not run yet."
+            if self.session.run_state().has_ended:
+                text = "The run ended without this step."
             return h.div("body soft", text)
         if section == "in":
-            return render_inputs(step, self._context_of(step))
+            context = self._context_of(step)
+            return render_inputs(step, context)
         if section == "attempts":
             return render_attempts(step, self.run.calls)
         if section == "form":
@@ -235,12 +258,13 @@ class StepView(Live):
         if not step.done:
             text = "No result." if step.error else "No result yet."
             return h.div("body soft", text)
-        steps = self.session.all_steps
+        output = step.output
+        context = self._context_of(step)
         is_replay = self.run.unrecorded_graph is None
         return render_page(
             "step_result.html",
-            output=render(step.output, self._context_of(step)),
-            reasons=explain.render_reasons(step.output, steps),
+            output=render(output, context),
+            reasons=explain.render_reasons(output, context.steps),
             has_no_graph=is_replay and not self.is_in_debugger,
             progress=render_progress(self.graph_worker),
         )
@@ -272,7 +296,8 @@ class StepView(Live):
             return
         with suppress(KgwbError):  # a query that is not conjunctive cannot be taken apart
             cause = explain.explain_empty_query(graph, queries[0], steps)
-            self.results_of(step).graph_results["why 0"] = cause
+            results = self.results_of(step)
+            results.graph_results["why 0"] = cause
 
     def _render_form(self, step: Step) -> Html:
         """Render the output of a step as a form, with the values that were typed into it.
@@ -281,6 +306,7 @@ class StepView(Live):
         """
         if not (step.done or step.error):
             return h.div("body soft", "Run this agent first: the form shows its result.")
-        typed_form = self.results_of(step).typed_form
-        inputs = OutputForm(step).render(typed_form, self.revision)
+        results = self.results_of(step)
+        form = OutputForm(step)
+        inputs = form.render(results.typed_form, self.revision)
         return render_page("result_form.html", inputs=inputs)

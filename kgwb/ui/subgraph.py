@@ -24,7 +24,7 @@ from kgwb.show.subgraph import Subgraph, build_subgraph, expand_node
 from kgwb.show.subgraph_layout import fit_width
 from kgwb.show.terms import context_of, render_curie
 from kgwb.text import shorten, single_line
-from kgwb.ui.live import Event, Live, TabOption, render_page
+from kgwb.ui.live import Event, Live, TabOption, argument_of, render_page
 from kgwb.ui.session import Session
 from kgwb.ui.subgraph_frame import frame_page, to_vis_network
 from kgwb.ui.worker import Worker
@@ -52,7 +52,7 @@ class SubgraphPanel(Live):
 
     def __init__(self, session: Session, *, outer: Live | None = None) -> None:
         """``outer`` is a widget of the same session in which this one is shown."""
-        self.session = session
+        self.run = session.run
         self.parent = outer
         self.subgraph = Subgraph()
         self.selected_view = ""
@@ -70,8 +70,9 @@ class SubgraphPanel(Live):
         self._last_subgraph: object = None
         """The subgraph without added neighbours, and whether the run was done."""
         self._update_lock = threading.RLock()
-        followed = (self.worker,) if outer is not None else (self.worker, session)
-        super().__init__(*followed)
+        super().__init__(self.worker)
+        if outer is None:
+            self.subscribe_to(session)
 
     # The subgraph
 
@@ -83,9 +84,10 @@ class SubgraphPanel(Live):
         neighbours are added.
         """
         with self._update_lock:
-            run = self.session.run
+            run = self.run
             is_done = run.status == "done"
-            outputs = (run.answer, is_done, [step.output for step in tuple(run.steps)])
+            steps = tuple(run.steps)
+            outputs = (run.answer, is_done, [step.output for step in steps])
             if outputs == self._last_outputs:
                 return
             subgraph = build_subgraph(run)
@@ -110,9 +112,11 @@ class SubgraphPanel(Live):
         if len(nodes) > MAX_EXPANDED_NODES:
             return
         for node in nodes:
-            if node.shape in ("linked", "unknown") and isinstance(node.term, URIRef):
-                with suppress(GraphError):
-                    self.subgraph = expand_node(graph, self.subgraph, node.term, NEIGHBOUR_TRIPLES)
+            term = node.term
+            if node.shape not in ("linked", "unknown") or not isinstance(term, URIRef):
+                continue
+            with suppress(GraphError):
+                self.subgraph = expand_node(graph, self.subgraph, term, NEIGHBOUR_TRIPLES)
 
     @property
     def highlighted_answer(self) -> Value | None:
@@ -129,7 +133,7 @@ class SubgraphPanel(Live):
         self._update_subgraph()
         header = Html()
         if self.parent is None:
-            header = render_question_header(self.session.run)
+            header = render_question_header(self.run)
         if not self.subgraph.nodes:
             return h.join(header, picture.EMPTY_MESSAGE)
         view = self._view_to_show()
@@ -151,7 +155,9 @@ class SubgraphPanel(Live):
     def _view_to_show(self) -> str:
         if self.selected_view:
             return self.selected_view
-        return "picture" if len(self.subgraph.nodes) <= MAX_PICTURE_NODES else "graph"
+        if len(self.subgraph.nodes) > MAX_PICTURE_NODES:
+            return "graph"
+        return "picture"
 
     def _render_answer_tabs(self) -> Html:
         """Render the first MAX_ANSWER_TABS answers as tabs, and one that highlights nothing.
@@ -171,7 +177,8 @@ class SubgraphPanel(Live):
     def _render_subgraph(self, view: str) -> Html:
         """Render the subgraph as tables, as a picture whose nodes can be clicked, or in a frame."""
         if view == "table":
-            return picture.render_tables(self.subgraph, context_of(self.session.run))
+            context = context_of(self.run)
+            return picture.render_tables(self.subgraph, context)
         if view == "picture":
             return picture.render_svg(self.subgraph, self.highlighted_answer, event="node")
         return self._render_frame()
@@ -182,11 +189,12 @@ class SubgraphPanel(Live):
         if not self.subgraph.nodes:
             return picture.EMPTY_MESSAGE
         answer = self.highlighted_answer
+        context = context_of(self.run)
         return h.div(
             "body stack",
             picture.render_svg(self.subgraph, answer),
             picture.render_legend(self.subgraph, answer),
-            picture.render_tables(self.subgraph, context_of(self.session.run)),
+            picture.render_tables(self.subgraph, context),
         )
 
     def _render_frame(self) -> Html:
@@ -205,14 +213,15 @@ class SubgraphPanel(Live):
             "lit": picture.highlighted_parts(self.subgraph, self.highlighted_answer),
             "picked": self.selected_number,
         }
-        # Escaped here, because a text that is no Html would be shortened.
-        json_text = Html(escape(json.dumps(data, ensure_ascii=False), quote=True))
+        json_text = json.dumps(data, ensure_ascii=False)
+        question = single_line(self.run.question)
         frame = h.div(
             "frame",
             data_page="node",
             data_keep="graph",
-            data_graph=json_text,
-            title=shorten(f"Subgraph of: {single_line(self.session.run.question)}"),
+            # Escaped here, because a text that is no Html would be shortened.
+            data_graph=Html(escape(json_text, quote=True)),
+            title=shorten(f"Subgraph of: {question}"),
             id="graph",
         )
         return h.join(frame, h.muted_text(GRAPH_HINT))
@@ -224,7 +233,8 @@ class SubgraphPanel(Live):
             return h.muted_text("Click a node to see what it is, and to expand it.")
         iri_link = Html()
         if isinstance(node.term, URIRef):
-            iri_link = render_curie(node.term, context_of(self.session.run))
+            context = context_of(self.run)
+            iri_link = render_curie(node.term, context)
         description = self.descriptions.get(self.selected_number, Description())
         return render_page(
             "subgraph_node.html",
@@ -239,7 +249,7 @@ class SubgraphPanel(Live):
     # Events
 
     def do_drawn(self, event: Event) -> None:
-        self.selected_view = str(event["arg"])
+        self.selected_view = argument_of(event)
 
     def do_lit(self, event: Event) -> None:
         self.highlighted_number = int(event["arg"])
@@ -258,8 +268,10 @@ class SubgraphPanel(Live):
             if answer.term == node.term:
                 self.highlighted_number = position
                 break
-        graph = self.session.run.unrecorded_graph
-        if graph is not None and isinstance(node.term, URIRef) and number not in self.descriptions:
+        if number in self.descriptions or not isinstance(node.term, URIRef):
+            return
+        graph = self.run.unrecorded_graph
+        if graph is not None:
             self._submit_description(graph, number, node.term)
 
     def _submit_description(self, graph: Graph, number: int, iri: URIRef) -> None:
@@ -267,7 +279,8 @@ class SubgraphPanel(Live):
         descriptions = self.descriptions  # another subgraph, whose numbers differ, has its own
 
         def describe() -> None:
-            descriptions[number] = describe_vertices(graph, [iri])[iri]
+            described = describe_vertices(graph, [iri])
+            descriptions[number] = described[iri]
 
         self.worker.submit("asking the graph", describe)
 
@@ -276,7 +289,7 @@ class SubgraphPanel(Live):
 
         Raises SettingError if no node is selected, or in a replay.
         """
-        graph = self.session.run.unrecorded_graph
+        graph = self.run.unrecorded_graph
         before = self.subgraph
         node = _item_at(before.nodes, self.selected_number)
         if node is None:
@@ -304,4 +317,6 @@ def _tab_label(answer: Value) -> str:
 
 def _item_at(items: Sequence[Item], position: int) -> Item | None:
     """Return the item at a position; None if the position is negative or too large."""
-    return items[position] if 0 <= position < len(items) else None
+    if 0 <= position < len(items):
+        return items[position]
+    return None

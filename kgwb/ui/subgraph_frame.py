@@ -47,7 +47,8 @@ def frame_page() -> str:
     )
     scripts = ""
     for path in (VIS_SCRIPT_PATH, FRAME_SCRIPT_PATH):
-        scripts += f'<script nonce="{nonce}">{path.read_text("utf-8")}</script>'
+        script = path.read_text("utf-8")
+        scripts += f'<script nonce="{nonce}">{script}</script>'
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{FRAME_STYLE}</style></head>'
@@ -62,11 +63,20 @@ def to_vis_network(subgraph: Subgraph) -> dict[str, Any]:
     """
     network = Network(directed=True)
     layout = compute_layout(subgraph)
-    for position, (node, box) in enumerate(zip(subgraph.nodes, layout.boxes, strict=True)):
-        shape = "ellipse" if node.shape == "unknown" else "box"
-        label = remove_controls("\n".join(box_lines(node)))
+    nodes = zip(subgraph.nodes, layout.boxes, strict=True)
+    for position, (node, box) in enumerate(nodes):
+        shape = "box"
+        if node.shape == "unknown":
+            shape = "ellipse"
+        lines = box_lines(node)
         network.add_node(
-            position, label, shape, kind=node.shape, told=_tooltip(node), x=box.x, y=box.y
+            position,
+            remove_controls("\n".join(lines)),
+            shape,
+            kind=node.shape,
+            told=_tooltip(node),
+            x=box.x,
+            y=box.y,
         )
     edges = zip(subgraph.edges, layout.endpoints, layout.curvatures, strict=True)
     for position, (edge, endpoints, curvature) in enumerate(edges):
@@ -90,5 +100,7 @@ def _curve(curvature: float) -> dict[str, Any] | bool:
     """Return how vis-network bends an edge; False for a straight one."""
     if not curvature:
         return False
-    direction = "curvedCCW" if curvature > 0 else "curvedCW"
+    direction = "curvedCW"
+    if curvature > 0:
+        direction = "curvedCCW"
     return {"enabled": True, "type": direction, "roundness": CURVE}

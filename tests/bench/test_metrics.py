@@ -116,9 +116,50 @@ def test_values_that_differ(one: str, other: str) -> None:
 )
 def test_the_scores_of_one_question(answers: list[str], gold: list[str], scores: Scores) -> None:
     found = score_answers(answers, gold)
+    hit = float(scores.recall > 0)
+    expected = replace(scores, lenient=scores.f1, hit_any=hit, hit_substring=hit)
     assert [getattr(found, name) for name in MEASURES] == pytest.approx(
-        [getattr(replace(scores, lenient=scores.f1), name) for name in MEASURES]
+        [getattr(expected, name) for name in MEASURES]
     )
+
+
+@pytest.mark.parametrize(
+    ("answers", "gold", "any_hit", "name_in_reply", "first_hit"),
+    [
+        (["Jamaican Patois", "English"], ["English"], 1.0, 1.0, 0.0),
+        (["Jamaican English Language"], ["jamaican  english"], 0.0, 1.0, 0.0),
+        (["English"], ["Jamaican English"], 0.0, 0.0, 0.0),
+        (["http://x.org/1"], ["http://x.org/2"], 0.0, 1.0, 0.0),  # two things of one name
+        ([], ["English"], 0.0, 0.0, 0.0),
+        (["English"], [""], 0.0, 0.0, 0.0),
+    ],
+)
+def test_published_ways_to_count_a_hit_are_measures_of_their_own(
+    answers: list[str], gold: list[str], any_hit: float, name_in_reply: float, first_hit: float
+) -> None:
+    labels = {"http://x.org/1": "Dune (1984)", "http://x.org/2": "Dune"}
+    scores = score_answers(answers, gold, labels=labels)
+    assert (scores.hit_any, scores.hit_substring, scores.hits1) == (
+        any_hit,
+        name_in_reply,
+        first_hit,
+    )
+
+
+def test_answers_from_own_knowledge_have_figures_apart() -> None:
+    rows = [
+        row(1, [A], [A], source="the graph"),
+        row(2, [A], [A], source="own knowledge"),
+        row(3, [B], [A], source="own knowledge"),
+        row(4, [], [A], source="the graph"),
+    ]
+    hits = {group.name: group.mean_scores.hits1 for group in group_questions(rows)}
+    assert hits == {
+        "all": 0.5,
+        "all, by the graph alone": 0.25,
+        "source own knowledge": 0.5,
+        "source the graph": 0.5,
+    }
 
 
 def row(number: int, answers: list[str], gold: list[str] | None, **given: Any) -> dict[str, Any]:
@@ -187,7 +228,20 @@ def test_the_figures_of_a_set_worked_out_by_hand() -> None:
     counts = (everything.name, len(everything.rows), everything.errors, everything.without_gold)
     assert counts == ("all", 11, 1, 1)
     assert [getattr(everything.mean_scores, name) for name in MEASURES] == pytest.approx(
-        [0.6, 0.65, 0.6, 0.5, 0.6, 0.7, 0.4, 0.7, 0.6, 0.91 / 1.35]  # the last is no mean of F1s
+        [
+            0.6,
+            0.65,
+            0.6,
+            0.5,
+            0.6,
+            0.7,
+            0.4,
+            0.7,
+            0.6,
+            0.7,
+            0.6,
+            0.91 / 1.35,
+        ]  # the last is no mean of F1s
     )
 
 
@@ -321,3 +375,17 @@ def test_what_cannot_be_compared(one: Rows, other: Rows, measure: str, complaint
     with pytest.raises(InputError, match=complaint) as caught:
         compare_results(one, other, measure)
     assert caught.value.hint
+
+
+def test_questions_are_grouped_by_length_and_by_the_predicates_of_their_gold_query() -> None:
+    row = {**WORKED[0]}
+    rows = [
+        {**row, "id": "a", "words": 4, "predicates": 1},
+        {**row, "id": "b", "words": 12, "predicates": 5},
+        {**row, "id": "c", "words": 5},
+    ]
+    sizes = {group.name: len(group.rows) for group in group_questions(rows)}
+    assert sizes["words 1 to 5"] == 2
+    assert sizes["words 11 or more"] == 1
+    assert (sizes["predicates 1"], sizes["predicates 3 or more"]) == (1, 1)
+    assert not [group.name for group in group_questions(rows[:1]) if "words" in group.name]

@@ -1,8 +1,10 @@
 """A report: every figure where it belongs, and nothing in it but text and figures."""
 
+import html
 import json
 import os
 import re
+import tomllib
 from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
@@ -17,7 +19,10 @@ from small import DIRECTED, HOMONYMS, films, workbench
 import kgwb
 from kgwb.bench import Report, load_prices
 from kgwb.bench.changes import UNKNOWN_AGENT
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.metrics import MEASURES
 from kgwb.bench.report import render_run_page
+from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE, render_published
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
@@ -108,13 +113,13 @@ def page(tmp_path: Path, *folders: Path, **how: Any) -> Page:
 
 def test_quality_cost_and_losses(tmp_path: Path) -> None:
     made = page(tmp_path, folder(tmp_path / "one", *ROWS, ladder=LADDER))
-    heads = "questions F1 paper F1 precision recall lenient F1 P@1 MRR Hit@5 exact paper P errors"
+    heads = "questions F1 paper F1 precision recall lenient F1 P@1 MRR Hit@5 exact paper P any hit name in reply errors"
     assert f"{heads} without gold" in [" ".join(line[1:]) for line in made.rows]
     everything = made.lines("all")[0]
     assert everything[0] == "5"
     assert everything[1].startswith("0.500 [")
     assert everything[2].startswith("0.600 [")  # what is withheld counts 1
-    assert everything[3:] == [*["0.500"] * 7, "0.750", "0", "1"]
+    assert everything[3:] == [*["0.500"] * 7, "0.750", "0.500", "0.500", "0", "1"]
     assert made.lines("hops 1")[0][:2] == ["2", "0.500 [0.000, 1.000]"]
     assert made.lines("a question") == [["total", "median", "95th percentile"]]
     assert made.lines("seconds") == [["17", "2", "8.6"]]
@@ -168,11 +173,26 @@ def test_published_figures_are_shown_only_if_the_set_is_named(tmp_path: Path) ->
     assert ["paper F1", "49.69", "Chatty-KG, GPT-4o", "published: Chatty-KG, arXiv 2511.20940"] in [
         [*line[:3], line[3].partition(";")[0]] for line in made.lines("all") if len(line) > 3
     ]
-    assert ["paper F1", "60.00", "one", "measured here"] in made.lines("all")
+    assert ["paper F1", "60.00", "one", "measured here"] in [line[:4] for line in made.lines("all")]
     assert "published set 150" in made.text
     hops = page(tmp_path, measured, published="metaqa").lines("hops 1")
-    assert ["P@1", "98.60", "DoG, GPT-3.5", "published: DoG, arXiv 2409.03155"] in hops
-    assert ["P@1", "50.00", "one", "measured here"] in hops
+    assert ["any hit", "98.60", "DoG, GPT-3.5", "published: DoG, arXiv 2409.03155"] in [
+        line[:4] for line in hops
+    ]
+    assert ["any hit", "50.00", "one", "measured here"] in [line[:4] for line in hops]
+
+
+def test_each_published_figure_says_how_it_was_measured(tmp_path: Path) -> None:
+    data = tomllib.loads(PUBLISHED_FIGURES_FILE.read_text(encoding="utf-8"))
+    for entry in data["published"]:
+        assert entry["measure"] in MEASURES
+        assert entry["how"]
+        assert entry["set"] in data["sets"]
+    measured = folder(tmp_path / "one", *ROWS)
+    for name in data["sets"]:
+        figures = [entry for entry in data["published"] if entry["set"] == name]
+        rendered = str(render_published([LoadedResults.read(measured)], name))
+        assert all(html.escape(entry["how"], quote=False) in rendered for entry in figures)
 
 
 def test_two_result_sets_are_compared(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_a_row_has_exactly_these_fields(tmp_path: Path) -> None:
     assert turn["remembered"]["question"] == "birthPlace of him"
     tokens, ones = (
         {"prompt_tokens": 0, "completion_tokens": 0},
-        "precision hits1 mrr hit5 paper_precision",
+        "precision hits1 mrr hit5 paper_precision hit_any hit_substring",
     )
     assert row == {
         **{"id": "2", "hops": 1, "question": "year of Arrival"},
@@ -127,6 +127,7 @@ def test_a_row_has_exactly_these_fields(tmp_path: Path) -> None:
         **{
             "model_calls": 1,
             "queries": 1,
+            **{"executed_queries": 0, "words": 3},  # the toy names no queries
             **tokens,
             "models": {"scripted": {"calls": 1, **tokens}},
         },

@@ -37,7 +37,7 @@ def finished():
 walk = begun()
 
 def hopping():
-    settings = kgwb.profile("fast", ablation="none")
+    settings = kgwb.profile("fast")
     workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules", system="dog", settings=settings)
     workbench.begin("Who starred in films that share a director with Inception?")
     return workbench

@@ -10,7 +10,7 @@ import json
 import random
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -75,8 +75,9 @@ from kgwb.systems.robodata.records import Position, Visit
 from kgwb.systems.robodata.states import DECIDERS, advise_strategy, assess_strategy, produce_answer
 from kgwb.systems.surveyor import drafter, mentions
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part
+from kgwb.systems.triad import advisor, decision_maker, generalist
 from kgwb.systems.triad import records as triads
-from kgwb.systems.triad import roles
+from kgwb.systems.triad.settings import TriadSettings
 
 MUTATED, FREE, PLAYED = 850, 200, 60
 """Replies tried of each agent: spoilt ones, free texts, and spoilt ones through the whole agent."""
@@ -156,6 +157,8 @@ TRIPLETS = (
 AROUND = tuple(
     triads.Relation(iri(f"r{n}"), name, "out" if n % 2 else "in") for n, name in enumerate(NAMES)
 )
+IRIS = [str(candidate.iri) for candidate in CANDIDATES]
+AROUND_IRIS = [str(relation.iri) for relation in AROUND]
 KEPT = tuple(triads.Filled(query, ("Dune",), query.sparql, ("Denis",), 1) for query in QUERIES)
 SLOTS = {"Dune", "directed by", "born in"}
 SOURCES = (
@@ -240,6 +243,19 @@ def _numbers(least: int, most: int, options: int) -> Callable[[Any], bool]:
     def among(reply: Any) -> bool:
         chosen = {*reply.numbers} & {*range(1, options + 1)}
         return len(chosen) == len(reply.numbers) and least <= len(chosen) <= most
+
+    return among
+
+
+def uris(*chosen: str) -> dict[str, Any]:
+    return {"uris": [*chosen]}
+
+
+def _uris(least: int, most: int, options: Sequence[str]) -> Callable[[Any], bool]:
+    def among(reply: Any) -> bool:
+        chosen = {uri.strip().removeprefix("<").removesuffix(">") for uri in reply.uris}
+        is_offered = chosen <= {*options} and len(chosen) == len(reply.uris)
+        return is_offered and least <= len(chosen) <= most
 
     return among
 
@@ -442,49 +458,83 @@ CASES = {
         ),
         Case(
             "triplets",
-            lambda run: roles.extract_triplets(ASKED, (), run),
+            lambda run: generalist.extract_triplets(ASKED, (), run),
             (TWO_HOPS, triplets("Arrival | directed by | ?x")),
             _whole_triplets,
         ),
         Case(
             "template",
-            lambda run: roles.write_template(TRIPLETS, ASKED, (), run),
+            lambda run: generalist.write_template(TRIPLETS, ASKED, (), run),
             (template(), template(TEMPLATE.replace("SELECT DISTINCT ?city WHERE", "ASK"))),
             _slots_only,
         ),
         Case(
             "answer_type",
-            lambda run: roles.classify_answer_type(ASKED, run),
+            lambda run: generalist.classify_answer_type(ASKED, run),
             tuple({"type": name} for name in ("count", "select", "yes or no")),
             lambda reply: reply.type in ("count", "select", "yes or no"),
         ),
         Case(
             "entity_choice",
-            lambda run: roles.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
+            lambda run: decision_maker.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
             (choice(), choice(12), choice(1, 3)),
             _numbers(0, 2, len(CANDIDATES)),
         ),
         Case(
             "relation_choice",
-            lambda run: roles.choose_relations(AROUND, TRIPLETS[0], ASKED, (), run),
+            lambda run: decision_maker.choose_relations(AROUND, TRIPLETS[0], ASKED, (), run),
             (choice(), choice(5), choice(2, 1)),
             _numbers(0, 2, len(AROUND)),
         ),
         Case(
             "query_choice",
-            lambda run: roles.choose_query(triads.Queries("", (), KEPT), ASKED, run),
+            lambda run: decision_maker.choose_query(triads.Queries("", (), KEPT), ASKED, (), run),
             (choice(1), choice(6)),
             _numbers(1, 1, len(KEPT)),
+            settings=TriadSettings(may_refuse_queries=False),
+        ),
+        Case(
+            "query_judgement",
+            lambda run: decision_maker.choose_query(triads.Queries("", (), KEPT), ASKED, (), run),
+            (choice(), choice(6)),
+            _numbers(0, 1, len(KEPT)),
+        ),
+        Case(
+            "entity_choice_published",
+            lambda run: decision_maker.choose_entities(RETRIEVED, "Arrival", ASKED, (), run),
+            (uris(*IRIS[:2]), uris(f"<{IRIS[2]}>", IRIS[0])),
+            _uris(2, 2, IRIS),
+            settings=TriadSettings(entity_options="uris", exact_k=True),
+        ),
+        Case(
+            "relation_choice_published",
+            lambda run: decision_maker.choose_relations(AROUND, TRIPLETS[0], ASKED, (), run),
+            (uris(), uris(AROUND_IRIS[1]), uris(AROUND_IRIS[0], AROUND_IRIS[1])),
+            _uris(0, 2, AROUND_IRIS),
+            settings=TriadSettings(relation_options="uris"),
+        ),
+        Case(
+            "query_choice_published",
+            lambda run: decision_maker.choose_query(triads.Queries("", (), KEPT), ASKED, (), run),
+            tuple({"sparql": filled.query.sparql} for filled in KEPT[:2]),
+            lambda reply: reply.sparql.split() in [str(filled).split() for filled in KEPT],
+            settings=TriadSettings(query_options="sparql"),
+        ),
+        Case(
+            "written_query",
+            lambda run: generalist.write_query(TRIPLETS, (), ASKED, (), run),
+            (template("SELECT ?x WHERE { ?x ?y ?z }"), template("ASK { }")),
+            lambda reply: prepareQuery(reply.sparql).algebra.name in ("SelectQuery", "AskQuery"),
         ),
         Case(
             "own_truth",
-            lambda run: roles.answer_from_own_knowledge(ASKED, "yes or no", "nothing found", run),
+            lambda run: advisor.answer_from_own_knowledge(ASKED, "yes or no", "nothing found", run),
             ({"answer": "True"}, {"answer": "False"}),
             lambda reply: reply.answer in ("True", "False"),
         ),
         Case(
             "own_fact",
-            lambda run: roles.answer_from_own_knowledge(ASKED, "select", "nothing found", run),
+            lambda run: advisor.answer_from_own_knowledge(ASKED, "select", "nothing found", run),
             ({"answer": "Timothée Chalamet"}, {"answer": ""}),
             # from memory: its answer is marked as not grounded
         ),
@@ -574,7 +624,12 @@ def play(case: Case, text: str) -> Any:
     )
 
 
-OFFERED = {"entity_choice": CANDIDATES, "relation_choice": AROUND, "query_choice": KEPT}
+OFFERED = {
+    "entity_choice": CANDIDATES,
+    "relation_choice": AROUND,
+    "query_choice": KEPT,
+    "query_judgement": KEPT,
+}
 
 
 def test_every_reply_class_of_the_systems_is_tried() -> None:
@@ -587,7 +642,9 @@ def test_every_reply_class_of_the_systems_is_tried() -> None:
         question,
         mentions,
         drafter,
-        roles,
+        advisor,
+        decision_maker,
+        generalist,
         states,
         ragonite,
     )
@@ -656,8 +713,9 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
             assert made.relation is None or made.relation in RELATIONS.found
         if name == "topic_entity":
             assert {*made.entities} <= {"Dune", "Arrival"}
-        if name in OFFERED:
-            assert {*made.chosen} <= {*OFFERED[name]}
+        offered = OFFERED.get(name.removesuffix("_published"))
+        if offered is not None:
+            assert {*made.chosen} <= {*offered}
         if name in ("own_knowledge", "own_truth", "own_fact"):
             assert made.ungrounded == bool(made.values)
         if name == "mention_finder":

@@ -487,10 +487,10 @@ def test_properties_are_found_where_no_item_is(engine: Engine, wikibase: Wikibas
     ("code", "body", "error", "says"),
     [
         (200, {"error": {"code": "maxlag", "info": "Waiting"}}, GraphError, "Waiting"),
-        (200, b"<html>Welcome</html>", GraphError, "no list of entities.*Welcome"),
-        (200, b"[]", GraphError, "no list of entities"),
-        (200, {"search": [{"id": "Q1"}]}, GraphError, "no list of entities"),
-        (200, b"\xff", GraphError, "no list of entities"),
+        (200, b"<html>Welcome</html>", GraphError, "not send a list of entities.*Welcome"),
+        (200, b"[]", GraphError, "not send a list of entities"),
+        (200, {"search": [{"id": "Q1"}]}, GraphError, "not send a list of entities"),
+        (200, b"\xff", GraphError, "not send a list of entities"),
         (429, b"slow down", GraphUnreachableError, "429.*slow down"),
         (500, b"oops", GraphUnreachableError, "500.*oops"),
     ],
@@ -616,8 +616,8 @@ def test_both_can_be_named_on_the_command_line(
 ) -> None:
     assert main(["ask", "--kg", engine("").url, "--dialect", "sesame", "Who?"]) == 2
     assert "no dialect named 'sesame'" in capsys.readouterr().err
-    assert main(["ask", "--kg", "films", "--vocabulary", "freebase", "Who?"]) == 2
-    assert re.search("no vocabulary named 'freebase'.*dbpedia", capsys.readouterr().err, re.S)
+    assert main(["ask", "--kg", "films", "--vocabulary", "musicbrainz", "Who?"]) == 2
+    assert re.search("no vocabulary named 'musicbrainz'.*dbpedia", capsys.readouterr().err, re.S)
     fake = engine(SIGNS["virtuoso"])
     options = ["--dialect", "generic", "--vocabulary", "dbpedia"]
     assert main(["ask", "--kg", fake.url, *options, "Where was Ada Lovelace born?"]) == 0

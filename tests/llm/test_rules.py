@@ -158,3 +158,22 @@ def test_names_of_20_000_letters_are_compared_in_little_time() -> None:
     run = Workbench(open_kg(graph), "rules").ask(f"Who directed [{'a' * 20_000}]?")
     assert len(run.output("entity_retriever").candidates) == 2
     assert time.monotonic() - started < 30
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("What is p1 of Thing number 77?", {"one"}),
+        ("What is p1 of Thing number 78?", set()),  # it has p18 and p19 alone
+    ],
+)
+def test_a_predicate_with_another_number_is_not_taken_for_the_one_that_is_asked_for(
+    question: str, answers: set[str]
+) -> None:
+    turtle = """@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :77 rdfs:label "Thing number 77" ; :p1 "one" ; :p18 "a" ; :p19 "b" .
+    :78 rdfs:label "Thing number 78" ; :p18 "c" ; :p19 "d" ."""
+    kg = open_kg(rdflib.Graph().parse(data=turtle, format="turtle"))
+    answer = Workbench(kg, "rules").ask(question).answer
+    assert answer is not None
+    assert set(answer.labels) == answers

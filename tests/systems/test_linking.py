@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from small import DIRECTED, FILMS, PAPER, alone, chatty, films, iri, vertex
+from small import DIRECTED, FILMS, PAPER, REFERENCE, alone, chatty, films, iri, vertex
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError, OverrideError
@@ -41,7 +41,7 @@ def selected(
     ("candidates", "settings"),
     [
         (DUNES[:1], Settings()),
-        (NEAR, PAPER),  # also if the label is not the entity
+        (NEAR, REFERENCE),  # also if the label is not the entity
         ((), Settings()),
         ((), PAPER),
     ],
@@ -189,6 +189,78 @@ def test_a_name_keeps_its_vertex_through_the_dialogue_unless_it_may_mean_another
 ) -> None:
     link, _, model = selected(DUNES, vertex(2, "Dune"), question=question, earlier=earlier)
     assert (link.vertex, model.call_count()) == (chosen, calls)
+
+
+ANSWERED = Turn("Who wrote it?", answers=("Dune",), vertices=(iri("lynchs_dune"), iri("book")))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "chosen", "calls"),
+    [
+        ((ANSWERED,), DUNES[1], 0),
+        ((*EARLIER, ANSWERED), DUNES[1], 0),  # the latest turn counts
+        ((ANSWERED, *EARLIER), DUNES[0], 0),
+        # two answers of this name
+        (
+            (Turn("Which?", answers=("Dune", "Dune"), vertices=(iri("dune"), iri("lynchs_dune"))),),
+            DUNES[0],
+            1,
+        ),
+        # the name was no answer, although its vertex was near one
+        ((Turn("Who?", answers=("Sting",), vertices=(iri("lynchs_dune"),)),), DUNES[0], 1),
+    ],
+)
+def test_a_name_that_was_an_answer_means_the_vertex_that_was_the_answer(
+    earlier: tuple[Turn, ...], chosen: Candidate, calls: int
+) -> None:
+    link, _, model = selected(DUNES, vertex(1, "Dune"), question="Is Dune long?", earlier=earlier)
+    assert (link.vertex, model.call_count()) == (chosen, calls)
+
+
+# --- two of one name
+
+FRUIT = (Candidate(iri("colour"), "orange", 1.0), Candidate(iri("company"), "Orange", 1.0))
+
+
+@pytest.mark.parametrize(("label", "chosen"), [("Orange", FRUIT[1]), ("orange", FRUIT[0])])
+def test_a_label_means_exactly_the_same_before_one_in_other_letter_case(
+    label: str, chosen: Candidate
+) -> None:
+    for settings in (PAPER, REFERENCE):
+        link, _, model = selected(
+            FRUIT, {"label": label}, name="vertex_selection_labels", settings=settings
+        )
+        assert link.vertex == chosen
+        assert model.requests[0].variables["labels"] == ["orange", "Orange"]
+    number = FRUIT.index(chosen) + 1
+    link, run, _ = selected(FRUIT, vertex(3 - number, label), vertex(number, label))
+    assert link.vertex == chosen
+    assert len(run["vertex_selection"].attempts) == 2  # the number of the other one is refused
+
+
+def test_a_label_in_other_letter_case_than_all_of_several_is_not_in_the_list() -> None:
+    replies = [{"label": "ORANGE"}, {"label": "Orange"}]
+    link, _, model = selected(FRUIT, *replies, name="vertex_selection_labels", settings=PAPER)
+    assert (link.vertex, model.call_count()) == (FRUIT[1], 2)
+
+
+def test_vertices_of_one_local_name_are_both_offered() -> None:
+    twins = (
+        Candidate(iri("a/dune"), "Dune", 1.0),
+        Candidate(iri("b/dune"), "Dune", 1.0),
+        Candidate(iri("novel"), "Dune", 1.0),
+    )
+    replies = {
+        "vertex_selection_labels": {"label": "Dune"},
+        "vertex_selection_names": {"name": str(twins[0].iri)},
+    }
+    retrieved = RetrievedCandidates("Dune", twins)
+    link, _, model = alone(
+        lambda run: select_vertex(retrieved, "Who?", Context(), run), replies, settings=PAPER
+    )
+    assert link.vertex == twins[0]
+    names = [str(twins[0].iri), str(twins[1].iri), "novel"]
+    assert model.requests[1].variables["names"] == names
 
 
 # --- candidates

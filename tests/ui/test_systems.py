@@ -220,6 +220,27 @@ def test_the_timeline_tells_each_role_and_each_try(
     assert [part for part in parts if part not in shown] == []
 
 
+def test_steps_have_their_role_as_a_caption_and_the_timeline_shows_those_of_one() -> None:
+    run = triads.answered()[0]
+    debugger = Debugger(session_of(run))
+    assert {"generalist", "decision-maker", "advisor"} <= set(text(debugger).split())
+    assert "generalist" in Page(render_run_page(run)).text
+    tree = [line for line in run.summary().splitlines() if "template[" in line]
+    assert "generalist" in tree[0]
+
+    def agents_shown() -> set[str]:
+        keys = [step.key for step in run.steps]
+        html = str(debugger.view())
+        return {run[key].agent for key in keys if f'id="t-{key}"' in html}
+
+    assert agents_shown() == {step.agent for step in run.steps}
+    debugger.update({"do": "role", "arg": "generalist"})
+    assert agents_shown() == {"attempt", "triplets", "template"}
+    debugger.update({"do": "role", "arg": "all roles"})
+    assert agents_shown() == {step.agent for step in run.steps}
+    assert "all roles" not in text(Debugger(session_of(walked())))
+
+
 def test_results_are_put_in_by_hand_and_by_a_form() -> None:
     run = walked()
     role = run["critic[hop 1/round 1]"].output.role

@@ -136,8 +136,9 @@ def remove_filler_phrases(question: str) -> str:
 def expected_value_type(words: Sequence[str]) -> tuple[str, str]:
     """Return the type of value that a question asks for, and the kind of place.
 
-    The first is "date", "place" or "". The second is the word for a place after "what" or "which",
-    in the singular, or "".
+    The first is "date" for "when" and for a word of time after "what" or "which" ("in what year");
+    else "place" for a word of place after these ("which city"), and for "where" in a question
+    without "which"; else "". The second is that word of place, in the singular, or "".
     """
     place = ""
     asks_when = "when" in words or "when's" in words

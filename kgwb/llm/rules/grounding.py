@@ -178,7 +178,8 @@ class _PredicateReader:
         The grammar's reading is kept if the graph has predicates like its relations. Otherwise the
         predicate that is most like the words of the question becomes its only relation; if there is
         none, the grammar's reading is kept as well. A "how many" or "who" question that the
-        predicates cannot answer gets a relation that no predicate is like, and so no answer.
+        predicates cannot answer gets a relation that no predicate is like, and so no answer. For a
+        question about an agent ("who"), predicates that have only numbers do not count.
 
         ``words`` are those of the question with "" for the name. Those of its last question alone
         are tried first.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from kgwb.kg.embeddings import Embeddings
@@ -14,6 +15,7 @@ MIN_RELATION_SIMILARITY = 0.34
 """Similarity that a predicate must have with a relation to be taken for it."""
 SIMILARITY_TOLERANCE = 0.06
 """Predicates within this of the best one are kept beside it."""
+NUMBER = re.compile(r"\d+")
 TIME_AND_PLACE_WORDS = frozenset(("date", "year", "time", "place", "location", "of"))
 AGENT_ENDINGS = (" by", "er", "or")
 """Endings of predicates that lead to an agent, and so never to a time or a place."""
@@ -21,6 +23,9 @@ AGENT_ENDINGS = (" by", "er", "or")
 
 def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings) -> list[str]:
     """Return the names of predicates that are like a relation, in their order; [] if none is.
+
+    A name that is the relation, but for letter case, is returned alone. Names with other numbers
+    than the relation are not like it: "p18" is another thing than "p1".
 
     A name must have MIN_RELATION_SIMILARITY and be within SIMILARITY_TOLERANCE of the best one; the
     latter is not needed for IS_A_RELATION. If the relation is the time or place of an event, the
@@ -33,6 +38,10 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
         parts = relation.split(", ")
         return [name for name in names if name in parts]
 
+    same = [name for name in names if name.casefold() == relation.casefold()]
+    if same:
+        return same
+    names = _without_other_numbers(relation, names)
     event = _without_time_and_place(relation)
     if event not in ("", relation):
         names = _predicates_of_event(event, names, embeddings)
@@ -44,9 +53,21 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
 
 
 def max_similarity(phrase: str, names: Names, embeddings: Embeddings) -> float:
-    """Return the similarity of a phrase with the name most like it; 0.0 without names."""
+    """Return the similarity of a phrase with the name most like it; 0.0 without names.
+
+    Names with other numbers than the phrase do not count.
+    """
+    names = _without_other_numbers(phrase, names)
     similarities = embeddings.similarity(phrase, names, SPELLING_WEIGHT)
     return max(similarities, default=0.0)
+
+
+def _without_other_numbers(phrase: str, names: Names) -> list[str]:
+    """Return the names that have no numbers, or those of the phrase; all if it has none."""
+    numbers = NUMBER.findall(phrase)
+    if not numbers:
+        return list(names)
+    return [name for name in names if NUMBER.findall(name) in ([], numbers)]
 
 
 def _predicates_of_event(event: str, names: Names, embeddings: Embeddings) -> list[str]:

@@ -6,12 +6,13 @@ import re
 from dataclasses import replace
 from typing import Any, Literal
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, Context, Dialogue, Question
+from kgwb.flow import NOT_IN_GRAPH, Answer, Context, Dialogue, Question, Turn
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, schema_config
+from kgwb.run.ask import Check, Reply, ask, schema_config, try_to_ask
 from kgwb.systems.chatty_kg.records import Classification, RephrasedQuestion
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
+NO_VALID_REPLY = "no valid reply within the attempts"
 MAX_REWORDED_VALUES = 5
 """Values of an answer that may be reworded; longer lists read better as lists."""
 
@@ -102,21 +103,40 @@ def build_context(dialogue: Dialogue, run: Run) -> Context:
 def translate_question(question: Question, run: Run) -> Question:
     """Translate the question to English (Chatty-KG, section 4.1).
 
-    A question that looks English is returned as it is, and any question if ``translate`` is off.
+    The settings ``question_language`` and ``translate`` say when the translator is asked. A question
+    that it leaves as it is, is not marked as translated; nor is one without a valid translation.
     """
-    if looks_english(question.text) or not ChattySettings.of_run(run).translate:
+    if not _needs_translator(question.text, ChattySettings.of_run(run)):
         return question
-    variables = {"question": question.text}
-    reply = ask("chatty_kg/translator", variables, TranslationReply, run, checks=NOT_EMPTY_CHECKS)
+    reply = try_to_ask(
+        "chatty_kg/translator",
+        {"question": question.text},
+        TranslationReply,
+        run,
+        checks=NOT_EMPTY_CHECKS,
+    )
+    if reply is None or reply.question.strip() == question.text.strip():
+        return question
     return Question(reply.question.strip(), original=question.text)
+
+
+def _needs_translator(text: str, settings: ChattySettings) -> bool:
+    """Return whether the translator is asked for a question; see the settings."""
+    language = settings.question_language.casefold()
+    if language:
+        return language.partition("-")[0] != "en"
+    if settings.translate == "by_words":
+        return not looks_english(text)
+    return settings.translate == "model"
 
 
 def looks_english(text: str) -> bool:
     """Return whether a text has at least as many of ENGLISH_WORDS as of FOREIGN_WORDS.
 
-    A text that has neither looks English if all its characters are ASCII.
+    A word counts once ("La La Land"). A text that has neither looks English if all its characters
+    are ASCII.
     """
-    words = re.findall(r"[^\W\d_]+", text.casefold())
+    words = set(re.findall(r"[^\W\d_]+", text.casefold()))
     english = sum(word in ENGLISH_WORDS for word in words)
     foreign = sum(word in FOREIGN_WORDS for word in words)
     if english == foreign == 0:
@@ -128,17 +148,20 @@ def looks_english(text: str) -> bool:
 def classify_question(question: str, context: Context, run: Run) -> Classification:
     """Classify a question as self-contained or dependent, from its words alone.
 
-    Source: Chatty-KG, section 4.2.1, equation 2. ``fast`` asks no model in two cases: a question
-    without earlier turns is self-contained, and one with a pronoun before any name is dependent.
+    Source: Chatty-KG, section 4.2.1, equation 2. With ``unasked_classification`` no model is asked
+    in two cases: a question without earlier turns is self-contained, and one with a pronoun before
+    any name is dependent. Without a valid reply a question is taken for self-contained.
     """
-    if run.settings.is_fast:
+    if ChattySettings.of_run(run).unasked_classification:
         if not context.turns:
             return Classification("self-contained", "nothing was said before")
         pronoun = find_leading_pronoun(question)
         if pronoun:
             reason = f"no name stands before the pronoun {pronoun!r}"
             return Classification("dependent", reason)
-    reply = ask("chatty_kg/classifier", {"question": question}, ClassifierReply, run)
+    reply = try_to_ask("chatty_kg/classifier", {"question": question}, ClassifierReply, run)
+    if reply is None:
+        return Classification("self-contained", NO_VALID_REPLY)
     return Classification(reply.label, reply.reason)
 
 
@@ -158,20 +181,29 @@ def find_leading_pronoun(question: str) -> str:
 def rephrase_question(question: str, context: Context, run: Run) -> RephrasedQuestion:
     """Rephrase a question so that it can be understood without the dialogue.
 
-    The model is shown each earlier turn: its standalone question, its answers, and the entities
-    that it mentioned. Source: Chatty-KG, section 4.2.2, equation 3.
+    The setting ``context_content`` says what the model is shown of each earlier turn. Without a
+    valid reply the question stays as it is. Source: Chatty-KG, section 4.2.2, equation 3.
     """
-    dialogue = []
-    for turn in context.turns:
-        shown = {
-            "question": turn.standalone or turn.question,
-            "answers": list(turn.answers),
-            "about": list(turn.entities),
-        }
-        dialogue.append(shown)
+    content = ChattySettings.of_run(run).context_content
+    prompt = "chatty_kg/rephraser"
+    if content != "standalone_and_entities":
+        prompt = "chatty_kg/rephraser_published"
+    dialogue = [describe_turn(turn, content) for turn in context.turns]
     variables = {"question": question, "dialogue": dialogue}
-    reply = ask("chatty_kg/rephraser", variables, RephraserReply, run, checks=NOT_EMPTY_CHECKS)
-    return RephrasedQuestion(" ".join(reply.question.split()), question)
+    reply = try_to_ask(prompt, variables, RephraserReply, run, checks=NOT_EMPTY_CHECKS)
+    rephrased = question if reply is None else " ".join(reply.question.split())
+    return RephrasedQuestion(rephrased, question)
+
+
+def describe_turn(turn: Turn, content: str) -> dict[str, Any]:
+    """Return what the rephraser sees of an earlier turn; see the setting ``context_content``."""
+    answers = list(turn.answers)
+    if content == "questions_and_answers":
+        return {"question": turn.question, "answers": answers}
+    standalone = turn.standalone or turn.question
+    if content == "questions_and_rephrasings":
+        return {"question": turn.question, "rephrased": standalone}
+    return {"question": standalone, "answers": answers, "about": list(turn.entities)}
 
 
 # After the answer
@@ -181,9 +213,9 @@ def asks_for_others(question: str, context: Context, run: Run) -> bool:
     """Return whether a follow-up question asks for values that earlier answers do not have.
 
     It does if it has one of EXCLUDING_WORDS, as "What else has he starred in?" in Figure 1 of the
-    paper. A question without earlier turns does not, nor does any question in ``paper``.
+    paper. A question without earlier turns does not, nor does any with ``leaves_out_mentioned`` off.
     """
-    if not run.settings.is_fast or not context.turns:
+    if not context.turns or not ChattySettings.of_run(run).leaves_out_mentioned:
         return False
     words = re.findall(r"\w+", question.casefold())
     return not EXCLUDING_WORDS.isdisjoint(words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from rdflib import Literal
+from rdflib import Literal, URIRef
 
 from kgwb.flow import NOT_IN_GRAPH, Answer, CandidateQuery, Value
 from kgwb.kg.algebra import variables_of
@@ -23,6 +23,7 @@ from kgwb.systems.chatty_kg.records import (
     QuerySelection,
     pattern_predicates,
 )
+from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.queries import is_number, label_terms
 from kgwb.terms import Term, Triple
 
@@ -37,10 +38,10 @@ MIN_SETTLING_SCORE = 0.6
 def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, run: Run) -> Answer:
     """Execute the selected queries and unite their results, each value with supporting triples.
 
-    A boolean question is true if any query holds. An answer without values has the reason.
-    ``fast`` counts the values if a count is asked for and they are not all numbers that the graph
-    stores. Of queries that differ in directions only, ``fast`` takes the first with rows, or for a
-    boolean question the first.
+    A boolean question is true if any query holds. An answer without values has the reason. With
+    ``counts_values``, the values are counted if a count is asked for and they are not all numbers
+    that the graph stores. With ``wording_decides_direction``, of queries that differ in directions
+    only, the first with rows is taken, or for a boolean question the first.
     """
     missing = _find_missing(selection, linked, run)
     if missing:
@@ -55,29 +56,29 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
 def _find_missing(selection: QuerySelection, linked: LinkingResult, run: Run) -> str:
     """Return what is missing for an answer; "" if nothing is.
 
-    ``fast`` names the entities without a vertex, or else the facts without a predicate. In both
-    profiles a predicate is missing if no query was selected.
+    That are the entities without a vertex, or else the facts without a predicate if these may not
+    be left out (``unlinked_facts``), or else a predicate, if no query was selected.
     """
-    if run.settings.is_fast:
-        if linked.unlinked_entities:
-            return f"no vertex for {', '.join(linked.unlinked_entities)}"
-        if linked.unlinked_facts:
-            return f"no predicate for {', '.join(map(str, linked.unlinked_facts))}"
+    if linked.unlinked_entities:
+        return f"no vertex for {', '.join(linked.unlinked_entities)}"
+    if linked.unlinked_facts and ChattySettings.of_run(run).unlinked_facts == "no_query":
+        return f"no predicate for {', '.join(map(str, linked.unlinked_facts))}"
     return "" if selection.queries else "no predicate fits the question"
 
 
 def _answer_boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
     """Return true with its support if any query holds, else false.
 
-    No query is asked after the one that holds. ``fast`` also leaves out a query that differs from
-    an earlier one in directions only.
+    No query is asked after the one that holds. With ``wording_decides_direction``, a query is left
+    out if it differs from an earlier one in directions only.
     """
+    one_direction = ChattySettings.of_run(run).wording_decides_direction
     value = Value(Literal(False), "false")
     executed = []
     asked = set()
     for query in queries:
         predicates = pattern_predicates(query)
-        if run.settings.is_fast and predicates in asked:
+        if one_direction and predicates in asked:
             continue
         asked.add(predicates)
         executed.append(query.sparql)
@@ -93,6 +94,8 @@ class _Results:
 
     supports: dict[Term, tuple[Triple, ...]] = field(default_factory=dict)
     """The supporting triples of each value."""
+    scores: dict[Term, float] = field(default_factory=dict)
+    """The highest score of a query that has the value."""
     queries: list[CandidateQuery] = field(default_factory=list)
     """The queries that were executed."""
     is_cut: bool = False
@@ -105,32 +108,41 @@ class _Results:
 
 
 def _answer_values(queries: Sequence[CandidateQuery], qir: QIR, run: Run) -> Answer:
-    """Return the values of all queries, sorted by label.
+    """Return the values of all queries, in the order of the setting ``value_order``.
 
-    ``fast`` returns their number instead if a count is asked for and they are not all numbers. If
-    no query has rows, the answer has that as its reason.
+    With ``merges_names``, texts that name another value are left out. With ``counts_values``, the
+    number of values is returned instead if a count is asked for and they are not all numbers. If no
+    query has rows, the answer has that as its reason.
     """
+    settings = ChattySettings.of_run(run)
     results = _collect_values(queries, qir.target, run)
+    if settings.merges_names:
+        _merge_names(results, run)
     supports = results.supports
     if not supports:
         reason = f"{NOT_IN_GRAPH}: no selected query has rows"
         return Answer(qir.kind, queries=results.sparql, reason=reason)
     has_other_values = not all(map(is_number, supports))
-    if qir.kind == "count" and run.settings.is_fast and has_other_values:
+    if qir.kind == "count" and settings.counts_values and has_other_values:
         return _count_values(results, qir.target, run)
     values = []
     for term, label in label_terms(supports, run).items():
         values.append(Value(term, label, supports[term]))
-    values.sort(key=lambda value: (value.label, str(value.term)))
+    if settings.value_order == "by_query":
+        values.sort(key=lambda value: (value.label, str(value.term)))
+    # Sorting is stable: the values of one query keep their order.
+    values.sort(key=lambda value: -results.scores[value.term])
     return Answer(qir.kind, tuple(values), results.sparql)
 
 
 def _collect_values(queries: Sequence[CandidateQuery], target: str, run: Run) -> _Results:
     """Execute queries and return the values of the target, each with the triples of all queries.
 
-    Queries without the target are left out. ``fast`` also leaves out a query if an earlier one,
-    with a score of at least MIN_SETTLING_SCORE and with rows, differs from it in directions only.
+    Queries without the target are left out. With ``wording_decides_direction``, so is a query if an
+    earlier one, with a score of at least MIN_SETTLING_SCORE and with rows, differs from it in
+    directions only.
     """
+    one_direction = ChattySettings.of_run(run).wording_decides_direction
     results = _Results()
     settled = set()
     for query in queries:
@@ -141,13 +153,42 @@ def _collect_values(queries: Sequence[CandidateQuery], target: str, run: Run) ->
         results.queries.append(query)
         results.is_cut |= rows.cut
         values = [row[0] for row in rows.rows if row[0] is not None]
-        if values and run.settings.is_fast and query.score >= MIN_SETTLING_SCORE:
+        if values and one_direction and query.score >= MIN_SETTLING_SCORE:
             settled.add(predicates)
         supports = find_support_by_value(run.kg, query, target, values)
         for value, triples in supports.items():
             earlier = results.supports.get(value, ())
             results.supports[value] = tuple(dict.fromkeys(earlier + triples))
+            results.scores[value] = max(query.score, results.scores.get(value, query.score))
     return results
+
+
+def _merge_names(results: _Results, run: Run) -> None:
+    """Leave out each text that is the name of a thing among the values; the thing gets its triples.
+
+    Letter case does not count. Numbers, dates and truth values are no names.
+    """
+    texts = [term for term in results.supports if is_text(term)]
+    has_things = any(isinstance(term, URIRef) for term in results.supports)
+    if not texts or not has_things:
+        return
+    things: dict[str, Term] = {}
+    labels = label_terms(results.supports, run)
+    for term, label in labels.items():
+        if isinstance(term, URIRef):
+            things.setdefault(label.casefold(), term)
+    for term in texts:
+        thing = things.get(labels[term].casefold())
+        if thing is None:
+            continue
+        triples = results.supports[thing] + results.supports.pop(term)
+        results.supports[thing] = tuple(dict.fromkeys(triples))
+        results.scores[thing] = max(results.scores[thing], results.scores.pop(term))
+
+
+def is_text(term: Term) -> bool:
+    """Return whether a term is a literal that is neither a number nor a date nor a truth value."""
+    return isinstance(term, Literal) and isinstance(term.value, str)
 
 
 def _count_values(results: _Results, target: str, run: Run) -> Answer:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
-from functools import partial
-from itertools import permutations, product
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.flow import Candidate, CandidateQuery, Direction, Link
+from kgwb.flow import Candidate, CandidateQuery, Link
 from kgwb.kg.algebra import TriplePattern
 from kgwb.run import Run
 from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
+from kgwb.systems.alignment import Alignment, align_facts, has_literal, reword_fact
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
@@ -32,16 +28,12 @@ from kgwb.systems.linking import find_candidate
 AGENTS_BY_STAGE = {
     "understanding": "translator context understanding classifier rephraser qir",
     "linking": "matching entity_linking entity_retriever vertex_selection relation_linking",
-    "execution and selection": "query_generator predicate_selection execution what_else answer_writer",
+    "execution and selection": "query_generator predicate_selection execution what_else answer_writer model_alone",
 }
 STAGE_BY_AGENT = MappingProxyType(
     {agent: stage for stage, agents in AGENTS_BY_STAGE.items() for agent in agents.split()}
 )
 """The stages whose seconds the paper reports (section 7.4, Figure 4)."""
-MAX_ALIGNED_FACTS = 4
-"""Facts of a QIR that are compared with a gold query in every order."""
-PatternByFact = Mapping[Fact, tuple[TriplePattern, Direction]]
-"""For each fact of a QIR a pattern of a gold query, and the direction from the fact's subject."""
 
 
 def collect_linked_iris(run: Run) -> LinkedIris:
@@ -95,7 +87,7 @@ def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the QIR that the gold query stands for; None if it is that of the run.
 
     If the QIR of the run can be aligned with the gold query, its words are kept where the question
-    has them (``_reword_facts``): it is the linkers' task to find labels and relations under these
+    has them (``reword_fact``): it is the linkers' task to find labels and relations under these
     words. Otherwise the display names of the graph are used, and triples with literals are left
     out, as a QIR has no literals. None is returned if no triple is left.
     """
@@ -103,12 +95,14 @@ def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
     alignment = _align_qir(qir, gold)
     if alignment:
         question = _get_output(run, "understanding") or run.question
-        facts = _reword_facts(alignment, question.casefold(), gold.names)
+        facts = []
+        for fact in alignment.facts:
+            facts.append(Fact(*reword_fact(fact, alignment, question, gold.names)))
         corrected = QIR(tuple(facts), qir.target, qir.kind)
     else:
         facts = []
         for pattern in gold.patterns:
-            if not _has_literal(pattern):
+            if not has_literal(pattern):
                 facts.append(Fact(*(gold.names.get(term, term) for term in pattern)))
         corrected = QIR(tuple(facts), gold.target, gold.kind)
     if corrected == qir or not facts:
@@ -226,133 +220,11 @@ LADDER = MappingProxyType(
 )
 
 
-# Aligning a QIR with a gold query
-
-
-class _Alignment(NamedTuple):
-    """A way in which the facts of a QIR are the patterns of a gold query."""
-
-    ends: Mapping[str, str]
-    """The gold term of each end of the facts."""
-    facts: PatternByFact
-
-
-def _align_qir(qir: QIR | None, gold: GoldQuery) -> _Alignment | None:
-    """Return the alignment of a QIR with a gold query that has the most similar names.
-
-    Every order of the patterns and every direction is tried. None is returned if none fits, and
-    for a gold query of another kind, of another number of patterns, of more than MAX_ALIGNED_FACTS
-    patterns, or with a literal.
-    """
+def _align_qir(qir: QIR | None, gold: GoldQuery) -> Alignment[Fact] | None:
+    """Return the alignment of a QIR with a gold query; None without a QIR, or for another kind."""
     if qir is None or qir.kind != gold.kind:
         return None
-    number = len(gold.patterns)
-    if number != len(qir.facts) or number > MAX_ALIGNED_FACTS:
-        return None
-    if any(map(_has_literal, gold.patterns)):
-        return None
-    alignments = _find_alignments(qir, gold)
-    similarity = partial(_name_similarity, names=gold.names)
-    return max(alignments, key=similarity, default=None)
-
-
-def _find_alignments(qir: QIR, gold: GoldQuery) -> Iterator[_Alignment]:
-    """Yield each way in which the facts of a QIR can be the patterns of a gold query.
-
-    Each order of the patterns is tried with each direction of every fact, see ``_align_ends``.
-    """
-    both: tuple[Direction, Direction] = ("out", "in")
-    for patterns in permutations(gold.patterns):
-        for directions in product(both, repeat=len(patterns)):
-            pairs = zip(patterns, directions, strict=True)
-            facts = dict(zip(qir.facts, pairs, strict=True))
-            ends = _align_ends(facts, qir, gold)
-            if ends:
-                yield _Alignment(ends, facts)
-
-
-def _align_ends(facts: PatternByFact, qir: QIR, gold: GoldQuery) -> Mapping[str, str]:
-    """Return the gold term of each end of the facts; nothing if the patterns do not fit them.
-
-    They fit if entities are vertices, unknowns are unknowns, the target is the target, and no two
-    ends have the same term.
-    """
-    ends = {}
-    if qir.target:
-        ends[qir.target] = gold.target
-    for fact, (pattern, direction) in facts.items():
-        subject, _, object_ = pattern
-        terms = (subject, object_) if direction == "out" else (object_, subject)
-        for end, term in zip(fact.ends, terms, strict=True):
-            if is_unknown(end) != is_unknown(term) or ends.setdefault(end, term) != term:
-                return {}
-    is_one_to_one = len(set(ends.values())) == len(ends)
-    return ends if is_one_to_one else {}
-
-
-def _name_similarity(alignment: _Alignment, names: Mapping[str, str]) -> float:
-    """Return how similar relations and entities are to the names of their gold terms, as a sum.
-
-    Each similarity is the ratio of matching characters, 0 to 1.
-    """
-    pairs = []
-    for fact, (pattern, _) in alignment.facts.items():
-        pairs.append((fact.relation, pattern[1]))
-    for end, term in alignment.ends.items():
-        if not is_unknown(end):
-            pairs.append((end, term))
-    similarity = 0.0
-    for words, term in pairs:
-        name = names.get(term, term)
-        similarity += SequenceMatcher(None, words.casefold(), name.casefold()).ratio()
-    return similarity
-
-
-def _has_literal(pattern: TriplePattern) -> bool:
-    """Return whether a term of a pattern is neither an IRI nor an unknown."""
-    return any(term[0] not in "<?" for term in pattern)
-
-
-def _reword_facts(alignment: _Alignment, question: str, names: Mapping[str, str]) -> Sequence[Fact]:
-    """Return the facts of an alignment in words of the question, which is in lower case.
-
-    A relation keeps its words if the question has any of them, else it is the name of the gold
-    predicate. For an end see ``_choose_words``.
-    """
-    facts = []
-    for fact, (pattern, _) in alignment.facts.items():
-        ends = []
-        for end in fact.ends:
-            label = names.get(alignment.ends[end], end)
-            ends.append(_choose_words(end, label, question))
-        relation = fact.relation
-        if not _contains_word(relation, question):
-            relation = names.get(pattern[1], relation)
-        facts.append(Fact(ends[0], relation, ends[1]))
-    return facts
-
-
-def _choose_words(words: str, label: str, question: str) -> str:
-    """Return the words of an end, or the label of its gold vertex.
-
-    The label is returned if the question has none of the words, or has the whole label: the QIR
-    then has too much or too little of it. An unknown is returned as it is.
-    """
-    if is_unknown(words) or words.casefold() == label.casefold():
-        return words
-    if label.casefold() in question or not _contains_word(words, question):
-        return label
-    return words
-
-
-def _contains_word(words: str, question: str) -> bool:
-    """Return whether a question has one of the words, or a word that begins like it.
-
-    Words of less than three letters do not count, and four letters of a longer one are enough: the
-    question may have another ending of the word.
-    """
-    long_words = re.findall(r"\w{3,}", words.casefold())
-    return any(word[:4] in question for word in long_words)
+    return align_facts(qir.facts, qir.target, gold)
 
 
 GOLD = GoldDecisions(STAGE_BY_AGENT, LADDER, collect_linked_iris)

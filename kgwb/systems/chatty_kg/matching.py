@@ -14,12 +14,13 @@ from rdflib.namespace import RDFS
 
 from kgwb.flow import Candidate, Context, Link, RetrievedCandidates
 from kgwb.kg.base import SCHEMA_NAMESPACES
-from kgwb.kg.queries import describe_vertices
+from kgwb.kg.queries import describe_vertices, find_literal
 from kgwb.kg.sparql import n3, values_clause
-from kgwb.kg.text import normalize
+from kgwb.kg.text import normalize, score_label
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
 from kgwb.systems.chatty_kg.relations import link_relations
+from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.linking import (
     compute_similarities,
     is_exact_match,
@@ -58,10 +59,17 @@ def link_entity(
 ) -> Link:
     """Retrieve the candidates of one entity and choose one.
 
-    ``kinds`` are the entities of the QIR that name a kind of thing.
+    ``kinds`` are the entities of the QIR that name a kind of thing. With ``links_literals``, an
+    entity for which no vertex is chosen is linked to a literal that is exactly it.
     """
     retrieved = retrieve_candidates(entity, question, kinds, run)
-    return select_vertex(retrieved, question, context, run)
+    link = select_vertex(retrieved, question, context, run)
+    if link.vertex is not None or not ChattySettings.of_run(run).links_literals:
+        return link
+    literal = find_literal(run.kg, entity)
+    if literal is None:
+        return link
+    return replace(link, value=literal, reason="no vertex is meant, but a text of the graph is it")
 
 
 @agent("entity_retriever", subject="entity", kind="search")
@@ -70,12 +78,14 @@ def retrieve_candidates(
 ) -> RetrievedCandidates:
     """Search the labels of the graph for an entity (Chatty-KG, Algorithm 2, line 3).
 
-    ``fast`` adds what the search does not find. An entity that is one of ``kinds`` gets classes of
-    the graph as candidates. The relations of homonyms get the values that they lead to.
+    What the search does not find is added. Classes of the graph become candidates as the setting
+    ``classes`` says: of an entity that is one of ``kinds``, or of every entity. The relations of
+    homonyms, if they are shown, get the values that they lead to.
     """
     retrieved = search_candidates(entity, run)
-    if not run.settings.is_fast:
-        return retrieved
+    settings = ChattySettings.of_run(run)
+    if settings.classes == "searched":
+        return _add_classes_with_words(retrieved, run)
     if entity in kinds:
         return _add_classes(retrieved, run)
     homonyms = [candidate.iri for candidate in retrieved.candidates if candidate.relations]
@@ -184,6 +194,23 @@ def _add_classes(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidate
         candidates.append(Candidate(iri, names[iri], score, ("class",), description))
     candidates += [candidate for candidate in vertices if candidate.iri not in scores]
     return replace(retrieved, candidates=tuple(candidates[:limit]))
+
+
+def _add_classes_with_words(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
+    """Return candidates with the classes whose names have all words of the entity among them.
+
+    Candidates are ordered by score and then by IRI, and at most ``v_limit`` are returned.
+    """
+    entity = normalize(retrieved.entity)
+    words = set(entity.split())
+    found = {candidate.iri for candidate in retrieved.candidates}
+    candidates = list(retrieved.candidates)
+    for iri, name in _find_class_names(run).items():
+        normal_name = normalize(name)
+        if iri not in found and words <= set(normal_name.split()):
+            candidates.append(Candidate(iri, name, score_label(entity, normal_name), ("class",)))
+    candidates.sort(key=lambda candidate: (-candidate.score, candidate.iri))
+    return replace(retrieved, candidates=tuple(candidates[: run.settings.v_limit]))
 
 
 def _find_class_names(run: Run) -> Mapping[URIRef, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kgwb.flow import CANNOT_EXPRESS, Answer, Context, Dialogue, Question, Turn
 from kgwb.run import Run, System, agent, remember_turn
 from kgwb.systems.chatty_kg import chat
+from kgwb.systems.chatty_kg.baseline import answer_without_graph
 from kgwb.systems.chatty_kg.chat import classify_question, rephrase_question
 from kgwb.systems.chatty_kg.execution import execute_queries
 from kgwb.systems.chatty_kg.gold import GOLD
@@ -19,17 +20,19 @@ from kgwb.systems.chatty_kg.views import VIEWS
 from kgwb.systems.linking import select_vertex
 from kgwb.systems.rules import RULES as LINKING_RULES
 
-MAX_REPHRASINGS = 3
-"""How often ``paper`` rephrases a question that is classified as dependent again (reference code)."""
+ABLE_SYSTEM = "the system surveyor can express such questions (--system surveyor)"
+"""What a person is told who asked for more than triples can say."""
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Answer one turn of a dialogue: translate, make standalone, extract the QIR, answer it.
 
-    The caller keeps the dialogue.
+    With ``model_alone`` the model answers without the graph. The caller keeps the dialogue.
     """
     english = chat.translate_question(question, run)
     context = chat.build_context(dialogue, run)
+    if ChattySettings.of_run(run).model_alone:
+        return answer_without_graph(english.text, context, run)
     standalone = make_standalone(english.text, context, run)
     qir = extract_qir(standalone, run)
     answer = answer_qir(qir, standalone, context, run)
@@ -44,22 +47,19 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 def make_standalone(question: str, context: Context, run: Run) -> str:
     """Rephrase a question that depends on the dialogue (Chatty-KG, Algorithm 1, lines 1 to 6).
 
-    ``fast`` rephrases it once. ``paper`` classifies the new question too, and rephrases up to
-    MAX_REPHRASINGS times, as the reference code does. Without earlier turns, or with
-    ``multi_turn`` off, the question is returned as it is.
+    It is rephrased at most ``rephrasings`` times; with more than one, the new question is classified
+    again after each (reference code). With ``multi_turn`` off, the question is returned as it is.
     """
-    if not ChattySettings.of_run(run).multi_turn:
+    settings = ChattySettings.of_run(run)
+    if not settings.multi_turn:
         return question
     classification = classify_question(question, context, run)
-    if not context.turns:
-        return question
-    for _ in range(MAX_REPHRASINGS):
+    for _ in range(settings.rephrasings):
         if classification.label == "self-contained":
             break
         question = rephrase_question(question, context, run).question
-        if run.settings.is_fast:
-            break
-        classification = classify_question(question, context, run)
+        if settings.rephrasings > 1:
+            classification = classify_question(question, context, run)
     return question
 
 
@@ -67,10 +67,14 @@ def make_standalone(question: str, context: Context, run: Run) -> str:
 def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     """Link, generate, select and execute (Chatty-KG, Algorithm 3).
 
-    A question that triples cannot express is not answered; the reason says which parts of it.
+    A question that triples cannot express is not answered; the reason says which parts of it, and
+    which system can. Nor is a question without valid triples.
     """
+    if not qir.facts and not qir.beyond:
+        return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
     if qir.beyond:
-        return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}")
+        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {ABLE_SYSTEM}"
+        return Answer(qir.kind, reason=reason)
     linked = match_qir(qir, question, context, run)
     generated = generate_queries(qir, linked, run)
     selection = select_queries(generated, question, linked, run)
@@ -96,15 +100,15 @@ SYSTEM = System(
     "chatty_kg",
     answer_question,
     {
-        "Understand": (
-            chat.translate_question,
-            chat.build_context,
+        # The agents of Figure 2 that coordinate the others. The chat agent comes first and last.
+        "Chat agent": (chat.translate_question, chat.build_context),
+        "QIR agent": (
             make_standalone,
             chat.classify_question,
             chat.rephrase_question,
             extract_qir,
         ),
-        "Link": (
+        "Matching agent": (
             answer_qir,
             match_qir,
             link_entity,
@@ -112,8 +116,12 @@ SYSTEM = System(
             select_vertex,
             link_relation,
         ),
-        "Query": (generate_queries, select_queries, execute_queries),
-        "Answer": (chat.leave_out_mentioned, chat.reword_answer),
+        "Query planning agent": (generate_queries, select_queries, execute_queries),
+        "Chat agent: answer": (
+            chat.leave_out_mentioned,
+            chat.reword_answer,
+            answer_without_graph,
+        ),
     },
     supervisors={
         "understanding": ("classifier", "rephraser"),

@@ -11,8 +11,9 @@ from typing import Literal
 from kgwb.flow import AnswerKind
 from kgwb.llm.rules.words import POLITE_SUBJECTS
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, find_problems, schema_config
+from kgwb.run.ask import Check, Reply, find_problems, schema_config, try_to_ask
 from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
+from kgwb.systems.chatty_kg.settings import ChattySettings
 
 BOOLEAN_OPENERS = frozenset(
     "is are was were am do does did has have had can could will would should isn't aren't wasn't weren't "
@@ -99,42 +100,51 @@ def extract_qir(question: str, run: Run) -> QIR:
     """Extract the QIR of a standalone question (Chatty-KG, Algorithm 1, lines 7 to 14).
 
     The reply must pass ``make_triple_checks`` within theta attempts. If none does, the last
-    well-formed reply is used if it has triples and all their parts, as in the reference code.
-    Raises InvalidReplyError if that fails too.
+    well-formed reply is used if it has triples and all their parts, as in line 13 of the algorithm.
+    If that fails too, InvalidReplyError is raised or a QIR without facts is returned
+    (``exhausted_attempts``).
     """
-    if run.settings.is_fast:
+    settings = ChattySettings.of_run(run)
+    prompt = "chatty_kg/qir_published"
+    reply_class: type[PublishedReply] = PublishedReply
+    if settings.refuses_inexpressible:
         prompt = "chatty_kg/qir"
-        reply_class: type[PublishedReply] = QirReply
-    else:
-        prompt = "chatty_kg/qir_published"
-        reply_class = PublishedReply
-    reply = ask(
+        reply_class = QirReply
+    kind = determine_kind(question, None)
+    checks = make_triple_checks(kind, checks_target=settings.checks_target)
+    reply = try_to_ask(
         prompt,
         {"question": question},
         reply_class,
         run,
-        checks=make_triple_checks(determine_kind(question, None)),
+        checks=checks,
         last_resort=_has_complete_triples,
     )
-    return build_qir(reply, question, as_published=not run.settings.is_fast)
+    if reply is None:
+        return QIR((), kind=kind or "list")
+    return build_qir(reply, question, target=settings.target)
 
 
 # The triples validator
 
 
-def make_triple_checks(kind: AnswerKind | None) -> tuple[Check[PublishedReply], ...]:
-    """Return the checks (2) to (4) of Chatty-KG, section 4.2.3, and one of the target.
+def make_triple_checks(
+    kind: AnswerKind | None, *, checks_target: bool = True
+) -> tuple[Check[PublishedReply], ...]:
+    """Return the checks (2) to (4) of Chatty-KG, section 4.2.3, and ``checks_target`` one of ours.
 
     Check (1), well-formed JSON, is made by ``ask``. ``kind`` is what the words of the question ask
     for; None leaves that to the reply. If the triples cannot express the question, it will not be
     answered, so only check (2) is made.
     """
-    return (
+    checks = (
         Check("subject, predicate, object", _find_incomplete_triples),
         Check("at least one entity", _find_missing_entity),
         Check("at least one unknown unless boolean", partial(_find_missing_unknown, kind=kind)),
-        Check("the target is one of the unknowns", _find_strange_target),
     )
+    if not checks_target:
+        return checks
+    return (*checks, Check("the target is one of the unknowns", _find_strange_target))
 
 
 def _find_incomplete_triples(reply: PublishedReply) -> str:
@@ -219,13 +229,18 @@ def _list_unknowns(reply: PublishedReply) -> list[str]:
 # From a reply to a QIR
 
 
-def build_qir(reply: PublishedReply, question: str, *, as_published: bool = False) -> QIR:
+def build_qir(
+    reply: PublishedReply,
+    question: str,
+    *,
+    target: Literal["asked_for", "first_by_name"] = "asked_for",
+) -> QIR:
     """Return the QIR of a valid reply.
 
     Of facts that differ in letter case and spaces only, the first is kept. A question without
     unknowns is boolean, unless triples cannot express it, and a boolean one has no target. Any
-    other target is that of the reply if it is one of the unknowns, else the first unknown.
-    ``as_published`` takes the first unknown in alphabetical order, as the reference code does.
+    other target is that of the reply if it is one of the unknowns, else the first unknown. With
+    ``target`` "first_by_name" it is the first unknown in alphabetical order (reference code).
     """
     facts: dict[tuple[str, ...], Fact] = {}
     for triple in reply.triples:
@@ -241,12 +256,12 @@ def build_qir(reply: PublishedReply, question: str, *, as_published: bool = Fals
         kind = "boolean"
     if kind == "boolean" or not unknowns:
         return replace(qir, kind=kind)
-    target = unknowns[0]
-    if as_published:
-        target = min(unknowns)
+    selected = unknowns[0]
+    if target == "first_by_name":
+        selected = min(unknowns)
     elif is_unknown(reply.target) and _make_variable(reply.target) in unknowns:
-        target = _make_variable(reply.target)
-    return replace(qir, target=target, kind=kind)
+        selected = _make_variable(reply.target)
+    return replace(qir, target=selected, kind=kind)
 
 
 def determine_kind(question: str, kind_from_model: AnswerKind | None) -> AnswerKind | None:

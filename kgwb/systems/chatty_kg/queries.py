@@ -12,7 +12,7 @@ from rdflib.namespace import XSD
 from kgwb.flow import CandidateQuery
 from kgwb.kg.algebra import TriplePattern, patterns_to_sparql, variables_of
 from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, schema_config
+from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
 from kgwb.systems.chatty_kg.records import (
     QIR,
     GeneratedQueries,
@@ -22,7 +22,7 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
     predicate_names,
 )
-from kgwb.systems.chatty_kg.relations import TermByEnd, assign_terms, make_pattern
+from kgwb.systems.chatty_kg.relations import TermByEnd, assign_terms, make_patterns
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
 Combination = tuple[RankedPredicate, ...]
@@ -47,21 +47,23 @@ PREDICATES_CHECK_NAME = "predicates from the list"
 def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQueries:
     """Build a query for each combination of one predicate a fact, and keep ``query_num`` of them.
 
-    ``fast`` keeps those with the highest scores. It builds no query if an entity has no vertex or a
-    fact has no predicate, as a query for a part of the question would answer another question.
-    ``paper`` keeps the first combinations, and leaves out facts without predicates. Equal queries
-    are kept once, and the step notes how many combinations were dropped.
+    ``query_order`` says which are kept. No query is built if an entity has no vertex, as a query for
+    a part of the question would answer another question; nor if a fact has no predicate, unless
+    ``unlinked_facts`` is "left_out". Equal queries are kept once, and the step notes how many
+    combinations were dropped. Source: section 5.2.1; Algorithm 3, lines 1 and 2.
     """
     settings = ChattySettings.of_run(run)
     relations = [relation for relation in linked.relations if relation.predicates]
-    is_incomplete = bool(linked.unlinked_entities or linked.unlinked_facts)
-    if not relations or (settings.is_fast and is_incomplete):
+    is_incomplete = bool(linked.unlinked_entities)
+    if settings.unlinked_facts == "no_query":
+        is_incomplete = is_incomplete or bool(linked.unlinked_facts)
+    if not relations or is_incomplete:
         return GeneratedQueries((), 0)
 
     choices = [relation.predicates for relation in relations]
     total = math.prod(map(len, choices))
     combinations: Iterable[Combination] = islice(product(*choices), MAX_COMBINATIONS)
-    if settings.is_fast:
+    if settings.query_order == "by_score":
         combinations = heapq.nsmallest(settings.query_num, combinations, key=_sort_key)
     terms = assign_terms(qir, linked.links)
     kept: dict[str, CandidateQuery] = {}
@@ -101,17 +103,16 @@ def _build_query(
 ) -> CandidateQuery:
     """Return the query of a combination: an ASK for a boolean question, else a SELECT of the target.
 
-    A pattern or filter that several facts have is written once. ``fast`` adds ``_make_filters``.
+    A pattern or filter that several facts have is written once. ``_make_filters`` adds more filters.
     """
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}
     for relation, predicate in zip(relations, combination, strict=True):
-        pattern, class_filter = make_pattern(relation.fact, predicate, terms)
-        patterns[pattern] = None
+        fact_patterns, class_filter = make_patterns(relation.fact, predicate, terms)
+        patterns.update(dict.fromkeys(fact_patterns))
         filters[class_filter] = None
-    filter_text = "".join(filters)
-    if run.settings.is_fast:
-        filter_text += _make_filters(qir, tuple(patterns), terms)
+    settings = ChattySettings.of_run(run)
+    filter_text = "".join(filters) + _make_filters(qir, tuple(patterns), terms, settings)
     head = f"SELECT DISTINCT {qir.target} WHERE"
     if qir.kind == "boolean":
         head = "ASK"
@@ -125,21 +126,24 @@ def _build_query(
     )
 
 
-def _make_filters(qir: QIR, patterns: Sequence[TriplePattern], terms: TermByEnd) -> str:
-    """Return the FILTERs that a query needs for its kind of question (``fast``).
+def _make_filters(
+    qir: QIR, patterns: Sequence[TriplePattern], terms: TermByEnd, settings: ChattySettings
+) -> str:
+    """Return the FILTERs that a query needs for its kind of question; "" if it needs none.
 
-    In a boolean question no variable may be a stored false: "is it a hybrid" of a car whose
-    ``hybrid`` is false. In any other question of several facts the answer may not be a vertex that
-    the question names: who shares a director with X is not X.
+    With ``refuses_stored_false``, no variable of a boolean question may be a stored false: "is it a
+    hybrid" of a car whose ``hybrid`` is false. With ``excludes_named``, the answer of any other
+    question of several facts may not be a vertex that it names: who shares a director with X is
+    not X.
     """
     filters = ""
-    if qir.kind == "boolean":
+    if qir.kind == "boolean" and settings.refuses_stored_false:
         for variable in variables_of(patterns):
             filters += (
                 f'FILTER(!isLiteral({variable}) || str({variable}) NOT IN ("false", "0")'
                 f" || datatype({variable}) != <{XSD.boolean}>) "
             )
-    elif len(qir.facts) > 1:
+    if qir.kind != "boolean" and settings.excludes_named and len(qir.facts) > 1:
         named = [terms[entity] for entity in qir.entities if entity not in qir.type_mentions]
         for term in dict.fromkeys(named):
             if term.startswith("<"):
@@ -190,30 +194,41 @@ def select_queries(
 ) -> QuerySelection:
     """Keep the queries whose predicates are relevant to the question (Algorithm 3, lines 3 to 17).
 
-    ``fast`` shows a model each triple with its own predicates, and the predicate of a query must
-    be relevant in every triple. No model is asked if ``_find_certain_predicate`` decides for every
-    relation; the step notes that. For ``paper`` see ``_select_as_published``.
+    With ``unasked_predicates``, no model is asked if ``_find_certain_predicate`` decides for every
+    relation; the step notes that. Else ``predicate_choice`` says what a model is shown.
     """
-    queries = generated.queries
-    if not queries:
+    settings = ChattySettings.of_run(run)
+    if not generated.queries:
         return QuerySelection((), ())
-    if not run.settings.is_fast:
-        return _select_as_published(generated, question, run)
-
-    columns = zip(*(query.predicates for query in queries), strict=True)
-    offered = [list(dict.fromkeys(names)) for names in columns]
-    relevant = list(map(_find_certain_predicate, linked.relations))
-    if all(relevant):
+    certain = [_find_certain_predicate(relation) for relation in linked.relations]
+    if settings.unasked_predicates and all(certain):
         run.note("one predicate is certain for each relation, so no model was asked")
-    else:
-        relevant = _ask_for_predicates(question, linked.relations, offered, run)
+        return _keep_by_fact(generated, certain)
+    if settings.predicate_choice == "pooled":
+        return _select_from_pool(generated, question, run)
+    offered = _list_names_by_fact(generated)
+    relevant = _ask_for_predicates(question, linked.relations, offered, run)
+    return _keep_by_fact(generated, relevant)
+
+
+def _list_names_by_fact(generated: GeneratedQueries) -> list[list[str]]:
+    """Return for each fact the names of the predicates that the queries have for it, each once."""
+    columns = zip(*(query.predicates for query in generated.queries), strict=True)
+    return [list(dict.fromkeys(names)) for names in columns]
+
+
+def _keep_by_fact(generated: GeneratedQueries, relevant: Sequence[list[str]]) -> QuerySelection:
+    """Keep the queries that have a relevant predicate for every fact.
+
+    ``relevant`` has the names for each fact. Names that were not offered for it are dropped.
+    """
     kept = []
-    for query in queries:
+    for query in generated.queries:
         pairs = zip(query.predicates, relevant, strict=True)
         if all(name in names for name, names in pairs):
             kept.append(query)
     relevant_names = []
-    for names, listed in zip(relevant, offered, strict=True):
+    for names, listed in zip(relevant, _list_names_by_fact(generated), strict=True):
         relevant_names += [name for name in names if name in listed]
     return QuerySelection(tuple(kept), tuple(dict.fromkeys(relevant_names)))
 
@@ -222,8 +237,11 @@ def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
     """Return the one predicate that a relation certainly means; an empty list if there is none.
 
     It is the only one that has the name of the relation, but for letter case. If none has, it is
-    the first one if its similarity is at least MIN_SIMILARITY and leads by MIN_LEAD.
+    the first one if its similarity is at least MIN_SIMILARITY and leads by MIN_LEAD. There is none
+    for a relation without predicates.
     """
+    if not relation.predicates:
+        return []
     relation_name = relation.fact.relation.casefold()
     similarities: dict[str, float] = {}
     for predicate in relation.predicates:
@@ -244,7 +262,8 @@ def _ask_for_predicates(
 
     The reply must have a list for each triple (Chatty-KG, section 5.2.3). Names that were not
     offered are dropped later, but a list must not have such names only. An empty list is valid: it
-    means that the graph does not have the relation.
+    means that the graph does not have the relation. Without a valid reply all lists are empty, if
+    the settings say to abstain.
     """
 
     def find_unlisted(reply: SelectionReply) -> str:
@@ -262,16 +281,18 @@ def _ask_for_predicates(
         shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
     variables = {"question": question, "relations": shown}
     checks = [Check(PREDICATES_CHECK_NAME, find_unlisted)]
-    reply = ask("chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks)
-    return reply.predicates
+    reply = try_to_ask(
+        "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks
+    )
+    return [[] for _ in offered] if reply is None else reply.predicates
 
 
-def _select_as_published(generated: GeneratedQueries, question: str, run: Run) -> QuerySelection:
+def _select_from_pool(generated: GeneratedQueries, question: str, run: Run) -> QuerySelection:
     """Keep the queries that have at least one relevant predicate (Algorithm 3, line 17).
 
     A model is shown the predicates of all queries in one list. Names that are not in it are
-    dropped, and a reply without any name of the list is invalid (section 5.2.3). After theta
-    invalid replies no query is kept, as Algorithm 3 then goes on without predicates.
+    dropped, and a reply without any name of the list is invalid (section 5.2.3). After theta such
+    replies no query is kept, as Algorithm 3 then goes on without predicates.
     """
     listed = predicate_names(generated.queries)
 
@@ -280,7 +301,7 @@ def _select_as_published(generated: GeneratedQueries, question: str, run: Run) -
             return f"none of the predicates is in the list: {_quote(reply.predicates)}"
         return ""
 
-    reply = ask(
+    reply = try_to_ask(
         "chatty_kg/predicate_selection_published",
         {"question": question, "predicates": list(listed)},
         PooledReply,
@@ -288,7 +309,8 @@ def _select_as_published(generated: GeneratedQueries, question: str, run: Run) -
         checks=[Check(PREDICATES_CHECK_NAME, find_unlisted)],
         last_resort=lambda reply: True,
     )
-    relevant = tuple(name for name in listed if name in reply.predicates)
+    named = reply.predicates if reply else []
+    relevant = tuple(name for name in listed if name in named)
     kept = []
     for query in generated.queries:
         if not set(relevant).isdisjoint(query.predicates):

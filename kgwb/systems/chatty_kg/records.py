@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -145,6 +145,9 @@ class QIR(Record):
         return one_line(line)
 
 
+ARROWS: Mapping[Direction, str] = {"out": "→", "in": "←"}
+
+
 @dataclass(frozen=True, slots=True)
 class RankedPredicate(Record):
     """A predicate that the relation of a fact may mean."""
@@ -156,10 +159,17 @@ class RankedPredicate(Record):
     similarity: Score = 1.0
     classes: tuple[Iri, ...] = ()
     """For a type predicate: the class that is meant and its subclasses, if they have instances."""
+    onward: Iri | None = None
+    """A second predicate, if a node stands between subject and object that the question does not
+    name. The first one leads from the subject to the node, this one from the node to the object."""
+    onward_direction: Direction = "out"
+    """The direction of the second predicate: "out" if the node is the subject of its triple."""
 
     def __str__(self) -> str:
-        arrow = "→" if self.direction == "out" else "←"
-        return f"{arrow} {self.name} <{self.iri}>"
+        text = f"{ARROWS[self.direction]} {self.name} <{self.iri}>"
+        if self.onward is not None:
+            text += f" {ARROWS[self.onward_direction]} <{self.onward}>"
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +188,12 @@ class LinkedRelation(Record):
 
     def query_parts(self) -> Iterable[QueryPart]:
         """Return the predicates."""
-        return [QueryPart("predicate", f"<{predicate.iri}>") for predicate in self.predicates]
+        parts = []
+        for predicate in self.predicates:
+            parts.append(QueryPart("predicate", f"<{predicate.iri}>"))
+            if predicate.onward is not None:
+                parts.append(QueryPart("predicate", f"<{predicate.onward}>"))
+        return parts
 
     def missing_from_graph(self) -> str:
         """Return that the relation has no predicate, or no similar one, and the nearest ones.
@@ -205,8 +220,8 @@ class LinkingResult(Record):
 
     @property
     def unlinked_entities(self) -> tuple[str, ...]:
-        """The entities without a vertex."""
-        return tuple(link.entity for link in self.links if link.vertex is None)
+        """The entities without a vertex or literal."""
+        return tuple(link.entity for link in self.links if not link.is_linked)
 
     @property
     def unlinked_facts(self) -> tuple[Fact, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from kgwb.systems.chatty_kg.records import (
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.linking import compute_similarities
+from kgwb.terms import name_from_iri
 
 TermByEnd = dict[str, str]
 """The SPARQL term of each end of the facts: an IRI in angle brackets, or a variable."""
@@ -32,6 +34,12 @@ PathsByEnd = dict[str, tuple[tuple[str, str], ...]]
 
 The path to a linked vertex is empty.
 """
+Pair = tuple[URIRef, Direction]
+Pairs = Mapping[Pair, int]
+"""Predicates with the directions in which they were found, seen from the subject of the fact, and
+the number of the fact's ends at which they were found."""
+NodePair = tuple[Pair, Pair]
+"""Two predicates that lead over a node: to the node, and from there onward."""
 DOER_WORD = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
 """The last word of a relation that leads to a doer: "director", "directed by"."""
 NOT_DOER_WORD = re.compile(
@@ -40,6 +48,16 @@ NOT_DOER_WORD = re.compile(
 """Words that end like the name of a doer but are none."""
 WRONG_DIRECTION_FACTOR = 0.98
 """Factor on the similarity of a predicate in the direction that its wording speaks against."""
+READABLE = re.compile(r"[^\W\d_]{2}")
+"""Two letters: what a person can read, unlike "P57"."""
+OVER_NODE_DIRECTIONS: tuple[tuple[Direction, Direction], ...] = (
+    ("out", "out"),
+    ("in", "in"),
+    ("in", "out"),
+)
+"""Directions of the two predicates over a node: from subject to object, back, or from the node."""
+MIN_LIKE_RELATION = 0.7
+"""The least similarity of a predicate that is taken to be what a relation means."""
 BEAM_WIDTH = 4
 """Paths to an unknown that are followed."""
 MIN_STEP_SIMILARITY = 0.01
@@ -59,22 +77,23 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
     """Return the ranked predicates of each fact, in the order of the QIR.
 
     Facts are linked from the linked vertices outwards. The predicates of a fact between two
-    unknowns are looked for at what the best paths lead to. A fact that no path leads to has no
-    predicates, and in ``paper`` neither has a fact between two unknowns. ``fast`` links facts that
-    state a type first, so that other facts are linked at the instances of the class.
+    unknowns are looked for at what the best paths lead to, unless ``links_joins`` is off. A fact
+    that no path leads to has no predicates. With ``classes`` "for_kinds", facts that state a type
+    are linked first, so that other facts are linked at the instances of the class.
     """
+    settings = ChattySettings.of_run(run)
     terms = assign_terms(qir, links)
     paths = {end: [Path("", 1.0)] for end, term in terms.items() if not is_unknown(term)}
     linked_ends = set(paths)
     waiting = list(qir.facts)
-    if run.settings.is_fast:
+    if settings.classes == "for_kinds":
         waiting.sort(key=lambda fact: not fact.states_type)
     linked: dict[Fact, LinkedRelation] = {}
     while waiting:
         fact = _choose_next_fact(waiting, paths)
         waiting.remove(fact)
         paths_to_ends: PathsByEnd = {}
-        if run.settings.is_fast or not linked_ends.isdisjoint(fact.ends):
+        if settings.links_joins or not linked_ends.isdisjoint(fact.ends):
             for end in fact.ends:
                 if end in paths:
                     paths_to_ends[end] = tuple((path.where, terms[end]) for path in paths[end])
@@ -86,8 +105,8 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
 def assign_terms(qir: QIR, links: Sequence[Link]) -> TermByEnd:
     """Return the SPARQL term of each entity and unknown of a QIR.
 
-    It is the IRI of a linked vertex in angle brackets. An unknown is a variable itself, and an
-    entity without a vertex gets the variable "?unlinked" with a number.
+    It is the IRI of a linked vertex in angle brackets, or a literal. An unknown is a variable itself,
+    and an entity without either gets the variable "?unlinked" with a number.
     """
     terms = {}
     for position, end in enumerate((*qir.entities, *qir.unknowns)):
@@ -95,6 +114,8 @@ def assign_terms(qir: QIR, links: Sequence[Link]) -> TermByEnd:
     for link in links:
         if link.vertex and link.entity in terms:
             terms[link.entity] = n3(link.vertex.iri)
+        elif link.value is not None and link.entity in terms:
+            terms[link.entity] = n3(link.value)
     return terms
 
 
@@ -126,8 +147,8 @@ def _extend_paths(paths: dict[str, list[Path]], relation: LinkedRelation, terms:
     extended = []
     for path in paths.get(start, [Path("", 1.0)]):  # a fact such as ⟨?x, knows, ?x⟩ has no start
         for predicate in relation.predicates:
-            pattern, class_filter = make_pattern(fact, predicate, terms)
-            where = f"{path.where} {patterns_to_sparql([pattern])} {class_filter}".strip()
+            patterns, class_filter = make_patterns(fact, predicate, terms)
+            where = f"{path.where} {patterns_to_sparql(patterns)} {class_filter}".strip()
             score = path.score * max(predicate.similarity, MIN_STEP_SIMILARITY)
             extended.append(Path(where, score))
     if extended:
@@ -135,13 +156,14 @@ def _extend_paths(paths: dict[str, list[Path]], relation: LinkedRelation, terms:
         paths[new_end] = extended[:BEAM_WIDTH]
 
 
-def make_pattern(
+def make_patterns(
     fact: Fact, predicate: RankedPredicate, terms: TermByEnd
-) -> tuple[TriplePattern, str]:
-    """Return the triple pattern of a fact with one of its predicates, and its FILTER or "".
+) -> tuple[list[TriplePattern], str]:
+    """Return the triple patterns of a fact with one of its predicates, and their FILTER or "".
 
-    If the predicate has one class, that class is the object. If it has several, the object is a
-    variable that the FILTER restricts to them.
+    There is one pattern, or there are two if a node stands between the ends. If the predicate has
+    one class, that class is the object. If it has several, the object is a variable that the FILTER
+    restricts to them.
     """
     object_ = terms[fact.object]
     class_filter = ""
@@ -153,9 +175,20 @@ def make_pattern(
         classes = ", ".join(map(n3, predicate.classes))
         class_filter = f"FILTER({object_} IN ({classes})) "
     subject = terms[fact.subject]
-    if predicate.direction == "in":
-        subject, object_ = object_, subject
-    return (subject, n3(predicate.iri), object_), class_filter
+    if predicate.onward is None:
+        return [_orient(subject, predicate.iri, object_, predicate.direction)], class_filter
+    positions = [list(terms).index(end) for end in fact.ends]
+    node = f"?_node{positions[0]}_{positions[1]}"
+    to_node = _orient(subject, predicate.iri, node, predicate.direction)
+    onward = _orient(node, predicate.onward, object_, predicate.onward_direction)
+    return [to_node, onward], class_filter
+
+
+def _orient(start: str, predicate: URIRef, end: str, direction: Direction) -> TriplePattern:
+    """Return the triple pattern that leads from one SPARQL term to another by a predicate."""
+    if direction == "in":
+        start, end = end, start
+    return start, n3(predicate), end
 
 
 @agent("relation_linking", subject="fact", kind="sparql")
@@ -164,33 +197,105 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
 
     The similarity is that with the relation of the fact. The best ``predicates_per_relation`` are
     kept, each in the directions in which it was found; the step notes how many were dropped.
-    Equals are ordered by IRI. ``fast`` prefers the direction of the wording, and looks for type
-    predicates (``_find_type_predicates``). If there are any, no others are looked for, unless the
-    relation is an occupation.
+    Equals are ordered by IRI. Of a fact between two linked vertices, the predicates that connect
+    them come first, or are the only ones (``linked_ends``). If no predicate connects the ends, pairs
+    of predicates that do so over a node may come first (``joins_over_node``). With ``classes``
+    "for_kinds", type predicates are looked for (``_find_type_predicates``). If there are any, no
+    others are looked for, unless the relation is an occupation.
     """
-    type_predicates = _find_type_predicates(fact, paths, run)
+    settings = ChattySettings.of_run(run)
+    type_predicates: list[RankedPredicate] = []
+    if settings.classes == "for_kinds":
+        type_predicates = _find_type_predicates(fact, paths, run)
     if type_predicates and fact.relation.casefold() not in OCCUPATION_RELATIONS:
         # All other triples at a class belong to the ontology: they are not facts about instances.
         return LinkedRelation(fact, tuple(type_predicates))
 
-    pairs = _find_predicates_at_ends(fact, paths, run)
+    connecting = _find_connecting_predicates(fact, paths, run)
+    found = Counter(connecting or {})
+    if connecting is None or settings.linked_ends != "connecting":
+        found.update(_find_predicates_at_ends(fact, paths, run))
     for predicate in type_predicates:
-        pairs.pop((predicate.iri, "out"), None)
-        pairs.pop((predicate.iri, "in"), None)
-    names = run.kg.names([iri for iri, _ in pairs])
-    similarities = compute_similarities(fact.relation, names.values(), run)
+        found.pop((predicate.iri, "out"), None)
+        found.pop((predicate.iri, "in"), None)
+    pairs = _without_literal_subjects(found, fact, paths)
+    ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
+    over_node: list[RankedPredicate] = []
+    if settings.joins_over_node and not connecting and not _is_found_at_both_ends(ranked, pairs):
+        over_node = _find_predicates_over_node(fact, paths, run)
+    ranked.sort(key=lambda each: (-each.similarity, each.iri, each.direction == "in"))
+    if connecting and settings.linked_ends == "connecting_first":
+        ranked.sort(key=lambda each: (each.iri, each.direction) not in connecting)
+    return _keep_best(fact, over_node + ranked, run)
+
+
+def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[RankedPredicate]:
+    """Return predicates with their names and the similarity of these with a relation."""
+    settings = ChattySettings.of_run(run)
+    names = _name_predicates([iri for iri, _ in pairs], run)
+    similarities = compute_similarities(relation, names.values(), run)
     ranked = []
     for iri, direction in pairs:
         name = names[iri]
         ranked.append(RankedPredicate(iri, name, direction, similarities[name]))
-    if run.settings.is_fast:
-        ranked = _prefer_worded_direction(ranked, fact.relation)
-    ranked += type_predicates
-    ranked.sort(key=lambda found: (-found.similarity, found.iri, found.direction == "in"))
+    if settings.wording_decides_direction:
+        ranked = _prefer_worded_direction(ranked, relation)
+    return ranked
 
-    iris = list(dict.fromkeys(predicate.iri for predicate in ranked))
-    best_iris = iris[: ChattySettings.of_run(run).predicates_per_relation]
-    best = [predicate for predicate in ranked if predicate.iri in best_iris]
+
+def _without_literal_subjects(pairs: Pairs, fact: Fact, paths: PathsByEnd) -> Pairs:
+    """Return predicates without those in a direction in which a literal would be the subject."""
+    kept = dict(pairs)
+    for end, direction in ((fact.subject, "out"), (fact.object, "in")):
+        if any(is_literal(term) for _, term in paths.get(end, ())):
+            kept = {pair: ends for pair, ends in kept.items() if pair[1] != direction}
+    return kept
+
+
+def is_literal(term: str) -> bool:
+    """Return whether a SPARQL term is a literal, which cannot be a subject."""
+    return not term.startswith(("<", "?"))
+
+
+def _is_found_at_both_ends(ranked: Iterable[RankedPredicate], pairs: Pairs) -> bool:
+    """Return whether a predicate that is like its relation was found at both ends of a fact.
+
+    It is then taken to connect them, without asking the graph.
+    """
+    for predicate in ranked:
+        ends = pairs.get((predicate.iri, predicate.direction), 0)
+        if ends > 1 and predicate.similarity >= MIN_LIKE_RELATION:
+            return True
+    return False
+
+
+def _name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
+    """Return the names of predicates by IRI: labels, or the last segments (``predicate_names``).
+
+    A last segment without a word, such as P57 in Wikidata, is no name: its label is taken.
+    """
+    names = dict(run.kg.names(iris))
+    if ChattySettings.of_run(run).predicate_names == "labels":
+        return names
+    for iri in iris:
+        segment = name_from_iri(iri)
+        if READABLE.search(segment):
+            names[iri] = segment
+    return names
+
+
+def _keep_best(fact: Fact, ranked: Sequence[RankedPredicate], run: Run) -> LinkedRelation:
+    """Return a fact with its best ``predicates_per_relation`` predicates, in all their directions.
+
+    The step notes how many were dropped.
+    """
+    identities = [(predicate.iri, predicate.onward) for predicate in ranked]
+    limit = ChattySettings.of_run(run).predicates_per_relation
+    best_identities = list(dict.fromkeys(identities))[:limit]
+    best = []
+    for predicate, identity in zip(ranked, identities, strict=True):
+        if identity in best_identities:
+            best.append(predicate)
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
     return LinkedRelation(fact, tuple(best))
@@ -199,10 +304,10 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
 def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
     """Return the type predicates by which the object of a fact, a class, has instances.
 
-    Each has the class and its subclasses that have instances by it. Nothing is found in ``paper``,
-    or if the fact does not state a type, or if its object is not linked or is no such class.
+    Each has the class and its subclasses that have instances by it. Nothing is found if the fact
+    does not state a type, or if its object is not linked or is no such class.
     """
-    if not run.settings.is_fast or not fact.states_type or fact.object not in paths:
+    if not fact.states_type or fact.object not in paths:
         return []
     _, term = paths[fact.object][0]
     if is_unknown(term):
@@ -225,33 +330,143 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
     return predicates
 
 
-def _find_predicates_at_ends(
-    fact: Fact, paths: PathsByEnd, run: Run
-) -> dict[tuple[URIRef, Direction], None]:
-    """Return the predicates found at the ends of a fact, with their directions, each pair once.
+def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs | None:
+    """Return the predicates that connect the two linked vertices of a fact, with their directions.
+
+    Returns None if not both ends are linked vertices, or if the setting ``linked_ends`` does not
+    ask for them. Two queries are made. Source: Chatty-KG, section 5.1.3.
+    """
+    if ChattySettings.of_run(run).linked_ends == "any_end":
+        return None
+    linked = []
+    for end in fact.ends:
+        linked += [term for where, term in paths.get(end, ()) if not where]
+    if len(linked) != len(fact.ends):
+        return None
+    subject, object_ = linked
+    if is_literal(subject) or is_literal(object_):
+        return None
+    found = _select_predicates(f"{subject} ?_p {object_}", "out", run)
+    found |= _select_predicates(f"{object_} ?_p {subject}", "in", run)
+    return Counter(found)
+
+
+def _find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
+    """Return the pairs of predicates that connect the ends of a fact over one node between them.
+
+    Both ends must be linked vertices, or be led to by a path; of an end the best path counts. Pairs
+    that meet in a node to which both ends point are left out: a country is no fact about two things
+    that are in it. Returns none if a predicate connects the ends directly. Pairs are ordered by the
+    better of the two similarities, then by IRI.
+    """
+    if not all(paths.get(end) for end in fact.ends):
+        return []
+    if any(is_literal(term) for end in fact.ends for _, term in paths[end]):
+        return []
+    limit = ChattySettings.of_run(run).join_sample
+    (where, subject), (object_where, object_) = [paths[end][0] for end in fact.ends]
+    samples = _sample_clause(where, subject, limit) + _sample_clause(object_where, object_, limit)
+    for direct in (f"{subject} ?_p {object_}", f"{object_} ?_p {subject}"):
+        if _select_predicates(f"{samples}{direct}", "out", run):
+            return []
+    found: dict[NodePair, None] = {}
+    for directions in OVER_NODE_DIRECTIONS:
+        found |= _select_pairs(samples, subject, object_, directions, run)
+    return _rank_pairs(found, fact.relation, run)
+
+
+def _select_pairs(
+    samples: str, subject: str, object_: str, directions: tuple[Direction, Direction], run: Run
+) -> dict[NodePair, None]:
+    """Return the pairs of predicates that lead from one term to another over a node, each once.
+
+    ``samples`` has the subqueries that bind the terms. Predicates that the vocabulary excludes are
+    left out.
+    """
+    direction, onward_direction = directions
+    to_node = f"{subject} ?_p ?_n" if direction == "out" else f"?_n ?_p {subject}"
+    onward = f"?_n ?_q {object_}" if onward_direction == "out" else f"{object_} ?_q ?_n"
+    where = f"{samples}{to_node} . {onward} FILTER(?_n != {subject} && ?_n != {object_})"
+    excluded = run.kg.vocabulary.excluded_predicates
+    found: dict[NodePair, None] = {}
+    for first, second in run.kg.select(f"SELECT DISTINCT ?_p ?_q WHERE {{ {where} }}").rows:
+        if not isinstance(first, URIRef) or not isinstance(second, URIRef):
+            continue
+        if first not in excluded and second not in excluded:
+            found[(first, direction), (second, onward_direction)] = None
+    return found
+
+
+def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
+    """Return pairs of predicates by the better of their two similarities, then by IRI."""
+    iris: list[URIRef] = []
+    for (first, _), (second, _) in pairs:
+        iris += [first, second]
+    names = _name_predicates(iris, run)
+    similarities = compute_similarities(relation, names.values(), run)
+    ranked = []
+    for (first, direction), (second, onward_direction) in pairs:
+        predicate = RankedPredicate(
+            iri=first,
+            name=f"{names[first]} → {names[second]}",
+            direction=direction,
+            similarity=max(similarities[names[first]], similarities[names[second]]),
+            onward=second,
+            onward_direction=onward_direction,
+        )
+        ranked.append(predicate)
+    ranked.sort(key=lambda predicate: (-predicate.similarity, predicate.iri, str(predicate.onward)))
+    return ranked
+
+
+def _sample_clause(where: str, term: str, limit: int) -> str:
+    """Return a subquery for at most ``limit`` values of a term; "" for a linked vertex."""
+    if not where:
+        return ""
+    return f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} "
+
+
+def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
+    """Return the predicates found at the ends of a fact, with their directions.
 
     The direction is seen from the subject of the fact. At an end that a path leads to, a sample of
-    ``join_sample`` vertices is looked at. Predicates that the vocabulary of the graph excludes are
-    left out. Two queries are made for each path.
+    ``join_sample`` vertices is looked at. Two queries are made for each path.
     """
-    found: dict[tuple[URIRef, Direction], None] = {}
+    found: Counter[Pair] = Counter()
     limit = ChattySettings.of_run(run).join_sample
-    excluded = run.kg.vocabulary.excluded_predicates
     for end, paths_to_end in paths.items():
+        found_at_end: set[Pair] = set()
         directions: tuple[Direction, Direction] = ("out", "in")
         if end != fact.subject:
             directions = ("in", "out")
         for where, term in paths_to_end:
-            sample = ""
-            if where:
-                sample = f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} "
+            sample = _sample_clause(where, term, limit)
             # no unknown of a QIR begins with "_"
             triples = (f"{term} ?_p ?_o", f"?_o ?_p {term}")
             for triple, direction in zip(triples, directions, strict=True):
-                rows = run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {sample}{triple} }}").rows
-                for (iri,) in rows:
-                    if isinstance(iri, URIRef) and iri not in excluded:
-                        found[iri, direction] = None
+                if is_literal(triple):
+                    continue
+                found_at_end |= _select_predicates(f"{sample}{triple}", direction, run)
+        found.update(found_at_end)
+    return found
+
+
+def _select_predicates(where: str, direction: Direction, run: Run) -> set[Pair]:
+    """Return the predicates ?_p of a graph pattern, each with the direction.
+
+    Predicates that the vocabulary of the graph excludes are left out, but type predicates only
+    without the setting ``keeps_type_predicates``.
+    """
+    vocabulary = run.kg.vocabulary
+    kept: Collection[URIRef] = ()
+    if ChattySettings.of_run(run).keeps_type_predicates:
+        kept = vocabulary.types
+    found: set[Pair] = set()
+    for (iri,) in run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {where} }}").rows:
+        if not isinstance(iri, URIRef):
+            continue
+        if iri in kept or iri not in vocabulary.excluded_predicates:
+            found.add((iri, direction))
     return found
 
 

@@ -116,6 +116,11 @@ def write_sentence(question: str, answer: Sequence[str]) -> ReplyData:
     return {"sentence": sentence}
 
 
+def answer_nothing() -> ReplyData:
+    """Return no answers: the rules know nothing without the graph."""
+    return {"answers": []}
+
+
 def classify_question(question: str, kg: Graph | None) -> ReplyData:
     """Return whether a question depends on the dialogue: "dependent" or "self-contained".
 
@@ -175,6 +180,19 @@ def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> Re
         rephrased = _insert_name(rephrased, name)
     rephrased = rephrased[:1].upper() + rephrased[1:]
     return {"question": rephrased}
+
+
+def rephrase_published(question: str, dialogue: Dialogue, kg: Graph | None) -> ReplyData:
+    """Return what ``rephrase_question`` returns, for turns without the names they were about.
+
+    The names are those that the question of a turn mentions.
+    """
+    turns = []
+    for turn in dialogue:
+        asked: str = turn.get("rephrased") or turn["question"]
+        about = [mention.text for mention in find_mentions(asked, kg)]
+        turns.append({"question": asked, "answers": turn.get("answers", []), "about": about})
+    return rephrase_question(question, turns, kg)
 
 
 def _complete_from(turn: TurnData, fragment: str, mentions: Sequence[Mention]) -> str:
@@ -302,7 +320,9 @@ RULES: Mapping[str, Rule] = {
     "chatty_kg/predicate_selection": select_predicates,
     "chatty_kg/predicate_selection_published": select_pooled_predicates,
     "chatty_kg/answer_writer": write_sentence,
+    "chatty_kg/model_alone": answer_nothing,
     "chatty_kg/classifier": classify_question,
     "chatty_kg/rephraser": rephrase_question,
+    "chatty_kg/rephraser_published": rephrase_published,
 }
 """For each prompt, the function by which the model ``rules`` answers it."""

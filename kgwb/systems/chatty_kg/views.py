@@ -57,7 +57,10 @@ KIND_TEXTS = {"list": "", "count": "asks how many", "boolean": "asks for yes or 
 
 
 def render_fact_end(name: str, target: str = "") -> Html:
-    """Render an end of a fact: an entity in a solid frame, an unknown dashed, the target double."""
+    """Render an end of a fact: an entity in a solid frame, an unknown dashed, the target double.
+
+    The name of an entity is shortened. Only an unknown can be the target.
+    """
     if not is_unknown(name):
         return span("ent", shorten(name), title="entity")
     if name == target:

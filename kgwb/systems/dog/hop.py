@@ -24,6 +24,7 @@ from kgwb.systems.dog.records import (
     TriedAnswer,
     collapse_spaces,
     collect_values,
+    make_relation_name,
     normalize_name,
 )
 from kgwb.systems.dog.settings import DogSettings
@@ -37,17 +38,22 @@ def get_relations(head: Head, run: Run) -> Relations:
     """Return the relations of all vertices of a head (DoG, "Knowledge Graph Invoking").
 
     No model is asked. Predicates that have one name and one direction are one relation. Relations
-    come by name, "out" before "in". Labels, descriptions and noise are left out. A blank node has
-    no relations here, since a query cannot name it.
+    come by name, "out" before "in". Labels, descriptions and noise are left out, and with the
+    setting ``relation_directions`` also the relations that lead to the head. A blank node has no
+    relations here, since a query cannot name it.
     """
     terms = [value.term for value in head.values if isinstance(value.term, URIRef | Literal)]
     if not terms:
         return Relations(head.name, ())
     predicates = find_predicates(run.kg, *terms)
     names = run.kg.names([iri for iri, _ in predicates])
+    directions: set[Direction] = {"out"}
+    if DogSettings.of_run(run).follows_incoming_relations:
+        directions.add("in")
     groups: dict[tuple[str, Direction], list[Iri]] = defaultdict(list)
     for iri, direction in predicates:
-        groups[names[iri], direction].append(iri)
+        if direction in directions:
+            groups[make_relation_name(names[iri], iri), direction].append(iri)
 
     relations = []
     for (name, direction), iris in groups.items():
@@ -93,12 +99,14 @@ def filter_relation(relations: Relations, question: str, run: Run) -> FilteredRe
 
     The model names the first hop as a question, and then one relation of the list or none: only
     "the best unique relation" is used (DoG, "Relation Filtering"). It is not asked if there is no
-    relation, or if there is only one and choosing none would have no meaning; see
-    ``_can_choose_none``.
+    relation. The setting ``only_relation`` says whether it is asked about a single one; it is if
+    choosing none has a meaning, see ``_can_choose_none``.
     """
+    settings = DogSettings.of_run(run)
     if not relations.found:
         return FilteredRelation(relations.head, "", None, "the graph tells nothing about it")
-    if len(relations.found) == 1 and not _can_choose_none(question, run):
+    is_taken = settings.only_relation == "taken" and not _can_choose_none(question, run)
+    if len(relations.found) == 1 and is_taken:
         return FilteredRelation(relations.head, "", relations.found[0], "the only relation")
 
     def find_unlisted(reply: FilteringReply) -> str:
@@ -110,7 +118,14 @@ def filter_relation(relations: Relations, question: str, run: Run) -> FilteredRe
     names = [str(relation) for relation in relations.found]
     variables = {"question": question, "entity": relations.head, "relations": names}
     check = Check("a relation from the list", find_unlisted)
-    reply = ask("dog/relation_filtering", variables, FilteringReply, run, checks=(check,))
+    reply = ask(
+        "dog/relation_filtering",
+        variables,
+        FilteringReply,
+        run,
+        checks=(check,),
+        max_examples=settings.filtering_example_count,
+    )
     relation = None
     if reply.relation.strip():
         relation = relations.find_relation(reply.relation)
@@ -164,7 +179,7 @@ def try_answer(question: str, filled: tuple[FilledTriples, ...], run: Run) -> Tr
     """Ask the model whether the triples answer the question, and with which names.
 
     The model sees the triples of each head in words, and whether these are all (DoG, "Answer
-    Trying"). Every answer is a name in the triples, and is returned once.
+    Trying"). Every answer is a name in the triples, and is returned once, in the model's order.
     """
     found = []
     for result in filled:
@@ -176,8 +191,14 @@ def try_answer(question: str, filled: tuple[FilledTriples, ...], run: Run) -> Tr
         }
         found.append(result_data)
     variables = {"question": question, "found": found}
-    checks = make_answer_checks(filled)
-    reply = ask("dog/answer_trying", variables, TryingReply, run, checks=checks)
+    reply = ask(
+        "dog/answer_trying",
+        variables,
+        TryingReply,
+        run,
+        checks=make_answer_checks(filled),
+        max_examples=DogSettings.of_run(run).trying_example_count,
+    )
     answers = tuple(dict.fromkeys(reply.answers))
     return TriedAnswer(reply.sufficient, reply.reason, answers)
 
@@ -217,14 +238,15 @@ def make_answer_checks(filled: Sequence[FilledTriples]) -> tuple[Check[TryingRep
 def find_answer_values(
     tried: TriedAnswer, filled: Sequence[FilledTriples], heads: Sequence[Head]
 ) -> tuple[Value, ...]:
-    """Return the terms that the answers name, each with the triples that support it, by label.
+    """Return the terms that the answers name, each with the triples that support it.
 
-    ``filled`` are the results of the last hop, and ``heads`` the heads of all hops. An answer names
-    a tail of the results or a value of the heads; letter case and white space are ignored. Of
-    several terms of one name, those are returned that are a tail of the most results: the terms
-    that the most topic entities lead to. The support is the triples that lead to the term, and for
-    a value of a head also the triples of the last hop that have it as subject or object. Returns
-    nothing if the model found no answer.
+    They come in the order of the answers, and terms of one name by label. ``filled`` are the
+    results of the last hop, and ``heads`` the heads of all hops. An answer names a tail of the
+    results or a value of the heads; letter case and white space are ignored. Of several terms of
+    one name, those are returned that are a tail of the most results: the terms that the most topic
+    entities lead to. The support is the triples that lead to the term, and for a value of a head
+    also the triples of the last hop that have it as subject or object. Returns nothing if the model
+    found no answer.
     """
     tails = collect_values(filled)
     last_triples = _merge_support(tails)
@@ -242,14 +264,34 @@ def find_answer_values(
     for name, term in groups:
         highest_counts[name] = max(highest_counts[name], tail_counts[term])
 
-    answers = set(map(normalize_name, tried.answers))
-    values = []
+    values_by_name: dict[str, list[Value]] = defaultdict(list)
     for (name, term), same in groups.items():
-        if name in answers and tail_counts[term] == highest_counts[name]:
+        if tail_counts[term] == highest_counts[name]:
             support = _merge_support(same)
-            values.append(Value(term, same[0].label, support))
-    values.sort(key=lambda value: (value.label, str(value.term)))
+            values_by_name[name].append(Value(term, same[0].label, support))
+    values = []
+    for name in dict.fromkeys(map(normalize_name, tried.answers)):
+        values += sorted(values_by_name[name], key=_label_and_term)
     return tuple(values)
+
+
+def find_last_tails(filled: Sequence[FilledTriples]) -> tuple[Value, ...]:
+    """Return the tails of a hop as answers, each with the triples that support it, by label.
+
+    These are the tails of all results; DoG measures MetaQA so (figure 4, caption).
+    """
+    groups: dict[Term, list[Value]] = defaultdict(list)
+    for value in collect_values(filled):
+        groups[value.term].append(value)
+    values = []
+    for term, same in groups.items():
+        values.append(Value(term, same[0].label, _merge_support(same)))
+    return tuple(sorted(values, key=_label_and_term))
+
+
+def _label_and_term(value: Value) -> tuple[str, str]:
+    """Return what values are sorted by."""
+    return value.label, str(value.term)
 
 
 def _merge_support(values: Sequence[Value]) -> Triples:

@@ -8,10 +8,12 @@ from dataclasses import replace
 from kgwb.flow import NOT_IN_GRAPH, Answer, Dialogue, Question
 from kgwb.kg.queries import with_display_names
 from kgwb.run import Run, System, agent
+from kgwb.systems.dog.gold import GOLD
 from kgwb.systems.dog.hop import (
     answer_from_own_knowledge,
     filter_relation,
     find_answer_values,
+    find_last_tails,
     get_relations,
     try_answer,
 )
@@ -44,7 +46,9 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Answer one question by a walk over the graph.
 
     DoG has no dialogue: each question is read alone. If the walk finds no answer and the setting
-    ``own_knowledge`` is on, the model answers without the graph.
+    ``own_knowledge`` is on, the model answers without the graph (DoG, "Answer Trying": if the
+    iteration limit is reached). The gold answer plays no part in that; in the published code it
+    does.
     """
     topics = find_topic_entities(question.text, run)
     answer = walk_graph(topics, run)
@@ -58,8 +62,9 @@ def walk_graph(topics: TopicEntities, run: Run) -> Answer:
     """Hop from the topic entities until an answer is found, at most ``iteration_limit`` times.
 
     The walk also ends when a hop finds no triple. With the ablation "no_focusing" the hops only
-    collect triples, and the model tries to answer once, at the end. An answer without values has a
-    reason, which is also given if no topic entity has a vertex.
+    collect triples, and the model tries to answer once, at the end. With ``answers`` "tails" the
+    tails of the last hop are the answers. An answer without values has a reason, which is also
+    given if no topic entity has a vertex.
     """
     hop_input, links = link_topic_entities(topics, run)
     unlinked = [link.entity for link in links if link.vertex is None]
@@ -73,7 +78,8 @@ def walk_graph(topics: TopicEntities, run: Run) -> Answer:
     hops: list[Hop] = []
     heads = list(hop_input.heads)
     for number in range(1, settings.iteration_limit + 1):
-        hop = take_hop(f"hop {number}", hop_input, run)
+        is_last = number == settings.iteration_limit
+        hop = take_hop(f"hop {number}", hop_input, is_last, run)
         hops.append(hop)
         if hop.left is None:
             break
@@ -115,12 +121,14 @@ def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer
     if last.tried:
         values = find_answer_values(last.tried, last.filled, heads)
         answer = replace(answer, values=values)
+    elif DogSettings.of_run(run).answers == "tails":
+        answer = replace(answer, values=find_last_tails(last.filled))
     if not answer:
         explanation = _explain_no_answer(hops, run)
         return replace(answer, reason=f"{NOT_IN_GRAPH}: {explanation}")
 
     answer = with_display_names(run.kg, answer)
-    # In the walk, vertices of one name have different labels. In the answer they have their names.
+    # In the walk, terms of one name have different labels. In the answer they have their names.
     names = dict[Term, str](answer.names)
     return replace(answer, values=relabel_values(answer.values, names))
 
@@ -141,19 +149,24 @@ def _explain_no_answer(hops: Sequence[Hop], run: Run) -> str:
         return "; ".join(reasons) or "the walk found no triple"
     if DogSettings.of_run(run).ablation == "no_focusing":
         return last.tried.reason
-    question = last.left.question if last.left else last.question
-    return f"no answer within the iteration limit of {len(hops)}; the question left is: {question}"
+    return (
+        f"no answer within the iteration limit of {len(hops)}; "
+        f"the question left is: {last.question}"
+    )
 
 
 @agent("iteration", subject="place")
-def take_hop(place: str, focus: HopInput, run: Run) -> Hop:
+def take_hop(place: str, focus: HopInput, is_last: bool, run: Run) -> Hop:
     """Follow one relation from each head, then answer the question or make it shorter (Figure 2).
 
     The steps are: the relations of each head, the choice of one of them, its triples, trying to
     answer, and simplifying the question. ``place`` has the number of the hop, and ``focus`` is its
-    input. The result has no input for a next hop if no triple was found, or if the triples answer
-    the question. With the ablation "no_focusing" the last two steps are left out.
+    input. The result has no input for a next hop if no triple was found, if the triples answer the
+    question, or after the last hop: then the question is not simplified, as there is no hop to do
+    it for (reference code). With the ablation "no_focusing" the last two steps are left out, and
+    with ``answers`` "tails" trying to answer is.
     """
+    settings = DogSettings.of_run(run)
     relations = run.map(get_relations, focus.heads)
     filtered = run.map(filter_relation, relations, focus.question)
     results = []
@@ -165,22 +178,45 @@ def take_hop(place: str, focus: HopInput, run: Run) -> Hop:
         return Hop(focus.question, filled, before=focus.before)
 
     heads = _make_next_heads(focus.heads, filled)
-    if DogSettings.of_run(run).ablation == "no_focusing":
+    if settings.ablation == "no_focusing":
         left = HopInput(focus.question, heads)
         return Hop(focus.question, filled, left=left)
-    tried = try_answer(focus.question, filled, run)
-    if tried.sufficient == "yes":
+    tried = None
+    if settings.answers == "model":
+        if is_last and settings.says_last_hop:
+            filled = _note_last_hop(filled, settings)
+        tried = try_answer(focus.question, filled, run)
+    if is_last or (tried is not None and tried.sufficient == "yes"):
         return Hop(focus.question, filled, tried, before=focus.before)
 
-    solved = []
-    for result, head in zip(filled, heads, strict=True):
-        if result.values:
-            hop = SolvedHop(result.head, str(result.relation), head.name)
-            solved.append(hop)
-    shorter = simplify_question(focus.question, tuple(solved), reached, run)
+    shorter = simplify_question(focus.question, _describe_solved(filled, heads), reached, run)
     questions = (*focus.before, focus.question)
     left = HopInput(shorter.question, heads, questions)
     return Hop(focus.question, filled, tried, left, focus.before)
+
+
+def _note_last_hop(
+    filled: Sequence[FilledTriples], settings: DogSettings
+) -> tuple[FilledTriples, ...]:
+    """Return the results of a hop with the note that no other hop follows, which a model sees."""
+    ending = f"the walk ends here, after hop {settings.iteration_limit}"
+    noted = []
+    for result in filled:
+        notes = filter(None, (result.note, ending))
+        noted.append(replace(result, note="; ".join(notes)))
+    return tuple(noted)
+
+
+def _describe_solved(
+    filled: Sequence[FilledTriples], next_heads: Sequence[Head]
+) -> tuple[SolvedHop, ...]:
+    """Return the hops that found something, in words: head, relation, and the name of the tails."""
+    solved = []
+    for result, head in zip(filled, next_heads, strict=True):
+        if result.values:
+            hop = SolvedHop(result.head, str(result.relation), head.name)
+            solved.append(hop)
+    return tuple(solved)
 
 
 def _make_next_heads(heads: Sequence[Head], filled: Sequence[FilledTriples]) -> tuple[Head, ...]:
@@ -233,4 +269,5 @@ SYSTEM = System(
     settings=DogSettings,
     views=VIEWS,
     rules={**LINKING_RULES, **RULES},
+    gold=GOLD,
 )

@@ -60,17 +60,36 @@ def find_topic_problems(topics: TopicEntities, question: str) -> Iterator[str]:
 
 @agent("topic_entity", check=find_topic_problems, kind="model")
 def find_topic_entities(question: str, run: Run) -> TopicEntities:
-    """Find all topic entities of a question, and put their names into brackets.
+    """Find the topic entities of a question, and put their names into brackets.
 
-    The model is not asked if the question has names in brackets already. If none of its replies
-    passes the checks, the names of the last one are replaced as in ``_resolve_names``. Raises
-    InvalidReplyError if this leaves no name.
+    In the paper they are given with the question (Task Formulation): the model is not asked if the
+    question has names in brackets already. The setting ``topic_entities`` says whether all are
+    used, or the first in the question. If none of the model's replies passes the checks, the names
+    of the last one are replaced as in ``_resolve_names``. Raises InvalidReplyError if this leaves
+    no name.
     """
     if run.dialogue.turns:
         run.note("DoG does not use the dialogue: it reads each question alone")
     marked = BRACKETED_NAME.findall(question)
     if marked:
-        return TopicEntities(question, tuple(dict.fromkeys(marked)))
+        topics = TopicEntities(question, tuple(dict.fromkeys(marked)))
+    else:
+        topics = _ask_for_topic_entities(question, run)
+    if DogSettings.of_run(run).topic_entities == "first" and len(topics.entities) > 1:
+        return _keep_first_entity(topics, run)
+    return topics
+
+
+def _keep_first_entity(topics: TopicEntities, run: Run) -> TopicEntities:
+    """Return the first topic entity alone, and note which others the question names."""
+    first, *others = topics.entities
+    run.note(f"the walk starts at [{first}] alone, not at {', '.join(others)} (topic_entities)")
+    plain_question = BRACKETED_NAME.sub(r"\1", topics.question)
+    return bracket_names(plain_question, [first])
+
+
+def _ask_for_topic_entities(question: str, run: Run) -> TopicEntities:
+    """Ask the model for the names in a question; see ``find_topic_entities``."""
 
     def can_be_resolved(reply: TopicReply) -> bool:
         return bool(_resolve_names(question, reply, run))
@@ -222,7 +241,7 @@ HopResults = tuple[FilledTriples, ...]
 Debate = tuple[Remark, ...]
 RoleAgent = Callable[[str, str, SolvedHops, Debate, HopResults, Run], Remark]
 MAX_EXAMPLE_TRIPLES = 3
-"""Triples of a hop that the roles see, with the number of all tails found."""
+"""Triples of a hop that the roles see, with the number of all its tails."""
 
 
 class RemarkReply(Reply):
@@ -252,31 +271,40 @@ def simplify_question(
 ) -> SimplifiedQuestion:
     """Let roles debate how the question reads without the hops that are solved.
 
-    The roles of the setting ``ablation`` speak one after another, in ``debate_rounds`` rounds, and
-    each sees all earlier remarks (DoG, "Question Simplifying"). The question of the last remark is
-    the result. With "unneeded_roles" the debate ends at the first question that passes the checks.
+    The roles of the setting ``ablation`` speak one after another, in at most ``debate_rounds``
+    rounds, and each sees all earlier remarks (DoG, "Question Simplifying"). The setting
+    ``debate_end`` says when the debate ends. The question of the last remark is the result.
     ``filled`` has the result of each hop in ``solved``.
     """
     settings = DogSettings.of_run(run)
     checks = make_question_checks(question, solved)
     debate: Debate = ()
-    for number in range(1, settings.debate_rounds + 1):
+    for number in range(1, settings.max_debate_rounds + 1):
+        proposals = set()
         for speak in ROLE_AGENTS_BY_ABLATION[settings.ablation]:
             remark = speak(f"round {number}", question, solved, debate, filled, run)
             debate = (*debate, remark)
-            proposal = RemarkReply(remark="", question=remark.question)
-            is_valid = not any(find_problems(proposal, checks))
-            if is_valid and settings.ablation == "unneeded_roles":
+            proposals.add(remark.question)
+            if settings.debate_end == "first_valid" and _is_valid(remark, checks):
                 return SimplifiedQuestion(remark.question, question, debate)
+        if settings.debate_end == "agreed" and len(proposals) == 1:
+            break
     return SimplifiedQuestion(debate[-1].question, question, debate)
+
+
+def _is_valid(remark: Remark, checks: Sequence[Check[RemarkReply]]) -> bool:
+    """Return whether the question of a remark passes the checks."""
+    proposal = RemarkReply(remark="", question=remark.question)
+    return not any(find_problems(proposal, checks))
 
 
 def _make_role_agent(role: str, purpose: str) -> RoleAgent:
     """Return the agent of one role of the debate. It has the name of the role, as its prompt does.
 
-    ``purpose`` becomes the docstring of the agent. If no reply passes the checks of
-    ``make_question_checks``, the question of the last one is used as it is, unless it is empty, and
-    the step has a note.
+    ``purpose`` becomes the docstring of the agent. The setting ``remark_checks`` says whether its
+    questions must pass ``make_question_checks``; they must not be empty in any case. If no reply
+    passes, the question of the last one is used as it is, unless it is empty, and the step has a
+    note.
     """
 
     def speak(
@@ -291,13 +319,18 @@ def _make_role_agent(role: str, purpose: str) -> RoleAgent:
                 "question": remark.question,
             }
             earlier.append(remark_data)
+        settings = DogSettings.of_run(run)
+        checks: Sequence[Check[RemarkReply]] = (Check("a question", _find_empty_question),)
+        if settings.remark_checks == "every_role":
+            checks = make_question_checks(question, solved)
         reply = ask(
             f"dog/{role}",
             {"question": question, "solved": _describe_hops(solved, filled), "debate": earlier},
             RemarkReply,
             run,
-            checks=make_question_checks(question, solved),
+            checks=checks,
             last_resort=_has_question,
+            max_examples=settings.simplifying_exemplars,
         )
         words = collapse_spaces(reply.remark)
         shorter_question = collapse_spaces(reply.question)
@@ -311,11 +344,17 @@ def _has_question(reply: RemarkReply) -> bool:
     return bool(reply.question.strip())
 
 
+def _find_empty_question(reply: RemarkReply) -> str:
+    """Return what is wrong with a reply without a question, else ""."""
+    return "" if _has_question(reply) else "no question is proposed"
+
+
 def _describe_hops(solved: SolvedHops, filled: HopResults) -> list[dict[str, Any]]:
     """Return the data of the solved hops for the prompts of the roles.
 
-    They are the names of head, relation and tails, the number of tails that were found, and the
-    first MAX_EXAMPLE_TRIPLES triples.
+    They are the names of head, relation and tails, the number of tails that the name stands for,
+    and the first MAX_EXAMPLE_TRIPLES triples. If ``fan_out`` cut the tails, "cut" says how many
+    were found.
     """
     described = []
     for hop, result in zip(solved, filled, strict=False):
@@ -323,9 +362,12 @@ def _describe_hops(solved: SolvedHops, filled: HopResults) -> list[dict[str, Any
             "entity": hop.entity,
             "relation": hop.relation,
             "found": hop.found,
-            "count": result.found,
+            "count": len(result.values),
             "examples": list(map(list, result.triples[:MAX_EXAMPLE_TRIPLES])),
         }
+        if len(result.values) < result.found:
+            kept = len(result.values)
+            hop_data["cut"] = f"the first {kept:,} of {result.found:,} that were found"
         described.append(hop_data)
     return described
 
@@ -345,7 +387,6 @@ simplify_as_fused_agent = _make_role_agent(
 THREE_ROLES = (simplify_as_expert, simplify_as_critic, simplify_as_linguist)
 ROLE_AGENTS_BY_ABLATION: dict[str, tuple[RoleAgent, ...]] = {
     "none": THREE_ROLES,
-    "unneeded_roles": THREE_ROLES,
     "no_linguist": (simplify_as_expert, simplify_as_critic),
     "expert_only": (simplify_as_expert,),
     "fused_agent": (simplify_as_fused_agent,),

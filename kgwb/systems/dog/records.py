@@ -79,12 +79,14 @@ class Relations(Record):
     def find_relation(self, text: str) -> Relation | None:
         """Return the relation that a text names, with "~" for the direction "in".
 
-        Letter case and white space are ignored. Returns None if no relation has that name.
+        It is the one with exactly this name. Only if there is none, white space is ignored, and
+        then letter case. Returns None if no relation has that name.
         """
-        name = normalize_name(text)
-        for relation in self.found:
-            if normalize_name(str(relation)) == name:
-                return relation
+        for normalize in (str, collapse_spaces, normalize_name):
+            name = normalize(text)
+            for relation in self.found:
+                if normalize(str(relation)) == name:
+                    return relation
         return None
 
     @property
@@ -210,7 +212,7 @@ class Hop(Record):
     question: str
     filled: tuple[FilledTriples, ...]
     tried: TriedAnswer | None = None
-    """None if no triple was found, or with the ablation "no_focusing"."""
+    """None if no triple was found, or if this hop did not try to answer."""
     left: HopInput | None = None
     """The input of the next hop; None if the walk ends here."""
     before: tuple[str, ...] = ()
@@ -231,6 +233,16 @@ def collapse_spaces(text: str) -> str:
 def normalize_name(text: str) -> str:
     """Return a name as it is compared: in lower case, with single spaces."""
     return collapse_spaces(text).casefold()
+
+
+def make_relation_name(name: str, iri: Iri) -> str:
+    """Return the name of a relation, which a reply can choose.
+
+    It is the display name of its predicate without INVERSE_PREFIX at its beginning, which marks the
+    direction. If nothing is left, it is the IRI, since no name means no relation.
+    """
+    chosen = name.strip().lstrip(INVERSE_PREFIX).strip()
+    return chosen or str(iri)
 
 
 BRACKET_REPLACEMENTS = str.maketrans("[]|", "()/")

@@ -10,9 +10,9 @@ import rdflib
 
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Dialogue
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
 from kgwb.kg.queries import find_support_by_row
 from kgwb.kg.sparql import validate_query
-from kgwb.kg.term_text import format_exactly, format_typed_literal, tell_apart
 from kgwb.records import to_data
 from kgwb.run import Run, agent
 from kgwb.run.ask import schema_config

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.kg.term_text import tell_apart, to_curie
+from kgwb.kg.distinct_texts import tell_apart
+from kgwb.kg.term_text import to_curie
 from kgwb.kg.text import normalize
 from kgwb.systems.ragonite.induction import DatabaseBuilder
 from kgwb.terms import Term, choose_prefix, local_part, split_iri

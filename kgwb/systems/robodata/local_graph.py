@@ -9,7 +9,8 @@ from typing import Self
 from rdflib import Literal
 
 from kgwb.flow import Answer, AnswerKind, Value
-from kgwb.kg.term_text import Prefixes, TermIds
+from kgwb.kg.term_ids import TermIds
+from kgwb.kg.term_text import Prefixes
 from kgwb.records import Hidden
 from kgwb.terms import Iri, Term, Triple
 from kgwb.text import pluralize

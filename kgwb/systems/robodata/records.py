@@ -101,7 +101,7 @@ class Position(Record):
 
     @property
     def statistics(self) -> str:
-        """The numbers of turns, tool uses, nodes and edges, in the form of the paper's tables."""
+        """Return the size as the paper's tables have it: "3 turns, 5 tool calls, 4 nodes, 3 edges"."""
         turns = pluralize(len(self.visits), "turn")
         use_count = sum(len(visit.results) for visit in self.visits)
         uses = pluralize(use_count, "tool call")

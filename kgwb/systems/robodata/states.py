@@ -14,7 +14,7 @@ from rdflib import URIRef
 from kgwb.flow import NOT_IN_GRAPH, Answer, AnswerKind, Value
 from kgwb.kg.queries import existing_triples, with_display_names
 from kgwb.run import Run, agent
-from kgwb.run.agents import Agent
+from kgwb.run.agent_spec import Agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import (

@@ -12,10 +12,11 @@ import rdflib
 
 from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError
 from kgwb.kg.base import Graph
-from kgwb.kg.term_text import TermIds, add_missing_prefixes, quote_text
+from kgwb.kg.term_ids import TermIds
+from kgwb.kg.term_text import add_missing_prefixes, quote_text
 from kgwb.records import Hidden, JsonObject, Record, to_data
 from kgwb.run import Run
-from kgwb.run.agents import AgentKind
+from kgwb.run.agent_spec import AgentKind
 from kgwb.run.tools import Tool, tool_from_function
 from kgwb.systems.queries import execute_sparql, get_names_in_rows
 from kgwb.systems.robodata.local_graph import LocalGraph

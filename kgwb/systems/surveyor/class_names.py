@@ -9,8 +9,9 @@ from typing import Self
 
 from rdflib import URIRef
 
+from kgwb.kg.distinct_texts import tell_apart
 from kgwb.kg.survey_text import MAX_CLASS_NAMES, SurveyWriter
-from kgwb.kg.term_text import bracket_iri, quote_text, tell_apart, to_curie
+from kgwb.kg.term_text import bracket_iri, quote_text, to_curie
 from kgwb.terms import Iri, local_part
 
 NamedClasses = tuple[tuple[Iri, str], ...]

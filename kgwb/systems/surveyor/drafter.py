@@ -10,18 +10,10 @@ import rdflib
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, GraphUnreachableError
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.kg.sparql import validate_query
-from kgwb.kg.term_text import (
-    Prefixes,
-    add_missing_prefixes,
-    format_exactly,
-    format_typed_literal,
-    quote_text,
-    short_name,
-    tell_apart,
-    to_curie,
-)
+from kgwb.kg.term_text import Prefixes, add_missing_prefixes, quote_text, short_name, to_curie
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.queries import execute_sparql, get_names_in_rows

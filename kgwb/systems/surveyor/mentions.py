@@ -10,15 +10,9 @@ from rdflib import Literal, URIRef
 
 from kgwb.errors import GraphError
 from kgwb.flow import Candidate, Dialogue, RetrievedCandidates
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
 from kgwb.kg.queries import describe_vertices, find_values_containing
-from kgwb.kg.term_text import (
-    Prefixes,
-    format_exactly,
-    format_typed_literal,
-    quote_text,
-    tell_apart,
-    to_curie,
-)
+from kgwb.kg.term_text import Prefixes, quote_text, to_curie
 from kgwb.run import Run, agent
 from kgwb.run.ask import Reply, ask, schema_config
 from kgwb.systems.linking import find_relation_names

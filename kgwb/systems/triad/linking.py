@@ -12,8 +12,9 @@ from kgwb.kg.queries import find_predicates
 from kgwb.kg.sparql import n3, union_clause, values_clause
 from kgwb.run import Run, agent
 from kgwb.systems.linking import compute_similarities, retrieve_candidates
+from kgwb.systems.triad.decision_maker import choose_entities, choose_relations
+from kgwb.systems.triad.examples import add_examples
 from kgwb.systems.triad.records import Choice, Relation, Triplet, Triplets
-from kgwb.systems.triad.roles import choose_entities, choose_relations
 from kgwb.systems.triad.settings import TriadSettings
 from kgwb.systems.triad.templates import list_mentions
 from kgwb.terms import Term
@@ -29,9 +30,10 @@ def link_triplets(
     """Choose vertices for each mention, and then relations of the graph for each triplet.
 
     Triplets with a mention come first, then those with an end that the relations of others lead to.
-    ``failed`` says why each earlier attempt found no query; the model sees it. Returns the choices
-    for the mentions, then those for the triplets, in their order. There are none for the triplets
-    if a mention has no vertex.
+    ``failed`` says why each earlier attempt found no query. Returns the choices for the mentions,
+    then those for the triplets, in their order. There are none for the triplets if a mention has no
+    vertex. Relations of a triplet are not looked for if nothing leads to its ends, as the triplets
+    that would lead there have no relation.
     """
     mentions = list_mentions(triplets)
     terms: dict[str, Sequence[Term]] = {}
@@ -52,6 +54,10 @@ def link_triplets(
         waiting.remove(triplet)
         known_ends = _select_ends(triplet, mentions) or _select_ends(triplet, terms)
         known_terms = {end: terms[end] for end in known_ends}
+        if not any(known_terms.values()):
+            reason = "nothing leads to its ends"
+            relation_choices[triplet] = Choice(str(triplet), (), reason, was_looked_for=False)
+            continue
         relations = find_relations(triplet, known_terms, run)
         choice = choose_relations(relations, triplet, question, failed, run)
         relation_choices[triplet] = choice
@@ -85,7 +91,7 @@ def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relati
     ``ends`` has the terms of these ends. Blank nodes are left out, since a query cannot name them.
     A relation has the direction that the graph has, or always "out" with the setting
     ``as_written``. At most ``shown_relations`` are returned, the names most similar to the
-    triplet's relation first. No model is asked.
+    triplet's relation first, with examples if ``relation_examples`` says so. No model is asked.
     """
     settings = TriadSettings.of_run(run)
     found: dict[tuple[URIRef, Direction], None] = {}
@@ -109,7 +115,10 @@ def find_relations(triplet: Triplet, ends: TermsByEnd, run: Run) -> tuple[Relati
         relations.append(Relation(iri, name, direction, similarities[name]))
     relations.sort(key=lambda relation: (relation.iri, relation.direction == "in"))
     relations.sort(key=attrgetter("similarity"), reverse=True)
-    return tuple(relations[: settings.shown_relations])
+    best = relations[: settings.shown_relations]
+    if settings.relation_examples and settings.relation_options == "triples":
+        best = add_examples(best, triplet, ends, run)
+    return tuple(best)
 
 
 def sample_reached_terms(
@@ -117,9 +126,11 @@ def sample_reached_terms(
 ) -> TermsByEnd:
     """Return terms that the chosen relations of a triplet lead to, by the end they stand for.
 
-    There are at most ``join_sample``. Returns an empty mapping unless exactly one end of the
-    triplet is in ``ends`` and a relation was chosen.
+    There are at most ``join_sample``. With the setting ``as_written`` relations are followed in
+    both directions, since that of the template is not known yet. Returns an empty mapping unless
+    exactly one end of the triplet is in ``ends`` and a relation was chosen.
     """
+    settings = TriadSettings.of_run(run)
     known_ends = _select_ends(triplet, ends)
     if len(known_ends) != 1 or not choice.chosen:
         return {}
@@ -130,12 +141,12 @@ def sample_reached_terms(
     for relation in choice.chosen:
         if isinstance(relation, Relation):
             predicate = n3(relation.iri)
-            if relation.direction == forward_direction:
+            if settings.as_written or relation.direction == forward_direction:
                 patterns.append(f"?_v {predicate} ?_x")
-            else:
+            if settings.as_written or relation.direction != forward_direction:
                 patterns.append(f"?_x {predicate} ?_v")
     named_terms = [term for term in ends[known] if not isinstance(term, BNode)]
     where = f"{values_clause('?_v', named_terms)} {union_clause(patterns)}"
-    limit = TriadSettings.of_run(run).join_sample
+    limit = settings.join_sample
     result = run.kg.select(f"SELECT DISTINCT ?_x WHERE {{ {where} }} LIMIT {limit}")
     return {unknown: tuple(term for (term,) in result.rows if term is not None)}

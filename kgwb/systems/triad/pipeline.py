@@ -2,29 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, Dialogue, Question
+from kgwb.errors import InvalidReplyError
+from kgwb.flow import (
+    CANNOT_EXPRESS,
+    NOT_IN_GRAPH,
+    Answer,
+    AnswerKind,
+    CandidateQuery,
+    Dialogue,
+    Question,
+)
+from kgwb.kg.algebra import analyze_query
 from kgwb.run import Run, System, agent
+from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME
 from kgwb.systems.linking import retrieve_candidates
 from kgwb.systems.rules import RULES as LINKING_RULES
-from kgwb.systems.triad import roles
+from kgwb.systems.triad.advisor import (
+    KIND_BY_ANSWER_TYPE,
+    answer_from_own_knowledge,
+    build_answer,
+)
+from kgwb.systems.triad.decision_maker import choose_entities, choose_query, choose_relations
+from kgwb.systems.triad.generalist import (
+    classify_answer_type,
+    extract_triplets,
+    write_query,
+    write_template,
+)
+from kgwb.systems.triad.gold import GOLD
 from kgwb.systems.triad.linking import find_relations, link_triplets
-from kgwb.systems.triad.queries import build_queries, diagnose_fault
-from kgwb.systems.triad.records import Attempt, Phase
+from kgwb.systems.triad.queries import build_queries, diagnose_fault, fetch_terms
+from kgwb.systems.triad.records import AnswerType, Attempt, Phase
 from kgwb.systems.triad.rules import RULES
 from kgwb.systems.triad.settings import TriadSettings
 from kgwb.systems.triad.views import VIEWS
+
+ANSWER_TYPE_BY_KIND: Mapping[AnswerKind, AnswerType] = {
+    kind: answer_type for answer_type, kind in KIND_BY_ANSWER_TYPE.items()
+}
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Look for a query with a result in at most ``tries`` attempts, and answer the question.
 
-    Triad has no dialogue: each question is read alone. The model also says which type of answer is
-    asked for. If there is no query, it answers without the graph with the setting
-    ``own_knowledge``, unless ``ablation`` is "no_fallback". Otherwise the answer has no values and
-    a reason.
+    Triad has no dialogue: each question is read alone. If there is no query, the model answers
+    without the graph with the setting ``own_knowledge``, by the type of the answer, unless
+    ``ablation`` is "no_fallback" (section 3.3). Otherwise the answer has no values and a reason.
     """
     settings = TriadSettings.of_run(run)
     attempts: list[Attempt] = []
@@ -35,14 +61,22 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
         attempts.append(attempt)
         phase = attempt.back
 
-    answer_type = roles.classify_answer_type(question.text, run)
     last = attempts[-1]
     if last.query:
-        return roles.build_answer(last.query, answer_type, run)
-    reason = f"{NOT_IN_GRAPH}: {last.fault}"
+        return build_answer(last.query, _find_answer_type(last.query, question.text, run), run)
+    answer_type = classify_answer_type(question.text, run)
+    begins = CANNOT_EXPRESS if last.has_invalid_reply else NOT_IN_GRAPH
+    reason = f"{begins}: {last.fault}"
     if settings.own_knowledge and settings.ablation != "no_fallback":
-        return roles.answer_from_own_knowledge(question.text, answer_type, reason, run)
-    return Answer("list", reason=reason)
+        return answer_from_own_knowledge(question.text, answer_type, reason, run)
+    return Answer(KIND_BY_ANSWER_TYPE[answer_type], reason=reason)
+
+
+def _find_answer_type(query: CandidateQuery, question: str, run: Run) -> AnswerType:
+    """Return the type of the answer: that of the query, or with ``answer_type_from`` the model's."""
+    if TriadSettings.of_run(run).answer_type_from == "model":
+        return classify_answer_type(question, run)
+    return ANSWER_TYPE_BY_KIND[analyze_query(query.sparql).kind]
 
 
 @agent("attempt", subject="place")
@@ -52,56 +86,115 @@ def attempt_query(place: str, question: str, before: tuple[Attempt, ...], run: R
     It begins at the phase that the last attempt in ``before`` goes back to, or at parsing if it is
     the first. What earlier phases made is taken from the last attempt. ``place`` names the attempt
     and its first phase. The result has a query, or else the fault, and the phase to go back to.
-    """
-    phase = before[-1].back if before else "parsing"
-    failed = tuple(attempt.fault for attempt in before)
-    if phase == "parsing":
-        triplets = roles.extract_triplets(question, failed, run)
-    else:
-        triplets = before[-1].triplets
-    if phase == "construction":
-        linked = before[-1].linked
-    else:
-        linked = link_triplets(triplets, question, failed, run)
-    attempt = Attempt(triplets, linked)
-    missing = [f"{choice} ({choice.reason})" for choice in linked if not choice.chosen]
-    if missing:
-        attempt = replace(attempt, fault="; ".join(missing), back="parsing")
-        return _plan_retry(attempt, before, run)
 
-    template = roles.write_template(triplets, question, failed, run)
+    An agent whose replies stay invalid is a fault like another: it is tried again from parsing, and
+    then the advisor answers (section 3.3). Raises InvalidReplyError only if the replies have not
+    even the right form and ``own_knowledge`` is off: then the model has failed, not the question.
+    """
+    if run.dialogue.turns and not before:
+        run.note("Triad answers each question alone; the earlier turns are not used")
+    failed = tuple(earlier.fault for earlier in before)
+    attempt = _begin_attempt(before)
+    try:
+        if not attempt.triplets:
+            attempt = replace(attempt, triplets=extract_triplets(question, failed, run))
+        if not attempt.linked:
+            attempt = _link(attempt, question, failed, run)
+        if not attempt.fault:
+            attempt = _construct_query(attempt, question, failed, run)
+    except InvalidReplyError as error:
+        if not has_form(error) and not TriadSettings.of_run(run).own_knowledge:
+            raise
+        attempt = replace(attempt, fault=error.message, back="parsing", has_invalid_reply=True)
+    return _plan_retry(attempt, before, run)
+
+
+def has_form(error: InvalidReplyError) -> bool:
+    """Return whether the last of the invalid replies had the form of a reply, but failed a check."""
+    failed_checks = {check.name for check in error.attempts[-1].problems}
+    return failed_checks.isdisjoint({JSON_CHECK_NAME, SCHEMA_CHECK_NAME})
+
+
+def _begin_attempt(before: Sequence[Attempt]) -> Attempt:
+    """Return a new attempt with what it keeps of the last one in ``before``.
+
+    These are the triplets if it goes back to linking, and the choices too if to construction.
+    """
+    if not before or before[-1].back == "parsing":
+        return Attempt((), ())
+    if before[-1].back == "linking":
+        return Attempt(before[-1].triplets, ())
+    return Attempt(before[-1].triplets, before[-1].linked)
+
+
+def _link(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
+    """Link the triplets. If a mention or triplet has no link, the attempt has this fault."""
+    linked = link_triplets(attempt.triplets, question, failed, run)
+    missing = []
+    for choice in linked:
+        if choice.was_looked_for and not choice.chosen:
+            missing.append(f"{choice} ({choice.reason})")
+    attempt = replace(attempt, linked=linked)
+    if missing:
+        return replace(attempt, fault="; ".join(missing), back="parsing")
+    return attempt
+
+
+def _construct_query(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
+    """Return the attempt with a query, or with a fault and the phase to go back to."""
+    if TriadSettings.of_run(run).ablation == "no_query_choice":
+        return _write_executable_query(attempt, question, failed, run)
+    return _choose_filled_query(attempt, question, failed, run)
+
+
+def _choose_filled_query(
+    attempt: Attempt, question: str, failed: tuple[str, ...], run: Run
+) -> Attempt:
+    """Have a template written and filled, and one of the queries chosen (sections 3.1 and 3.2)."""
+    template = write_template(attempt.triplets, question, failed, run)
     attempt = replace(attempt, template=template)
-    queries = build_queries(template, triplets, linked, run)
+    queries = build_queries(template, attempt.triplets, attempt.linked, run)
+    choice = None
     if queries.kept:
-        choice = roles.choose_query(queries, question, run)
+        choice = choose_query(queries, question, failed, run)
         for filled in queries.kept:
             if filled in choice.chosen:
-                attempt = replace(attempt, query=filled.query)
-                return _plan_retry(attempt, before, run)
-    back, fault = diagnose_fault(queries, run)
-    attempt = replace(attempt, fault=fault, back=back)
-    return _plan_retry(attempt, before, run)
+                return replace(attempt, query=filled.query)
+    back, fault = diagnose_fault(queries, choice, run)
+    return replace(attempt, fault=fault, back=back)
+
+
+def _write_executable_query(
+    attempt: Attempt, question: str, failed: tuple[str, ...], run: Run
+) -> Attempt:
+    """Have an executable query written in place of a template (section 4.3, without D-query)."""
+    query = write_query(attempt.triplets, attempt.linked, question, failed, run)
+    attempt = replace(attempt, template=query.sparql)
+    is_boolean = analyze_query(query.sparql).kind == "boolean"
+    if is_boolean or fetch_terms(query.sparql, run):
+        return replace(attempt, query=query)
+    return replace(attempt, fault=f"no result: {query.sparql}", back="construction")
 
 
 def _plan_retry(attempt: Attempt, before: Sequence[Attempt], run: Run) -> Attempt:
     """Return an attempt with the decisions that changed, and the phase that the next one begins at.
 
-    Changed are the decisions that the last attempt in ``before`` did not make; an attempt after
-    which nothing changed is the last. The next one begins at the phase at fault, or at parsing if
-    an earlier attempt went back to that phase. If a template was written, the setting
-    ``retry_from`` may name another phase.
+    Changed are the decisions that the last attempt in ``before`` did not make; with the setting
+    ``stop_unchanged`` an attempt after which nothing changed is the last. The next one begins at
+    the phase at fault, or at parsing if an earlier attempt went back to that phase. If a template
+    was written, the setting ``retry_from`` may name another phase.
     """
     back = attempt.back
-    retry_from = TriadSettings.of_run(run).retry_from
-    if back and attempt.template and retry_from != "fault":
-        back = retry_from
+    settings = TriadSettings.of_run(run)
+    if back and attempt.template and settings.retry_from != "fault":
+        back = settings.retry_from
     elif back in {earlier.back for earlier in before}:
         back = "parsing"
     if not before:
         return replace(attempt, back=back)
     earlier_decisions = before[-1].decisions
     changed = [decision for decision in attempt.decisions if decision not in earlier_decisions]
-    if not changed:
+    if settings.stop_unchanged and not changed:
         back = None
     return replace(attempt, changed=tuple(changed), back=back)
 
@@ -110,22 +203,26 @@ SYSTEM = System(
     "triad",
     answer_question,
     {
-        "Parsing": (attempt_query, roles.extract_triplets),
-        "Linking": (
-            retrieve_candidates,
-            roles.choose_entities,
-            find_relations,
-            roles.choose_relations,
-        ),
-        "Construction": (roles.write_template, build_queries, roles.choose_query),
-        "Answering": (
-            roles.classify_answer_type,
-            roles.build_answer,
-            roles.answer_from_own_knowledge,
-        ),
+        "Parsing": (attempt_query, extract_triplets),
+        "Linking": (retrieve_candidates, choose_entities, find_relations, choose_relations),
+        "Construction": (write_template, build_queries, choose_query, write_query),
+        "Answering": (classify_answer_type, build_answer, answer_from_own_knowledge),
     },
-    supervisors={"attempt": ("triplets", "template", "queries", "query_choice")},
+    roles={
+        "generalist": ("triplets", "template", "written_query", "answer_type"),
+        "decision-maker": (
+            "entity_retriever",
+            "entity_choice",
+            "relations",
+            "relation_choice",
+            "queries",
+            "query_choice",
+        ),
+        "advisor": ("answer", "own_knowledge"),
+    },
+    supervisors={"attempt": ("triplets", "template", "queries", "query_choice", "written_query")},
     settings=TriadSettings,
     views=VIEWS,
     rules={**LINKING_RULES, **RULES},
+    gold=GOLD,
 )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, product
+
+from rdflib import Literal
 
 from kgwb.errors import GraphTimeoutError, QueryError
 from kgwb.flow import Candidate, CandidateQuery
@@ -13,7 +16,8 @@ from kgwb.run import Run, agent
 from kgwb.systems.queries import label_terms
 from kgwb.systems.triad.records import Choice, Filled, Phase, Queries, Relation, Triplets
 from kgwb.systems.triad.settings import TriadSettings
-from kgwb.systems.triad.templates import fill_template, list_mentions
+from kgwb.systems.triad.templates import RelationTerm, fill_template, list_mentions
+from kgwb.terms import Term
 
 MAX_COMBINATIONS = 20_000
 """Combinations that are made before they are sorted by rank."""
@@ -34,17 +38,30 @@ def build_queries(
 
     ``linked`` has a choice for each mention, then for each triplet. Combinations come best first,
     by the sum of their options' ranks; at most ``query_limit`` are run. Queries without a result
-    are set apart. If no query has one and they are ASKs, the first is kept: its answer is "no".
+    are set apart. If no query has one and they are ASKs, the first is kept: its answer is "no". Of
+    several queries of the same text the first is kept, and with the setting ``merge_results`` also
+    of several with the same results.
     """
-    limit = TriadSettings.of_run(run).query_limit
+    settings = TriadSettings.of_run(run)
+    limit = settings.query_limit
     combinations = combine_options(linked)
     if len(combinations) > limit:
         run.note(f"{len(combinations)} candidate queries; the first {limit} were run (query_limit)")
-    queries = []
+    by_text: dict[str, Filled] = {}
+    terms_by_text: dict[str, tuple[Term, ...]] = {}
     for options in combinations[:limit]:
-        queries.append(_run_filled_template(template, triplets, options, run))
+        query = _fill_query(template, triplets, options, settings)
+        sparql = query.query.sparql
+        if sparql not in by_text:
+            terms = fetch_terms(sparql, run)
+            names = tuple(label_terms(terms, run).values())
+            by_text[sparql] = replace(query, results=names[:MAX_SHOWN_VALUES], rows=len(terms))
+            terms_by_text[sparql] = terms
+    queries = list(by_text.values())
 
     answered = [query for query in queries if query.rows]
+    if settings.merge_results:
+        answered = _merge_by_result(answered, terms_by_text)
     unanswered = [query for query in queries if not query.rows]
     if queries and not answered and queries[0].is_boolean:
         # A yes-or-no question without a match has an answer: "no".
@@ -69,18 +86,33 @@ def combine_options(choices: Sequence[Choice]) -> list[list[Option]]:
     return combinations
 
 
-def _run_filled_template(
-    template: str, triplets: Triplets, options: Sequence[Option], run: Run
-) -> Filled:
-    """Fill a template with an option for each mention and triplet, and run the query.
+def _merge_by_result(
+    queries: Sequence[Filled], terms_by_text: Mapping[str, Sequence[Term]]
+) -> list[Filled]:
+    """Return the first of the queries with the same terms; ``terms_by_text`` has these.
 
-    A model sees the query with names in place of IRIs. A vertex is written there with its types and
+    Which of them is chosen makes no difference to the answer.
+    """
+    first_by_terms: dict[frozenset[Term], Filled] = {}
+    for query in queries:
+        terms = frozenset(terms_by_text[query.query.sparql])
+        first_by_terms.setdefault(terms, query)
+    return list(first_by_terms.values())
+
+
+def _fill_query(
+    template: str, triplets: Triplets, options: Sequence[Option], settings: TriadSettings
+) -> Filled:
+    """Fill a template with an option for each mention and triplet; the query is not run.
+
+    A triple has the direction of its relation in the graph, or with the setting ``as_written`` that
+    of the template. A model sees the query with names in place of IRIs. A vertex is written there with its types and
     the beginning of its description.
     """
     terms = []
     descriptions = []
-    predicates = []
-    names = []
+    predicates: list[RelationTerm] = []
+    names: list[RelationTerm] = []
     relations = []
     for option in options:
         if isinstance(option, Candidate):
@@ -89,9 +121,10 @@ def _run_filled_template(
             descriptions.append(", ".join(filter(None, details)))
             terms.append(n3(option.iri))
         elif isinstance(option, Relation):
+            direction = None if settings.as_written else option.direction
             relations.append(option)
-            predicates.append((n3(option.iri), option.direction))
-            names.append((f"<{option.name}>", option.direction))
+            predicates.append((n3(option.iri), direction))
+            names.append((f"<{option.name}>", direction))
 
     sparql = fill_template(template, triplets, terms, predicates)
     bracketed = [f"<{description}>" for description in descriptions]
@@ -99,21 +132,20 @@ def _run_filled_template(
     parts = analyze_query(sparql)
     relation_names = tuple(relation.name for relation in relations)
     query = CandidateQuery(sparql, parts.patterns, relation_names, 1.0, parts.filters)
-    values = fetch_values(sparql, run)
     slots = (*descriptions, *map(str, relations))
-    return Filled(query, slots, readable, values[:MAX_SHOWN_VALUES], len(values))
+    return Filled(query, slots, readable, (), 0)
 
 
-def fetch_values(sparql: str, run: Run) -> tuple[str, ...]:
-    """Run a query, and return the names of the distinct values in its first column.
+def fetch_terms(sparql: str, run: Run) -> tuple[Term, ...]:
+    """Run a query, and return the distinct terms in its first column.
 
-    A true ASK has the value "true". Returns nothing for a false ASK, for a count of 0, and if the
+    A true ASK has the term true. Returns nothing for a false ASK, for a count of 0, and if the
     graph cannot run the query or takes too long, which is noted on the step.
     """
     kind = analyze_query(sparql).kind
     try:
         if kind == "boolean":
-            return ("true",) if run.kg.ask(sparql) else ()
+            return (Literal(True),) if run.kg.ask(sparql) else ()
         rows = run.kg.select(sparql).rows
     except (QueryError, GraphTimeoutError) as error:
         run.note(f"a query could not be run: {error.message}")
@@ -121,20 +153,24 @@ def fetch_values(sparql: str, run: Run) -> tuple[str, ...]:
     terms = dict.fromkeys(row[0] for row in rows if row[0] is not None)
     if kind == "count" and list(map(str, terms)) == ["0"]:
         return ()
-    return tuple(label_terms(terms, run).values())
+    return tuple(terms)
 
 
-def diagnose_fault(queries: Queries, run: Run) -> tuple[Phase, str]:
-    """Return the phase at fault if no query has a result, and why, in words that a model sees.
+def diagnose_fault(queries: Queries, choice: Choice | None, run: Run) -> tuple[Phase, str]:
+    """Return the phase at fault if no query was chosen, and why, in words that a model sees.
 
-    Of the first MAX_DIAGNOSED_QUERIES queries, the triples are looked for without the rest of the
-    query. If the graph has those of one of them, the template is at fault ("construction").
-    Otherwise the chosen vertices and relations are ("linking").
+    If the decision-maker refused those with a result (``choice``), the triplets are at fault
+    ("parsing"). Otherwise, of the first MAX_DIAGNOSED_QUERIES queries, the triples are looked for
+    without the rest of the query. If the graph has those of one of them, the template is at fault
+    ("construction"). Otherwise the chosen vertices and relations are ("linking").
     """
+    if choice is not None:
+        shown = "; ".join(filled.name for filled in queries.kept[:MAX_DIAGNOSED_QUERIES])
+        return "parsing", f"no query answers the question ({choice.reason}): {shown}"
     examined = queries.empty[:MAX_DIAGNOSED_QUERIES]
     for filled in examined:
         triples = patterns_to_sparql(filled.query.patterns)
-        if fetch_values(f"ASK {{ {triples} }}", run):
+        if fetch_terms(f"ASK {{ {triples} }}", run):
             return "construction", f"the triples of {filled.reads} hold, but it has no result"
     readable = "; ".join(filled.reads for filled in examined)
     return "linking", f"no result: {readable}"

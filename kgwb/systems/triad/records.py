@@ -13,6 +13,8 @@ from kgwb.text import pluralize
 
 Phase = Literal["parsing", "linking", "construction"]
 """The phases that an attempt can begin at (Triad, Figure 2)."""
+AnswerType = Literal["count", "select", "yes or no"]
+"""The types of answers. The first is lost in the print of appendix B, and taken to be this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Relation(Record):
     """From the triplet's subject to its object ("out"), or from object to subject ("in")."""
     similarity: Score = 1.0
     """That of its name with the triplet's relation."""
+    example: str = ""
+    """Something that the relation leads to at the unknown end, in words; empty if not looked up."""
 
     def __str__(self) -> str:
         arrow = "→" if self.direction == "out" else "←"
@@ -89,11 +93,15 @@ class Choice(Record):
     of: str
     """The mention, the triplet, or "query"."""
     chosen: tuple[Candidate | Relation | Filled, ...]
-    """Empty if no option fits, or if there was none."""
+    """Empty if no option fits, if there was none, or if none was looked for."""
     reason: Explanation = ""
+    was_looked_for: bool = True
+    """False for a triplet that nothing leads to, as another one has no relation."""
 
     def __str__(self) -> str:
         names = ", ".join(option.name for option in self.chosen)
+        if not self.was_looked_for:
+            names = "not looked for"
         return f"{self.of}: {names or 'nothing in the graph'}"
 
 
@@ -126,6 +134,8 @@ class Attempt(Record):
     """None if no query with a result was found."""
     fault: Explanation = ""
     """Why there is no query."""
+    has_invalid_reply: bool = False
+    """Whether the fault is that the replies of an agent stayed invalid."""
     back: Phase | None = None
     """The phase that the next attempt begins at.
 

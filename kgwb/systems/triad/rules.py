@@ -12,8 +12,11 @@ from kgwb.llm.rules.grammar import leads_to_agent, parse_question
 from kgwb.llm.rules.grounding import ground_question
 from kgwb.llm.rules.similarity import SPELLING_WEIGHT, find_similar_predicates
 from kgwb.systems.rules import choose_vertex
+from kgwb.terms import name_from_iri
 
 Triplet = Sequence[str]
+SPELLING_ALONE = 1.0
+"""The weight of spelling where meaning does not count, as between a name and its IRI."""
 ANSWER_TYPES = {"boolean": "yes or no", "count": "count", "list": "select"}
 
 
@@ -96,6 +99,54 @@ def choose_query() -> ReplyData:
     return {"reason": "of first choices", "numbers": [1]}
 
 
+# As published: by URIs
+
+
+def choose_entity_uris(entity: str, uris: str, most: int, embeddings: Embeddings) -> ReplyData:
+    """Return ``most`` of the URIs, one a line: those whose last parts are spelled most like it."""
+    listed = uris.splitlines()
+    names = list(map(name_from_iri, listed))
+    similarities = embeddings.similarity(entity, names, SPELLING_ALONE)
+    similarity_of = dict(zip(listed, similarities, strict=True))
+    listed.sort(key=similarity_of.__getitem__, reverse=True)
+    return {"uris": listed[:most]}
+
+
+def choose_relation_uris(
+    question: str, uris: str, most: int, kg: Graph | None, embeddings: Embeddings
+) -> ReplyData:
+    """Return at most ``most`` of the URIs, one a line, whose names are like a relation's words.
+
+    The words are those of the relations that the grammar reads in the question. Raises ModelError
+    if it cannot read the question.
+    """
+    listed = uris.splitlines()
+    names = list(map(name_from_iri, listed))
+    similar: dict[str, None] = {}
+    for _, relation, _ in parse_question(question, kg).facts:
+        similar.update(dict.fromkeys(find_similar_predicates(relation, names, embeddings)))
+    chosen = [uri for uri, name in zip(listed, names, strict=True) if name in similar]
+    return {"uris": chosen[:most]}
+
+
+def choose_first_query(queries: str) -> ReplyData:
+    """Return the first of the queries, one a line: it is made of the first choices."""
+    return {"sparql": queries.splitlines()[0]}
+
+
+def write_query(
+    question: str, triplets: Sequence[Triplet], uris: Mapping[str, Sequence[str]], kg: Graph | None
+) -> ReplyData:
+    """Return the template of all triplets with the first URI of each name and each triplet."""
+    template = str(write_template(question, triplets, kg)["sparql"])
+    for subject, relation, object_ in triplets:
+        triple = f"⟨{subject}, {relation}, {object_}⟩"
+        template = template.replace(f"<{relation}>", f"<{uris[triple][0]}>", 1)
+    for name, listed in uris.items():
+        template = template.replace(f"<{name}>", f"<{listed[0]}>")
+    return {"reason": "the first of each", "sparql": template}
+
+
 def classify_answer_type(question: str, kg: Graph | None) -> ReplyData:
     """Return the type of answer as the grammar reads it: "yes or no", "count" or "select"."""
     return {"type": ANSWER_TYPES[parse_question(question, kg).kind]}
@@ -107,6 +158,14 @@ RULES: Mapping[str, Rule] = {
     "triad/relation_choice": choose_relations,
     "triad/template": write_template,
     "triad/query_choice": choose_query,
+    "triad/query_judgement": choose_query,
+    "triad/written_query": write_query,
     "triad/answer_type": classify_answer_type,
+    "triad/triplets_published": extract_triplets,
+    "triad/entity_choice_published": choose_entity_uris,
+    "triad/relation_choice_published": choose_relation_uris,
+    "triad/template_published": write_template,
+    "triad/query_choice_published": choose_first_query,
+    "triad/answer_type_published": classify_answer_type,
 }
 """For each prompt, the function by which the model ``rules`` answers it."""

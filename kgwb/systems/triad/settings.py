@@ -1,4 +1,4 @@
-"""The settings of Triad. What the paper leaves open is a setting."""
+"""The settings of Triad. Each difference between its profiles is a setting of its own."""
 
 from __future__ import annotations
 
@@ -8,48 +8,138 @@ from pydantic.dataclasses import dataclass
 
 from kgwb.settings import STRICT_CONFIG, Count, Settings
 
+ALL = 1_000_000
+"""A limit that is never reached."""
+
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class TriadSettings(Settings):
     """The settings of Triad, beside those that every system has."""
 
     PAPER: ClassVar = {
-        "as_written": True,
-        "retry_from": "parsing",
-        "spelling": 0.0,
+        "own_knowledge": True,
+        "theta": 1,
+        "spelling": 1.0,
         "candidate_texts": "labels",
         "unasked_choice": "never",
+        "guidelines": "published",
+        "entity_options": "uris",
+        "exact_k": True,
+        "relation_options": "uris",
+        "shown_relations": ALL,
+        "relation_examples": False,
+        "as_written": True,
+        "strict_templates": False,
+        "query_limit": ALL,
+        "merge_results": False,
+        "query_options": "sparql",
+        "may_refuse_queries": False,
+        "answer_type_from": "model",
+        "retry_from": "parsing",
+        "retry_feedback": False,
+        "stop_unchanged": False,
     }
 
     exemplars: Count = 3
     """How many examples of each task the generalist is shown (N in Table 4)."""
     entities: Count = 2
-    """How many vertices are chosen for a mention at most (K in Table 4)."""
+    """How many vertices are chosen for a mention (K in Table 4)."""
     relations: Count = 2
     """How many relations are chosen for a triplet at most (K in Table 4)."""
     tries: Count = 3
     """How many attempts are made to find a query (T in Table 4)."""
+    guidelines: Literal["extended", "published"] = "extended"
+    """Whose guidelines the generalist and the advisor are given.
+
+    - "extended": ours, which also say what to do with values, kinds, titles and plurals.
+    - "published": those of appendix B and D.
+    """
+    entity_options: Literal["described", "uris"] = "described"
+    """What the decision-maker sees of the vertices that a mention may mean.
+
+    - "described": numbers, labels, and what else is known of the candidates.
+    - "uris": their URIs, one a line (appendix C).
+    """
+    exact_k: bool = False
+    """Whether K vertices are chosen for a mention, as published, or up to K (appendix C).
+
+    Where there are fewer candidates, as published all are chosen.
+    """
+    relation_options: Literal["triples", "uris"] = "triples"
+    """What the decision-maker sees when it chooses the relations of a triplet.
+
+    - "triples": the triplet, and each relation as the triple that the graph would have.
+    - "uris": the two entities without an order, and URIs; not the words of the relation
+      (appendix C).
+    """
     shown_relations: Count = 40
     """How many relations the model may choose from for a triplet: the most similar by name.
 
-    The paper gives no number.
+    As published, all that one hop reaches (section 3.2).
+    """
+    relation_examples: bool = True
+    """Whether each relation is looked up, and shown with a thing that it leads to.
+
+    So the decision-maker sees that a relation leads to a value, or to a node between two things. A
+    relation that leads to values only is left out where its end is named in the question. Only with
+    ``relation_options`` "triples".
     """
     join_sample: Count = 50
     """How many terms stand for an unknown when the relations around it are looked for."""
-    query_limit: Count = 40
-    """How many queries are run in an attempt. Those with the best options come first."""
     as_written: bool = False
-    """Whether relations have the direction of their triplet, as published, or that of the graph."""
+    """Whether relations have the direction of the template, as published, or that of the graph.
+
+    As published, a template is written before the URIs are known (section 3.1).
+    """
+    strict_templates: bool = True
+    """Whether a template must have every triplet, and ask for one variable or one count.
+
+    As published, it is to "make an effort" to use them (appendix B).
+    """
+    query_limit: Count = 40
+    """How many queries are run in an attempt. Those with the best options come first.
+
+    As published, all are (section 3.2).
+    """
+    merge_results: bool = True
+    """Whether only the first of several queries with the same result is offered."""
+    query_options: Literal["results", "sparql"] = "results"
+    """What the decision-maker sees of the queries that it chooses from.
+
+    - "results": the query with names in place of URIs, and its first results.
+    - "sparql": the SPARQL alone (appendix C).
+    """
+    may_refuse_queries: bool = True
+    """Whether the decision-maker may choose no query, and judges a single one too.
+
+    As published, it chooses one of several (section 3.2, K = 1).
+    """
+    answer_type_from: Literal["query", "model"] = "query"
+    """Where the type of the answer comes from.
+
+    - "query": from the chosen query; without one a model is asked.
+    - "model": a model is asked in any case (section 3.1).
+    """
     retry_from: Literal["fault", "parsing", "linking", "construction"] = "fault"
     """The phase that a further attempt goes back to: the one at fault, or always the same."""
+    retry_feedback: bool = True
+    """Whether the agents are told why earlier attempts found no query.
+
+    As published there is no place for it in the prompts (appendix B and C). Then they are asked
+    the same again, with another seed and with ``retry_temperature``.
+    """
+    stop_unchanged: bool = True
+    """Whether an attempt that decides nothing otherwise than the one before is the last."""
     ablation: Literal[
         "none", "no_uri_choice", "no_query_choice", "no_fallback", "boolean_fallback"
     ] = "none"
-    """What is left out of the system (Table 3).
+    """What is left out of the system (section 4.3, Table 3).
 
     - "none": nothing.
-    - "no_uri_choice": the choice of vertices and relations; the most similar by name are taken.
-    - "no_query_choice": the choice of the query; the first is taken.
-    - "no_fallback": answers from own knowledge, also with the setting ``own_knowledge``.
-    - "boolean_fallback": facts from own knowledge, but not truth values.
+    - "no_uri_choice": D-uri, the choice of vertices and relations; the most similar by name are
+      taken.
+    - "no_query_choice": D-query; the model writes an executable query in place of a template, and
+      none is chosen.
+    - "no_fallback": A-llm, answers from own knowledge, also with the setting ``own_knowledge``.
+    - "boolean_fallback": A-fact, facts and counts from own knowledge, but not truth values.
     """

@@ -9,14 +9,21 @@ from itertools import chain
 from kgwb.errors import GraphError
 from kgwb.flow import Direction
 from kgwb.kg.algebra import analyze_query
-from kgwb.systems.triad.records import Triplets
+from kgwb.systems.triad.records import Triplet, Triplets
+
+RelationTerm = tuple[str, Direction | None]
+"""What stands for the relation of a triplet, and the order of its ends; None: as in the template."""
 
 IRI_OR_IRI_FUNCTION = re.compile(r"<[^<>\s]*>|\b(?:IRI|URI)\s*\(", re.IGNORECASE)
 """An IRI, or the beginning of a function call that makes an IRI of a string."""
 
 
 def list_mentions(triplets: Triplets) -> tuple[str, ...]:
-    """Return the names at the ends of triplets, each once. Unknowns are left out."""
+    """Return the names at the ends of triplets, each once. Unknowns are left out.
+
+    Names that differ in letter case are different mentions: "Orange" and "orange" need not be one
+    thing.
+    """
     ends: list[str] = []
     for triplet in triplets:
         ends += triplet.ends
@@ -24,36 +31,66 @@ def list_mentions(triplets: Triplets) -> tuple[str, ...]:
 
 
 def find_template_problems(template: str, triplets: Triplets, *_: object) -> Iterator[str]:
-    """Yield what is wrong with a template.
+    """Yield what is wrong with a template in which the triplets are to be filled.
 
-    It must have every triplet, and no triple that is not a triplet. Every IRI in it must be a slot
-    for an end of the triplets, or for a relation between its ends, and it must not make IRIs of
-    texts: so a model cannot invent one. It must be a SELECT of one variable or one count, or an
-    ASK, and pass the gate.
+    It must have every triplet, be a SELECT of one variable or one count, or an ASK, and meet what
+    ``find_slot_problems`` asks of it.
     """
-    mentions = list_mentions(triplets)
-    mention_slots = [f"<urn:slot:{number}>" for number, _ in enumerate(mentions)]
-    relation_slots = [f"<urn:slot:r{number}>" for number, _ in enumerate(triplets)]
-    filled = fill_template(
-        template, triplets, mention_slots, [(slot, "out") for slot in relation_slots]
-    )
-    for slot, triplet in zip(relation_slots, triplets, strict=True):
+    filled = _fill_with_slots(template, triplets)
+    for slot, triplet in zip(_relation_slots(triplets), triplets, strict=True):
         if slot not in filled:
             yield f"the template lacks <{triplet.subject}> <{triplet.relation}> <{triplet.object}>"
-    slots = {*mention_slots, *relation_slots}
+    yield from find_slot_problems(template, triplets)
+    if _has_several_columns(filled):
+        yield "SELECT exactly one variable, or one count"
+
+
+def find_slot_problems(template: str, triplets: Triplets) -> Iterator[str]:
+    """Yield what in a template cannot be filled with vertices and relations, or cannot be run.
+
+    Every IRI in it must be a slot for an end of the triplets, or for a relation between its ends,
+    and it must not make IRIs of texts: so a model cannot invent one. It must have no triple that is
+    not a triplet, and pass the gate.
+    """
+    filled = _fill_with_slots(template, triplets)
+    slots = {*_mention_slots(triplets), *_relation_slots(triplets)}
     for iri in IRI_OR_IRI_FUNCTION.findall(filled):
         if iri not in slots or iri in template:
             yield f"{iri} is no entity of the triplets, or no relation between these ends"
             break
-    yield from _find_query_problems(filled, slots)
+    yield from _find_pattern_problems(filled, slots)
 
 
-def _find_query_problems(sparql: str, slots: set[str]) -> Iterator[str]:
+def _mention_slots(triplets: Triplets) -> list[str]:
+    """Return an IRI of its own for each mention, in the order of ``list_mentions``."""
+    return [f"<urn:slot:{number}>" for number, _ in enumerate(list_mentions(triplets))]
+
+
+def _relation_slots(triplets: Triplets) -> list[str]:
+    """Return an IRI of its own for the relation of each triplet."""
+    return [f"<urn:slot:r{number}>" for number, _ in enumerate(triplets)]
+
+
+def _fill_with_slots(template: str, triplets: Triplets) -> str:
+    """Return a template with an IRI of its own in each of its slots."""
+    relations: list[RelationTerm] = [(slot, "out") for slot in _relation_slots(triplets)]
+    return fill_template(template, triplets, _mention_slots(triplets), relations)
+
+
+def _has_several_columns(sparql: str) -> bool:
+    """Return whether a query that can be read is a SELECT of more or less than one column."""
+    try:
+        query = analyze_query(sparql)
+    except GraphError:
+        return False
+    return query.kind != "boolean" and len(query.projected_variables) != 1
+
+
+def _find_pattern_problems(sparql: str, slots: set[str]) -> Iterator[str]:
     """Yield what is wrong with a template as a query.
 
     ``sparql`` is the template with its slots filled with the IRIs ``slots``. It must pass the gate.
-    Its triple patterns have no other IRIs or literals, and no variable as predicate. A SELECT has
-    one column.
+    Its triple patterns have no other IRIs or literals, and no variable as predicate.
     """
     try:
         query = analyze_query(sparql)
@@ -64,49 +101,70 @@ def _find_query_problems(sparql: str, slots: set[str]) -> Iterator[str]:
     has_unknown_predicate = any(predicate.startswith("?") for _, predicate, _ in query.patterns)
     if has_unknown_predicate or terms - slots:
         yield "a triple is none of the triplets; compare a value in a FILTER"
-    if query.kind != "boolean" and len(query.projected_variables) != 1:
-        yield "SELECT exactly one variable, or one count"
 
 
 def fill_template(
     template: str,
     triplets: Triplets,
     entity_terms: Sequence[str],
-    relation_terms: Sequence[tuple[str, Direction]],
+    relation_terms: Sequence[RelationTerm],
 ) -> str:
     """Return a template with its slots filled with SPARQL terms, or with names for a reader.
 
     ``entity_terms`` has a term for each mention, in the order of ``list_mentions``.
     ``relation_terms`` has a term and a direction for each triplet. A triple of the template that
     has the relation and both ends of a triplet gets subject and object in the order of the triplet,
-    or in the other order with the direction "in". The relation of any other triple stays as it is.
-    Letter case and white space in slots are ignored.
+    in the other order with the direction "in", or with None in the order of the template. The
+    relation of any other triple stays as it is.
+
+    Of two triplets with the same relation and ends, "Plato admires Aristotle" and the reverse, a
+    triple is the one that has its order. A slot means the name that is written like it, else the
+    only one that differs from it in letter case alone.
     """
     mentions = list_mentions(triplets)
-    terms = dict(zip(map(_normalize_name, mentions), entity_terms, strict=True))
+    term_of = dict(zip(mentions, entity_terms, strict=True))
+    relation_of = dict(zip(triplets, relation_terms, strict=True))
     end_slot = _make_slot_pattern(mentions)
     relation_slot = _make_slot_pattern([triplet.relation for triplet in triplets])
 
     def fill_triple(match: re.Match[str]) -> str:
         """Return a triple of the template with its terms; unchanged if it is no triplet."""
-        subject, relation, object_ = map(_read_slot, match.groups())
-        for triplet, (predicate, direction) in zip(triplets, relation_terms, strict=True):
-            ends = [_normalize_name(end) for end in triplet.ends]
-            has_same_ends = {subject, object_} == set(ends)
-            if has_same_ends and relation == _normalize_name(triplet.relation):
-                if direction == "in":
-                    ends.reverse()
-                first, last = (terms.get(end, end) for end in ends)
-                return f"{first} {predicate} {last}"
-        return match[0]
+        subject = _read_end(match[1], mentions)
+        object_ = _read_end(match[3], mentions)
+        triplet = _find_triplet(subject, match[2][1:-1], object_, triplets)
+        if triplet is None:
+            return match[0]
+        predicate, direction = relation_of[triplet]
+        ends = [subject, object_]
+        if direction == "out":
+            ends = [triplet.subject, triplet.object]
+        elif direction == "in":
+            ends = [triplet.object, triplet.subject]
+        first, last = (term_of.get(end, end) for end in ends)
+        return f"{first} {predicate} {last}"
 
     def fill_mention(match: re.Match[str]) -> str:
-        return terms[_read_slot(match[0])]
+        return term_of.get(_read_end(match[0], mentions), match[0])
 
     end = rf"(\?\w+|{end_slot})"
     triple = rf"{end}\s*({relation_slot})\s*{end}"
     with_triples = re.sub(triple, fill_triple, template, flags=re.IGNORECASE)
     return re.sub(end_slot, fill_mention, with_triples, flags=re.IGNORECASE)
+
+
+def _find_triplet(subject: str, relation: str, object_: str, triplets: Triplets) -> Triplet | None:
+    """Return the triplet that a triple of a template is, or None if it is none of them.
+
+    Both ends must be those of the triplet. One in the order of the triple goes before one in the
+    other order.
+    """
+    for ends in ((subject, object_), (object_, subject)):
+        between = [triplet for triplet in triplets if triplet.ends == ends]
+        name = _match_name(relation, [triplet.relation for triplet in between])
+        for triplet in between:
+            if triplet.relation == name:
+                return triplet
+    return None
 
 
 def _make_slot_pattern(names: Iterable[str]) -> str:
@@ -116,15 +174,23 @@ def _make_slot_pattern(names: Iterable[str]) -> str:
     return rf"<\s*(?:{alternatives})\s*>"
 
 
-def _read_slot(text: str) -> str:
-    """Return the name in a slot as it is compared; a variable as it is."""
+def _read_end(text: str, mentions: Sequence[str]) -> str:
+    """Return the mention that a slot means, "" if it means none; a variable as it is."""
     if text.startswith("?"):
         return text
-    return _normalize_name(text[1:-1])
+    return _match_name(text[1:-1], mentions) or ""
 
 
-def _normalize_name(name: str) -> str:
-    """Return a name in lower case with single spaces; a variable as it is."""
-    if name.startswith("?"):
-        return name
-    return " ".join(name.split()).casefold()
+def _match_name(text: str, names: Sequence[str]) -> str | None:
+    """Return the name that the text of a slot means, None if there is none.
+
+    It is the name that is written the same but for white space, else the only one that differs in
+    letter case alone.
+    """
+    written = " ".join(text.split())
+    if written in names:
+        return written
+    similar = {name for name in names if name.casefold() == written.casefold()}
+    if len(similar) == 1:
+        return similar.pop()
+    return None

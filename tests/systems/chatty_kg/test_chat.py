@@ -49,7 +49,7 @@ def test_the_context_holds_every_turn_with_at_most_l_answers(
         ("What does Das Boot mean?", Settings()),
         ("Dune?", Settings()),
         ("1984", Settings()),
-        ("Wer ist das?", profile("fast", translate=False)),
+        ("Wer ist das?", profile("fast", translate="never")),
     ],
 )
 def test_english_is_not_translated_and_nothing_is_if_switched_off(

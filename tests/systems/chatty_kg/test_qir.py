@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from small import PAPER, alone, published, qir
+from small import PAPER, REFERENCE, alone, published, qir
 
 from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.flow import AnswerKind
@@ -20,7 +20,7 @@ def extracted(
     *replies: Any, question: str = "Who directed Dune?", settings: Settings | None = None
 ) -> Any:
     script = {"qir": list(replies)}
-    if settings is PAPER:
+    if settings in (PAPER, REFERENCE):
         script = {"qir_published": list(map(published, replies))}
     return alone(lambda run: extract_qir(question, run), script, settings=settings)
 
@@ -115,11 +115,12 @@ CHAIN = ["Dune | director | ?person", "?person | birth place | ?city"]
         ("?person", Settings(), "?person"),
         ("?city", Settings(), "?city"),
         ("", Settings(), "?person"),
-        ("?person", PAPER, "?city"),
+        ("?person", PAPER, "?person"),
         ("?city", PAPER, "?city"),
+        ("?person", REFERENCE, "?city"),
     ],
 )
-def test_the_target_is_as_asked_and_as_published_the_first_by_alphabet(
+def test_the_target_is_as_asked_and_in_the_published_code_the_first_by_name(
     target: str, settings: Settings, expected: str
 ) -> None:
     record, _, _ = extracted({**qir(*CHAIN), "target": target}, settings=settings)

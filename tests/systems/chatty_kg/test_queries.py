@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from rdflib import URIRef
-from small import EX, PAPER, alone, films, iri, predicates
+from small import EX, PAPER, REFERENCE, alone, films, iri, predicates
 
 from kgwb import profile
 from kgwb.errors import InvalidReplyError, OverrideError
@@ -131,17 +130,21 @@ def test_equal_scores_go_by_iri() -> None:
     ]
 
 
-def test_a_relation_without_predicate_gives_no_query_in_fast_and_is_left_out_in_paper() -> None:
+def test_a_relation_without_predicate_gives_no_query_but_is_left_out_in_the_published_code() -> (
+    None
+):
     facts = [("dune", "a", "?x", DIRECTOR), ("?x", "b", "?y", [])]
-    assert generated(facts) == GeneratedQueries((), 0)
-    [query] = generated(facts, settings=PAPER).queries
+    for settings in (Settings(), PAPER):
+        assert generated(facts, settings=settings) == GeneratedQueries((), 0)
+    [query] = generated(facts, settings=REFERENCE).queries
     assert query.patterns == ((iri("dune").n3(), iri("director").n3(), "?x"),)
 
 
-def test_an_entity_without_vertex_is_a_variable() -> None:
+@pytest.mark.parametrize("settings", [Settings(), PAPER, REFERENCE])
+def test_with_an_entity_that_has_no_vertex_there_is_no_query(settings: Settings) -> None:
     facts = [("dune", "a", "?x", DIRECTOR), ("?x", "b", "xyzzy", PLACE)]
-    [query] = generated(facts, unlinked=frozenset({"xyzzy"}), settings=PAPER).queries
-    assert query.patterns[1][2].startswith("?unlinked")
+    nothing = generated(facts, unlinked=frozenset({"xyzzy"}), settings=settings)
+    assert nothing == GeneratedQueries((), 0)
 
 
 def test_a_vertex_that_the_question_names_does_not_answer_a_chain_of_facts() -> None:
@@ -292,9 +295,8 @@ def test_as_published_nothing_relevant_is_asked_again_and_at_last_nothing_is_sel
 ) -> None:
     selection, _, model = selected(reply, pooled("director"), settings=PAPER)
     assert (len(selection.queries), model.call_count()) == (2, 2)
-    with pytest.raises(InvalidReplyError) if isinstance(reply, str) else nullcontext():
-        selection, _, model = selected(reply, reply, reply, settings=PAPER)
-        assert (selection.queries, selection.predicates, model.call_count()) == ((), (), 3)
+    selection, _, model = selected(reply, reply, reply, settings=PAPER)
+    assert (selection.queries, selection.predicates, model.call_count()) == ((), (), 3)
 
 
 def test_by_hand_only_candidate_queries_can_be_selected() -> None:

@@ -8,6 +8,7 @@ import pytest
 from small import (
     FILMS,
     PAPER,
+    REFERENCE,
     alone,
     films,
     iri,
@@ -83,7 +84,8 @@ CHAIN = ["Arrival | director | ?p", "?p | birth place | ?x"]
     [
         (CHAIN, Settings(), [("director", "out"), ("birth place", "out")]),
         (CHAIN[::-1], Settings(), [("birth place", "out"), ("director", "out")]),
-        (CHAIN, PAPER, [("director", "out"), None]),  # between two unknowns nothing, as published
+        (CHAIN, PAPER, [("director", "out"), ("birth place", "out")]),
+        (CHAIN, REFERENCE, [("director", "out"), None]),  # nothing between two unknowns
         (CHAIN[:1] * 2, Settings(), [("director", "out")] * 2),
         (["Arrival | director | Denis"], Settings(), [("director", "out")]),
         (

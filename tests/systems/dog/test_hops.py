@@ -399,3 +399,60 @@ def test_a_head_can_be_the_answer() -> None:
     heads = (Head("Arrival and Dune", (Value(FILM, "Arrival"), Value(iri("dune"), "Dune"))),)
     named = find_answer_values(TriedAnswer("yes", "", ("arrival",)), [amy(PLAYS)], heads)
     assert named == (Value(FILM, "Arrival", (PLAYS,)),)
+
+
+# --- two things of one name
+
+TWINS = """
+@prefix o: <http://example.org/other/> . @prefix q: <http://example.org/quiet/> .
+:arrival :Director :amy ; :DIRECTOR :jeremy ; o:marked :ted ; o:spaced :gentilly ; q:blank :missoula .
+o:marked rdfs:label "~director" . o:spaced rdfs:label "director  of" . :spaced rdfs:label "director of" .
+:arrival :spaced :lynch . q:blank rdfs:label " " . :dune :basedOn :arrival .
+"""
+
+
+def test_every_relation_that_is_offered_can_be_chosen() -> None:
+    kg = films(FILMS + TWINS)
+    relations, _, _ = alone(lambda run: get_relations(ARRIVAL, run), kg=kg, of=DOG)
+    names = [str(relation) for relation in relations.found]
+    assert len(set(names)) == len(names)
+    assert {"director", "Director", "DIRECTOR", "~based on"} <= set(names)
+    assert sum(len(relation.iris) for relation in relations.found) == 11
+    for number, name in enumerate(names):
+        script = {"relation_filtering": filtering(name)}
+        choice, _, _ = alone(
+            lambda run: filter_relation(relations, "who?", run), script, kg=kg, of=DOG
+        )
+        assert choice.relation == relations.found[number]
+
+
+def test_the_exact_name_of_a_relation_goes_before_one_in_other_letter_case() -> None:
+    upper = Relation("Director", "out", (iri("Director"),))
+    found = Relations("Arrival", (upper, DIRECTOR))
+    assert found.find_relation("director") == DIRECTOR
+    assert found.find_relation("Director") == upper
+    assert found.find_relation(" director ") == DIRECTOR
+    assert found.find_relation("DIRECTOR") == upper
+
+
+def test_literals_of_one_text_stay_different_tails_and_answers() -> None:
+    turtle = ":arrival :r '5', 5, 'Same'@en, 'Same'@de . :r rdfs:label 'r' ."
+    result, _ = filled("r", "out", ARRIVAL, turtle)
+    terms = {value.term for value in result.values}
+    assert terms == {
+        Literal("5"),
+        Literal(5),
+        Literal("Same", lang="en"),
+        Literal("Same", lang="de"),
+    }
+    values = find_answer_values(TriedAnswer("yes", "", ("5", "Same")), [result], ())
+    assert {value.term for value in values} == terms
+    assert len(values) == 4
+    assert all(len(value.support) == 1 for value in values)
+
+
+def test_answers_come_in_the_order_in_which_the_model_gives_them() -> None:
+    result, _ = filled("starring", "out", ARRIVAL)
+    for names in (("Jeremy Renner", "Amy Adams"), ("Amy Adams", "Jeremy Renner")):
+        values = find_answer_values(TriedAnswer("yes", "", names), [result], ())
+        assert tuple(value.label for value in values) == names

@@ -10,7 +10,7 @@ from debate import CALLS, KEYS, LEFT, MARKED, QUESTION, TWO_HOPS, filtering, rem
 from small import DOG, FILMS, alone, answer_of, asked, dog, films, iri, keys
 
 from kgwb.errors import OverrideError
-from kgwb.flow import Dialogue, Turn
+from kgwb.flow import Dialogue, Turn, Value
 from kgwb.llm import Scripted
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
@@ -63,9 +63,9 @@ def test_two_hops_with_a_debate_between_them() -> None:
         (
             "Arrival",
             {"answer_trying": trying()},
-            profile("fast", iteration_limit=1, ablation="none"),
-            f"{NOT_IN_GRAPH}: no answer within the iteration limit of 1; the question left is: {LEFT}",
-            6,
+            profile("fast", iteration_limit=1),
+            f"{NOT_IN_GRAPH}: no answer within the iteration limit of 1; the question left is: {MARKED}",
+            3,
         ),
     ],
 )
@@ -158,7 +158,7 @@ def test_dog_reads_each_question_alone() -> None:
 
 def test_each_role_sees_all_earlier_remarks_of_all_rounds() -> None:
     model = two_hops()
-    run = dog(QUESTION, model, settings=profile("fast", debate_rounds=2, ablation="none")).go()
+    run = dog(QUESTION, model, settings=profile("fast", debate_rounds=2)).go()
     spoken = [key for key in keys(run) if "round" in key]
     assert spoken == [f"{role}[hop 1/round {number}]" for number in (1, 2) for role in ROLES]
     heard = [
@@ -207,7 +207,8 @@ def test_the_debate_ends_with_the_first_question_that_passes_the_checks(
     first: str, speakers: list[str]
 ) -> None:
     model = two_hops(simplifying_expert=remark(first))
-    run = dog(QUESTION, model, settings=profile("fast", debate_rounds=2)).go()
+    settings = profile("fast", debate_rounds=2, debate_end="first_valid")
+    run = dog(QUESTION, model, settings=settings).go()
     assert str(run.answer) == "Gentilly"
     assert [step.agent for step in run.steps if "round" in step.key] == speakers
     attempts = (
@@ -217,28 +218,37 @@ def test_the_debate_ends_with_the_first_question_that_passes_the_checks(
     assert model.call_count() == 5 + sum(attempts.values())
 
 
-def test_the_roles_see_three_triples_and_the_number_of_all() -> None:
+@pytest.mark.parametrize(("found", "cut"), [(12, None), (110, "the first 12 of 110")])
+def test_the_roles_see_three_triples_and_how_many_tails_the_name_stands_for(
+    found: int, cut: str | None
+) -> None:
     solved = (SolvedHop("Arrival", "starring", "A | 11 others"),)
-    triples = tuple(("Arrival", "starring", f"A{number}") for number in range(12))
-    filled = (FilledTriples("list", triples=triples, found=12),)
+    names = [f"A{number}" for number in range(12)]
+    triples = tuple(("Arrival", "starring", name) for name in names)
+    values = tuple(Value(iri(name), name) for name in names)
+    filled = (FilledTriples("list", values, triples=triples, found=found),)
     script = {"critic": remark("Where were [A | 11 others] born?")}
     _, _, model = alone(
         lambda run: simplify_as_critic("round 1", MARKED, solved, (), filled, run), script, of=DOG
     )
     [shown] = model.requests[0].variables["solved"]
     assert (shown["count"], shown["examples"]) == (12, [list(triple) for triple in triples[:3]])
+    assert ("cut" in shown) == bool(cut)
+    assert shown.get("cut", "").startswith(cut or "")
 
 
 @pytest.mark.parametrize("role", [*ROLES, "fused_agent"])
-def test_the_example_in_the_prompt_of_a_role_passes_the_checks(role: str) -> None:
-    [(_, example)] = Prompts().load(f"dog/{role}").examples
-    question, solved, _, text = example.splitlines()
-    hops = [
-        SolvedHop(hop["entity"], hop["relation"], hop["found"]) for hop in json.loads(solved[8:])
-    ]
-    reply = RemarkReply.model_validate_json(text)
-    assert [check.test(reply) for check in make_question_checks(question, hops)] == ["", ""]
-    assert not any(hop.entity in reply.question for hop in hops)
+def test_the_examples_in_the_prompt_of_a_role_pass_the_checks(role: str) -> None:
+    examples = Prompts().load(f"dog/{role}").examples
+    assert len(examples) == 3
+    for _, example in examples:
+        question, solved, _, text = example.splitlines()
+        hops = []
+        for hop in json.loads(solved.removeprefix("Solved: ")):
+            hops.append(SolvedHop(hop["entity"], hop["relation"], hop["found"]))
+        reply = RemarkReply.model_validate_json(text)
+        assert [check.test(reply) for check in make_question_checks(question, hops)] == ["", ""]
+        assert not any(hop.entity in reply.question for hop in hops)
 
 
 @pytest.mark.parametrize(

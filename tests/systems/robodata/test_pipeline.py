@@ -166,7 +166,7 @@ def test_memory_and_local_graph_are_cut_in_prompts() -> None:
         (use("sparql_query", sparql="SELECT ?x { ?x"), "error: ", 0),
         (use("sparql_query", sparql="DROP ALL"), "error: ", 0),
         (use("sparql_query", sparql="DESCRIBE orgx:dune"), "write a SELECT or an ASK", 0),
-        (use("get_entity_info", entity="Dune"), 'error: "\\"Dune\\" is no id', 0),
+        (use("get_entity_info", entity="Dune"), 'error: "\\"Dune\\" is neither', 0),
         (use("build_local_graph", entity="orgx:arrival", predicates=[]), "1 row added", 1),
         (
             use(

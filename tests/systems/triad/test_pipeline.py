@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -16,11 +18,13 @@ from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.systems.triad.records import Attempt, Choice, Triplet
 from kgwb.systems.triad.templates import fill_template, find_template_problems
+from kgwb.workbench import list_recordings
 
 DIRECTED = triplets("Arrival | directed by | ?x")
 ONE_HOP = {
     "triplets": DIRECTED,
     "template": template("SELECT DISTINCT ?x WHERE { <Arrival> <directed by> ?x . }"),
+    "query_judgement": choice(1),
 }
 FIRST = [choice(1)] * 6
 RUNTIME = triplets("?film | directed by | Denis Villeneuve", "?film | runtime | ?minutes")
@@ -59,13 +63,14 @@ def test_relations_have_the_direction_of_the_graph_or_as_published_of_the_triple
     backwards = {
         "triplets": triplets("?x | directs | Arrival"),
         "template": template("SELECT DISTINCT ?x WHERE { ?x <directs> <Arrival> . }"),
+        "query_judgement": choice(1),
     }
     run, model = answered(**backwards)
     assert answer_of(run).labels == ("Denis Villeneuve",)
     shown = next(
         r.variables["relations"] for r in model.requests if r.task == "triad/relation_choice"
     )
-    assert {"number": 1, "triple": ["Arrival", "director", "?x"]} in shown
+    assert next(each["triple"] for each in shown) == ["Arrival", "director", "?x"]
     published, _ = answered(**backwards, settings={"as_written": True, "tries": 1})
     assert not published.answer
 
@@ -98,9 +103,11 @@ def test_the_answer_is_a_truth_value_or_a_number_if_the_question_asks_for_one(
     replies = SCRIPT | {
         "triad/triplets": triplets(parts),
         "triad/template": template(f"{head} {{ <{subject}> <{relation}> {end} . }}"),
+        "triad/query_judgement": choice(1),
         "triad/answer_type": {"type": kind},
     }
-    run = triad(Scripted(model), "So?").go()
+    settings = TRIAD.settings(answer_type_from="model")
+    run = triad(Scripted(model), "So?", settings=settings).go()
     assert answer_of(run).labels == (label,)
     kinds = {"yes or no": "boolean", "count": "count"}
     assert answer_of(run).kind == kinds[kind]
@@ -126,7 +133,8 @@ def test_a_second_attempt_goes_back_to_parsing_if_a_mention_is_not_in_the_graph(
 def test_a_second_attempt_goes_back_to_the_phase_at_fault() -> None:
     """The triples of a film hold, but it is too short for the FILTER of the template."""
     long, short = (template(LONGER.format(f"FILTER(?minutes > {n})")) for n in (500, 100))
-    run, model = answered(triplets=RUNTIME, relation_choice=FIRST, template=[long, short])
+    replies = {"triplets": RUNTIME, "relation_choice": FIRST, "query_judgement": choice(1)}
+    run, model = answered(**replies, template=[long, short])
     assert answer_of(run).labels == ("Arrival",)
     assert places(run) == ["try 1/parsing", "try 2/construction"]
     assert attempts(run)[1].changed == (short["sparql"],)
@@ -168,12 +176,20 @@ def test_an_answer_whose_triples_cannot_be_looked_for_has_no_support_but_a_note(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kg = films()
-    run = triad(Scripted(SCRIPT), kg=kg).go(until="answer_type")
+    run = triad(Scripted(SCRIPT), kg=kg).go(until="query_choice")
     monkeypatch.setattr(kg, "select", TOO_SLOW)
     run.go()
     assert (answer_of(run).labels, answer_of(run).support) == (("Missoula",), ())
     [note] = run["answer"].notes
     assert "too slow" in note
+
+
+def test_replies_that_are_no_json_end_the_run_unless_there_is_own_knowledge() -> None:
+    garbage = {"triplets": "I do not know.", "own_fact": {"answer": "Moscow"}}
+    with pytest.raises(InvalidReplyError, match="triplets"):
+        answered(**garbage)
+    run, _ = answered(**garbage, settings={"own_knowledge": True})
+    assert (answer_of(run).labels, answer_of(run).ungrounded) == (("Moscow",), True)
 
 
 # --- the model's own knowledge, only by a setting
@@ -184,7 +200,8 @@ def test_an_answer_whose_triples_cannot_be_looked_for_has_no_support_but_a_note(
     [
         ("select", "none", "Moscow"),
         ("yes or no", "none", "true"),
-        ("count", "none", ""),
+        ("count", "none", "Moscow"),
+        ("count", "boolean_fallback", ""),
         ("select", "boolean_fallback", ""),
         ("yes or no", "boolean_fallback", "true"),
         ("select", "no_fallback", ""),
@@ -209,22 +226,48 @@ def test_own_knowledge_is_used_only_with_the_setting() -> None:
     assert (bool(run.answer), asked(model)["own_fact"]) == (False, 0)
 
 
+# --- runs of earlier versions
+
+
+def test_a_run_file_of_before_a_setting_does_what_was_done_then(tmp_path: Path) -> None:
+    settings = {"may_refuse_queries": False, "answer_type_from": "model"}
+    run, _ = answered(settings=settings)
+    path = run.save(tmp_path / "run.jsonl")
+    header, *entries = path.read_text().splitlines(keepends=True)
+    data = json.loads(header)
+    for name in settings:
+        del data["settings"][name]
+    path.write_text("".join([json.dumps(data) + "\n", *entries]))
+    loaded = kgwb.load_run(path)
+    assert (keys(loaded), loaded.answer) == (keys(run), run.answer)
+
+
+RECORDINGS = [name for name in list_recordings() if "/triad/" in name]
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_every_recording_replays(name: str) -> None:
+    run = kgwb.recording(name)
+    assert (run.status, run.totals.live_model_calls) == ("done", 0)
+    assert run.answer is not None
+
+
 # --- ablations, as settings
 
 
-def test_without_choices_the_most_similar_names_and_the_first_query_are_taken() -> None:
-    run, model = answered(settings={"ablation": "no_uri_choice", "entities": 1, "relations": 1})
+def test_without_the_choice_of_uris_the_most_similar_names_are_taken() -> None:
+    settings = {"ablation": "no_uri_choice", "entities": 1, "relations": 1}
+    run, model = answered(query_judgement=choice(1), settings=settings)
     assert not {"entity_choice", "relation_choice"} & {*asked(model)}
     assert len(run.output("queries[try 1/parsing]").kept) <= 1
-    run, model = answered(settings={"ablation": "no_query_choice"})
-    assert (answer_of(run).labels, asked(model)["query_choice"]) == (("Gentilly",), 0)
 
 
 def test_at_most_k_options_can_be_chosen() -> None:
     two, one = ({"entities": number, "relations": number, "theta": 1} for number in (2, 1))
     assert answered(settings=two)[0].answer
-    with pytest.raises(InvalidReplyError, match="choose 0 to 1"):
-        answered(settings=one)
+    run, _ = answered(settings=one)
+    assert not run.answer
+    assert "choose 0 to 1" in attempts(run)[-1].fault
 
 
 def test_n_is_the_number_of_examples() -> None:

@@ -1,0 +1,270 @@
+"""The question sets on Freebase that DoG is measured on: WebQSP, CWQ, WebQuestions and GrailQA.
+
+Each set is read as its authors published it, and also as the repository of DoG has it, where every
+question has its topic entities in ``topic_entity``, as names by Freebase id.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from kgwb.bench.questions import BenchQuestion, LexicalForm
+
+FREEBASE = "http://rdf.freebase.com/ns/"
+_MACHINE_ID = re.compile(r"[mg]\.\w+")
+"""A Freebase id, such as m.03_r3, which sets use in the place of an IRI."""
+_DESCRIPTION = re.compile(r'\(description (?:"((?:[^"\\]|\\.)*)"|([^()]*))\)')
+"""An answer in the targetValue of WebQuestions: (description "Jamaican English")."""
+TopicNames = Annotated[dict[str, str], Field(default_factory=dict)]
+"""Names of topic entities by Freebase id, as in the repository of DoG."""
+
+
+class _GoldAnswer(NamedTuple):
+    value: str
+    """The IRI of an entity, or the lexical form of a literal."""
+    name: str
+
+
+def to_freebase_iri(machine_id: str) -> str:
+    """Return the IRI of a Freebase id; any other text is returned as it is."""
+    if _MACHINE_ID.fullmatch(machine_id):
+        return FREEBASE + machine_id
+    return machine_id
+
+
+def _gold_fields(answers: Iterable[_GoldAnswer]) -> dict[str, Any]:
+    """Return the fields of a question with these gold answers, each once.
+
+    The gold is not known if there are none: the test questions of some sets are published so.
+    """
+    names = {answer.value: answer.name for answer in answers}
+    if not names:
+        return {"answers": None}
+    return {"answers": tuple(names), "answer_labels": tuple(names.values())}
+
+
+def _topic_field(topics: TopicNames, *others: str | None) -> dict[str, Any]:
+    """Return the field with the first topic entity, as an IRI; empty if none is known."""
+    for machine_id in (*topics, *others):
+        if machine_id:
+            return {"topic_entity": to_freebase_iri(machine_id)}
+    return {}
+
+
+# --- WebQSP
+
+
+class _WebQspAnswer(BaseModel):
+    kind: str = Field("", validation_alias="AnswerType")
+    argument: LexicalForm = Field(validation_alias="AnswerArgument")
+    name: str | None = Field(None, validation_alias="EntityName")
+
+
+class _WebQspParse(BaseModel):
+    """One reading of a question, with its query and its answers."""
+
+    sparql: str | None = Field(None, validation_alias="Sparql")
+    topic: str | None = Field(None, validation_alias="TopicEntityMid")
+    chain: tuple[str, ...] | None = Field(None, validation_alias="InferentialChain")
+    answers: tuple[_WebQspAnswer, ...] = Field((), validation_alias="Answers")
+
+
+class WebQspEntry(BaseModel):
+    """A question of WebQSP."""
+
+    id: str = Field(validation_alias="QuestionId")
+    question: str = Field(validation_alias="RawQuestion")
+    parses: tuple[_WebQspParse, ...] = Field((), validation_alias="Parses")
+    topic_entity: TopicNames
+
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the question with the answers of all its parses, and the query of the first.
+
+        The hops are the predicates of the first parse's chain. A node without a name lies between
+        some of them, so that two can be one hop of the walk.
+        """
+        answers = []
+        for parse in self.parses:
+            for answer in parse.answers:
+                value = to_freebase_iri(answer.argument)
+                answers.append(_GoldAnswer(value, answer.name or answer.argument))
+        first = self.parses[0] if self.parses else _WebQspParse()
+        yield BenchQuestion(
+            id=self.id,
+            question=self.question,
+            language="en",
+            sparql=first.sparql,
+            hops=len(first.chain) if first.chain else None,
+            **_gold_fields(answers),
+            **_topic_field(self.topic_entity, first.topic),
+        )
+
+
+# --- ComplexWebQuestions (CWQ)
+
+
+class _CwqAnswer(BaseModel):
+    id: LexicalForm | None = Field(None, validation_alias="answer_id")
+    name: LexicalForm | None = Field(None, validation_alias="answer")
+
+
+class CwqEntry(BaseModel):
+    """A question of ComplexWebQuestions."""
+
+    id: str = Field(validation_alias="ID")
+    question: str
+    sparql: str | None = None
+    type: str | None = Field(None, validation_alias="compositionality_type")
+    answers: tuple[_CwqAnswer, ...] = ()
+    answer: LexicalForm | None = None
+    """The name of the one answer that the repository of DoG has."""
+    topic_entity: TopicNames
+
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the question. Its type is how it was composed, such as "conjunction"."""
+        answers = []
+        for answer in self.answers:
+            value = answer.id or answer.name
+            if value:
+                answers.append(_GoldAnswer(to_freebase_iri(value), answer.name or value))
+        gold = _gold_fields(answers)
+        if not answers and self.answer:
+            gold["answer_labels"] = (self.answer,)
+        yield BenchQuestion(
+            id=self.id,
+            question=self.question,
+            language="en",
+            sparql=self.sparql,
+            type=self.type,
+            **gold,
+            **_topic_field(self.topic_entity),
+        )
+
+
+# --- WebQuestions
+
+
+def _read_descriptions(value: object) -> object:
+    """Return the names in a targetValue: (list (description "A B") (description C))."""
+    if not isinstance(value, str):
+        return value
+    names = []
+    for quoted, plain in _DESCRIPTION.findall(value):
+        names.append(json.loads(f'"{quoted}"') if quoted else plain.strip())
+    return names
+
+
+class WebQuestionsEntry(BaseModel):
+    """A question of WebQuestions, whose gold answers are names."""
+
+    url: str = ""
+    question: str = Field(validation_alias="utterance")
+    answers: Annotated[tuple[str, ...], BeforeValidator(_read_descriptions)] = Field(
+        validation_alias="targetValue"
+    )
+
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the question. Its topic entity is the name in the address of its Freebase page."""
+        name = self.url.rpartition("/")[2].replace("_", " ")
+        yield BenchQuestion(
+            id=str(number),
+            question=self.question,
+            language="en",
+            answer_labels=self.answers,
+            topic_entity=name or None,
+        )
+
+
+class DogWebQuestionsEntry(BaseModel):
+    """A question of WebQuestions in the repository of DoG."""
+
+    question: str
+    answers: tuple[str, ...]
+    topic_entity: TopicNames
+
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the question."""
+        yield BenchQuestion(
+            id=str(number),
+            question=self.question,
+            language="en",
+            answer_labels=self.answers,
+            **_topic_field(self.topic_entity),
+        )
+
+
+# --- GrailQA
+
+
+class _GrailAnswer(BaseModel):
+    argument: LexicalForm = Field(validation_alias="answer_argument")
+    name: str | None = Field(None, validation_alias="entity_name")
+
+
+class _GrailNode(BaseModel):
+    kind: str = Field("", validation_alias="node_type")
+    id: str
+
+
+class _GraphQuery(BaseModel):
+    nodes: tuple[_GrailNode, ...] = ()
+
+
+class GrailQaEntry(BaseModel):
+    """A question of GrailQA. Those of the test set have neither a query nor answers."""
+
+    id: LexicalForm = Field(validation_alias="qid")
+    question: str
+    answers: tuple[_GrailAnswer, ...] = Field((), validation_alias="answer")
+    graph_query: _GraphQuery = _GraphQuery()
+    sparql: str | None = Field(None, validation_alias="sparql_query")
+    hops: int | None = Field(None, validation_alias="num_edge")
+    level: str | None = None
+    function: str | None = None
+    topic_entity: TopicNames
+
+    def to_questions(self, number: int) -> Iterator[BenchQuestion]:
+        """Yield the question. Its type is its level of generalization, else its function.
+
+        The topic entity is the first entity of its graph query, and the hops are its edges.
+        """
+        answers = []
+        for answer in self.answers:
+            value = to_freebase_iri(answer.argument)
+            answers.append(_GoldAnswer(value, answer.name or answer.argument))
+        entities = [node.id for node in self.graph_query.nodes if node.kind == "entity"]
+        yield BenchQuestion(
+            id=self.id,
+            question=self.question,
+            language="en",
+            sparql=self.sparql,
+            type=self.level or self.function,
+            hops=self.hops,
+            **_gold_fields(answers),
+            **_topic_field(self.topic_entity, *entities),
+        )
+
+
+FreebaseEntry = WebQspEntry | CwqEntry | WebQuestionsEntry | DogWebQuestionsEntry | GrailQaEntry
+ENTRY_CLASSES: tuple[tuple[frozenset[str], type[FreebaseEntry]], ...] = (
+    (frozenset({"QuestionId", "Parses"}), WebQspEntry),
+    (frozenset({"ID", "compositionality_type"}), CwqEntry),
+    (frozenset({"utterance", "targetValue"}), WebQuestionsEntry),
+    (frozenset({"url", "question", "answers"}), DogWebQuestionsEntry),
+    (frozenset({"qid", "question"}), GrailQaEntry),
+)
+"""For each set, the fields by which an entry is recognized, and its class."""
+
+
+def find_entry_class(entries: Iterable[object]) -> type[FreebaseEntry] | None:
+    """Return the class of the first entry that has the fields of one of the sets, else None."""
+    for entry in entries:
+        for names, entry_class in ENTRY_CLASSES:
+            if isinstance(entry, dict) and names.issubset(entry):
+                return entry_class
+    return None

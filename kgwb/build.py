@@ -1,0 +1,111 @@
+"""What systems are built of: the one place to import from. ``docs/reference/build.md`` tells each name."""
+
+from __future__ import annotations
+
+from kgwb.flow import (
+    CANNOT_EXPRESS,
+    NOT_IN_GRAPH,
+    Answer,
+    AnswerKind,
+    Candidate,
+    CandidateQuery,
+    Context,
+    Dialogue,
+    Direction,
+    Link,
+    Question,
+    RetrievedCandidates,
+    Turn,
+    Value,
+)
+from kgwb.kg.base import Graph, ResultSet
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message, ReplyData, Rule
+from kgwb.llm.scripted import Scripted
+from kgwb.records import (
+    Explanation,
+    Hidden,
+    Record,
+    Role,
+    Score,
+    Sparql,
+    from_data,
+    to_data,
+)
+from kgwb.run import Run, remember_turn
+from kgwb.run.agent_spec import Agent, AgentKind, AgentSpec
+from kgwb.run.agents import System, View, agent
+from kgwb.run.ask import Check, Reply, find_problems, schema_config
+from kgwb.run.ask import ask as ask_model
+from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
+from kgwb.run.prompts import Prompts
+from kgwb.run.tools import Tool, act, tool, tool_from_function, use_tool
+from kgwb.settings import STRICT_CONFIG, Count, Settings
+from kgwb.systems.linking import link_entity, retrieve_candidates, select_vertex
+from kgwb.terms import Iri, Term, Triple, Triples
+
+__all__ = [
+    "CANNOT_EXPRESS",
+    "NOT_IN_GRAPH",
+    "STRICT_CONFIG",
+    "Agent",
+    "AgentKind",
+    "AgentSpec",
+    "Answer",
+    "AnswerKind",
+    "Candidate",
+    "CandidateQuery",
+    "ChatModel",
+    "ChatReply",
+    "ChatRequest",
+    "Check",
+    "Context",
+    "Count",
+    "Dialogue",
+    "Direction",
+    "Explanation",
+    "GoldDecisions",
+    "GoldQuery",
+    "Graph",
+    "Hidden",
+    "Iri",
+    "Link",
+    "LinkedIris",
+    "Message",
+    "Prompts",
+    "Question",
+    "Record",
+    "Reply",
+    "ReplyData",
+    "ResultSet",
+    "RetrievedCandidates",
+    "Role",
+    "Rule",
+    "Run",
+    "Rung",
+    "Score",
+    "Scripted",
+    "Settings",
+    "Sparql",
+    "System",
+    "Term",
+    "Tool",
+    "Triple",
+    "Triples",
+    "Turn",
+    "Value",
+    "View",
+    "act",
+    "agent",
+    "ask_model",
+    "find_problems",
+    "from_data",
+    "link_entity",
+    "remember_turn",
+    "retrieve_candidates",
+    "schema_config",
+    "select_vertex",
+    "to_data",
+    "tool",
+    "tool_from_function",
+    "use_tool",
+]

@@ -1,0 +1,78 @@
+"""``kgwb new``: a small system with its prompt and its test, in a person's own project."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgwb import disk
+from kgwb.arguments import positional
+from kgwb.errors import InputError
+
+TEMPLATES = Path(__file__).parent / "new_system"
+EXAMPLE_NAME = "describer"
+"""The name of the system in the templates, which the given name takes the place of."""
+FILES = {
+    "__init__.py": "NAME/__init__.py",
+    "records.py": "NAME/records.py",
+    "prompts/mention.md": "NAME/prompts/NAME/mention.md",
+    "mention.py": "NAME/mention.py",
+    "pipeline.py": "NAME/pipeline.py",
+    "script.py": "NAME/script.py",
+    "test.py": "test_NAME.py",
+}
+"""Where each template is written to, below the current folder."""
+
+
+@dataclass(kw_only=True)
+class NewCommand:
+    """write a small system of your own into the current folder, with its prompt and its test"""
+
+    name: str = positional("NAME", "the name of the system: lower case letters, digits and _")
+
+    def run(self) -> None:
+        """Write the files and print what to do next.
+
+        Raises InputError for a name that is no name of a module or is taken, and if one of the
+        files is there already; nothing is written then.
+        """
+        texts = new_system_files(self.name)
+        for path in texts:
+            if Path(path).exists():
+                raise InputError(f"{path} is there already", hint="choose another name")
+        hint = "go to a folder of your own with some space left"
+        with disk.os_errors_as_input_error(f"cannot write to {Path.cwd()}", hint):
+            for path, text in texts.items():
+                disk.write_atomically(Path(path), [text])
+        print(*texts, sep="\n")
+        print(
+            "\nTry it:\n"
+            f"  python -m pytest test_{self.name}.py\n"
+            f"  kgwb ask --kg films --system {self.name}.pipeline:SYSTEM "
+            f'--model scripted:{self.name}/script.py "What is Arrival?"'
+        )
+
+
+def new_system_files(name: str) -> dict[str, str]:
+    """Return the texts of the files of a new system, by their paths.
+
+    Raises InputError for a name that is no name of a module, or that a system has already.
+    """
+    from kgwb.systems import list_systems
+
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise InputError(
+            f"{name!r} cannot be the name of a system",
+            hint="write it with lower case letters, digits and _, for example: my_system",
+        )
+    if name in list_systems():
+        raise InputError(f"there is a system named {name} already", hint="choose another name")
+    texts = {}
+    for template, place in FILES.items():
+        text = disk.read_text(TEMPLATES / f"{template}.txt")
+        path = place.replace("NAME", name)
+        title = name.replace("_", " ").capitalize()
+        text = text.replace(EXAMPLE_NAME.capitalize(), title)
+        texts[path] = text.replace(EXAMPLE_NAME, name)
+    return texts

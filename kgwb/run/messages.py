@@ -1,0 +1,34 @@
+"""The messages of a model call as one text, in which a person edits them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from kgwb.errors import PromptError
+from kgwb.llm.base import Message
+
+MESSAGE_LINE = re.compile(r"^\[(system|user|assistant)\]\s*$", re.MULTILINE)
+
+
+def messages_to_text(messages: Iterable[Message]) -> str:
+    """Return messages as text: each below a line with its role in brackets."""
+    parts = [f"[{message.role}]\n{message.content}" for message in messages]
+    return "\n\n".join(parts) + "\n"
+
+
+def messages_from_text(text: str) -> tuple[Message, ...]:
+    """Return the messages that ``messages_to_text`` wrote, or that a person changed.
+
+    Raises PromptError if the text does not begin with a role, or has no message.
+    """
+    before, *sections = MESSAGE_LINE.split(text.replace("\r\n", "\n"))
+    if before.strip() or not sections:
+        raise PromptError(
+            "the messages must each stand below a line with the role",
+            hint="begin with a line [system], [user] or [assistant]",
+        )
+    messages = []
+    for role, content in zip(sections[::2], sections[1::2], strict=True):
+        messages.append(Message(role, content.strip("\n")))  # type: ignore[arg-type]
+    return tuple(messages)

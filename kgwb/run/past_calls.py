@@ -1,0 +1,72 @@
+"""Requests over the network that an agent makes past its run: they are noticed and counted.
+
+Such a request is not recorded, so every execution makes it again. Requests of the libraries httpx
+(which openai uses) and http.client (which urllib, requests and SPARQLWrapper use) are noticed.
+"""
+
+from __future__ import annotations
+
+import http.client
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+from kgwb.run.execution import current_frame
+
+_is_in_call: ContextVar[bool] = ContextVar("kgwb_is_in_call", default=False)
+"""Whether a recorded call is being made here, whose requests are the run's own."""
+_lock = threading.Lock()
+_watched: set[str] = set()
+"""The libraries that are watched already."""
+
+
+@contextmanager
+def inside_recorded_call() -> Iterator[None]:
+    """Let the requests of the code inside count as those of a recorded call."""
+    token = _is_in_call.set(True)
+    try:
+        yield
+    finally:
+        _is_in_call.reset(token)
+
+
+def watch_requests() -> None:
+    """Begin to notice requests, once for each library that is imported."""
+    with _lock:
+        if "http.client" not in _watched:
+            _watched.add("http.client")
+            connection = http.client.HTTPConnection
+            _watch(connection, "putrequest", lambda self, *_, **__: str(self.host))
+        httpx = sys.modules.get("httpx")
+        if httpx is not None and "httpx" not in _watched:
+            _watched.add("httpx")
+            for client in (httpx.Client, httpx.AsyncClient):
+                _watch(client, "send", _host_of_httpx_request)
+
+
+def _watch(owner: Any, name: str, host_of: Callable[..., str]) -> None:
+    """Replace a method by one that also counts the request that it sends."""
+    method = getattr(owner, name)
+
+    @wraps(method)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        """Count the request if it goes past a run, and send it."""
+        _count_request(host_of(*args, **kwargs))
+        return method(*args, **kwargs)
+
+    setattr(owner, name, counted)
+
+
+def _host_of_httpx_request(_client: Any, request: Any, **_options: Any) -> str:
+    return str(request.url.host)
+
+
+def _count_request(host: str) -> None:
+    """Count a request on the step that is being executed here, unless it is part of a call."""
+    frame = current_frame.get(None)
+    if frame is not None and not _is_in_call.get():
+        frame.step.past_calls[host] += 1

@@ -1,0 +1,115 @@
+"""A run that can only be read, from what its steps recorded: its system is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kgwb.errors import RunFileError, SettingError
+from kgwb.flow import Answer
+from kgwb.records import JsonObject, from_data
+from kgwb.run.agents import System, agent
+from kgwb.run.run import Run
+from kgwb.run.run_file import RunFile, damage_errors
+from kgwb.run.steps import Attempt, Step
+
+STATUSES = ("new", "running", "paused", "done", "failed", "cancelled")
+
+
+def read_only_run(path: str | Path, missing: str) -> Run:
+    """Return the run of a file as its steps recorded it. It cannot be executed or edited.
+
+    Outputs and inputs are the JSON data of the file. ``missing`` says what is missing to execute
+    the run; it is ``run.read_only``. A file that was written call by call has no steps, so the run
+    has its calls and its answer only.
+
+    Raises RunFileError if the file is damaged or is not a run file.
+    """
+    header, *entries = RunFile(Path(path)).entries()
+    with damage_errors(path):
+        data_of_steps = [entry["step"] for entry in entries if "step" in entry]
+        calls = [entry for entry in entries if "call" in entry]
+        system = _recorded_system(header, data_of_steps)
+        run = Run.of_entries(system, header, calls)
+        run.steps = [_read_step(data, run) for data in data_of_steps]
+        for entry in entries:
+            if "end" in entry:
+                _read_end(run, entry["end"])
+        run.read_only = missing
+    return run
+
+
+def _recorded_system(header: JsonObject, data_of_steps: Sequence[JsonObject]) -> System:
+    """Return a system with the agents of the recorded steps, which cannot be executed."""
+    name = from_data(header["system"], str)
+    agents = {}
+    supervisors: dict[str, list[str]] = {}
+    agent_of_step = {}
+    for data in data_of_steps:
+        agent_name = from_data(data["agent"], str)
+        agent_of_step[data["key"]] = agent_name
+        kind: Any = "code"
+        if data["attempts"] or data["prompts"]:
+            kind = "model"
+        if agent_name not in agents:
+            agents[agent_name] = agent(agent_name, kind=kind)(_cannot_execute)
+        supervisor = agent_of_step.get(data["parent"])
+        if supervisor is not None:
+            supervised = supervisors.setdefault(supervisor, [])
+            if agent_name not in supervised:
+                supervised.append(agent_name)
+    return System(name, _cannot_execute, agents.values(), supervisors=supervisors)
+
+
+def _cannot_execute(*_: Any) -> Any:
+    """Raise SettingError: the system of this run is missing."""
+    raise SettingError(
+        "the system of this run is missing",
+        hint="name it: kgwb.load_run(path, system='./mine.py')",
+    )
+
+
+def _read_step(data: JsonObject, run: Run) -> Step:
+    """Return the step that JSON data of a run file describes."""
+    origin = data["origin"]
+    if origin not in ("live", "record", "by hand"):
+        raise RunFileError(f"a step has the origin {origin!r}")
+    return Step(
+        key=from_data(data["key"], str),
+        agent=from_data(data["agent"], str),
+        subject=from_data(data["subject"], str),
+        parent=from_data(data["parent"], str),
+        inputs=from_data(data["inputs"], JsonObject),
+        output_type=Any,
+        output=_as_tuple(data["output"]),
+        done=from_data(data["done"], bool),
+        origin=origin,
+        calls=from_data(data["calls"], list[str]),
+        live_calls=from_data(data["live_calls"], int),
+        attempts=from_data(data["attempts"], list[Attempt]),
+        prompts=from_data(data["prompts"], list[str]),
+        notes=from_data(data["notes"], list[str]),
+        seconds=from_data(data["seconds"], float),
+        error=from_data(data["error"], str),
+        known_calls=run.calls,
+    )
+
+
+def _as_tuple(data: Any) -> Any:
+    """Return JSON data with a list at its top as a tuple, as agents return several records."""
+    if isinstance(data, list):
+        return tuple(data)
+    return data
+
+
+def _read_end(run: Run, data: JsonObject) -> None:
+    """Set status, position, answer and error of a run to those of an "end" entry."""
+    if data["status"] not in STATUSES:
+        raise RunFileError(f"the run ended with the status {data['status']!r}")
+    run.status = data["status"]
+    run.position = from_data(data["position"], int)
+    run.answer = from_data(data["answer"], Answer | None)
+    run.error = None
+    if data["error"]:
+        run.error = SettingError(from_data(data["error"], str))

@@ -1,0 +1,51 @@
+"""A model without a graph: the baseline of Chatty-KG's Table 4 (section 7.3)."""
+
+from __future__ import annotations
+
+from rdflib import Literal
+
+from kgwb.flow import Answer, Context, Value
+from kgwb.run import Run, agent
+from kgwb.run.ask import Reply, schema_config, try_to_ask
+from kgwb.systems.chatty_kg.chat import describe_turn
+from kgwb.systems.chatty_kg.qir import determine_kind
+from kgwb.terms import Term
+
+
+class ModelAloneReply(Reply):
+    """The answers that a model gives by itself; none if it does not know any."""
+
+    model_config = schema_config(
+        "ModelAloneReply", "The answers, best first; an empty list if none is known."
+    )
+
+    answers: list[str]
+
+
+@agent("model_alone", kind="model")
+def answer_without_graph(question: str, context: Context, run: Run) -> Answer:
+    """Ask the model alone, with the dialogue as it was spoken; its answer is not grounded.
+
+    A name that is the label of exactly one vertex is compared as that vertex, as the gold answers
+    are vertices. Of a question for yes or no, the first answer is read as "yes" or "no". The answer
+    has no values if the model knows none.
+    """
+    dialogue = [describe_turn(turn, "questions_and_answers") for turn in context.turns]
+    variables = {"question": question, "dialogue": dialogue}
+    reply = try_to_ask("chatty_kg/model_alone", variables, ModelAloneReply, run)
+    names = [] if reply is None else [name.strip() for name in reply.answers]
+    names = list(dict.fromkeys(filter(None, names)))
+    kind = determine_kind(question, None) or "list"
+    if kind == "boolean":
+        truths = [name.casefold() in ("yes", "true") for name in names[:1]]
+        values = [Value(Literal(truth), str(truth).lower()) for truth in truths]
+    else:
+        values = [Value(_find_term(name, run), name) for name in names]
+    reason = "" if values else "the model knows no answer"
+    return Answer(kind, tuple(values), reason=reason, ungrounded=bool(values))
+
+
+def _find_term(name: str, run: Run) -> Term:
+    """Return the one vertex with exactly this label, else the name as a literal."""
+    vertices = run.kg.exact([name]).get(name, ())
+    return vertices[0] if len(vertices) == 1 else Literal(name)

@@ -1,0 +1,440 @@
+"""What a gold query means to DoG's agents: the classes of errors of figure 5, and the oracle ladder.
+
+A gold query is read as a walk: from each of its vertices, the predicates that lead to what is asked
+for. The rungs follow the walk hop by hop. The stages are the classes of figure 5. Its class "answer
+aliasing" does not occur here: an answer is a term and not a text.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from rdflib import URIRef
+
+from kgwb.flow import Candidate, Direction, Link
+from kgwb.run import Run
+from kgwb.run.ask import find_problems
+from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
+from kgwb.systems.dog.question import RemarkReply, bracket_names, make_question_checks
+from kgwb.systems.dog.records import (
+    BRACKETED_NAME,
+    INVERSE_PREFIX,
+    FilledTriples,
+    FilteredRelation,
+    Head,
+    Hop,
+    HopInput,
+    Relation,
+    Relations,
+    SimplifiedQuestion,
+    SolvedHop,
+    TopicEntities,
+    TriedAnswer,
+    make_relation_name,
+)
+from kgwb.systems.linking import find_candidate
+from kgwb.terms import Term
+
+TOPIC_ENTITY = "topic entity"
+RELATION_FILTERING = "relation filtering"
+ITERATION_STOPPING = "iteration stopping"
+ANSWER_GENERATION = "answer generation"
+QUESTION_SIMPLIFYING = "question simplifying"
+OTHER = "other"
+AGENTS_BY_STAGE = {
+    TOPIC_ENTITY: "topic_entity entity_linking entity_retriever vertex_selection",
+    RELATION_FILTERING: "relations relation_filtering triple_filling",
+    ANSWER_GENERATION: "answer_trying",
+    QUESTION_SIMPLIFYING: "simplifying simplifying_expert critic linguist fused_agent",
+    OTHER: "own_knowledge",
+}
+STAGE_BY_AGENT = MappingProxyType(
+    {agent: stage for stage, agents in AGENTS_BY_STAGE.items() for agent in agents.split()}
+)
+"""The class of errors of each agent (DoG, figure 5; the topic entity is given in the paper)."""
+MAX_LADDER_HOPS = 4
+"""Hops that have rungs. The ladder does not mend what is lost later."""
+REASON = "gold"
+
+
+@dataclass(frozen=True, slots=True)
+class GoldStep:
+    """A hop of a gold query: a predicate, and how it is followed."""
+
+    predicate: URIRef
+    direction: Direction
+
+
+GoldPaths = Mapping[URIRef, tuple[GoldStep, ...]]
+"""For each vertex of a gold query the hops from it to what is asked for."""
+
+
+def find_gold_paths(gold: GoldQuery) -> GoldPaths:
+    """Return the shortest way from each vertex of a gold query to its target.
+
+    A vertex from which no way leads there is left out, and so are all of a boolean question, which
+    has no target.
+    """
+    paths: dict[URIRef, tuple[GoldStep, ...]] = {}
+    for vertex in sorted(gold.vertices):
+        path = _find_path(f"<{vertex}>", gold)
+        if path:
+            paths[URIRef(vertex)] = path
+    return paths
+
+
+def _find_path(start: str, gold: GoldQuery) -> tuple[GoldStep, ...]:
+    """Return the shortest way from a term to the target; empty if there is none."""
+    paths: dict[str, tuple[GoldStep, ...]] = {start: ()}
+    queue = deque([start])
+    while queue:
+        here = queue.popleft()
+        if here == gold.target:
+            return paths[here]
+        for subject, predicate, object_ in gold.patterns:
+            iri = URIRef(predicate[1:-1])
+            for end, other, direction in ((subject, object_, "out"), (object_, subject, "in")):
+                if end == here and other not in paths:
+                    step = GoldStep(iri, "out" if direction == "out" else "in")
+                    paths[other] = (*paths[here], step)
+                    queue.append(other)
+    return ()
+
+
+def collect_linked_iris(run: Run) -> LinkedIris:
+    """Return what a run linked, and what it chose from, as far as it was executed.
+
+    These are the vertices of the topic entities, the predicates of the chosen relations, the
+    candidates of all topic entities, and the relations of all heads.
+    """
+    vertices: set[str] = set()
+    predicates: set[str] = set()
+    vertex_candidates: set[str] = set()
+    predicate_candidates: set[str] = set()
+    for step in run.steps:
+        output: Any = step.output
+        if not step.done:
+            continue
+        if step.agent == "vertex_selection" and output.vertex:
+            vertices.add(str(output.vertex.iri))
+        elif step.agent == "entity_retriever":
+            vertex_candidates.update(str(candidate.iri) for candidate in output.candidates)
+        elif step.agent == "relation_filtering" and output.relation:
+            predicates.update(map(str, output.relation.iris))
+        elif step.agent == "relations":
+            for relation in output.found:
+                predicate_candidates.update(map(str, relation.iris))
+    return LinkedIris(
+        frozenset(vertices),
+        frozenset(predicates),
+        frozenset(vertex_candidates),
+        frozenset(predicate_candidates),
+    )
+
+
+def _get_output(run: Run, key: str) -> Any:
+    """Return the output of a step; None if there is no such step or it is not done."""
+    step = run.steps_by_key.get(key)
+    return step.output if step and step.done else None
+
+
+# The topic entities
+
+
+def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the names of the gold vertices in the question as the topic entities.
+
+    A name of the run that was linked to a gold vertex is kept. Another gold vertex is named by its
+    label, if the question has it. Returns None if this names nothing, or if the run has the same
+    names.
+    """
+    topics: TopicEntities | None = _get_output(run, "topic_entity")
+    names = []
+    for vertex in find_gold_paths(gold):
+        name = _find_linked_name(vertex, topics, run)
+        names.append(name or gold.names.get(f"<{vertex}>", ""))
+    plain_question = BRACKETED_NAME.sub(r"\1", run.question)
+    corrected = bracket_names(plain_question, [name for name in names if name])
+    if not corrected.entities:
+        return None
+    if topics and set(topics.entities) == set(corrected.entities):
+        return None
+    return Rung("topic_entity", {"topic_entity": corrected})
+
+
+def _find_linked_name(vertex: URIRef, topics: TopicEntities | None, run: Run) -> str:
+    """Return the topic entity that the run linked to a vertex; "" if there is none."""
+    for name in topics.entities if topics else ():
+        link = _get_output(run, f"entity_linking[{name}]")
+        if link and link.vertex and link.vertex.iri == vertex:
+            return name
+    return ""
+
+
+def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return a gold vertex for each topic entity that has another vertex or none.
+
+    It is the gold vertex with the most similar name that no topic entity has. The entity retriever
+    is to blame if it is not among the candidates, else the vertex selection. Returns None if no
+    gold vertex or no topic entity is left.
+    """
+    topics: TopicEntities | None = _get_output(run, "topic_entity")
+    missing = set(find_gold_paths(gold))
+    unlinked = []
+    for name in topics.entities if topics else ():
+        link = _get_output(run, f"entity_linking[{name}]")
+        if link and link.vertex and link.vertex.iri in missing:
+            missing.remove(link.vertex.iri)
+        else:
+            unlinked.append(name)
+
+    links = {}
+    blamed = "vertex_selection"
+    for name in unlinked:
+        if not missing:
+            break
+        similarity = partial(_name_similarity, name=name, gold=gold)
+        vertex = max(sorted(missing), key=similarity)
+        missing.remove(vertex)
+        retrieved = _get_output(run, f"entity_retriever[{name}]")
+        candidates = retrieved.candidates if retrieved else ()
+        candidate = find_candidate(vertex, candidates)
+        if not candidate:
+            blamed = "entity_retriever"
+            candidate = Candidate(vertex, gold.names.get(f"<{vertex}>", str(vertex)))
+        links[f"entity_linking[{name}]"] = Link(name, candidate, candidates, REASON)
+    return Rung(blamed, links) if links else None
+
+
+def _name_similarity(vertex: URIRef, name: str, gold: GoldQuery) -> float:
+    """Return the share of matching characters of a name and the name of a gold vertex, 0 to 1."""
+    label = gold.names.get(f"<{vertex}>", str(vertex))
+    return SequenceMatcher(None, name.casefold(), label.casefold()).ratio()
+
+
+# The hops
+
+
+@dataclass(frozen=True, slots=True)
+class GoldHead:
+    """A head of a hop, and the gold hops that are left from it."""
+
+    head: Head
+    left: tuple[GoldStep, ...]
+
+
+def _read_heads(number: int, run: Run, gold: GoldQuery) -> tuple[GoldHead, ...]:
+    """Return the heads of a hop, whose number counts from 1; nothing if the run has no such hop.
+
+    Where an earlier hop of a head led through a node without a name, it took two gold hops.
+    """
+    step = run.steps_by_key.get(f"iteration[hop {number}]")
+    focus = step.inputs.get("focus") if step else None
+    if not isinstance(focus, HopInput):
+        return ()
+    paths = find_gold_paths(gold)
+    heads = []
+    for position, head in enumerate(focus.heads):
+        starts = [term for term in head.start if isinstance(term, URIRef)]
+        path = paths.get(starts[0], ()) if starts else ()
+        taken = 0
+        for earlier in range(1, number):
+            hop: Hop | None = _get_output(run, f"iteration[hop {earlier}]")
+            if hop and position < len(hop.filled):
+                taken += _count_steps(hop.filled[position])
+        heads.append(GoldHead(head, path[taken:]))
+    return tuple(heads)
+
+
+def _count_steps(result: FilledTriples) -> int:
+    """Return how many gold hops the result of a hop stands for: 0 without tails, else 1 or 2."""
+    if not result.values:
+        return 0
+    return 2 if any(len(triple) > 3 for triple in result.triples) else 1
+
+
+def make_relation_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the gold relation of each head of a hop for which another or none was chosen.
+
+    Heads from which fewer gold hops are left than from others wait: their gold is no relation. The
+    agent "relations" is to blame if it did not offer the gold relation, else the relation
+    filtering. Returns None if the run chose all of them.
+    """
+    heads = _read_heads(number, run, gold)
+    most_left = max((len(each.left) for each in heads), default=0)
+    values: dict[str, Any] = {}
+    blamed = "relation_filtering"
+    for each in heads:
+        name = each.head.name
+        relations_key = f"relations[hop {number}/{name}]"
+        filtering_key = f"relation_filtering[hop {number}/{name}]"
+        offered: Relations | None = _get_output(run, relations_key)
+        chosen: FilteredRelation | None = _get_output(run, filtering_key)
+        if not offered or not most_left:
+            continue
+        if len(each.left) < most_left:
+            if chosen is None or chosen.relation is not None:
+                values[filtering_key] = FilteredRelation(name, "", None, REASON)
+            continue
+        gold_step = each.left[0]
+        if chosen and _is_gold_relation(chosen.relation, gold_step):
+            continue
+        relation = _find_offered(offered, gold_step)
+        if relation is None:
+            blamed = "relations"
+            relation = _make_relation(gold_step, gold)
+            values[relations_key] = Relations(offered.head, (*offered.found, relation))
+        values[filtering_key] = FilteredRelation(name, "", relation, REASON)
+    return Rung(blamed, values) if values else None
+
+
+def _is_gold_relation(relation: Relation | None, gold_step: GoldStep) -> bool:
+    """Return whether a relation has the gold predicate in the gold direction."""
+    if relation is None or relation.direction != gold_step.direction:
+        return False
+    return gold_step.predicate in relation.iris
+
+
+def _find_offered(offered: Relations, gold_step: GoldStep) -> Relation | None:
+    """Return the relation of a head that has the gold predicate, or None."""
+    for relation in offered.found:
+        if _is_gold_relation(relation, gold_step):
+            return relation
+    return None
+
+
+def _make_relation(gold_step: GoldStep, gold: GoldQuery) -> Relation:
+    """Return a relation with the gold predicate alone."""
+    name = make_relation_name(_name_of(gold_step, gold), gold_step.predicate)
+    return Relation(name, gold_step.direction, (gold_step.predicate,))
+
+
+def _name_of(gold_step: GoldStep, gold: GoldQuery) -> str:
+    """Return the display name of the predicate of a gold hop."""
+    return gold.names.get(f"<{gold_step.predicate}>", str(gold_step.predicate))
+
+
+def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the gold decision whether the walk ends after a hop, if the run decided otherwise.
+
+    It ends with the last gold hop. If it was ended too late, the answers are the gold tails.
+    """
+    tried: TriedAnswer | None = _get_output(run, f"answer_trying[hop {number}]")
+    is_end = _is_gold_end(number, run, gold)
+    if tried is None or is_end is None or is_end == (tried.sufficient == "yes"):
+        return None
+    decision = TriedAnswer("no", REASON)
+    if is_end:
+        names = _gold_tail_names(number, run, gold)
+        if not names:
+            return None
+        decision = TriedAnswer("yes", REASON, names)
+    key = f"answer_trying[hop {number}]"
+    return Rung("answer_trying", {key: decision}, ITERATION_STOPPING)
+
+
+def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the gold tails as the answers of the last gold hop, if the run gave others."""
+    key = f"answer_trying[hop {number}]"
+    tried: TriedAnswer | None = _get_output(run, key)
+    if tried is None or tried.sufficient == "no" or not _is_gold_end(number, run, gold):
+        return None
+    names = _gold_tail_names(number, run, gold)
+    if not names or set(names) == set(tried.answers):
+        return None
+    return Rung("answer_trying", {key: TriedAnswer("yes", REASON, names)}, ANSWER_GENERATION)
+
+
+def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
+    """Return whether no gold hop is left after a hop; None if no head of the hop has any before."""
+    hop: Hop | None = _get_output(run, f"iteration[hop {number}]")
+    heads = _read_heads(number, run, gold)
+    if hop is None or not any(each.left for each in heads):
+        return None
+    unfinished = []
+    for each, result in zip(heads, hop.filled, strict=False):
+        if len(each.left) > _count_steps(result):
+            unfinished.append(each)
+    return not unfinished
+
+
+def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
+    """Return the names of the tails that the last gold hops of all heads have in common."""
+    hop: Hop | None = _get_output(run, f"iteration[hop {number}]")
+    if hop is None:
+        return ()
+    common: dict[Term, str] | None = None
+    for each, result in zip(_read_heads(number, run, gold), hop.filled, strict=False):
+        if not each.left:
+            continue
+        tails = _gold_tails(each.left[-1], result, gold)
+        if common is not None:
+            tails = {term: name for term, name in tails.items() if term in common}
+        common = tails
+    return tuple((common or {}).values())
+
+
+def _gold_tails(last_step: GoldStep, result: FilledTriples, gold: GoldQuery) -> dict[Term, str]:
+    """Return the names of the tails of a result by term.
+
+    Behind a node without a name, these are the tails of the gold predicate alone.
+    """
+    name = make_relation_name(_name_of(last_step, gold), last_step.predicate)
+    tails = {}
+    for triple, (_, tail) in zip(result.triples, result.ends, strict=False):
+        is_longer = len(triple) > 3
+        if not is_longer or triple[-2].removeprefix(INVERSE_PREFIX) == name:
+            tails[tail] = triple[-1]
+    return tails
+
+
+def make_question_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
+    """Return a question for what is left after a hop, if the debate's question does not go on.
+
+    A question goes on if it passes ``make_question_checks``; how it is worded has no gold. The
+    question in its place names the predicates that are left, the last one first, and the heads.
+    """
+    simplified: SimplifiedQuestion | None = _get_output(run, f"simplifying[hop {number}]")
+    step = run.steps_by_key.get(f"simplifying[hop {number}]")
+    solved: Sequence[SolvedHop] = step.inputs.get("solved", ()) if step else ()
+    if simplified is None:
+        return None
+    proposal = RemarkReply(remark="", question=simplified.question)
+    if not any(find_problems(proposal, make_question_checks(simplified.original, solved))):
+        return None
+    hop: Hop | None = _get_output(run, f"iteration[hop {number}]")
+    if hop is None or hop.left is None:
+        return None
+    parts = []
+    for each, head, result in zip(
+        _read_heads(number, run, gold), hop.left.heads, hop.filled, strict=False
+    ):
+        left = each.left[_count_steps(result) :]
+        names = [_name_of(gold_step, gold) for gold_step in reversed(left)]
+        parts.append(" of ".join([*names, f"[{head.name}]"]))
+    question = f"What is the {' and the '.join(parts)}?"
+    corrected = SimplifiedQuestion(question, simplified.original)
+    return Rung("simplifying", {f"simplifying[hop {number}]": corrected})
+
+
+RungMaker = Callable[[Run, GoldQuery], Rung | None]
+
+
+def _make_ladder() -> Mapping[str, RungMaker]:
+    """Return the rungs in the order of the walk."""
+    ladder: dict[str, RungMaker] = {"topic entities": make_topic_rung, "vertices": make_vertex_rung}
+    for number in range(1, MAX_LADDER_HOPS + 1):
+        ladder[f"relations of hop {number}"] = partial(make_relation_rung, number)
+        ladder[f"stopping at hop {number}"] = partial(make_stopping_rung, number)
+        ladder[f"answers of hop {number}"] = partial(make_answer_rung, number)
+        ladder[f"question after hop {number}"] = partial(make_question_rung, number)
+    return MappingProxyType(ladder)
+
+
+GOLD = GoldDecisions(STAGE_BY_AGENT, _make_ladder(), collect_linked_iris)

@@ -1,0 +1,124 @@
+"""Triad's advisor: it answers from the graph, else from the model's own knowledge (section 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+
+import rdflib
+
+from kgwb.flow import Answer, AnswerKind, CandidateQuery, Value
+from kgwb.kg.algebra import analyze_query
+from kgwb.kg.queries import Row, with_display_names
+from kgwb.run import Run, agent
+from kgwb.run.ask import Check, Reply, ask, schema_config
+from kgwb.systems.queries import find_row_support, is_number, label_terms
+from kgwb.systems.triad.asking import prompt_of_guidelines
+from kgwb.systems.triad.records import AnswerType
+from kgwb.systems.triad.settings import TriadSettings
+from kgwb.terms import Term, Triples
+
+KIND_BY_ANSWER_TYPE: Mapping[AnswerType, AnswerKind] = {
+    "count": "count",
+    "select": "list",
+    "yes or no": "boolean",
+}
+
+
+class KnowledgeReply(Reply):
+    """What the model answers from its own knowledge."""
+
+    model_config = schema_config(
+        "KnowledgeReply", 'One fact from memory, or True or False; "" if it does not know.'
+    )
+
+    answer: str
+    """One fact, or "True" or "False"; "" if it does not know."""
+
+
+@agent("answer", kind="sparql")
+def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
+    """Run the chosen query, and return its values with the triples that support them (Equation 8).
+
+    The answer is a truth value if the query is an ASK, or if yes or no is asked for: whether there
+    are rows. It is the number of rows if a count is asked for, unless all values are numbers. A
+    truth value or number has the support of all rows. Values are those of the first column.
+    """
+    sparql = query.sparql
+    truth: bool | None = None
+    columns: tuple[str, ...] = ()
+    terms: dict[Row, Term] = {}
+    if analyze_query(sparql).kind == "boolean":
+        truth = run.kg.ask(sparql)
+    else:
+        result = run.kg.select(sparql)
+        columns = result.variables
+        terms = {row: row[0] for row in result.rows if row[0] is not None}
+        if asked == "yes or no":
+            truth = bool(result.rows)
+    support: Mapping[Row, Triples] = {}
+    if truth is not False:
+        support = find_row_support(sparql, columns, list(terms), run)
+    labels = label_terms(terms.values(), run)
+
+    kind = KIND_BY_ANSWER_TYPE[asked]
+    if truth is not None:
+        kind = "boolean"
+        values = [_make_total(truth, support)]
+    elif kind == "count" and not all(map(is_number, terms.values())):
+        values = [_make_total(len(terms), support)]
+    else:
+        values = []
+        for row, term in terms.items():
+            values.append(Value(term, labels[term], support.get(row, ())))
+    answer = Answer(kind, tuple(values), (sparql,))
+    return with_display_names(run.kg, answer)
+
+
+def _make_total(total: int, support: Mapping[Row, Triples]) -> Value:
+    """Return a truth value or a number as a value with the support of all rows."""
+    triples = dict.fromkeys(chain.from_iterable(support.values()))
+    return Value(rdflib.Literal(total), str(total).lower(), tuple(triples))
+
+
+@agent("own_knowledge", kind="model")
+def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run: Run) -> Answer:
+    """Ask the model to answer without the graph, and mark its answer as not grounded (section 3.3).
+
+    The prompt is that of the type of answer: for a truth value, or for a single fact, which may be
+    a number. With ``ablation`` "boolean_fallback" the model is asked for truth values only.
+    ``reason`` says why the graph gave no answer, and is kept in the answer, which has no value if
+    the model gave none.
+    """
+    is_boolean = asked == "yes or no"
+    kind = KIND_BY_ANSWER_TYPE[asked]
+    if not is_boolean and TriadSettings.of_run(run).ablation == "boolean_fallback":
+        return Answer(kind, reason=reason)
+
+    def find_problem(reply: KnowledgeReply) -> str:
+        """Return what is wrong with a truth value in a reply, or ""."""
+        if is_boolean and reply.answer not in ("True", "False"):
+            return "say True or False"
+        return ""
+
+    subtask = "triad/own_truth" if is_boolean else "triad/own_fact"
+    prompt = prompt_of_guidelines(subtask, run)
+    check = Check("True or False", find_problem)
+    reply = ask(prompt, {"question": question}, KnowledgeReply, run, checks=(check,))
+    text = reply.answer.strip()
+    if not text:
+        return Answer(kind, reason=reason)
+    return Answer(kind, (_make_value(text, asked),), reason=reason, ungrounded=True)
+
+
+def _make_value(text: str, asked: AnswerType) -> Value:
+    """Return what the model said as a value of the type that was asked for.
+
+    A count is a number only if it is written in digits.
+    """
+    if asked == "yes or no":
+        return Value(rdflib.Literal(text == "True"), text.lower())
+    digits = text.replace(",", "")
+    if asked == "count" and digits.isdecimal():
+        return Value(rdflib.Literal(int(digits)), digits)
+    return Value(rdflib.Literal(text), text)

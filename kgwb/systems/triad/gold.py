@@ -1,0 +1,289 @@
+"""What a gold query means to Triad's agents: phases, the rungs of the oracle ladder, links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from rdflib import URIRef
+
+from kgwb.flow import Candidate, CandidateQuery, Direction, RetrievedCandidates
+from kgwb.kg.algebra import TriplePattern, analyze_query
+from kgwb.run import Run
+from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
+from kgwb.run.steps import Step
+from kgwb.systems.alignment import Alignment, align_facts, reword_fact
+from kgwb.systems.linking import find_candidate
+from kgwb.systems.triad.advisor import KIND_BY_ANSWER_TYPE
+from kgwb.systems.triad.records import Attempt, Choice, Relation, Triplet, Triplets
+from kgwb.systems.triad.settings import TriadSettings
+
+AGENTS_BY_PHASE = {
+    "parsing": "triplets",
+    "linking": "entity_retriever entity_choice relations relation_choice",
+    "construction": "template queries query_choice written_query",
+    "answering": "answer_type answer own_knowledge",
+}
+PHASE_BY_AGENT = MappingProxyType(
+    {agent: phase for phase, agents in AGENTS_BY_PHASE.items() for agent in agents.split()}
+)
+"""The phases of a question (section 2.1)."""
+FIRST_ATTEMPT = "try 1/parsing"
+"""The attempt that gold is put into. If it is right, there is no other."""
+
+
+# What was linked
+
+
+def collect_linked_iris(run: Run) -> LinkedIris:
+    """Return what a run linked, and what it chose from, as far as it was executed (section 4.5).
+
+    They are those of the last attempt that linked anything. Linked are the vertices and relations
+    that the decision-maker chose, up to K for each mention and each triplet. Candidates are the
+    vertices that the label search found, and the relations one hop around.
+    """
+    chosen: dict[str, set[str]] = {"entity_choice": set(), "relation_choice": set()}
+    candidates: dict[str, set[str]] = {"entity_retriever": set(), "relations": set()}
+    for step in _linking_steps(run):
+        output: Any = step.output
+        if step.agent in chosen:
+            chosen[step.agent].update(str(option.iri) for option in output.chosen)
+        elif step.agent == "entity_retriever":
+            candidates[step.agent].update(str(found.iri) for found in output.candidates)
+        elif step.agent == "relations":
+            candidates[step.agent].update(str(relation.iri) for relation in output)
+    return LinkedIris(
+        frozenset(chosen["entity_choice"]),
+        frozenset(chosen["relation_choice"]),
+        frozenset(candidates["entity_retriever"]),
+        frozenset(candidates["relations"]),
+    )
+
+
+def _linking_steps(run: Run) -> list[Step]:
+    """Return the steps of linking that are done, of the last attempt that has any."""
+    by_attempt: dict[str, list[Step]] = {}
+    for step in run.steps:
+        if step.done and PHASE_BY_AGENT.get(step.agent) == "linking":
+            by_attempt.setdefault(step.parent, []).append(step)
+    *_, last = by_attempt.values() or [[]]
+    return last
+
+
+# What the first attempt decided
+
+
+def _key(agent: str, subject: str = "") -> str:
+    """Return the key of a step of the first attempt."""
+    place = f"{FIRST_ATTEMPT}/{subject}" if subject else FIRST_ATTEMPT
+    return f"{agent}[{place}]"
+
+
+def _get_output(run: Run, agent: str, subject: str = "") -> Any:
+    """Return the output of a step of the first attempt; None if it is not done."""
+    step = run.steps_by_key.get(_key(agent, subject))
+    return step.output if step and step.done else None
+
+
+def _align_triplets(run: Run, gold: GoldQuery) -> Alignment[Triplet] | None:
+    """Return the alignment of the first attempt's triplets with the gold query, if there is one."""
+    triplets = _get_output(run, "triplets")
+    return align_facts(triplets, "", gold) if triplets else None
+
+
+# The rungs
+
+
+def make_triplets_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the triplets that the gold query stands for; None if they are those of the run.
+
+    If the run's triplets can be aligned with the gold query, their words are kept where the
+    question has them. Otherwise the display names of the graph are used, and the value of a literal
+    becomes an unknown, as triplets have no values. With the setting ``as_written`` a triplet has
+    the direction of the gold query.
+    """
+    triplets = _get_output(run, "triplets")
+    alignment = _align_triplets(run, gold)
+    corrected: Triplets
+    if alignment:
+        corrected = tuple(_reword_triplets(alignment, gold, run))
+    else:
+        corrected = tuple(_name_patterns(gold))
+    if corrected == triplets:
+        return None
+    return Rung("triplets", {_key("triplets"): corrected})
+
+
+def _reword_triplets(alignment: Alignment[Triplet], gold: GoldQuery, run: Run) -> Iterator[Triplet]:
+    """Yield the aligned triplets in words of the question, and in the direction that counts."""
+    as_written = TriadSettings.of_run(run).as_written
+    for triplet, (_, direction) in alignment.facts.items():
+        subject, relation, object_ = reword_fact(triplet, alignment, run.question, gold.names)
+        if as_written and direction == "in":
+            subject, object_ = object_, subject
+        yield Triplet(subject, relation, object_)
+
+
+def _name_patterns(gold: GoldQuery) -> Iterator[Triplet]:
+    """Yield the patterns of a gold query as triplets with display names."""
+    for number, pattern in enumerate(gold.patterns, 1):
+        subject, relation, object_ = (gold.names.get(term, term) for term in pattern)
+        if object_[0] == '"':
+            object_ = f"?value{number}"
+        yield Triplet(subject, relation, object_)
+
+
+def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the gold vertex of each mention for which it was not chosen; None if all have it.
+
+    The entity retriever is to blame if a gold vertex is not among the candidates, else the choice.
+    """
+    alignment = _align_triplets(run, gold)
+    ends = alignment.ends if alignment else {}
+    values: dict[str, Any] = {}
+    blamed = "entity_choice"
+    for mention, term in ends.items():
+        iri = URIRef(term[1:-1])
+        choice = _get_output(run, "entity_choice", mention)
+        chosen = [option.iri for option in choice.chosen] if choice else []
+        if term.startswith("?") or iri in chosen:
+            continue
+        retrieved = _get_output(run, "entity_retriever", mention)
+        candidates = retrieved.candidates if retrieved else ()
+        vertex = find_candidate(iri, candidates)
+        if vertex is None:
+            blamed = "entity_retriever"
+            vertex = Candidate(iri, gold.names.get(term, term))
+            found = RetrievedCandidates(mention, (vertex, *candidates), "gold")
+            values[_key("entity_retriever", mention)] = found
+        values[_key("entity_choice", mention)] = Choice(mention, (vertex,), "gold")
+    return Rung(blamed, values) if values else None
+
+
+def make_relation_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the gold relation of each triplet for which it was not chosen; None if all have it.
+
+    The agent that looks for relations is to blame if it did, and the gold relation is not among
+    those that it found; else the choice.
+    """
+    alignment = _align_triplets(run, gold)
+    facts = alignment.facts if alignment else {}
+    as_written = TriadSettings.of_run(run).as_written
+    values: dict[str, Any] = {}
+    blamed = "relation_choice"
+    for triplet, (pattern, gold_direction) in facts.items():
+        direction: Direction = "out" if as_written else gold_direction
+        iri = URIRef(pattern[1][1:-1])
+        subject = str(triplet)
+        choice = _get_output(run, "relation_choice", subject)
+        if choice and _find_relation(iri, direction, choice.chosen):
+            continue
+        found = _get_output(run, "relations", subject)
+        relation = _find_relation(iri, direction, found or ())
+        if relation is None:
+            if found is not None:
+                blamed = "relations"
+            relation = Relation(iri, gold.names.get(pattern[1], str(iri)), direction)
+            values[_key("relations", subject)] = (relation, *(found or ()))
+        values[_key("relation_choice", subject)] = Choice(subject, (relation,), "gold")
+    return Rung(blamed, values) if values else None
+
+
+def _find_relation(
+    iri: URIRef, direction: Direction, relations: Sequence[Relation]
+) -> Relation | None:
+    """Return the relation with an IRI and a direction; None if there is none."""
+    for relation in relations:
+        if relation.iri == iri and relation.direction == direction:
+            return relation
+    return None
+
+
+def make_template_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the template of the aligned triplets, for the target of the gold query.
+
+    Returns None if the run has the same, if its triplets cannot be aligned, or if the gold query
+    has more than triple patterns: then its template is not known.
+    """
+    alignment = _align_triplets(run, gold)
+    query = analyze_query(gold.sparql)
+    is_conjunctive = query.kind == "count" or not query.unsupported_feature
+    if alignment is None or query.filters or not is_conjunctive:
+        return None
+    targets = [end for end, term in alignment.ends.items() if term == gold.target]
+    target = targets[0] if targets else ""
+    head = {
+        "boolean": "ASK",
+        "count": f"SELECT (COUNT(DISTINCT {target}) AS ?count) WHERE",
+        "list": f"SELECT DISTINCT {target} WHERE",
+    }[gold.kind]
+    triples = " ".join(map(_to_template_triple, alignment.facts))
+    template = f"{head} {{ {triples} }}"
+    if template == _get_output(run, "template"):
+        return None
+    return Rung("template", {_key("template"): template})
+
+
+def _to_template_triple(triplet: Triplet) -> str:
+    """Return a triplet as a triple of a template."""
+    subject, object_ = (end if end.startswith("?") else f"<{end}>" for end in triplet.ends)
+    return f"{subject} <{triplet.relation}> {object_} ."
+
+
+def make_choice_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the query with the IRIs of the gold query, as the chosen one.
+
+    Returns None if no query with a result has just these, or if it was chosen.
+    """
+    queries = _get_output(run, "queries")
+    choice = _get_output(run, "query_choice")
+    for filled in queries.kept if queries else ():
+        if _list_iris(filled.query.patterns) == _list_iris(gold.patterns):
+            if choice and filled in choice.chosen:
+                return None
+            chosen = Choice("query", (filled,), "gold")
+            return Rung("query_choice", {_key("query_choice"): chosen})
+    return None
+
+
+def _list_iris(patterns: Sequence[TriplePattern]) -> list[str]:
+    """Return the IRIs of triple patterns, as often as they occur, in alphabetical order."""
+    terms: list[str] = []
+    for pattern in patterns:
+        terms += pattern
+    return sorted(term for term in terms if term.startswith("<"))
+
+
+def make_type_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the type of answer that the gold query has; None if no model was asked, or said so."""
+    step = run.steps_by_key.get("answer_type")
+    if step is None or not step.done or KIND_BY_ANSWER_TYPE[step.output] == gold.kind:
+        return None
+    type_by_kind = {kind: answer_type for answer_type, kind in KIND_BY_ANSWER_TYPE.items()}
+    return Rung("answer_type", {"answer_type": type_by_kind[gold.kind]})
+
+
+def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the gold query as the result of the first attempt.
+
+    The template is to blame: it could not say what the gold query says.
+    """
+    triplets = _get_output(run, "triplets") or ()
+    query = CandidateQuery(gold.sparql, gold.patterns, (), 1.0)
+    attempt = Attempt(triplets, (), query=query)
+    return Rung("template", {_key("attempt"): attempt})
+
+
+LADDER = MappingProxyType(
+    {
+        "triplets": make_triplets_rung,
+        "vertices": make_vertex_rung,
+        "relations": make_relation_rung,
+        "template": make_template_rung,
+        "choice": make_choice_rung,
+        "answer type": make_type_rung,
+        "query": make_query_rung,
+    }
+)
+GOLD = GoldDecisions(PHASE_BY_AGENT, LADDER, collect_linked_iris)

@@ -1,0 +1,947 @@
+"""Chatty-KG (Omar et al., 2025): one test for each line of Algorithms 1 to 3, and for each claim.
+
+The model is scripted. What it is asked, and what comes of its replies, is what the paper says.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from rdflib import Literal
+from small import answer_of, asked, chatty, films, iri, predicates, published, qir
+
+from conformance.claims import Gap, conforms
+from kgwb import profile
+from kgwb.errors import InvalidReplyError
+from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Dialogue, Turn
+from kgwb.kg import Graph
+from kgwb.llm import ChatRequest, Scripted
+from kgwb.run import Run
+from kgwb.systems.chatty_kg.pipeline import SYSTEM
+from kgwb.systems.chatty_kg.records import Fact
+
+GAPS = [
+    Gap(
+        source="section 5.1.3",
+        paper="names of relations and predicates are encoded with BERT",
+        code="fastText",
+        reason="a MiniLM sentence encoder, which is a small BERT; see decision 4",
+    ),
+    Gap(
+        source="section 4.1, footnote 9",
+        paper="the prompts are those of the supplementary material",
+        reason="the paper describes its prompts and does not print them; ours are written after "
+        "these descriptions",
+    ),
+]
+ALL_PROFILES = ("paper", "reference", "fast")
+GRAPH = """
+@prefix : <http://example.org/> .
+@prefix other: <http://example.org/other/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:arrival a :Film ; rdfs:label "Arrival" ; :director :denis ; :runTime 116 ; :writer :eric .
+:dune a :Film ; rdfs:label "Dune" ; :director :denis .
+:lynchs_dune a :Film ; rdfs:label "Dune" ; :director :lynch .
+:denis a :Person ; rdfs:label "Denis Villeneuve" ; :birthPlace :gentilly ; :birthDate "1967-10-03" ;
+    :spouse :tanya ; :hybrid false .
+:lynch a :Person ; rdfs:label "David Lynch" ; :birthPlace :missoula .
+:eric a :Person ; rdfs:label "Eric Heisserer" . :tanya rdfs:label "Tanya Lapointe" .
+:gentilly rdfs:label "Gentilly" . :missoula rdfs:label "Missoula" .
+:director rdfs:label "directed by" . :birthPlace rdfs:label "place of birth" .
+:Film rdfs:label "film" . :Person rdfs:label "person" .
+:taiko rdfs:label "Taiko" ; a :Drum ; :origin :japan . :japan rdfs:label "Japan" .
+:Drum rdfs:label "Japanese musical instrument" .
+"""
+Replies = Any
+SHORT_NAMES = {
+    "qir_published": "qir",
+    "rephraser_published": "rephraser",
+    "predicate_selection_published": "pool",
+    "predicate_selection": "by_fact",
+    "vertex_selection_labels": "label",
+    "vertex_selection_names": "name",
+    "vertex_selection": "number",
+}
+"""What a prompt is called in a script here, so that one script serves all profiles."""
+
+
+def short_name(request: ChatRequest) -> str:
+    task = request.task.rpartition("/")[2]
+    return SHORT_NAMES.get(task, task)
+
+
+def script(**replies: Replies) -> Scripted:
+    """A model that replies as it is told by name; else it takes the exact label and all predicates."""
+    counts: Counter[str] = Counter()
+
+    def reply(request: ChatRequest) -> Any:
+        name = short_name(request)
+        told = replies.get(name)
+        if callable(told):
+            return told(request)
+        if isinstance(told, list):
+            counts[name] += 1
+            told = told[min(counts[name], len(told)) - 1]
+        if told is None:
+            told = DEFAULTS[name](request.variables)
+        if request.task.endswith("qir_published") and isinstance(told, Mapping):
+            return published(told)
+        return told
+
+    return Scripted(reply)
+
+
+def exact_number(variables: Mapping[str, Any]) -> Any:
+    first = variables["candidates"][0]
+    return {"reason": "exact", "number": first["number"], "label": first["label"]}
+
+
+DEFAULTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "translator": lambda variables: {"question": variables["question"]},
+    "classifier": lambda variables: {"reason": "", "label": "self-contained"},
+    "rephraser": lambda variables: {"question": variables["question"]},
+    "label": lambda variables: {"label": variables["labels"][0]},
+    "name": lambda variables: {"name": variables["names"][0]},
+    "number": exact_number,
+    "pool": lambda variables: {"reasoning": "", "predicates": variables["predicates"]},
+    "by_fact": lambda variables: predicates(
+        *[relation["predicates"] for relation in variables["relations"]]
+    ),
+}
+DIRECTOR = qir("Arrival | directed by | ?person")
+CHAIN = qir("Arrival | director | ?p", "?p | birth date | ?d", target="?d")
+SAID = Dialogue(
+    (
+        Turn(
+            "And who made it?",
+            ("Denis Villeneuve", "Eric Heisserer"),
+            standalone="Who made Arrival?",
+            entities=("Arrival",),
+            linked=(iri("arrival"),),
+        ),
+    )
+)
+
+
+def answered(
+    model: Scripted,
+    name: str = "paper",
+    question: str = "Who directed Arrival?",
+    *,
+    kg: Graph | None = None,
+    dialogue: Dialogue | None = None,
+    **changes: Any,
+) -> Run:
+    """The run of a question in a profile; its language is known unless a test says otherwise."""
+    settings = profile(name, system="chatty_kg", **{"question_language": "en"} | changes)
+    options = {"dialogue": dialogue} if dialogue else {}
+    return chatty(question, model, kg or films(GRAPH), settings=settings, **options).go()
+
+
+def requests(model: Scripted, name: str) -> list[ChatRequest]:
+    return [request for request in model.requests if short_name(request) == name]
+
+
+def labels(run: Run) -> tuple[str, ...]:
+    return answer_of(run).labels
+
+
+def names_of(run: Run, step: str = "relation_linking") -> list[str]:
+    """The names of the predicates of a linked fact, in their order."""
+    return list(dict.fromkeys(found.name for found in run[step].output.predicates))
+
+
+# Figure 2, section 4.1: the chat agent
+
+
+@conforms(
+    "figure 2",
+    "a chat agent coordinates a QIR agent, which supervises classifier and rephraser, and a query "
+    "planning agent, which supervises the matching agent",
+)
+def test_figure_2_agents_stand_under_those_that_coordinate_them() -> None:
+    stages = dict(SYSTEM.stages)
+    assert {"classifier", "rephraser", "qir"} <= set(stages["QIR agent"])
+    assert "vertex_selection" in stages["Matching agent"]
+    assert "predicate_selection" in stages["Query planning agent"]
+    assert "matching" in SYSTEM.supervisors["query_planning"]
+    assert set(SYSTEM.supervisors["understanding"]) == {"classifier", "rephraser"}
+
+
+@conforms(
+    "section 4.1",
+    "the context has each earlier question as it was asked, with its answers",
+    code="the question and its rephrased form, never the answers",
+    fast="the rephrased question, the answers, and the entities",
+    setting="context_content",
+)
+@pytest.mark.parametrize(
+    ("name", "turn"),
+    [
+        (
+            "paper",
+            {"question": "And who made it?", "answers": ["Denis Villeneuve", "Eric Heisserer"]},
+        ),
+        ("reference", {"question": "And who made it?", "rephrased": "Who made Arrival?"}),
+        (
+            "fast",
+            {
+                "question": "Who made Arrival?",
+                "answers": ["Denis Villeneuve", "Eric Heisserer"],
+                "about": ["Arrival"],
+            },
+        ),
+    ],
+)
+def test_section_4_1_the_context_has_questions_with_their_answers(name: str, turn: Any) -> None:
+    model = script(classifier={"reason": "", "label": "dependent"}, qir=DIRECTOR)
+    answered(model, name, "And who directed that film?", dialogue=SAID)
+    assert requests(model, "rephraser")[0].variables["dialogue"] == [turn]
+
+
+@conforms("section 4.1; section 6", "of each answer the context has the first L items, L = 100")
+def test_section_4_1_an_answer_in_the_context_is_a_prefix_of_l_items() -> None:
+    assert profile("paper", system="chatty_kg").answers_in_context == 100  # type: ignore[attr-defined]
+    model = script(classifier={"reason": "", "label": "dependent"}, qir=DIRECTOR)
+    answered(model, question="And it?", dialogue=SAID, answers_in_context=1)
+    [turn] = requests(model, "rephraser")[0].variables["dialogue"]
+    assert turn["answers"] == ["Denis Villeneuve"]
+
+
+@conforms(
+    "section 4.1",
+    "the chat agent translates with the model; English sets are not translated (section 7)",
+    fast="the words of the question decide whether the model is asked",
+    setting="translate",
+)
+@pytest.mark.parametrize(
+    ("name", "question", "language", "calls"),
+    [
+        ("paper", "Gib mir alle Taikonauten", "", 1),
+        ("paper", "Who directed Arrival?", "", 1),
+        ("paper", "Who directed Arrival?", "en", 0),
+        ("fast", "Who directed La La Land?", "", 0),
+        ("fast", "Gib mir alle Taikonauten", "de", 1),
+        ("fast", "Gib mir alle Taikonauten", "en", 0),
+    ],
+)
+def test_section_4_1_the_model_translates_unless_the_language_is_known(
+    name: str, question: str, language: str, calls: int
+) -> None:
+    model = script(qir=DIRECTOR)
+    answered(model, name, question, question_language=language)
+    assert len(requests(model, "translator")) == calls
+
+
+@conforms(
+    "section 4.1, equation 1; section 6",
+    "the answer may be said as a sentence, zero-shot; this is off in the evaluation",
+)
+@pytest.mark.parametrize("name", ALL_PROFILES)
+def test_section_4_1_an_answer_is_a_sentence_only_if_asked_for(name: str) -> None:
+    sentence = "Denis Villeneuve directed Arrival."
+    model = script(
+        qir=DIRECTOR,
+        pool={"reasoning": "", "predicates": ["director"]},
+        by_fact=predicates(["directed by"]),
+        answer_writer={"sentence": sentence},
+    )
+    assert not answer_of(answered(model, name)).text
+    assert answer_of(answered(model, name, reword_answer=True)).text == sentence
+
+
+@conforms(
+    "figure 1",
+    "no agent has a step for what “else” asks for",
+    fast="values of earlier answers are left out",
+    setting="leaves_out_mentioned",
+)
+@pytest.mark.parametrize(
+    ("name", "films_left"), [("paper", ["Arrival", "Dune"]), ("fast", ["Dune"])]
+)
+def test_figure_1_what_else(name: str, films_left: list[str]) -> None:
+    said = Dialogue((Turn("Who directed it?", ("Arrival",), vertices=(iri("arrival"),)),))
+    model = script(
+        qir=qir("?film | director | Denis Villeneuve"),
+        pool={"reasoning": "", "predicates": ["director"]},
+        by_fact=predicates(["directed by"]),
+    )
+    run = answered(model, name, "What else did Denis Villeneuve direct?", dialogue=said)
+    assert sorted(labels(run)) == films_left
+
+
+# Algorithm 1: contextual understanding
+
+
+@conforms(
+    "Algorithm 1, line 1; section 4.2.1",
+    "every question is classified by the model, which sees the question alone",
+    fast="no call without earlier turns, or with a pronoun before any name",
+    setting="unasked_classification",
+)
+@pytest.mark.parametrize(("name", "calls"), [("paper", 1), ("reference", 1), ("fast", 0)])
+def test_algorithm_1_line_1_every_question_is_classified(name: str, calls: int) -> None:
+    model = script(qir=DIRECTOR)
+    answered(model, name)
+    assert len(requests(model, "classifier")) == calls
+    if calls:
+        assert requests(model, "classifier")[0].variables == {"question": "Who directed Arrival?"}
+
+
+@conforms(
+    "Algorithm 1, lines 2 and 3; section 4.2.4",
+    "a dependent question is rephrased once: one call to each of the two agents",
+    code="a rephrased question is classified again, three times at most",
+    setting="rephrasings",
+)
+@pytest.mark.parametrize(
+    ("name", "classified", "rephrased"), [("paper", 1, 1), ("reference", 4, 3), ("fast", 1, 1)]
+)
+def test_algorithm_1_line_3_a_dependent_question_is_rephrased_once(
+    name: str, classified: int, rephrased: int
+) -> None:
+    model = script(
+        classifier={"reason": "", "label": "dependent"},
+        rephraser={"question": "Who directed Arrival?"},
+        qir=DIRECTOR,
+    )
+    run = answered(model, name, "Who directed that film?", dialogue=SAID)
+    assert asked(model)["classifier"] == classified
+    assert len(requests(model, "rephraser")) == rephrased
+    assert run.output("understanding") == "Who directed Arrival?"
+
+
+@conforms("Algorithm 1, lines 4 and 5", "a self-contained question stays as it is")
+def test_algorithm_1_line_5_a_self_contained_question_stays() -> None:
+    model = script(qir=DIRECTOR)
+    run = answered(model, dialogue=SAID)
+    assert run.output("understanding") == "Who directed Arrival?"
+    assert not requests(model, "rephraser")
+
+
+@conforms("section 6", "in single-turn mode the question is neither classified nor rephrased")
+def test_section_6_single_turn_mode() -> None:
+    model = script(qir=DIRECTOR)
+    answered(model, dialogue=SAID, multi_turn=False)
+    assert not requests(model, "classifier")
+
+
+@conforms(
+    "Algorithm 1, lines 7 to 12; section 6",
+    "triples are asked for until they are valid, at most θ = 3 times, and retries vary",
+    code="the same request again, at temperature 0",
+    fast="the model is shown its reply and what is wrong with it",
+    setting="repair",
+)
+@pytest.mark.parametrize("name", ALL_PROFILES)
+def test_algorithm_1_line_8_triples_are_asked_for_theta_times(name: str) -> None:
+    model = script(qir=[qir("?a | knows | ?b"), "no JSON", DIRECTOR])
+    run = answered(model, name)
+    attempts = requests(model, "qir")
+    assert len(attempts) == 3
+    assert run.output("qir").facts == (Fact("Arrival", "directed by", "?person"),)
+    varied = {(request.seed, request.temperature) for request in attempts}
+    messages = {request.messages for request in attempts}
+    assert (len(varied), len(messages)) == {
+        "paper": (3, 1),
+        "reference": (1, 1),
+        "fast": (1, 3),
+    }[name]
+
+
+@conforms(
+    "Algorithm 1, line 13",
+    "after θ attempts the QIR is made of the last triples; without any, the question is not "
+    "answered",
+    fast="an error, unless the last triples have all their parts",
+    setting="exhausted_attempts",
+)
+def test_algorithm_1_line_13_the_last_triples_are_used() -> None:
+    no_entity = qir("?a | knows | ?b")
+    run = answered(script(qir=no_entity))
+    assert run.output("qir").facts == (Fact("?a", "knows", "?b"),)
+    run = answered(script(qir="no JSON"))
+    assert answer_of(run).reason.startswith(CANNOT_EXPRESS)
+    with pytest.raises(InvalidReplyError):
+        answered(script(qir="no JSON"), "fast")
+
+
+@conforms("Algorithm 1, line 14; definition 3.2", "a QIR has entities, unknowns and facts")
+def test_definition_3_2_a_qir_has_entities_unknowns_and_facts() -> None:
+    record = answered(script(qir=CHAIN)).output("qir")
+    assert (record.entities, record.unknowns) == (("Arrival",), ("?p", "?d"))
+    assert [fact.relation for fact in record.facts] == ["director", "birth date"]
+
+
+@conforms(
+    "section 4.2.3",
+    "the prompt is chain of thought with two examples; nothing asks what triples cannot express",
+    fast="the agent names what triples cannot express, and the question is not answered",
+    setting="refuses_inexpressible",
+)
+def test_section_4_2_3_the_prompt_has_two_examples() -> None:
+    model = script(qir=DIRECTOR)
+    answered(model)
+    text = "".join(message.content for message in requests(model, "qir")[0].messages)
+    assert text.count("\nExample (") == 2
+    beyond = qir("Arrival | directed by | ?person", beyond=["the oldest: an order"])
+    assert answer_of(answered(script(qir=beyond))).values
+    assert not answer_of(answered(script(qir=beyond), "fast")).values
+
+
+@conforms("section 4.2.3 (1)", "the triples validator: the output is well-formed JSON")
+@conforms("section 4.2.3 (2)", "the triples validator: subject, predicate and object")
+@conforms("section 4.2.3 (3)", "the triples validator: a triple has a known entity")
+@conforms("section 4.2.3 (4)", "the triples validator: an unknown, unless the question is boolean")
+@conforms(
+    "section 4.2.3",
+    "the triples validator has these four checks and no other",
+    fast="the target must be one of the unknowns, too",
+    setting="checks_target",
+)
+@pytest.mark.parametrize(
+    ("reply", "failed"),
+    [
+        ("no JSON", "well-formed JSON"),
+        (qir("Arrival | | ?person"), "subject, predicate, object"),
+        (qir("?a | knows | ?b"), "at least one entity"),
+        (qir("Arrival | director | Denis Villeneuve"), "at least one unknown unless boolean"),
+        ({**DIRECTOR, "target": "?other"}, ""),
+    ],
+)
+def test_section_4_2_3_the_triples_validator(reply: Any, failed: str) -> None:
+    run = answered(script(qir=[reply, DIRECTOR]))
+    problems = [check.name for check in run["qir"].attempts[0].problems]
+    assert problems == ([failed] if failed else [])
+
+
+@conforms("section 4.2.3 (4)", "a boolean question may have grounded triples alone")
+def test_section_4_2_3_a_boolean_question_needs_no_unknown() -> None:
+    boolean = qir("Arrival | director | Denis Villeneuve", kind="boolean")
+    run = answered(script(qir=boolean), question="Is Denis Villeneuve the director of Arrival?")
+    assert labels(run) == ("true",)
+
+
+# Algorithm 2: linking
+
+
+@conforms(
+    "Algorithm 2, lines 2 and 3; section 5.1.1",
+    "each entity gets the vertices whose labels have its words, v_limit = 600 at most",
+)
+def test_algorithm_2_line_3_vertices_are_found_by_their_labels() -> None:
+    settings = profile("paper", system="chatty_kg")
+    assert (settings.v_limit, settings.theta) == (600, 3)
+    run = answered(script(qir=qir("Dune | director | ?person")))
+    found = run["entity_retriever"].output.candidates
+    assert {candidate.iri for candidate in found} == {iri("dune"), iri("lynchs_dune")}
+
+
+@conforms(
+    "section 5.1.1",
+    "classes are vertices: they are found by their labels",
+    fast="classes are offered for entities that name a kind of thing",
+    setting="classes",
+)
+@conforms(
+    "section 5.1.3",
+    "predicates are all that connect the vertices, also the type",
+    code="types are left out, with labels and some 25 other predicates",
+    fast="types only for a fact that states a type",
+    setting="keeps_type_predicates",
+)
+def test_section_5_1_1_a_class_is_found_and_linked_by_the_type() -> None:
+    boolean = qir("Taiko | kind of | Japanese musical instrument", kind="boolean")
+    question = "Are Taiko some kind of Japanese musical instrument?"
+    run = answered(script(qir=boolean), question=question)
+    assert run["vertex_selection[Japanese musical instrument]"].output.vertex.iri == iri("Drum")
+    assert names_of(run) == ["type"]
+    assert labels(run) == ("true",)
+
+
+@conforms(
+    "section 5.1.1",
+    "an entity is linked to a vertex",
+    fast="or, without one, to a literal that is exactly it",
+    setting="links_literals",
+)
+@pytest.mark.parametrize(("name", "answers"), [("paper", ()), ("fast", ("Tarn Hydraulics",))])
+def test_section_5_1_1_an_entity_is_a_vertex(name: str, answers: tuple[str, ...]) -> None:
+    firms = """@prefix : <http://example.org/> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :tarn rdfs:label "Tarn Hydraulics" ; :address :a . :a :town "Kestrelmouth"@en ; :street "Quay" .
+    :kestrel rdfs:label "Kestrel Line" ; :address :b . :b :town "Oslo" ."""
+    facts = qir("?firm | address | ?a", "?a | town | Kestrelmouth", target="?firm")
+    run = answered(script(qir=facts), name, "Which firms are in Kestrelmouth?", kg=films(firms))
+    assert labels(run) == answers
+
+
+@conforms(
+    "section 5.1.1, equation 5",
+    "the model sees the labels of the candidates, and nothing else of them",
+    fast="labels, types, descriptions and relations of at most 40",
+    setting="candidate_texts",
+)
+@conforms(
+    "section 5.1.1",
+    "the model replies with one of the labels; the code asks again, among vertices of one label, "
+    "by local names",
+    fast="it replies with a number, and 0 is none of them",
+    setting="vertex_choice",
+)
+def test_section_5_1_1_the_model_chooses_among_labels() -> None:
+    model = script(qir=qir("Dune | director | ?person"), name={"name": "lynchs_dune"})
+    run = answered(model)
+    assert requests(model, "label")[0].variables == {"entity": "Dune", "labels": ["Dune"]}
+    assert requests(model, "name")[0].variables["names"] == ["dune", "lynchs_dune"]
+    assert run["vertex_selection"].output.vertex.iri == iri("lynchs_dune")
+    model = script(qir=qir("Dune | director | ?person"))
+    answered(model, "fast")
+    assert "relations" in requests(model, "number")[0].variables["candidates"][0]
+
+
+@conforms(
+    "Algorithm 2, line 6",
+    "the model chooses the vertex of every entity",
+    code="a single candidate is taken without it",
+    fast="a single candidate with exactly this label is taken without it",
+    setting="unasked_choice",
+)
+@pytest.mark.parametrize(("name", "calls"), [("paper", 1), ("reference", 0), ("fast", 0)])
+def test_algorithm_2_line_6_the_model_chooses_every_vertex(name: str, calls: int) -> None:
+    model = script(qir=DIRECTOR)
+    answered(model, name)
+    assert len(requests(model, "label")) + len(requests(model, "number")) == calls
+
+
+@conforms(
+    "Algorithm 2, line 7; section 5.1.2",
+    "the vertex validator: the reply is JSON, and its vertex is a candidate",
+)
+@conforms("Algorithm 2, lines 5 and 8", "a vertex is asked for at most θ times")
+@conforms(
+    "Algorithm 2, line 10",
+    "after θ attempts linking goes on; an entity without a valid vertex has none",
+)
+@pytest.mark.parametrize("invalid", ["no JSON", {"label": "Arrivals"}])
+def test_algorithm_2_line_7_a_vertex_outside_the_list_is_asked_for_again(invalid: Any) -> None:
+    model = script(qir=DIRECTOR, label=[invalid, {"label": "arrival"}])
+    assert answered(model)["vertex_selection"].output.vertex.iri == iri("arrival")
+    model = script(qir=DIRECTOR, label=invalid)
+    run = answered(model)
+    assert len(requests(model, "label")) == 3
+    assert run["vertex_selection"].output.vertex is None
+    assert answer_of(run).reason.startswith(f"{NOT_IN_GRAPH}: no vertex for Arrival")
+
+
+@conforms(
+    "Algorithm 2, lines 2 to 11",
+    "each question links its entities anew",
+    fast="a name keeps the vertex that the dialogue linked it to or answered with",
+    setting="keeps_links",
+)
+@pytest.mark.parametrize(("name", "vertex"), [("paper", "dune"), ("fast", "lynchs_dune")])
+def test_algorithm_2_line_2_each_question_links_anew(name: str, vertex: str) -> None:
+    said = Dialogue(
+        (Turn("Is Dune long?", entities=("Dune",), linked=(iri("lynchs_dune"),)),),
+    )
+    model = script(qir=qir("Dune | director | ?person"))
+    run = answered(model, name, "Who directed Dune?", dialogue=said)
+    assert run["vertex_selection"].output.vertex.iri == iri(vertex)
+
+
+@conforms("Algorithm 2, lines 12 to 14", "relations are linked without a model, one list each")
+def test_algorithm_2_line_13_relations_are_linked_without_a_model() -> None:
+    run = answered(script(qir=CHAIN))
+    steps = [step for step in run.steps if step.agent == "relation_linking"]
+    assert len(steps) == 2
+    assert not any(step.attempts for step in steps)
+    assert all(step.output.predicates for step in steps)
+
+
+@conforms(
+    "section 5.1.3",
+    "the predicates of a fact are those that connect its linked source and target",
+    code="those that either vertex has; here the connecting ones come first",
+    fast="those that connect come first, then all that either has",
+    setting="linked_ends",
+)
+@pytest.mark.parametrize("name", ALL_PROFILES)
+def test_section_5_1_3_predicates_connect_the_two_vertices(name: str) -> None:
+    boolean = qir("Arrival | made by | Denis Villeneuve", kind="boolean")
+    run = answered(script(qir=boolean), name, "Is Arrival made by Denis Villeneuve?")
+    found = run["relation_linking"].output.predicates
+    assert found[0].iri == iri("director")
+    assert (len(found) == 1) is (name == "paper")
+
+
+PARTS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:crane a :Assembly ; rdfs:label "Crane" ; :hasEntry :e1, [ :entryProduct :hook ; :quantity 2 ] .
+:e1 :entryProduct :bolt ; :quantity 40 . :depot rdfs:label "Depot" . :lamp :madeIn :oslo .
+:bolt a :Product ; rdfs:label "Bolt" . :hook a :Product ; rdfs:label "Hook" .
+:lamp a :Product ; rdfs:label "Lamp" . :crane :madeIn :oslo . :oslo rdfs:label "Oslo" .
+:Product rdfs:label "product" . :Assembly rdfs:label "assembly" ."""
+
+
+@conforms(
+    "section 5.2.1",
+    "a triple of the QIR is one triple pattern",
+    fast="where no predicate connects two linked or typed ends, a node may stand between them",
+    setting="joins_over_node",
+)
+@pytest.mark.parametrize(
+    ("question", "facts", "kind", "answers"),
+    [
+        (
+            "Which products are in the crane?",
+            ["Crane | product | ?product", "?product | type | product"],
+            "list",
+            ["Bolt", "Hook"],
+        ),
+        ("Is the bolt part of the crane?", ["Bolt | part of | Crane"], "boolean", ["true"]),
+        # both are made in Oslo, which connects nothing
+        ("Is the lamp part of the crane?", ["Lamp | part of | Crane"], "boolean", ["false"]),
+    ],
+)
+def test_section_5_2_1_a_fact_may_lead_over_a_node(
+    question: str, facts: list[str], kind: str, answers: list[str]
+) -> None:
+    pair = "has entry → entry product"
+    replies = predicates(*[[pair, "entry product → has entry", "type", "made in"]] * len(facts))
+    model = script(qir=qir(*facts, kind=kind, target="?product"), by_fact=replies)
+    run = answered(model, "fast", question, kg=films(PARTS))
+    assert sorted(labels(run)) == answers
+    model = script(qir=qir(*facts, kind=kind, target="?product"))
+    run = answered(model, "paper", question, kg=films(PARTS))
+    assert all(len(query.patterns) <= len(facts) for query in run.output("query_generator").queries)
+
+
+@conforms(
+    "section 5.1.3",
+    "a predicate is named by the last segment of its IRI",
+    fast="by its label",
+    setting="predicate_names",
+)
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("paper", "director"), ("reference", "director"), ("fast", "directed by")],
+)
+def test_section_5_1_3_predicates_are_named_by_their_last_segment(name: str, shown: str) -> None:
+    assert shown in names_of(answered(script(qir=DIRECTOR), name))
+
+
+@conforms(
+    "section 5.1.3",
+    "predicates are ranked by the cosine similarity of the embeddings of names alone",
+    fast="spelling counts with a weight of 0.3",
+    setting="spelling",
+)
+def test_section_5_1_3_predicates_are_ranked_by_similarity() -> None:
+    run = answered(script(qir=DIRECTOR))
+    found = run["relation_linking"].output.predicates
+    similarities = [predicate.similarity for predicate in found]
+    assert similarities == sorted(similarities, reverse=True)
+    assert run.settings.spelling == 0
+
+
+@conforms(
+    "section 5.1.3",
+    "a predicate is a candidate in both directions",
+    fast="the direction that the words suggest goes first, and the other only if it has no rows",
+    setting="wording_decides_direction",
+)
+@pytest.mark.parametrize(("name", "answers"), [("paper", 2), ("fast", 1)])
+def test_section_5_1_3_both_directions_count_alike(name: str, answers: int) -> None:
+    married = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :a rdfs:label "Anna" ; :influencedBy :b . :c :influencedBy :a ; rdfs:label "Clara" .
+    :b rdfs:label "Bea" ."""
+    model = script(qir=qir("Anna | influenced by | ?x"))
+    run = answered(model, name, "Who was Anna influenced by?", kg=films(married))
+    assert len(labels(run)) == answers
+
+
+@conforms(
+    "section 5.1.3",
+    "the ranked predicates of a relation are kept; the paper names no limit",
+    code="21 are kept",
+    fast="5 are kept",
+    setting="predicates_per_relation",
+)
+@pytest.mark.parametrize(("name", "kept"), [("paper", 21), ("reference", 21), ("fast", 5)])
+def test_section_5_1_3_the_best_predicates_are_kept(name: str, kept: int) -> None:
+    facts = " . ".join(f':a :relation{n} "{n}"' for n in range(30))
+    turtle = f"""@prefix : <http://example.org/> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . :a rdfs:label "Anna" . {facts} ."""
+    model = script(qir=qir("Anna | relation | ?x"))
+    run = answered(model, name, "What is Anna's relation?", kg=films(turtle))
+    assert len(run["relation_linking"].output.predicates) == kept
+
+
+@conforms(
+    "definition 3.2; section 5.2.1",
+    "a fact between two unknowns is linked and joined on the variables it shares",
+    code="it has no predicate, and is left out",
+    setting="links_joins",
+)
+@pytest.mark.parametrize(("name", "is_linked"), [("paper", True), ("reference", False)])
+def test_section_5_2_1_a_fact_between_unknowns_is_joined(name: str, is_linked: bool) -> None:
+    model = script(qir=CHAIN, pool={"reasoning": "", "predicates": ["birth date"]})
+    run = answered(model, name, "When was the director of Arrival born?")
+    last = run.output("matching").relations[1]
+    assert bool(last.predicates) is is_linked
+    if is_linked:
+        assert "1967-10-03" in labels(run)
+
+
+# Algorithm 3: queries
+
+
+@conforms(
+    "Algorithm 3, line 1; section 5.2.1",
+    "a candidate query for each combination of one predicate a fact, joined on variables",
+)
+def test_algorithm_3_line_1_each_combination_is_a_query() -> None:
+    run = answered(script(qir=CHAIN), question="When was the director of Arrival born?")
+    first, second = run.output("matching").relations
+    generated = run.output("query_generator")
+    assert generated.before_truncation == len(first.predicates) * len(second.predicates)
+    assert all(len(query.patterns) == 2 for query in generated.queries)
+    assert all("?p" in query.patterns[0] for query in generated.queries)
+
+
+@conforms(
+    "section 5.2.1",
+    "the main unknown is selected, as the model names it",
+    code="the first unknown by name",
+    setting="target",
+)
+@pytest.mark.parametrize(
+    ("name", "selected"), [("paper", "?p"), ("reference", "?d"), ("fast", "?p")]
+)
+def test_section_5_2_1_the_main_unknown_is_selected(name: str, selected: str) -> None:
+    model = script(qir={**CHAIN, "target": "?p"})
+    assert answered(model, name).output("qir").target == selected
+
+
+@conforms(
+    "section 5.2.1; section 5.2.5",
+    "entities are replaced by their vertices; without one there is no query, and that is said",
+)
+@pytest.mark.parametrize("name", ALL_PROFILES)
+def test_section_5_2_1_an_entity_that_is_not_there_gives_no_query(name: str) -> None:
+    boolean = qir("Denis Villeneuve | director | Qwertzuiop", kind="boolean")
+    run = answered(script(qir=boolean), name, "Is Denis Villeneuve the director of Qwertzuiop?")
+    answer = answer_of(run)
+    assert (answer.values, answer.queries) == ((), ())
+    assert answer.reason == f"{NOT_IN_GRAPH}: no vertex for Qwertzuiop"
+
+
+@conforms(
+    "section 5.2.1",
+    "every triple of the QIR is in every query; one without a predicate leaves no query",
+    code="a fact without predicates is left out",
+    setting="unlinked_facts",
+)
+@pytest.mark.parametrize(("name", "has_queries"), [("paper", False), ("reference", True)])
+def test_section_5_2_1_every_triple_is_in_every_query(name: str, has_queries: bool) -> None:
+    facts = qir("Arrival | director | ?p", "?q | knows | ?r", target="?p")
+    run = answered(script(qir=facts), name)
+    assert bool(run.output("query_generator").queries) is has_queries
+
+
+@conforms(
+    "section 5.2.1",
+    "a query has the patterns of its facts and nothing else: a stored false is a value",
+    fast="a boolean question is not true by a stored false",
+    setting="refuses_stored_false",
+)
+@conforms(
+    "section 5.2.1",
+    "what the question names may be its answer",
+    fast="it may not, in a question of several facts",
+    setting="excludes_named",
+)
+def test_section_5_2_1_a_query_has_no_filters() -> None:
+    boolean = qir("Denis Villeneuve | hybrid | ?x", kind="boolean")
+    chain = qir("Arrival | director | ?p", "?film | director | ?p", target="?film")
+    for facts, question in [(boolean, "Is Denis Villeneuve hybrid?"), (chain, "Which films?")]:
+        for name in ("paper", "fast"):
+            generated = answered(script(qir=facts), name, question).output("query_generator")
+            assert any(query.filters for query in generated.queries) is (name == "fast")
+
+
+@conforms(
+    "Algorithm 3, line 2; section 6",
+    "candidate queries are truncated to query_num = 40",
+)
+@conforms(
+    "Algorithm 3, line 2",
+    "truncation keeps the first combinations, as no order is given",
+    fast="those with the highest scores",
+    setting="query_order",
+)
+def test_algorithm_3_line_2_queries_are_truncated() -> None:
+    assert profile("paper", system="chatty_kg").query_num == 40  # type: ignore[attr-defined]
+    kept = {}
+    for name in ("paper", "fast"):
+        run = answered(script(qir=CHAIN), name, "When was its director born?", query_num=3)
+        kept[name] = run.output("query_generator").queries
+        assert len(kept[name]) == 3
+    assert len({query.predicates[0] for query in kept["paper"]}) == 1
+    scores = [query.score for query in kept["fast"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+@conforms(
+    "Algorithm 3, lines 3 to 10 and 13",
+    "the predicates of all queries are offered in one list, with the question",
+    fast="each fact with its own predicates, of which a query must be right in all",
+    setting="predicate_choice",
+)
+def test_algorithm_3_line_6_predicates_are_in_one_pool() -> None:
+    model = script(qir=CHAIN)
+    run = answered(model, question="When was the director of Arrival born?")
+    shown = requests(model, "pool")[0].variables
+    names = [name for query in run.output("query_generator").queries for name in query.predicates]
+    assert shown["question"] == "When was the director of Arrival born?"
+    assert shown["predicates"] == list(dict.fromkeys(names))
+
+
+@conforms(
+    "Algorithm 3, line 13",
+    "the model is asked which predicates are relevant, with every question",
+    fast="not if each relation certainly means one predicate",
+    setting="unasked_predicates",
+)
+@pytest.mark.parametrize(("name", "calls"), [("paper", 1), ("fast", 0)])
+def test_algorithm_3_line_13_the_model_is_always_asked(name: str, calls: int) -> None:
+    model = script(qir=qir("Denis Villeneuve | spouse | ?x"))
+    answered(model, name, "Who is the spouse of Denis Villeneuve?")
+    assert len(requests(model, "pool")) + len(requests(model, "by_fact")) == calls
+
+
+@conforms(
+    "Algorithm 3, line 14; section 5.2.3",
+    "the query validator: JSON; names that were not offered are dropped; an empty list is invalid",
+)
+@conforms("Algorithm 3, lines 11, 12 and 15", "predicates are asked for at most θ times")
+@conforms(
+    "Algorithm 3, line 17",
+    "after θ attempts without a valid list no query is kept, and the answer says so",
+)
+def test_algorithm_3_line_14_the_query_validator() -> None:
+    told = {"reasoning": "", "predicates": ["director", "made up"]}
+    run = answered(script(qir=DIRECTOR, pool=told))
+    assert run.output("predicate_selection").predicates == ("director",)
+    assert labels(run) == ("Denis Villeneuve",)
+    for invalid in ("no JSON", {"reasoning": "", "predicates": []}, {**told, "predicates": ["x"]}):
+        model = script(qir=DIRECTOR, pool=invalid)
+        run = answered(model)
+        assert len(requests(model, "pool")) == 3
+        assert run.output("predicate_selection").queries == ()
+        assert answer_of(run).reason.startswith(NOT_IN_GRAPH)
+
+
+@conforms("Algorithm 3, line 17", "a query is kept if one of its predicates is relevant")
+def test_algorithm_3_line_17_one_relevant_predicate_is_enough() -> None:
+    model = script(qir=CHAIN, pool={"reasoning": "", "predicates": ["birth date"]})
+    run = answered(model, question="When was the director of Arrival born?")
+    kept = run.output("predicate_selection").queries
+    generated = run.output("query_generator").queries
+    assert kept == tuple(query for query in generated if "birth date" in query.predicates)
+    assert len({query.predicates for query in kept}) > 1
+
+
+@conforms(
+    "Algorithm 3, line 18; section 5.2.4",
+    "all kept queries are executed, and their results united without duplicates",
+)
+def test_algorithm_3_line_18_results_are_united() -> None:
+    model = script(qir=DIRECTOR, pool={"reasoning": "", "predicates": ["director", "writer"]})
+    run = answered(model)
+    assert sorted(labels(run)) == ["Denis Villeneuve", "Eric Heisserer"]
+    assert len(answer_of(run).queries) == len(run.output("predicate_selection").queries)
+
+
+@conforms(
+    "section 5.2.4",
+    "the results are the bindings: a count is answered by a stored number alone",
+    fast="values are counted where no number is stored",
+    setting="counts_values",
+)
+@pytest.mark.parametrize(("name", "answers"), [("paper", ["Arrival", "Dune"]), ("fast", ["2"])])
+def test_section_5_2_4_a_count_is_a_stored_number(name: str, answers: list[str]) -> None:
+    model = script(
+        qir=qir("?film | director | Denis Villeneuve", kind="count"),
+        pool={"reasoning": "", "predicates": ["director"]},
+        by_fact=predicates(["directed by"]),
+    )
+    run = answered(model, name, "How many films did Denis Villeneuve direct?")
+    assert sorted(labels(run)) == answers
+
+
+@conforms(
+    "section 7.1",
+    "P@1, MRR and Hit@5 take answers as a ranked list: those of the query with the highest score "
+    "first, and of one query in the order of its rows",
+    fast="of one query by label, which is the same on every graph",
+    setting="value_order",
+)
+def test_section_7_1_answers_are_ranked_by_the_score_of_their_query() -> None:
+    told = {"reasoning": "", "predicates": ["director", "writer"]}
+    for relation, first in [("director", "Denis Villeneuve"), ("writer", "Eric Heisserer")]:
+        run = answered(script(qir=qir(f"Arrival | {relation} | ?person"), pool=told))
+        assert labels(run)[0] == first
+
+
+@conforms(
+    "section 5.2.4",
+    "duplicates are equal values",
+    fast="a text is left out if it is the name of another value",
+    setting="merges_names",
+)
+@pytest.mark.parametrize(("name", "answers"), [("paper", 3), ("fast", 2)])
+def test_section_5_2_4_the_same_said_twice(name: str, answers: int) -> None:
+    ships = """@prefix : <http://example.org/> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :gale rdfs:label "Gale" ; :flagState :no ; :flag "NORWAY" , "since 1990" .
+    :no rdfs:label "Norway" ."""
+    model = script(qir=qir("Gale | sails under | ?country"))
+    run = answered(model, name, "What is the flag of Gale?", kg=films(ships))
+    assert len(labels(run)) == answers
+    triples = {value.label: len(value.support) for value in answer_of(run).values}
+    assert triples["Norway"] == (2 if name == "fast" else 1)
+
+
+@conforms("section 7.3, Table 4", "a model without a graph is a baseline, with the dialogue")
+def test_section_7_3_a_model_without_a_graph() -> None:
+    told = {"answers": ["Denis Villeneuve", "Nobody"]}
+    model = script(model_alone=told)
+    run = answered(model, question="Who directed it?", dialogue=SAID, model_alone=True)
+    answer = answer_of(run)
+    assert [value.term for value in answer.values] == [iri("denis"), Literal("Nobody")]
+    assert answer.ungrounded
+    shown = requests(model, "model_alone")[0].variables["dialogue"]
+    assert [turn["question"] for turn in shown] == ["And who made it?"]
+    run = answered(script(model_alone={"answers": ["Yes"]}), question="Is it?", model_alone=True)
+    assert labels(run) == ("true",)
+
+
+@conforms("section 5.2.5", "without an answer in the graph the system says so, and invents none")
+@pytest.mark.parametrize("name", ALL_PROFILES)
+def test_section_5_2_5_nothing_is_invented(name: str) -> None:
+    run = answered(
+        script(
+            qir=qir("Missoula | director | ?person"),
+            pool={"reasoning": "", "predicates": []},
+            by_fact=predicates([]),
+        ),
+        name,
+        "Who directed Missoula?",
+    )
+    answer = answer_of(run)
+    assert (answer.values, answer.ungrounded) == ((), False)
+    assert answer.reason.startswith(NOT_IN_GRAPH)

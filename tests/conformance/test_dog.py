@@ -1,0 +1,626 @@
+"""Debating over Graphs (DoG, arXiv 2409.03155), section by section.
+
+The reference code is https://github.com/reml-group/DoG: a script for each set on Freebase, and
+three for MetaQA.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from debate import KEYS, LEFT, MARKED, QUESTION, SOLVED, TWO_HOPS, filtering, remark, trying
+from small import DOG, EX, alone, answer_of, asked, films, iri, keys
+
+from conformance.claims import Gap, conforms
+from kgwb.bench.metrics import Scores, score_answers
+from kgwb.flow import NOT_IN_GRAPH, Value
+from kgwb.llm import ChatRequest, Scripted
+from kgwb.old_names import current_settings
+from kgwb.run import Run
+from kgwb.run.prompts import Prompts
+from kgwb.systems import profile
+from kgwb.systems.dog.gold import STAGE_BY_AGENT
+from kgwb.systems.dog.hop import filter_relation, get_relations
+from kgwb.systems.dog.question import find_topic_entities, simplify_question
+from kgwb.systems.dog.records import (
+    FilledTriples,
+    Head,
+    Relation,
+    Relations,
+    TopicEntities,
+)
+from kgwb.systems.dog.settings import DogSettings
+
+PROFILES = ("paper", "reference", "fast")
+ROLES = ("simplifying_expert", "critic", "linguist")
+UNFINISHED = "Where was the director of [Arrival] born?"
+"""A question that names what is solved, and not what was found."""
+GAPS = [
+    Gap(
+        source="Task Formulation",
+        paper="the LLM generates the answer word by word",
+        code="every name in the reply counts",
+        reason="each answer must be a name in the triples, and becomes the term that it names, "
+        "since an answer is compared by its term",
+    ),
+    Gap(
+        source="Knowledge Graph Invoking, triple_filling",
+        paper="the tails of a head and a relation",
+        reason="what the question began at is left out of the tails: films that share a director "
+        "with Dune are other films, and the prompts say so",
+    ),
+]
+
+
+def settings_of(name: str, **changes: Any) -> DogSettings:
+    """The settings of a profile, with some of them changed."""
+    return DogSettings.of_profile(name, **changes)
+
+
+def two_hops(**changed: Any) -> Scripted:
+    """A model for the two hops of the question, with other replies where given."""
+    return Scripted({**TWO_HOPS, **{f"dog/{name}": reply for name, reply in changed.items()}})
+
+
+def walk(
+    profile_name: str, model: Scripted, question: str = QUESTION, **changes: Any
+) -> tuple[Run, Scripted]:
+    """A run to its end in a profile, and its model. Relations of both directions can be chosen."""
+    changes.setdefault("relation_directions", "both")
+    settings = settings_of(profile_name, **changes)
+    return Run(DOG, question, kg=films(), models=model, settings=settings).go(), model
+
+
+def requests_to(model: Scripted, *prompts: str) -> list[ChatRequest]:
+    """What the model was sent with one of these prompts, in order."""
+    return [request for request in model.requests if request.task.rpartition("/")[2] in prompts]
+
+
+def example_count(request: ChatRequest) -> int:
+    """How many examples were sent."""
+    return sum(message.content.count("\n\nExample\n") for message in request.messages)
+
+
+# --- Task Formulation and Overview
+
+
+@conforms(
+    "Task Formulation",
+    "the question is given with its topic entity",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_task_formulation_a_marked_topic_entity_is_not_looked_for(name: str) -> None:
+    topics, _, model = alone(
+        lambda run: find_topic_entities(MARKED, run), settings=settings_of(name), of=DOG
+    )
+    assert topics == TopicEntities(MARKED, ("Arrival",))
+    assert model.call_count() == 0
+
+
+@conforms(
+    "Overview",
+    "the walk starts at one vertex, the initial topic entity",
+    fast="at all that the question names",
+    setting="topic_entities",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_overview_the_walk_starts_at_the_initial_topic_entity(name: str) -> None:
+    question = "which films star Amy Adams and Jeremy Renner"
+    replies = {"topic_entity": {"entities": ["Jeremy Renner", "Amy Adams"]}}
+    topics, run, _ = alone(
+        lambda run: find_topic_entities(question, run), replies, settings=settings_of(name), of=DOG
+    )
+    first = TopicEntities("which films star [Amy Adams] and Jeremy Renner", ("Amy Adams",))
+    both = "which films star [Amy Adams] and [Jeremy Renner]"
+    expected = first if name != "fast" else TopicEntities(both, ("Amy Adams", "Jeremy Renner"))
+    assert topics == expected
+    assert bool(run.steps[-1].notes) == (name != "fast")
+
+
+@conforms("Overview", "the tails of a hop are where the next hop starts")
+@pytest.mark.parametrize("name", PROFILES)
+def test_overview_the_tails_are_the_next_topic_entities(name: str) -> None:
+    run, _ = walk(name, two_hops())
+    [head] = run["iteration[hop 2]"].inputs["focus"].heads
+    assert [value.term for value in head.values] == [iri("denis")]
+    assert str(run.answer) == "Gentilly"
+
+
+# --- Knowledge Graph Invoking
+
+
+@conforms(
+    "Knowledge Graph Invoking, get_relations",
+    'the relations linked to the entity, "~" marks a passive one',
+    code="on Freebase the outgoing ones alone, on MetaQA both",
+    setting="relation_directions",
+)
+@pytest.mark.parametrize("answers", ["model", "tails"])
+@pytest.mark.parametrize("name", PROFILES)
+def test_get_relations_has_both_directions(name: str, answers: str) -> None:
+    settings = settings_of(name, answers=answers)
+    head = Head("Denis", (Value(iri("denis"), "Denis"),))
+    relations, _, _ = alone(lambda run: get_relations(head, run), settings=settings, of=DOG)
+    expected = ["birth place", "~director", "number of children"]
+    if name == "reference" and answers == "model":
+        expected.remove("~director")
+    assert [str(relation) for relation in relations.found] == expected
+
+
+@conforms("Knowledge Graph Invoking", "a model sees names in natural language and no identifier")
+@pytest.mark.parametrize("name", PROFILES)
+def test_no_identifier_is_sent_to_a_model(name: str) -> None:
+    _, model = walk(name, two_hops())
+    for request in model.requests:
+        assert not any(EX in message.content for message in request.messages)
+
+
+@conforms("Knowledge Graph Invoking, triple_filling", "completes (head, relation, ?) to triples")
+@pytest.mark.parametrize("name", PROFILES)
+def test_triple_filling_completes_the_triple(name: str) -> None:
+    run, _ = walk(name, two_hops())
+    filled = run.output("triple_filling[hop 1/Arrival]")
+    assert filled.triples == (("Arrival", "director", "Denis Villeneuve"),)
+    assert filled.values[0].support == ((iri("arrival"), iri("director"), iri("denis")),)
+
+
+# --- Relation Filtering
+
+
+@conforms(
+    "Relation Filtering",
+    "the model names the first-hop problem first, and then the relation that fits it",
+)
+def test_relation_filtering_asks_for_the_first_hop_before_the_relation() -> None:
+    [message, _] = Prompts().load("dog/relation_filtering").messages
+    assert message.content.index("first-hop sub-question") < message.content.index("Choose the one")
+    run, model = walk("paper", two_hops())
+    [first, _] = requests_to(model, "relation_filtering")
+    assert list(first.schema["properties"])[:2] == ["subquestion", "relation"]
+    chosen = run.output("relation_filtering[hop 1/Arrival]")
+    assert chosen.subquestion == "Who directed [Arrival]?"
+
+
+@conforms(
+    "Relation Filtering",
+    "each hop is chosen for the question that is left, not for the whole one",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_relation_filtering_sees_the_question_that_is_left(name: str) -> None:
+    _, model = walk(name, two_hops())
+    seen = [request.variables["question"] for request in requests_to(model, "relation_filtering")]
+    assert seen == [MARKED, LEFT]
+
+
+@conforms(
+    "Relation Filtering",
+    "the model chooses from the set, however many relations are in it",
+    fast="a single relation is taken without the model",
+    setting="only_relation",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_relation_filtering_asks_also_about_a_single_relation(name: str) -> None:
+    relations = Relations("Arrival", (Relation("director", "out", (iri("director"),)),))
+    choice, _, model = alone(
+        lambda run: filter_relation(relations, MARKED, run),
+        {"relation_filtering": filtering("director")},
+        settings=settings_of(name),
+        of=DOG,
+    )
+    assert choice.relation == relations.found[0]
+    assert model.call_count() == (name != "fast")
+
+
+@conforms(
+    "Implementation Settings",
+    "only the best unique relation is followed",
+    code="on Freebase all that the reply names; `reference` follows one",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_one_relation_of_a_head_is_followed(name: str) -> None:
+    run, _ = walk(name, two_hops())
+    key = "triple_filling[hop 1/Arrival]"
+    assert [each for each in keys(run) if "triple_filling[hop 1" in each] == [key]
+    assert str(run.output(key).relation) == "director"
+
+
+# --- Answer Trying
+
+
+@conforms(
+    "Answer Trying",
+    "after each hop the model decides by the triples of that hop alone (subgraph focusing)",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_answer_trying_after_each_hop_with_its_own_triples(name: str) -> None:
+    _, model = walk(name, two_hops())
+    seen = []
+    for request in requests_to(model, "answer_trying"):
+        for result in request.variables["found"]:
+            seen.append(result["triples"])
+    assert seen == [
+        [["Arrival", "director", "Denis Villeneuve"]],
+        [["Denis Villeneuve", "birth place", "Gentilly"]],
+    ]
+
+
+@conforms("Answer Trying", "triples that suffice end the walk")
+@pytest.mark.parametrize("name", PROFILES)
+def test_answer_trying_ends_the_walk(name: str) -> None:
+    run, model = walk(name, two_hops(answer_trying=trying("Denis Villeneuve")))
+    assert str(run.answer) == "Denis Villeneuve"
+    assert not requests_to(model, *ROLES)
+    assert "iteration[hop 2]" not in keys(run)
+
+
+@conforms("Answer Trying", "triples that do not suffice lead to simplifying, and to another hop")
+@pytest.mark.parametrize("name", PROFILES)
+def test_answer_trying_leads_to_simplifying(name: str) -> None:
+    run, _ = walk(name, two_hops(), debate_rounds=1)
+    assert keys(run) == KEYS
+
+
+@conforms(
+    "Answer Trying",
+    "at the iteration limit the model answers from its own knowledge; the answer is marked",
+    code="also wherever the graph's answer misses the gold, which a run does not know here",
+    fast="no answer, with the reason",
+    setting="own_knowledge",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_answer_trying_own_knowledge_at_the_iteration_limit(name: str) -> None:
+    model = two_hops(answer_trying=trying(), own_knowledge={"answers": ["Quebec"]})
+    run, _ = walk(name, model, iteration_limit=2)
+    answer = answer_of(run)
+    assert answer.reason.startswith(f"{NOT_IN_GRAPH}: no answer within the iteration limit of 2")
+    if name == "fast":
+        assert not answer
+    else:
+        assert (answer.labels, answer.ungrounded) == (("Quebec",), True)
+        assert model.requests[-1].variables == {"question": QUESTION}
+
+
+@conforms(
+    "Answer Trying",
+    "there is a maximum number of iterations (its value is that of the code)",
+    code="3",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_answer_trying_the_iteration_limit(name: str) -> None:
+    model = two_hops(
+        relation_filtering=[filtering("director"), filtering("~director"), filtering("starring")],
+        answer_trying=trying(),
+        own_knowledge={"answers": []},
+    )
+    run, _ = walk(name, model, remark_checks="none")
+    assert [key for key in keys(run) if key.startswith("iteration")] == [
+        f"iteration[hop {number}]" for number in (1, 2, 3)
+    ]
+    notes = [each.variables["found"][0]["note"] for each in requests_to(model, "answer_trying")]
+    assert ["after hop 3" in note for note in notes] == [False, False, True]
+    assert not [key for key in keys(run) if key.startswith("simplifying[hop 3")]
+
+
+# --- Question Simplifying
+
+
+@conforms("Question Simplifying", "expert, critic and linguist speak in this order, one by one")
+@pytest.mark.parametrize("name", PROFILES)
+def test_question_simplifying_three_roles_in_turn(name: str) -> None:
+    run, _ = walk(name, two_hops(), debate_rounds=1)
+    spoken = [step.agent for step in run.steps if "round" in step.key]
+    assert tuple(spoken) == ROLES
+
+
+@conforms("Question Simplifying", "each role sees the statements of the others, and the triples")
+@pytest.mark.parametrize("name", PROFILES)
+def test_question_simplifying_each_role_hears_the_others(name: str) -> None:
+    _, model = walk(name, two_hops(), debate_rounds=2, debate_end="last_round")
+    requests = requests_to(model, *ROLES)
+    assert [len(request.variables["debate"]) for request in requests] == [0, 1, 2, 3, 4, 5]
+    for request in requests:
+        assert request.variables["question"] == MARKED
+        [solved] = request.variables["solved"]
+        assert solved["examples"] == [["Arrival", "director", "Denis Villeneuve"]]
+
+
+@conforms(
+    "Question Simplifying",
+    "the first proposal may contain errors, which the critic and the linguist repair",
+    fast="each proposal is checked, and a role repairs its own",
+    setting="remark_checks",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_question_simplifying_the_others_repair_the_expert(name: str) -> None:
+    model = two_hops(simplifying_expert=remark(UNFINISHED))
+    run, _ = walk(name, model, debate_rounds=1)
+    attempts = asked(model)["simplifying_expert"]
+    assert attempts == (3 if name == "fast" else 1)
+    [first, *_] = run.output("simplifying").debate
+    assert first.question == UNFINISHED
+    assert run.output("simplifying").question == LEFT
+
+
+@conforms("Question Simplifying", "the linguist's question is the one of the next hop")
+@pytest.mark.parametrize("name", PROFILES)
+def test_question_simplifying_the_linguist_has_the_last_word(name: str) -> None:
+    run, _ = walk(name, two_hops(), debate_rounds=1)
+    debate = run.output("simplifying").debate
+    assert debate[-1].role == "linguist"
+    assert run.output("simplifying").question == debate[-1].question == LEFT
+
+
+FILLED = (FilledTriples("list", found=1),)
+
+
+def debate_of(profile_name: str, *questions: str, **changes: Any) -> int:
+    """How many remarks a debate has if the three roles propose these questions in each round."""
+    replies = dict(zip(ROLES, map(remark, questions), strict=True))
+    settings = settings_of(profile_name, **changes)
+    shorter, _, _ = alone(
+        lambda run: simplify_question(MARKED, (SOLVED,), FILLED, run),
+        replies,
+        settings=settings,
+        of=DOG,
+    )
+    return len(shorter.debate)
+
+
+DISAGREED = (LEFT, f"{LEFT} ", "Where was the man [Denis Villeneuve] born?")
+
+
+@conforms(
+    "Implementation Settings",
+    "at most three rounds of debate",
+    code="1 on Freebase, 3 on MetaQA",
+    fast="1, which is best on most sets (figure 3)",
+    setting="debate_rounds",
+)
+def test_implementation_settings_at_most_three_rounds() -> None:
+    assert debate_of("paper", *DISAGREED) == 9
+    assert debate_of("paper", *DISAGREED, answers="tails") == 9
+    assert debate_of("reference", *DISAGREED) == 3
+    assert debate_of("reference", *DISAGREED, answers="tails") == 9
+    assert debate_of("fast", *DISAGREED) == 3
+
+
+@conforms(
+    "Implementation Settings",
+    '"limited to": a debate in which all roles agree ends before',
+    code="each round takes place",
+    setting="debate_end",
+)
+def test_implementation_settings_a_debate_ends_when_all_agree() -> None:
+    agreed = (LEFT, LEFT, LEFT)
+    assert debate_of("paper", *agreed) == 3
+    assert debate_of("fast", *agreed, debate_rounds=3) == 3
+    assert debate_of("reference", *agreed, answers="tails") == 9
+
+
+@conforms("Figure 3", "1, 2 and 3 rounds are compared, by the number alone")
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_figure_3_the_number_of_rounds(rounds: int) -> None:
+    agreed = (LEFT, LEFT, LEFT)
+    settings = {"debate_rounds": rounds, "debate_end": "last_round"}
+    assert debate_of("paper", *agreed, **settings) == 3 * rounds
+
+
+# --- In-context learning
+
+
+@conforms(
+    "Implementation Settings",
+    "10 exemplars for relation filtering",
+    code="3 on Freebase, 5 on MetaQA",
+    fast="5",
+    setting="filtering_exemplars",
+)
+@pytest.mark.parametrize(
+    ("name", "answers", "count"),
+    [
+        ("paper", "model", 10),
+        ("reference", "model", 3),
+        ("reference", "tails", 5),
+        ("fast", "model", 5),
+    ],
+)
+def test_implementation_settings_exemplars_of_relation_filtering(
+    name: str, answers: str, count: int
+) -> None:
+    _, model = walk(name, two_hops(), answers=answers, iteration_limit=2)
+    counts = map(example_count, requests_to(model, "relation_filtering"))
+    assert set(counts) == {count}
+
+
+@conforms(
+    "Implementation Settings",
+    "10 exemplars for answer trying",
+    code="5",
+    fast="5",
+    setting="trying_exemplars",
+)
+@pytest.mark.parametrize(("name", "count"), [("paper", 10), ("reference", 5), ("fast", 5)])
+def test_implementation_settings_exemplars_of_answer_trying(name: str, count: int) -> None:
+    _, model = walk(name, two_hops())
+    assert set(map(example_count, requests_to(model, "answer_trying"))) == {count}
+
+
+@conforms(
+    "Implementation Settings",
+    "one exemplar for question simplifying",
+    setting="simplifying_exemplars",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_implementation_settings_one_exemplar_for_each_role(name: str) -> None:
+    _, model = walk(name, two_hops())
+    assert set(map(example_count, requests_to(model, *ROLES))) == {1}
+
+
+@conforms("Figure 4", "the exemplars of the three modules are varied one module at a time")
+@pytest.mark.parametrize(
+    ("setting", "prompts", "count"),
+    [
+        ("filtering_exemplars", ("relation_filtering",), 0),
+        ("filtering_exemplars", ("relation_filtering",), 2),
+        ("trying_exemplars", ("answer_trying",), 0),
+        ("trying_exemplars", ("answer_trying",), 7),
+        ("simplifying_exemplars", ROLES, 0),
+        ("simplifying_exemplars", ROLES, 3),
+    ],
+)
+def test_figure_4_exemplars_by_module(setting: str, prompts: tuple[str, ...], count: int) -> None:
+    _, as_published = walk("paper", two_hops())
+    _, changed = walk("paper", two_hops(), **{setting: count})
+    for before, after in zip(as_published.requests, changed.requests, strict=True):
+        is_varied = after.task.rpartition("/")[2] in prompts
+        assert example_count(after) == (count if is_varied else example_count(before))
+
+
+# --- MetaQA
+
+
+@conforms(
+    "Figure 4, caption",
+    "on MetaQA no model writes the answer: it is the tails of the last hop",
+    setting="answers",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_figure_4_metaqa_is_answered_by_the_last_tails(name: str) -> None:
+    run, model = walk(name, two_hops(), answers="tails", iteration_limit=2)
+    assert str(run.answer) == "Gentilly"
+    assert not answer_of(run).ungrounded
+    assert not requests_to(model, "answer_trying", "own_knowledge")
+    assert len(answer_of(run).support) == 2
+    assert requests_to(model, *ROLES)
+
+
+@conforms("Figures 3 and 4, captions", "a one-hop question of MetaQA is not simplified")
+@pytest.mark.parametrize("name", PROFILES)
+def test_figure_3_a_one_hop_question_is_not_simplified(name: str) -> None:
+    run, model = walk(name, two_hops(), answers="tails", iteration_limit=1)
+    assert str(run.answer) == "Denis Villeneuve"
+    assert not requests_to(model, *ROLES)
+
+
+# --- Ablation Studies
+
+
+@conforms("Table 2, row 4", "all three roles", setting="ablation")
+@conforms("Table 2, row 2", "with focusing, and the expert alone (R1)", setting="ablation")
+@conforms("Table 2, row 3", "with focusing, the expert and the critic (R1, R2)", setting="ablation")
+@conforms("Table 2, row 5", "one agent has the tasks of all three (QS')", setting="ablation")
+@pytest.mark.parametrize(
+    ("ablation", "roles"),
+    [
+        ("none", ROLES),
+        ("expert_only", ROLES[:1]),
+        ("no_linguist", ROLES[:2]),
+        ("fused_agent", ("fused_agent",)),
+    ],
+)
+def test_table_2_the_roles(ablation: str, roles: tuple[str, ...]) -> None:
+    proposals = dict.fromkeys((*ROLES, "fused_agent"), remark(LEFT))
+    run, _ = walk("paper", two_hops(**proposals), ablation=ablation)
+    assert str(run.answer) == "Gentilly"
+    assert tuple(step.agent for step in run.steps if "round" in step.key) == roles
+
+
+@conforms(
+    "Table 2, row 1",
+    "without focusing and simplifying: the model answers with the triples of all hops",
+    setting="ablation",
+)
+def test_table_2_row_1_all_triples_at_the_end() -> None:
+    choices = [*TWO_HOPS["dog/relation_filtering"], filtering("")]
+    model = two_hops(relation_filtering=choices, answer_trying=trying("Gentilly"))
+    run, _ = walk("paper", model, ablation="no_focusing")
+    assert str(run.answer) == "Gentilly"
+    [tried] = requests_to(model, "answer_trying")
+    triples = [triple for result in tried.variables["found"] for triple in result["triples"]]
+    assert [triple[-1] for triple in triples] == ["Denis Villeneuve", "Gentilly"]
+    assert tried.variables["question"] == MARKED
+    assert not requests_to(model, *ROLES)
+
+
+# --- Experiments
+
+
+def hits(answers: tuple[str, ...], gold: tuple[str, ...]) -> Scores:
+    return score_answers(answers, gold)
+
+
+@conforms(
+    "Dataset and Evaluation",
+    "exact match accuracy (Hits@1): the first answer, in the model's order, is a gold one",
+    code="Freebase: a gold name stands in the reply (measure `hit_substring`); MetaQA: any of the "
+    "last tails is a gold one (measure `hit_any`)",
+)
+def test_evaluation_hits_are_measured_as_named_and_as_coded() -> None:
+    question = "Who stars in [Arrival]?"
+    model = Scripted(
+        {
+            "dog/relation_filtering": filtering("starring"),
+            "dog/answer_trying": trying("Jeremy Renner", "Amy Adams"),
+        }
+    )
+    run, _ = walk("paper", model, question)
+    labels = answer_of(run).labels
+    assert labels == ("Jeremy Renner", "Amy Adams")
+    assert hits(labels, ("Jeremy Renner",)).hits1 == 1
+    assert hits(labels, ("Amy Adams",)).hits1 == 0
+    assert hits(labels, ("Amy Adams",)).hit_any == 1
+    assert hits(labels, ("amy  adam",)).hit_substring == 1
+    assert hits(labels, ("amy  adam",)).hit_any == 0
+
+
+@conforms(
+    "Figure 5",
+    "failures are counted by class: relation filtering, iteration stopping, answer generation, "
+    "question simplifying, others (`kgwb bench --ladder`)",
+)
+def test_figure_5_the_classes_of_errors() -> None:
+    assert DOG.gold is not None
+    assert set(STAGE_BY_AGENT.values()) == {
+        "topic entity",
+        "relation filtering",
+        "answer generation",
+        "question simplifying",
+        "other",
+    }
+    supervisors = {"walk", "iteration"}
+    assert {spec.name for spec in DOG.agents} == supervisors | set(STAGE_BY_AGENT)
+    rungs = [re.sub(r"\d", "N", name) for name in DOG.gold.ladder]
+    assert list(dict.fromkeys(rungs)) == [
+        "topic entities",
+        "vertices",
+        "relations of hop N",
+        "stopping at hop N",
+        "answers of hop N",
+        "question after hop N",
+    ]
+
+
+# --- what kgwb adds in all profiles
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_second_try_is_told_what_was_wrong(name: str) -> None:
+    model = two_hops(topic_entity=[{"entities": []}, {"entities": ["Arrival"]}])
+    run, _ = walk(name, model)
+    assert str(run.answer) == "Gentilly"
+    [_, second] = requests_to(model, "topic_entity")
+    assert "no entity is named" in second.messages[-1].content
+
+
+def test_settings_of_old_files_mean_what_they_meant() -> None:
+    old = {"ablation": "unneeded_roles", "debate_rounds": 1}
+    assert current_settings(old) == {
+        "ablation": "none",
+        "debate_end": "first_valid",
+        "says_last_hop": False,
+        "debate_rounds": 1,
+    }
+    assert current_settings({"ablation": "fused_agent"}) == {"ablation": "fused_agent"}
+    assert profile("fast", system="dog", debate_end="first_valid").ablation == "none"

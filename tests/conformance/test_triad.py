@@ -1,0 +1,680 @@
+"""What the paper of Triad says (Zong et al., 2024), line by line.
+
+Its code is not published, so that there is no profile ``reference``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import triads
+from small import answer_of, asked, films, iri, keys
+from triads import (
+    QUESTION,
+    TRIAD,
+    answered,
+    as_published,
+    choice,
+    filled,
+    requests_of,
+    template,
+    triplets,
+    uris,
+)
+
+import kgwb
+from conformance.claims import Gap, conforms
+from kgwb.cli import main
+from kgwb.errors import SettingError
+from kgwb.llm import Scripted
+from kgwb.run import Run
+from kgwb.systems.triad.gold import collect_linked_iris
+
+GAPS: list[Gap] = [
+    Gap(
+        source="section 4.1",
+        paper="names of entities and relations are matched as text by Elasticsearch 7.5.2",
+        reason="the labels are searched as in all systems here, since neither the index nor the "
+        "number of matches is described; `v_limit` is this number",
+    ),
+    Gap(
+        source="appendix B and C",
+        paper="replies are lines of URIs, or texts in angle brackets",
+        reason="replies are JSON objects that hold the same, so that they can be checked",
+    ),
+]
+NOTHING = triplets("Nothing | born in | ?x")
+"""Triplets whose mention is not in the graph."""
+
+
+def systems_text(request: Any) -> str:
+    """The guidelines that a request begins with."""
+    content: str = request.messages[0].content
+    return content
+
+
+def places(run: Run) -> list[str]:
+    return [step.subject for step in run.steps if step.agent == "attempt"]
+
+
+# --- Section 2: phases and roles
+
+
+@conforms("section 2.1", "four phases: parsing, URI linking, query construction, answer generation")
+@conforms(
+    "section 2.2",
+    "one agent in three roles: the generalist does small tasks, the decision-maker chooses, the "
+    "advisor answers",
+)
+def test_the_phases_follow_each_other_and_each_agent_has_one_of_three_roles() -> None:
+    run, _ = as_published()
+    titles = [title for title, _ in TRIAD.stages]
+    assert titles == ["Parsing", "Linking", "Construction", "Answering"]
+    order = [agent for _, agents in TRIAD.stages for agent in agents]
+    first_steps = list(dict.fromkeys(step.agent for step in run.steps if step.agent != "attempt"))
+    assert first_steps == [agent for agent in order if agent in first_steps]
+    roles = {step.agent: step.role for step in run.steps}
+    assert roles == {
+        "attempt": "",
+        "triplets": "generalist",
+        "entity_retriever": "decision-maker",
+        "entity_choice": "decision-maker",
+        "relations": "decision-maker",
+        "relation_choice": "decision-maker",
+        "template": "generalist",
+        "queries": "decision-maker",
+        "query_choice": "decision-maker",
+        "answer_type": "generalist",
+        "answer": "advisor",
+    }
+
+
+# --- Section 3.1: the generalist
+
+
+@conforms(
+    "section 3.1, equation 2; appendix B",
+    "the prompts have the printed guidelines, N examples and a chain of thought",
+    fast="guidelines of ours, which also say what to do with values, kinds, titles and plurals",
+    setting="guidelines",
+)
+def test_the_generalist_has_the_guidelines_of_the_appendix_examples_and_a_chain_of_thought() -> (
+    None
+):
+    _, model = as_published(settings={"exemplars": 2})
+    guidelines = {
+        "triplets_published": "Entities should represent the smallest semantic units",
+        "template_published": "Maintain the original order of the given triples",
+        "answer_type_published": "You must determine the most probable question type",
+    }
+    for prompt, guideline in guidelines.items():
+        [request] = requests_of(model, prompt)
+        assert guideline in systems_text(request)
+        assert systems_text(request).count("Example\n") == 2
+    assert "step by step" in systems_text(requests_of(model, "triplets_published")[0])
+    _, model = answered()
+    assert requests_of(model, "triplets") and not requests_of(model, "triplets_published")
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        pytest.param({"reason": "", "triplets": [["Dune", "by"]]}, "lacks a part", id="1"),
+        pytest.param({"reason": "", "triplets": []}, "give 1 to", id="2"),
+        pytest.param(triplets("Dune | by | ?a person"), "is no variable", id="5"),
+    ],
+)
+@conforms("appendix B, triplets 1", "a triplet is <entity1, relation, entity2>")
+@conforms("appendix B, triplets 2", "there is at least one triplet")
+@conforms("appendix B, triplets 4 and 5", "an implicit entity is a variable, ?variable")
+def test_triplets_have_the_printed_form(reply: Any, problem: str) -> None:
+    run, _ = as_published(triplets=[reply, triads.TWO_HOPS])
+    first, second = (step.output for step in run.steps if step.agent == "attempt")
+    assert problem in first.fault
+    assert [triplet.ends for triplet in second.triplets] == [
+        ("Dune", "?person"),
+        ("?person", "?city"),
+    ]
+
+
+@conforms(
+    "section 3.1, equation 3",
+    "a template with names is written once, and the linked URIs are put in afterwards: one call, "
+    "however many candidates there are",
+)
+def test_one_template_is_written_and_filled_with_every_candidate() -> None:
+    run, model = as_published()
+    assert len(requests_of(model, "template_published")) == 1
+    queries = run.output("queries[try 1/parsing]")
+    sparql = [query.query.sparql for query in queries.kept]
+    assert sparql == [filled("dune")["sparql"], filled("lynchs_dune")["sparql"]]
+
+
+@conforms(
+    "appendix B, template 3",
+    "the model makes an effort to use the triplets; a template may lack one",
+    fast="a template must have every triplet, and ask for one variable or one count",
+    setting="strict_templates",
+)
+def test_a_template_may_lack_a_triplet() -> None:
+    short = template("SELECT ?person ?film WHERE { <Dune> <directed by> ?person . }")
+    one_hop = {
+        "sparql": f"SELECT ?person ?film WHERE {{ <{iri('dune')}> <{iri('director')}> ?person . }}"
+    }
+    run, _ = as_published(template=short, query_choice=one_hop)
+    assert answer_of(run).labels == ("Denis Villeneuve",)
+    run, model = answered(template=[short, triads.template()])
+    assert (answer_of(run).labels, len(requests_of(model, "template"))) == (("Missoula",), 2)
+
+
+@pytest.mark.parametrize(
+    "sparql",
+    [
+        f"SELECT ?city WHERE {{ <{iri('dune')}> <directed by> ?person . ?person <born in> ?city }}",
+        "PREFIX e: <http://e/> SELECT ?city WHERE { e:dune <directed by> ?p . ?p <born in> ?city }",
+    ],
+)
+@conforms("appendix B, template 5 and 6", "names stand in angle brackets; no PREFIX, no ':'")
+def test_a_template_has_names_and_no_uris(sparql: str) -> None:
+    run, model = as_published(template=[template(sparql), template()])
+    assert len(requests_of(model, "template_published")) == 2
+    assert answer_of(run).labels == ("Missoula",)
+
+
+BACKWARDS = triplets("?x | directs | Arrival")
+
+
+@conforms(
+    "section 3.1; appendix B, template 7",
+    "a triple has the order that it has in the template, which is written before the URIs are known",
+    fast="the direction in which the graph has the chosen relation",
+    setting="as_written",
+)
+def test_a_triple_has_the_direction_of_the_template() -> None:
+    written = {"triplets": BACKWARDS, "entity_choice": uris("arrival")}
+    for order, label in (("?x <directs> <Arrival>", ()), ("<Arrival> <directs> ?x", "it")):
+        run, _ = as_published(
+            **written,
+            relation_choice=[uris("director")] * 3,
+            template=template(f"SELECT ?x WHERE {{ {order} . }}"),
+            settings={"own_knowledge": False},
+        )
+        assert answer_of(run).labels == (("Denis Villeneuve",) if label else ())
+    run, _ = answered(
+        triplets=BACKWARDS,
+        template=template("SELECT ?x WHERE { ?x <directs> <Arrival> . }"),
+        relation_choice=choice(1),
+        query_judgement=choice(1),
+    )
+    assert answer_of(run).labels == ("Denis Villeneuve",)
+
+
+@conforms(
+    "section 3.1, equation 4",
+    "a model classifies the type of the answer in the phase of answer generation",
+    fast="the chosen query says the type; a model is asked only if there is none",
+    setting="answer_type_from",
+)
+def test_a_model_classifies_the_type_of_the_answer() -> None:
+    run, model = as_published()
+    assert [step.agent for step in run.steps][-2:] == ["answer_type", "answer"]
+    assert len(requests_of(model, "answer_type_published")) == 1
+    run, model = answered()
+    assert not requests_of(model, "answer_type")
+    run, model = answered(triplets=NOTHING)
+    assert len(requests_of(model, "answer_type")) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer_type", "kind", "label"),
+    [("select", "list", "Missoula"), ("count", "count", "1"), ("yes or no", "boolean", "true")],
+)
+@conforms(
+    "appendix B, type 3",
+    "the types are <select>, <yes or no>, and one that is lost in print, taken to be <count>",
+)
+def test_the_type_of_the_answer_is_one_of_three(answer_type: str, kind: str, label: str) -> None:
+    run, _ = as_published(answer_type={"type": answer_type})
+    assert (answer_of(run).kind, answer_of(run).labels) == (kind, (label,))
+
+
+# --- Section 3.2: the decision-maker
+
+
+@conforms(
+    "section 3.2, equation 5, List_es",
+    "all entities that text similarity finds in the graph are the options",
+    fast="the best of them, with types, descriptions, and where labels are equal relations",
+    setting="candidate_texts",
+)
+@conforms(
+    "section 3.2, equation 5",
+    "the model selects in any case",
+    fast="a single vertex of exactly this label is taken without a model",
+    setting="unasked_choice",
+)
+@conforms(
+    "appendix C, entity selection",
+    "the model sees the question, the entity and the URIs, and replies with URIs",
+    fast="labels with what else is known, and numbers",
+    setting="entity_options",
+)
+def test_an_entity_is_chosen_by_uris_among_all_that_the_text_search_finds() -> None:
+    one = {"triplets": triplets("Arrival | directed by | ?city"), "entity_choice": uris("arrival")}
+    run, model = as_published(
+        **one,
+        relation_choice=uris("director"),
+        template=template("SELECT ?city WHERE { <Arrival> <directed by> ?city . }"),
+    )
+    [request] = requests_of(model, "entity_choice_published")
+    variables = {"question": QUESTION, "entity": "Arrival", "uris": str(iri("arrival")), "most": 1}
+    assert request.variables == variables
+    [candidate] = run.output("entity_retriever[try 1/parsing/Arrival]").candidates
+    assert (candidate.types, candidate.relations) == ((), ())
+    _, model = answered(
+        triplets=one["triplets"],
+        template=template("SELECT ?city WHERE { <Arrival> <directed by> ?city . }"),
+        query_judgement=choice(1),
+    )
+    assert not requests_of(model, "entity_choice")
+
+
+@pytest.mark.parametrize("chosen", [uris("dune"), uris("dune", "arrival"), uris("dune", "dune")])
+@conforms(
+    "section 3.2, equation 5; appendix C, entity selection 1 and 3",
+    "exactly K URIs of the list are selected, or all if there are fewer",
+    fast="at most K, the best first, and perhaps none",
+    setting="exact_k",
+)
+def test_exactly_k_entities_of_the_list_are_chosen(chosen: dict[str, Any]) -> None:
+    run, model = as_published(entity_choice=[chosen, uris("lynchs_dune", "dune")])
+    assert len(requests_of(model, "entity_choice_published")) == 2
+    assert answer_of(run).labels == ("Missoula",)
+    run, _ = answered(entity_choice=choice(2), query_judgement=choice(1))
+    [option] = run.output("entity_choice[try 1/parsing/Dune]").chosen
+    assert option.iri in {iri("dune"), iri("lynchs_dune")}
+
+
+@conforms(
+    "section 3.2, equation 6, F_rs",
+    "the options are the relations one hop around the chosen entities, all of them",
+    fast="the 40 that are named most like the triplet's relation",
+    setting="shown_relations",
+)
+@conforms(
+    "section 3.2, equation 6",
+    "the options are the URIs alone",
+    fast="with an example of what each leads to",
+    setting="relation_examples",
+)
+@conforms(
+    "appendix C, relation selection 1 to 3",
+    "the model sees the question, two entities without an order, and URIs; not the words of the "
+    "relation",
+    fast="the triplet, and each relation as the triple that the graph would have",
+    setting="relation_options",
+)
+def test_relations_are_chosen_by_uris_among_all_that_one_hop_reaches() -> None:
+    run, model = as_published()
+    first, second = requests_of(model, "relation_choice_published")
+    assert first.variables == {
+        "question": QUESTION,
+        "entities": ["Dune", "?person"],
+        "uris": f"{iri('director')}\n{iri('starring')}",
+        "most": 2,
+    }
+    assert set(second.variables["uris"].split()) == {
+        str(iri(name)) for name in ("birthPlace", "director", "numberOfChildren")
+    }
+    relations = run.output("relations[try 1/parsing/⟨Dune, directed by, ?person⟩]")
+    assert {relation.example for relation in relations} == {""}
+    _, model = answered()
+    shown = requests_of(model, "relation_choice")[0].variables["relations"]
+    assert shown[0]["leads to"] == "Denis Villeneuve"
+
+
+@conforms(
+    "section 3.2, equation 6, F_rs",
+    "relations are matched with names as text",
+    fast=("by embeddings, and a part by spelling"),
+    setting="spelling",
+)
+def test_without_the_choice_of_uris_relations_are_matched_as_text() -> None:
+    settings = {"ablation": "no_uri_choice", "relations": 1}
+    written = triplets("Dune | directer | ?person", "?person | birthplace | ?city")
+    named = template(
+        "SELECT ?city WHERE { <Dune> <directer> ?person . ?person <birthplace> ?city . }"
+    )
+    chosen = {"sparql": filled("dune")["sparql"].replace(" DISTINCT", "")}
+    run, _ = as_published(triplets=written, template=named, query_choice=chosen, settings=settings)
+    [relation] = run.output("relation_choice[try 1/parsing/⟨Dune, directer, ?person⟩]").chosen
+    assert relation.iri == iri("director")
+    requests = [call.request for call in run.calls.values() if call.kind == "similarity"]
+    assert {request["spelling"] for request in requests} == {1.0}
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@conforms(
+    "section 3.2, equation 6; appendix C, relation selection 4 to 6",
+    "at most K relations of the list are selected, the most likely first",
+)
+def test_at_most_k_relations_are_chosen_the_most_likely_first(number: int) -> None:
+    names = ["starring", "director"]
+    first = uris(*names)
+    second_attempt = [uris("director"), uris("birthPlace")]
+    replies = [first, uris("birthPlace")] if number == 2 else [first, *second_attempt]
+    run, _ = as_published(
+        relation_choice=replies,
+        settings={"relations": number},
+    )
+    steps = [step for step in run.steps if step.agent == "relation_choice"]
+    chosen = [relation.iri for relation in steps[0].output.chosen] if steps[0].done else []
+    assert chosen == ([iri(name) for name in names] if number == 2 else [])
+    assert len(places(run)) == (1 if number == 2 else 2)
+
+
+@conforms(
+    "section 3.2, equation 7, List_qs",
+    "every combination of template, entities and relations is a query",
+    fast="at most 40 are run, those with the best options first",
+    setting="query_limit",
+)
+@conforms("section 3.2, equation 7, F_qs", "queries that retrieve nothing are eliminated")
+@conforms(
+    "section 3.2, equation 7",
+    "each query with a result is an option",
+    fast="of several with the same result the first is",
+    setting="merge_results",
+)
+def test_every_combination_is_a_query_and_those_without_a_result_are_eliminated() -> None:
+    relation_choices = [uris("director", "starring"), uris("birthPlace", "director")]
+    run, _ = as_published(relation_choice=relation_choices)
+    queries = run.output("queries[try 1/parsing]")
+    assert len(queries.kept) + len(queries.empty) == 2 * 2 * 2
+    assert {query.results for query in queries.kept} == {("Gentilly",), ("Missoula",)}
+    assert all(query.rows == 0 for query in queries.empty)
+
+
+SAME = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:a rdfs:label "Alien" ; :director :r ; :maker :r . :r rdfs:label "Ridley Scott" .
+"""
+
+
+@pytest.mark.parametrize(("merges", "count"), [(False, 2), (True, 1)])
+def test_queries_with_the_same_result_are_merged_by_a_setting(merges: bool, count: int) -> None:
+    kg = films(SAME)
+    run = triads.triad(
+        Scripted(
+            triads.SCRIPT
+            | {
+                "triad/triplets": triplets("Alien | directed by | ?x"),
+                "triad/relation_choice": choice(1, 2),
+                "triad/template": template("SELECT ?x WHERE { <Alien> <directed by> ?x . }"),
+                "triad/query_judgement": choice(1),
+            }
+        ),
+        "Who directed Alien?",
+        kg=kg,
+        settings=TRIAD.settings(merge_results=merges),
+    ).go()
+    assert len(run.output("queries[try 1/parsing]").kept) == count
+    assert answer_of(run).labels == ("Ridley Scott",)
+
+
+@conforms(
+    "appendix C, SPARQL selection",
+    "the model sees the question and the SPARQL candidates",
+    fast="the queries with names in place of URIs, and their first results",
+    setting="query_options",
+)
+@conforms(
+    "section 3.2, equation 7, K = 1; appendix C, SPARQL selection 1",
+    "one of the queries is selected",
+    fast="none may be right; a single query is judged too",
+    setting="may_refuse_queries",
+)
+def test_one_query_is_chosen_by_its_sparql() -> None:
+    _, model = as_published()
+    [request] = requests_of(model, "query_choice_published")
+    listed = f"{filled('dune')['sparql']}\n{filled('lynchs_dune')['sparql']}"
+    assert request.variables == {"question": QUESTION, "queries": listed}
+    _, model = as_published(entity_choice=uris("dune"), settings={"entities": 1})
+    assert not requests_of(model, "query_choice_published")
+    run, model = answered(entity_choice=choice(1), query_judgement=choice(), settings={"tries": 1})
+    assert len(requests_of(model, "query_judgement")) == 1
+    assert "no query answers" in answer_of(run).reason
+
+
+@conforms("appendix C, SPARQL selection 2", "a query that is not in the list cannot be selected")
+def test_a_query_that_the_model_makes_up_is_not_taken() -> None:
+    made_up = {"sparql": "SELECT ?city WHERE { ?x ?y ?city }"}
+    run, _ = as_published(query_choice=[made_up, filled("dune")])
+    assert answer_of(run).queries == (filled("dune")["sparql"],)
+
+
+# --- Section 3.3: the advisor
+
+
+@conforms("section 3.3, equation 8", "the final query is run, and its result is the answer")
+def test_the_advisor_answers_from_the_graph() -> None:
+    run, model = as_published()
+    assert (answer_of(run).labels, answer_of(run).ungrounded) == (("Missoula",), False)
+    assert not requests_of(model, "own_fact_published")
+
+
+@pytest.mark.parametrize(
+    ("answer_type", "prompt", "kind", "label"),
+    [
+        ("yes or no", "own_truth_published", "boolean", "true"),
+        ("select", "own_fact_published", "list", "Moscow"),
+        ("count", "own_fact_published", "count", "3"),
+    ],
+)
+@conforms(
+    "section 3.3",
+    "without a feasible query the model answers from its own knowledge",
+    fast="it does not, unless it is switched on; the answer has a reason and the asked type",
+    setting="own_knowledge",
+)
+@conforms(
+    "section 3.3; appendix D", "by the prompt of the answer's type: True or False, or one fact"
+)
+def test_the_advisor_answers_from_own_knowledge_by_the_type_of_the_answer(
+    answer_type: str, prompt: str, kind: str, label: str
+) -> None:
+    fact = {"answer": "3" if answer_type == "count" else "Moscow"}
+    replies = {"triplets": NOTHING, "answer_type": {"type": answer_type}, "own_fact": fact}
+    run, model = as_published(**replies)
+    assert len(requests_of(model, prompt)) == 1
+    answer = answer_of(run)
+    assert (answer.kind, answer.labels, answer.ungrounded) == (kind, (label,), True)
+    run, _ = answered(triplets=NOTHING, answer_type={"type": answer_type})
+    assert (answer_of(run).kind, answer_of(run).labels) == (kind, ())
+
+
+@pytest.mark.parametrize("tries", [1, 2, 3])
+@conforms("section 3.3, T; section 4.4", "at most T attempts are made, then the model answers")
+@conforms(
+    "section 3.3",
+    "a retry goes on though nothing changed",
+    fast="an attempt that decides nothing otherwise is the last",
+    setting="stop_unchanged",
+)
+def test_at_most_t_attempts_are_made(tries: int) -> None:
+    run, model = as_published(triplets=NOTHING, settings={"tries": tries})
+    assert len(places(run)) == tries == len(requests_of(model, "triplets_published"))
+    assert answer_of(run).ungrounded
+    run, _ = answered(triplets=NOTHING, settings={"tries": tries})
+    assert len(places(run)) == min(tries, 2)
+
+
+@conforms(
+    "section 3.3",
+    "the retry signal goes to the previous phases, beginning at parsing",
+    fast="to the phase at fault",
+    setting="retry_from",
+)
+@conforms(
+    "section 3.3; appendix B and C",
+    "the prompts say nothing of earlier attempts: the same is asked again",
+    fast="the agents are told why there was no query",
+    setting="retry_feedback",
+)
+def test_a_retry_asks_the_same_again_from_parsing() -> None:
+    wrong = template(
+        "SELECT ?city WHERE { ?city <directed by> <Dune> . ?city <born in> ?person . }"
+    )
+    run, model = as_published(template=[wrong, template()])
+    assert places(run) == ["try 1/parsing", "try 2/parsing"]
+    first, second = requests_of(model, "triplets_published")
+    assert first.messages == second.messages
+    assert (first.seed, second.seed) == (7, 8)
+    assert (first.temperature, second.temperature) == (0.0, 0.5)
+    assert answer_of(run).labels == ("Missoula",)
+    _, model = answered(triplets=[NOTHING, triads.TWO_HOPS])
+    told = [request.variables["failed"] for request in requests_of(model, "triplets")]
+    assert [len(faults) for faults in told] == [0, 1]
+
+
+@pytest.mark.parametrize("agent", ["triplets", "template"])
+@conforms(
+    "section 3.3",
+    "each agent is asked once in an attempt; an unusable reply is a reason to retry",
+    fast="it is asked up to 3 times, and shown what is wrong; then the attempt has failed",
+    setting="theta",
+)
+@conforms("section 3.3", "if all attempts have unusable replies, the model answers")
+def test_unusable_replies_lead_to_a_retry_and_then_to_own_knowledge(agent: str) -> None:
+    bad: dict[str, Any] = {
+        "triplets": triplets("?x | was born in | ?y"),
+        "template": template("SELECT nonsense"),
+    }
+    run, model = as_published("When was he born?", **{agent: bad[agent]})
+    assert len(requests_of(model, f"{agent}_published")) == len(places(run)) == 3
+    assert (answer_of(run).labels, answer_of(run).ungrounded) == (("Moscow",), True)
+    run, model = answered("When was he born?", **{agent: bad[agent]})
+    assert len(requests_of(model, agent)) == 6  # the second attempt changes nothing
+    assert answer_of(run).reason.startswith("cannot express")
+
+
+# --- Section 4: hyperparameters, ablations, linking recall
+
+
+@conforms("section 4.1; Table 4", "N = 3 examples, K = 2 entities and 2 relations, T = 3 attempts")
+def test_the_hyperparameters_are_those_of_the_paper() -> None:
+    for profile in ("paper", "fast"):
+        settings = TRIAD.settings.of_profile(profile)
+        assert (settings.exemplars, settings.entities, settings.relations, settings.tries) == (
+            3,
+            2,
+            2,
+            3,
+        )
+
+
+@conforms(
+    "section 4.3, G-task and G-chat",
+    "another model plays the generalist, and the other roles keep theirs",
+)
+def test_a_role_can_have_a_model_of_its_own() -> None:
+    weak, strong = Scripted(triads.SCRIPT, name="weak"), Scripted(triads.SCRIPT, name="strong")
+    run = triads.triad({"generalist": weak, "": strong}).go()
+    assert {request.task for request in weak.requests} == {"triad/triplets", "triad/template"}
+    assert "triad/entity_choice" in {request.task for request in strong.requests}
+    own = triads.triad({"generalist": weak, "template": strong, "": strong})
+    assert [own.model_name(agent) for agent in ("triplets", "template", "relations")] == [
+        "weak",
+        "strong",
+        "strong",
+    ]
+    assert run.answer
+    with pytest.raises(SettingError, match="generalst"):
+        triads.triad({"generalst": weak})
+
+
+def test_a_role_has_a_model_of_its_own_from_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_file = tmp_path / "run.jsonl"
+    given = ["ask", "--kg", "films", "--system", "triad", "Who directed Arrival?"]
+    weak = ["--agent-model", "generalist=rules", "--save", str(run_file)]
+    assert main([*given, *weak]) == 0
+    header = json.loads(run_file.read_text().splitlines()[0])
+    assert header["models"]["generalist"] == "rules"
+    assert kgwb.load_run(run_file).answer
+
+
+@conforms("section 4.3, D-uri", "the selection of URIs is replaced by URI matching")
+def test_without_d_uri_the_most_similar_are_taken_without_a_model() -> None:
+    run, model = as_published(settings={"ablation": "no_uri_choice"})
+    assert not {"entity_choice_published", "relation_choice_published"} & {*asked(model)}
+    chosen = run.output("entity_choice[try 1/parsing/Dune]").chosen
+    assert {option.iri for option in chosen} == {iri("dune"), iri("lynchs_dune")}
+
+
+@conforms(
+    "section 4.3, D-query",
+    "the selection of queries is replaced by generation: the model writes an executable query",
+)
+def test_without_d_query_the_model_writes_an_executable_query() -> None:
+    replies = {**triads.PUBLISHED, "triad/written_query": {"reason": "", **filled("lynchs_dune")}}
+    model = Scripted(replies)
+    settings = TRIAD.settings.of_profile("paper", ablation="no_query_choice")
+    run = triads.triad(model, settings=settings).go()
+    [request] = requests_of(model, "written_query")
+    assert request.variables["uris"]["Dune"] == [str(iri("dune")), str(iri("lynchs_dune"))]
+    assert not {"template_published", "query_choice_published"} & {*asked(model)}
+    assert (answer_of(run).labels, len(answer_of(run).support)) == (("Missoula",), 2)
+    nothing = {"reason": "", "sparql": f"SELECT ?x WHERE {{ <{iri('dune')}> <{iri('born')}> ?x }}"}
+    model = Scripted({**replies, "triad/written_query": nothing})
+    run = triads.triad(model, settings=settings).go()
+    assert (len(places(run)), answer_of(run).ungrounded) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("ablation", "answer_type", "label"),
+    [
+        ("none", "select", "Moscow"),
+        ("no_fallback", "select", ""),
+        ("no_fallback", "yes or no", ""),
+        ("boolean_fallback", "select", ""),
+        ("boolean_fallback", "yes or no", "true"),
+    ],
+)
+@conforms("section 4.3, A-llm", "without it, no question is answered from own knowledge")
+@conforms("section 4.3, A-fact", "without it, Boolean questions are, and single-fact ones are not")
+def test_the_rows_of_the_advisor_in_table_3(ablation: str, answer_type: str, label: str) -> None:
+    replies = {"triplets": NOTHING, "answer_type": {"type": answer_type}}
+    run, _ = as_published(**replies, settings={"ablation": ablation})
+    assert answer_of(run).labels == ((label,) if label else ())
+
+
+@conforms(
+    "section 4.5",
+    "recall of linking: of entities after the text search and after the selection, and of relations "
+    "after the selection",
+)
+def test_linking_recall_has_what_was_found_and_what_was_chosen() -> None:
+    run, _ = as_published(entity_choice=uris("lynchs_dune"), settings={"entities": 1})
+    linked = collect_linked_iris(run)
+    assert linked.vertices == {str(iri("lynchs_dune"))}
+    assert linked.vertex_candidates == {str(iri("dune")), str(iri("lynchs_dune"))}
+    assert linked.predicates == {str(iri("director")), str(iri("birthPlace"))}
+    assert linked.predicates <= linked.predicate_candidates
+
+
+# --- Section 3: one question at a time
+
+
+@conforms("section 2.3", "a question is answered alone; there is no dialogue")
+def test_a_dialogue_is_not_used_and_the_run_says_so() -> None:
+    workbench = kgwb.Workbench(films(), Scripted(triads.SCRIPT), system="triad")
+    workbench.ask(QUESTION)
+    run = workbench.ask(QUESTION)
+    [note] = run["attempt"].notes
+    assert "alone" in note
+    assert keys(run) == triads.KEYS

@@ -1,0 +1,176 @@
+"""Where DoG lost an answer: a fault put in at one step, and the ladder that names it (figure 5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from debate import LEFT, filtering, remark, trying
+from small import EX, iri, workbench
+
+from kgwb import profile
+from kgwb.bench.ladder import locate_losses
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.results import BenchRow, Results
+from kgwb.bench.runner import Benchmark, BenchSetup
+from kgwb.kg.embeddings import Embeddings
+from kgwb.llm import ChatRequest, Scripted
+from kgwb.run.gold import GoldQuery
+from kgwb.systems.dog.gold import GoldStep, find_gold_paths
+
+QUESTION = "Where was the director of Arrival born?"
+BORN = f"PREFIX : <{EX}> SELECT ?city WHERE {{ :arrival :director ?d . ?d :birthPlace ?city }}"
+
+
+class Model:
+    """Says what is right to every agent of DoG, or what it is told to say instead.
+
+    What it is told is by the prompt's name, or by that name and the head: "relation_filtering
+    Arrival".
+    """
+
+    def __init__(self, **wrong: Any) -> None:
+        self.wrong = wrong
+
+    def __call__(self, request: ChatRequest) -> Any:
+        agent = request.task.rpartition("/")[2]
+        told = request.variables
+        entity = str(told.get("entity", ""))
+        if "found" in told:
+            entity = told["found"][0]["entity"]
+        is_first_hop = "Denis" not in entity
+        key = agent if is_first_hop or not entity else f"{agent}_2"
+        if key in self.wrong:
+            return self.wrong[key]
+        match agent:
+            case "topic_entity":
+                return {"entities": ["Arrival"]}
+            case "relation_filtering":
+                return filtering("director" if is_first_hop else "birth place")
+            case "answer_trying":
+                found = [triple[-1] for triple in told["found"][0]["triples"]]
+                return trying(*(name for name in found if name in ("Gentilly", "Missoula")))
+            case "vertex_selection":
+                return {"reason": "", "number": 0, "label": ""}
+        return remark(LEFT)
+
+
+def lose(folder: Path, wrong: dict[str, Any], question: str = QUESTION) -> BenchRow:
+    """The row of the ladder of one question that is lost because of a wrong reply."""
+    options: dict[str, Any] = {
+        "settings": profile("fast", only_relation="asked", theta=1),
+        "embeddings": Embeddings("lexical"),
+        "system": "dog",
+    }
+    setup = BenchSetup.from_workbench(workbench(Scripted(Model(**wrong)), **options))
+    results = Results(folder, setup.to_config())
+    asked = BenchQuestion(id="1", question=question, sparql=BORN, answers=(EX + "gentilly",))
+    Benchmark(setup, results).run([asked])
+    [row] = locate_losses(setup, results, [asked])
+    return row
+
+
+UNFINISHED = remark("Where was the director of [Arrival] born?")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "agent", "stage", "step"),
+    [
+        (
+            {"topic_entity": {"entities": ["director"]}},
+            "topic_entity",
+            "topic entity",
+            "topic_entity",
+        ),
+        (
+            {"relation_filtering": filtering("starring")},
+            "relation_filtering",
+            "relation filtering",
+            "relation_filtering[hop 1/Arrival]",
+        ),
+        (
+            {"relation_filtering_2": filtering("number of children")},
+            "relation_filtering",
+            "relation filtering",
+            "relation_filtering[hop 2/Denis Villeneuve]",
+        ),
+        (
+            {"answer_trying": trying("Denis Villeneuve")},
+            "answer_trying",
+            "iteration stopping",
+            "answer_trying[hop 1]",
+        ),
+        (
+            {"answer_trying_2": trying()},
+            "answer_trying",
+            "iteration stopping",
+            "answer_trying[hop 2]",
+        ),
+        (
+            {"answer_trying_2": trying("Denis Villeneuve")},
+            "answer_trying",
+            "answer generation",
+            "answer_trying[hop 2]",
+        ),
+    ],
+)
+def test_the_step_that_lost_the_answer_is_named(
+    tmp_path: Path, wrong: dict[str, Any], agent: str, stage: str, step: str
+) -> None:
+    row = lose(tmp_path, wrong)
+    assert (row["agent"], row["stage"], row["step"]) == (agent, stage, step)
+    assert row["first_wrong_step"] == step
+    assert row["rungs"][row["mended_by"]] == 1.0
+
+
+def test_a_question_that_does_not_go_on_is_the_debate_s_fault(tmp_path: Path) -> None:
+    """The second hop is right only after a question that goes on from what was found."""
+
+    def choose(request: ChatRequest) -> Any:
+        told = request.variables
+        if request.task == "dog/relation_filtering" and "Denis" in told["entity"]:
+            goes_on = "[Denis Villeneuve]" in told["question"]
+            return filtering("birth place" if goes_on else "~director")
+        if request.task == "dog/answer_trying" and "Denis" in told["found"][0]["entity"]:
+            goes_on = "[Denis Villeneuve]" in told["question"]
+            names = [triple[-1] for triple in told["found"][0]["triples"]]
+            return trying(*names) if goes_on else trying("Sicario")
+        if "debate" in told:
+            return UNFINISHED
+        return Model()(request)
+
+    options: dict[str, Any] = {
+        "settings": profile("fast", only_relation="asked", theta=1),
+        "embeddings": Embeddings("lexical"),
+        "system": "dog",
+    }
+    setup = BenchSetup.from_workbench(workbench(Scripted(choose), **options))
+    results = Results(tmp_path, setup.to_config())
+    asked = BenchQuestion(id="1", question=QUESTION, sparql=BORN, answers=(EX + "gentilly",))
+    Benchmark(setup, results).run([asked])
+    [row] = locate_losses(setup, results, [asked])
+    assert (row["agent"], row["stage"]) == ("simplifying", "question simplifying")
+    assert row["step"] == "simplifying[hop 1]"
+
+
+def test_a_wrong_vertex_is_the_choice_s_or_the_search_s_fault(tmp_path: Path) -> None:
+    question = "Where was the director of that movie born?"
+    row = lose(tmp_path, {"topic_entity": {"entities": ["that movie"]}}, question)
+    assert (row["agent"], row["stage"]) == ("entity_retriever", "topic entity")
+
+
+def test_a_gold_query_is_read_as_walks_to_its_target() -> None:
+    names = ("arrival", "amy", "starring", "director")
+    arrival, amy, starring, director = (str(iri(name)) for name in names)
+    patterns = (
+        ("?film", f"<{starring}>", f"<{amy}>"),
+        ("?film", f"<{director}>", "?who"),
+        (f"<{arrival}>", f"<{director}>", "?who"),
+    )
+    paths = find_gold_paths(GoldQuery("", "list", "?who", patterns))
+    assert paths == {
+        iri("amy"): (GoldStep(iri("starring"), "in"), GoldStep(iri("director"), "out")),
+        iri("arrival"): (GoldStep(iri("director"), "out"),),
+    }
+    assert find_gold_paths(GoldQuery("", "boolean", "", patterns)) == {}

@@ -1,0 +1,162 @@
+"""A system is found by name, as a value, by an import path, in a file, and in an installed package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kgwb
+from kgwb.errors import SettingError
+from kgwb.llm import Scripted
+from kgwb.systems import list_systems, load_system, resolve_system
+
+TOY = '''
+"""A system that answers with what it was asked."""
+
+from rdflib import Literal
+
+from kgwb.flow import Answer, Value
+from kgwb.run import System, agent
+
+
+@agent
+def copy(text):
+    """The question itself."""
+    return text + "{mark}"
+
+
+def answer(question, dialogue, run):
+    return Answer("list", (Value(Literal("x"), copy(question.text)),))
+
+
+SYSTEM = System("toy", answer, (copy,))
+'''
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, the current one, with a package mytoy and a file beside it."""
+    monkeypatch.chdir(tmp_path)
+    package = tmp_path / "mytoy"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "pipeline.py").write_text(TOY.replace("{mark}", "!"))
+    (tmp_path / "toy_file.py").write_text(TOY.replace("{mark}", "?"))
+    for name in ("mytoy", "mytoy.pipeline"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return tmp_path
+
+
+def answer_of(system: object) -> tuple[str, ...]:
+    """The answer to "Who" of what is given as ``system=``."""
+    workbench = kgwb.Workbench("films", Scripted({}), system=system)  # type: ignore[arg-type]
+    run = workbench.ask("Who")
+    assert run.answer
+    return run.answer.labels
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("mytoy.pipeline:SYSTEM", "Who!"),
+        ("mytoy.pipeline", "Who!"),
+        ("./toy_file.py", "Who?"),
+        ("toy_file.py:SYSTEM", "Who?"),
+        (Path("toy_file.py"), "Who?"),
+    ],
+)
+def test_a_module_or_a_file_is_a_system(toy: Path, source: str | Path, expected: str) -> None:
+    assert answer_of(source) == (expected,)
+    assert resolve_system(source).origin == str(source)
+
+
+def test_a_value_is_a_system_and_a_name_too(toy: Path) -> None:
+    system = resolve_system("./toy_file.py")
+    assert resolve_system(system) is system
+    assert answer_of(system) == ("Who?",)
+    assert resolve_system("dog") is load_system("dog")
+
+
+def test_a_file_that_has_changed_is_read_again(toy: Path) -> None:
+    assert answer_of("toy_file.py") == ("Who?",)
+    (toy / "toy_file.py").write_text(TOY.replace("{mark}", "again"))
+    assert answer_of("toy_file.py") == ("Whoagain",)
+    assert resolve_system("toy_file.py") is resolve_system("toy_file.py")
+
+
+def test_a_file_imports_what_is_beside_it(toy: Path) -> None:
+    (toy / "toy_helper.py").write_text("MARK = '...'")
+    text = "from toy_helper import MARK\n" + TOY.replace('"{mark}"', "MARK")
+    (toy / "toy_two.py").write_text(text)
+    assert answer_of("toy_two.py") == ("Who...",)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("nobody", "no system named 'nobody'"),
+        ("os", "no system named 'os'"),
+        ("./missing.py", "there is no file"),
+        ("nopackage.tog:SYSTEM", "nopackage.tog cannot be imported"),
+        ("mytoy.pipeline:OTHER", "has no value OTHER"),
+        ("mytoy.pipeline:answer", "is function, not a System"),
+        (7, "int is not a system"),
+    ],
+)
+def test_what_is_no_system_is_said(toy: Path, source: object, said: str) -> None:
+    with pytest.raises(SettingError) as error:
+        resolve_system(source)  # type: ignore[arg-type]
+    assert said in error.value.message
+    assert error.value.hint
+
+
+def test_a_mistake_in_a_module_is_told_with_its_line(toy: Path) -> None:
+    (toy / "toy_wrong.py").write_text("x = 1\ny = x / 0\n")
+    with pytest.raises(SettingError, match="ZeroDivisionError") as error:
+        resolve_system("toy_wrong.py")
+    assert "toy_wrong.py, line 2" in error.value.hint
+
+
+def test_several_systems_are_asked_whatever_they_are(toy: Path) -> None:
+    workbench = kgwb.Workbench("films", Scripted({}), system="toy_file.py")
+    asked = workbench.ask_all("Who", ["toy_file.py"])
+    assert asked["toy"].answer
+    assert workbench.ask_all("Who", resolve_system("toy_file.py"))["toy"].answer
+
+
+def test_a_run_is_loaded_with_its_system(toy: Path) -> None:
+    run = kgwb.Workbench("films", Scripted({}), system="toy_file.py").ask("Who")
+    run.save("run.jsonl")
+    loaded = kgwb.load_run("run.jsonl", system="toy_file.py")
+    assert loaded.answer == run.answer
+
+
+def test_an_installed_package_announces_its_system(toy: Path) -> None:
+    metadata = toy / "mytoy-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: mytoy\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[kgwb.systems]\ntoy = mytoy.pipeline:SYSTEM\n")
+    code = (
+        "import sys; from kgwb.systems import list_systems, load_system; "
+        "print(list_systems()[-1], 'mytoy' in sys.modules, load_system('toy').name)"
+    )
+    root = Path(kgwb.__file__).parent.parent
+    printed = subprocess.check_output(
+        [sys.executable, "-c", code], env={"PYTHONPATH": f"{root}:{toy}"}, text=True
+    )
+    assert printed.split() == ["toy", "False", "toy"]
+
+
+def test_without_packages_the_list_is_that_of_kgwb() -> None:
+    assert list_systems() == ("chatty_kg", "dog", "ragonite", "robodata", "surveyor", "triad")
+
+
+def test_the_command_line_takes_a_file(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from kgwb.cli import main
+
+    for source in ("toy_file.py", "mytoy.pipeline:SYSTEM"):
+        assert main(["ask", "--kg", "films", "--system", source, "Who"]) == 0
+    assert "Who?" in capsys.readouterr().out

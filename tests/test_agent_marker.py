@@ -1,0 +1,50 @@
+"""One marker makes an agent of a function, with or without a name, a run and annotations."""
+
+from __future__ import annotations
+
+from rdflib import Literal
+from small import films
+
+from kgwb.flow import Answer, Value
+from kgwb.llm import Scripted
+from kgwb.run import Run, System, agent
+
+
+@agent
+def double(text):
+    """The text twice."""
+    return text * 2
+
+
+@agent("shout", subject="text")
+def make_loud(text: str, run: Run) -> str:
+    """The text in capitals."""
+    return double(text).upper()
+
+
+def answer(question, dialogue, run):
+    return Answer("list", (Value(Literal("x"), make_loud(question.text, run)),))
+
+
+SYSTEM = System("loud", answer, (make_loud, double))
+
+
+def test_a_function_without_a_run_is_a_step_of_the_run_that_is_executed() -> None:
+    run = Run(SYSTEM, "abc", kg=films(), models=Scripted({})).go()
+    assert [step.key for step in run.steps] == ["shout[abc]", "double[abc]"]
+    assert run.steps[1].parent == "shout[abc]"
+    assert run.steps[1].inputs == {"text": "abc"}
+    assert run.answer and run.answer.labels == ("ABCABC",)
+
+
+def test_outside_of_a_run_it_is_the_plain_function() -> None:
+    assert double("abc") == "abcabc"
+
+
+def test_an_output_without_an_annotation_is_edited_saved_and_loaded(tmp_path) -> None:
+    run = Run(SYSTEM, "abc", kg=films(), models=Scripted({})).go()
+    run.override("double[abc]", "xyz").go()
+    assert run.answer and run.answer.labels == ("XYZ",)
+    path = run.save(tmp_path / "run.jsonl")
+    loaded = Run.load(path, SYSTEM).go()
+    assert loaded.answer == run.answer

@@ -1,0 +1,188 @@
+"""What a person writes wrongly in a system is said, where it is written or where it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from rdflib import Literal
+from small import films
+
+from kgwb.errors import AgentFailedError, OutputError, SettingError
+from kgwb.flow import Answer, Value
+from kgwb.llm import Scripted
+from kgwb.records import Record
+from kgwb.run import Run, System, agent
+
+
+@dataclass(frozen=True, slots=True)
+class Mention(Record):
+    name: str
+
+
+@agent
+def mention(text: str, run: Run) -> Mention:
+    return Mention(text)
+
+
+def answer(question: Any, dialogue: Any, run: Run) -> Answer:
+    return Answer("list", (Value(Literal("x"), mention(question.text, run).name),))
+
+
+def run_of(system: System) -> Run:
+    return Run(system, "Who?", kg=films(), models=Scripted({}))
+
+
+# --- when the system is made
+
+
+def run_is_not_last() -> Any:
+    @agent
+    def wrong(run: Run, text: str) -> str:
+        return text
+
+    return wrong
+
+
+def run_has_another_name() -> Any:
+    @agent
+    def wrong(text: str, r: Run) -> str:
+        return text
+
+    return wrong
+
+
+def output_cannot_be_saved() -> Any:
+    class Thing:
+        pass
+
+    def find(text: str, run: Run) -> Any:
+        return Thing()
+
+    find.__annotations__["return"] = Thing
+    return agent(find)
+
+
+def annotation_is_not_there() -> Any:
+    @agent
+    def wrong(text: str, run: Run) -> Missing:  # type: ignore[name-defined]  # noqa: F821
+        return text
+
+    return wrong
+
+
+def plain_function() -> Any:
+    def plain(text: str, run: Run) -> str:
+        return text
+
+    return plain
+
+
+@pytest.mark.parametrize(
+    ("make_agent", "said"),
+    [
+        (run_is_not_last, "write the parameter run last"),
+        (run_has_another_name, "its parameter r is a Run: name it run"),
+        (output_cannot_be_saved, "Thing cannot be saved"),
+        (annotation_is_not_there, "annotations name Missing"),
+        (plain_function, "plain is not an agent: write @agent above it"),
+        (lambda: mention, "two agents are named mention"),
+    ],
+)
+def test_a_wrong_agent_is_said_when_the_system_is_made(
+    make_agent: Callable[[], Any], said: str
+) -> None:
+    with pytest.raises(SettingError, match=said):
+        System("wrong", answer, [mention, make_agent()])
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(SettingError) as error:
+        System("wrong", answer, [run_is_not_last(), run_has_another_name()], supervisors={"x": ()})
+    for part in ("run last", "name it run", "two agents", "supervisors name 'x'"):
+        assert part in error.value.message
+
+
+def test_a_misspelt_supervised_agent_is_said() -> None:
+    with pytest.raises(SettingError, match="supervisors name 'mentions'"):
+        System("wrong", answer, [mention], supervisors={"mention": ("mentions",)})
+
+
+def test_a_misspelt_subject_is_said_where_it_is_written() -> None:
+    with pytest.raises(SettingError, match="subject='txt'") as error:
+
+        @agent("wrong", subject="txt")
+        def wrong(text: str, run: Run) -> str:
+            return text
+
+    assert "text" in error.value.hint
+
+
+# --- when it happens
+
+
+def test_an_agent_outside_of_the_system_is_said() -> None:
+    @agent
+    def other(text: str, run: Run) -> str:
+        return text
+
+    def calls_other(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", reason=other("x", run))
+
+    run = run_of(System("forgot", calls_other, [mention]))
+    with pytest.raises(SettingError, match="other is not among the agents of forgot"):
+        run.go()
+    assert isinstance(run.error, SettingError)
+
+
+@pytest.mark.parametrize("returned", [None, "a text", ["list"]])
+def test_a_step_fails_that_returns_another_type_than_it_promises(returned: Any) -> None:
+    @agent
+    def wrong(text: str, run: Run) -> Mention:
+        return returned  # type: ignore[no-any-return]
+
+    def calls_wrong(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", reason=wrong("x", run).name)
+
+    run = run_of(System("wrong", calls_wrong, [wrong]))
+    with pytest.raises(OutputError, match="wrong promises Mention and returned"):
+        run.go()
+    [step] = run.steps
+    assert not step.done
+    assert step.error
+    assert run.error is not None
+    assert run.status == "failed"
+
+
+@pytest.mark.parametrize("returned", [None, "Denis Villeneuve", ()])
+def test_a_pipeline_that_returns_no_answer_fails(returned: Any) -> None:
+    run = run_of(System("wrong", lambda question, dialogue, run: returned, [mention]))
+    with pytest.raises(OutputError, match="not an Answer"):
+        run.go()
+    assert run.status == "failed"
+
+
+def test_an_answer_without_values_and_reason_says_so() -> None:
+    run = run_of(System("silent", lambda question, dialogue, run: Answer("list"), [mention])).go()
+    assert "no reason given" in str(run.answer)
+
+
+def test_an_error_of_an_agent_is_the_error_of_the_run() -> None:
+    def fails(question: Any, dialogue: Any, run: Run) -> Answer:
+        raise ValueError("no such thing")
+
+    run = run_of(System("fails", fails, [mention]))
+    with pytest.raises(ValueError, match="no such thing"):
+        run.go()
+    assert isinstance(run.error, AgentFailedError)
+    assert run.error.message == "ValueError: no such thing"
+    assert "test_mistakes.py, line" in run.error.hint
+
+
+def test_a_system_without_views_shows_itself() -> None:
+    run = run_of(System("plain", answer, [mention])).go()
+    assert "Who?" in str(run)
+    assert "mention" in run.summary()
+    assert not str(run).startswith("<")

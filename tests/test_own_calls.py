@@ -1,0 +1,194 @@
+"""Calls that agents make by themselves: shown and edited, or noticed if they go past the run."""
+
+from __future__ import annotations
+
+import http.server
+import random
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from page import wait_for
+from small import films
+
+import kgwb
+from kgwb.build import Answer, ChatRequest, Message, Run, Scripted, System, agent
+from kgwb.errors import NotRecordedError, PromptError
+from kgwb.show.run_state import RunState
+from kgwb.show.step import render_attempts, render_step_header
+from kgwb.ui.debugger import Debugger
+from kgwb.ui.session import session_of
+
+
+@agent(kind="model")
+def greet(name: str, run: Run) -> str:
+    """Greet somebody."""
+    _, reply = run.chat(ChatRequest("greet", (Message("user", f"Greet {name}."),)))
+    return reply.text
+
+
+@agent
+def shout(text: str) -> str:
+    """The text in capitals."""
+    return text.upper()
+
+
+def answer(question: Any, dialogue: Any, run: Run) -> Answer:
+    return Answer("list", text=shout(greet(question.text, run)), reason="it only greets")
+
+
+GREETER = System("greeter", answer, [greet, shout])
+
+
+def reply_to(request: ChatRequest) -> str:
+    return f"reply to {request.messages[-1].content}"
+
+
+def greeting() -> tuple[Run, Scripted]:
+    model = Scripted(reply_to)
+    return Run(GREETER, "Bob", kg=films(), models=model).go(), model
+
+
+# --- messages of an agent's own
+
+
+def test_messages_of_an_agents_own_are_shown_with_the_reply() -> None:
+    run, _ = greeting()
+    step = run["greet"]
+    page = str(render_attempts(step, run.calls))
+    assert "Greet Bob." in page
+    assert "reply to Greet Bob." in page
+    assert "was not asked" not in str(render_step_header(RunState.of(run), "greet"))
+
+
+def test_the_messages_are_edited_and_only_what_follows_is_made(tmp_path: Path) -> None:
+    run, model = greeting()
+    run.edit_messages("greet", [Message("user", "Say goodbye.")]).go()
+    assert run.output("shout") == "REPLY TO SAY GOODBYE."
+    assert model.call_count() == 2
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=GREETER)
+    assert loaded.answer == run.answer
+    assert run.fork().go().totals.live_model_calls == 0
+    run.edit_messages("greet", None).go()
+    assert run.output("greet") == "reply to Greet Bob."
+    assert model.call_count() == 2
+
+
+def test_an_edit_is_in_the_file_that_is_written_call_by_call(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    run = Run(GREETER, "Bob", kg=films(), models=Scripted(reply_to), path=path).go()
+    run.edit_messages("greet", "[system]\nBe short.\n\n[user]\nHello\n").go()
+    loaded = kgwb.load_run(path, system=GREETER)
+    assert loaded.output("greet") == "reply to Hello"
+    assert loaded.edited_messages["greet", 0][0] == Message("system", "Be short.")
+
+
+def test_a_text_without_roles_is_refused() -> None:
+    run, _ = greeting()
+    with pytest.raises(PromptError, match="role"):
+        run.edit_messages("greet", "Hello")
+
+
+def test_the_messages_are_edited_in_the_debugger() -> None:
+    run, _ = greeting()
+    debugger = Debugger(session_of(run), step_key="greet")
+    debugger.selected_section = "prompt"
+    assert "Greet Bob." in str(debugger.render_panel())
+    debugger.do_try({"form": {"template": "[user]\nSay goodbye.\n"}})
+    wait_for(lambda: run.status == "paused" and run.output("greet").endswith("goodbye."))
+    assert run.output("greet") == "reply to Say goodbye."
+
+
+# --- requests past the run
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """A server on loopback that replies "ok" to everything."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"ok")
+
+        def log_message(self, *_: object) -> None: ...
+
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{made.server_port}/"
+    made.shutdown()
+    made.server_close()
+
+
+def test_requests_past_the_run_are_noticed_and_counted(server: str) -> None:
+    @agent
+    def ask_alone(text: str, run: Run) -> str:
+        for _ in range(2):
+            httpx.get(server)
+        with urllib.request.urlopen(server) as reply:
+            return str(reply.read())
+
+    @agent
+    def ask_recorded(text: str, run: Run) -> str:
+        return run.call("test.get", {"url": server}, lambda: httpx.get(server).text, str)
+
+    def asks(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", text=ask_recorded("x", run) + ask_alone("x", run))
+
+    run = Run(System("alone", asks, [ask_alone, ask_recorded]), "Who?", kg=films(), models=None)
+    run.go()
+    assert run.past_calls == {"127.0.0.1": 3}
+    [note] = run["ask_alone"].notes
+    assert "3 requests to 127.0.0.1" in note
+    assert run["ask_recorded"].notes == []
+
+
+# --- what differs the second time
+
+
+def chance() -> System:
+    """A system whose agent asks something else each time."""
+
+    @agent(kind="model")
+    def guess(text: str, run: Run) -> str:
+        content = f"Guess {random.random()}"
+        _, reply = run.chat(ChatRequest("guess", (Message("user", content),)))
+        return reply.text
+
+    def guesses(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", text=guess("x", run))
+
+    return System("chance", guesses, [guess])
+
+
+def test_a_step_that_asks_something_else_the_second_time_says_so_with_both() -> None:
+    run = Run(chance(), "Who?", kg=films(), models=Scripted(reply_to)).go()
+    first = run.calls[run["guess"].calls[0]].request["content"]["messages"][0][1]
+    run.go()
+    second = run.calls[run["guess"].calls[0]].request["content"]["messages"][0][1]
+    [note] = run["guess"].notes
+    assert first in note
+    assert second in note
+
+
+def test_after_an_edit_it_is_no_surprise() -> None:
+    run, _ = greeting()
+    run.edit_messages("greet", "[user]\nHello\n").go()
+    assert run["greet"].notes == []
+
+
+def test_a_saved_run_that_asks_something_else_says_so_with_both(tmp_path: Path) -> None:
+    system = chance()
+    run = Run(system, "Who?", kg=films(), models=Scripted(reply_to)).go()
+    recorded = run.calls[run["guess"].calls[0]].request["content"]["messages"][0][1]
+    path = run.save(tmp_path / "run.jsonl")
+    with pytest.raises(NotRecordedError, match="guess asked something else") as error:
+        kgwb.load_run(path, system=system)
+    assert recorded in error.value.message
+    assert error.value.message.count("Guess 0.") == 2

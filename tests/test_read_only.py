@@ -1,0 +1,115 @@
+"""A run whose system is not there opens read-only, and a file makes nothing be imported."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_mistakes import answer, mention
+
+import kgwb
+from kgwb.errors import RunFileError, SettingError
+from kgwb.llm import Scripted
+from kgwb.run import Run, System
+
+SYSTEM = System("not_installed", answer, [mention])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The file of a run of a system that is not installed."""
+    run = kgwb.Workbench("films", Scripted({}), system=SYSTEM).ask("Who?")
+    return run.save(tmp_path / "run.jsonl")
+
+
+def test_the_run_is_shown_from_its_steps(file: Path) -> None:
+    run = kgwb.load_run(file)
+    assert run.status == "done"
+    assert run.answer and run.answer.labels == ("Who?",)
+    [step] = run.steps
+    assert (step.key, step.output, step.done) == ("mention", {"name": "Who?"}, True)
+    assert step.inputs == {"text": "Who?"}
+    assert run.error is None
+    assert "not_installed" in run.read_only
+    assert "test_mistakes" in run.read_only
+    assert "can only be read" in str(run)
+    assert "mention" in run.summary()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda run: run.go(),
+        lambda run: run.step(),
+        lambda run: run.override("mention", {"name": "x"}),
+        lambda run: run.refresh("mention"),
+        lambda run: run.fork().go(),
+    ],
+)
+def test_it_cannot_be_executed_or_edited(file: Path, change: Callable[[Run], Any]) -> None:
+    run = kgwb.load_run(file)
+    with pytest.raises(SettingError):
+        change(run)
+    assert [step.key for step in run.steps] == ["mention"]
+
+
+def test_it_opens_in_the_debugger_and_is_saved_again(file: Path, tmp_path: Path) -> None:
+    debugger = kgwb.debug(file)
+    assert "can only be read: no system named" in debugger.render_static()
+    again = kgwb.load_run(kgwb.load_run(file).save(tmp_path / "again.jsonl"))
+    assert again.steps[0].output == {"name": "Who?"}
+
+
+def test_with_its_system_it_is_a_run_as_any_other(file: Path) -> None:
+    run = kgwb.load_run(file, system=SYSTEM)
+    assert not run.read_only
+    assert run.output("mention").name == "Who?"
+
+
+def test_the_file_says_where_the_system_came_from(file: Path) -> None:
+    header = json.loads(file.read_text().splitlines()[0])
+    assert (header["system"], header["system_from"]) == ("not_installed", "test_mistakes")
+    run = kgwb.Workbench("films", "rules").ask("Who directed Arrival?")
+    header = json.loads(run.save(file.with_name("own.jsonl")).read_text().splitlines()[0])
+    assert "system_from" not in header
+
+
+@pytest.mark.parametrize(
+    "name", ["evil", "evil:SYSTEM", "evil.pipeline", "evil.py", "./evil.py", "os", "../evil", ""]
+)
+def test_a_hostile_name_makes_nothing_be_imported(
+    file: Path, name: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent)
+    monkeypatch.syspath_prepend(str(file.parent))
+    (file.parent / "evil.py").write_text("raise SystemExit('imported')")
+    header, *lines = file.read_text().splitlines()
+    data = json.loads(header) | {"system": name, "system_from": "evil:SYSTEM"}
+    file.write_text("\n".join([json.dumps(data), *lines]) + "\n")
+    before = set(sys.modules)
+    run = kgwb.load_run(file)
+    assert run.read_only
+    assert "evil" not in sys.modules
+    assert {name for name in set(sys.modules) - before if not name.startswith("kgwb")} == set()
+
+
+@pytest.mark.parametrize("name", [7, {}, None])
+def test_a_name_that_is_no_text_is_damage(file: Path, name: Any) -> None:
+    header, *lines = file.read_text().splitlines()
+    data = json.loads(header) | {"system": name}
+    file.write_text("\n".join([json.dumps(data), *lines]) + "\n")
+    with pytest.raises(RunFileError, match="damaged"):
+        kgwb.load_run(file)
+
+
+def test_a_file_that_was_written_call_by_call_has_no_steps(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    kgwb.Workbench("films", Scripted({}), system=SYSTEM).ask("Who?", path=path)
+    run = kgwb.load_run(path)
+    assert run.read_only
+    assert run.steps == []
+    assert run.answer
