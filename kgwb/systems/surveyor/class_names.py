@@ -10,10 +10,12 @@ from typing import Self
 from rdflib import URIRef
 
 from kgwb.kg.distinct_texts import tell_apart
-from kgwb.kg.survey_text import MAX_CLASS_NAMES, SurveyWriter
+from kgwb.kg.survey_text import SurveyWriter
 from kgwb.kg.term_text import bracket_iri, quote_text, to_curie
 from kgwb.terms import Iri, local_part
 
+MAX_TITLES = 150
+"""Classes that a model can choose from."""
 NamedClasses = tuple[tuple[Iri, str], ...]
 """Classes, each with its display name."""
 TITLE_ENDING = re.compile(r" \((?:[\w-]+:[\w-]+|<[^<>\s]+>)\)$")
@@ -95,7 +97,7 @@ class ClassNames:
 
 
 def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
-    """Return the titles of classes, at most MAX_CLASS_NAMES, those of the largest groups first."""
+    """Return the titles of classes, at most MAX_TITLES, those of the largest groups first."""
     title_of = ClassNames.of_survey(writer).titles
     titles: dict[str, None] = {}
     for group in writer.groups:
@@ -103,7 +105,7 @@ def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
             for surveyed in (group.top_class, *group.members):
                 if surveyed.iri:
                     titles[title_of[surveyed.iri]] = None
-    return tuple(titles)[:MAX_CLASS_NAMES]
+    return tuple(titles)[:MAX_TITLES]
 
 
 def choose_titles(names: Iterable[str], titles: Iterable[str]) -> tuple[str, ...]:

@@ -37,14 +37,15 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     reviews. An answer without values says why: the drafter or the reviewer may find that the graph
     does not have what the question asks for.
     """
-    writer = SurveyWriter(make_survey(run))
+    labels = run.kg.vocabulary.labels
+    writer = SurveyWriter(make_survey(run), labels)
     mentions = look_up_mentions(question, dialogue, writer, run)
     reviews = SurveyorSettings.of_run(run).reviews
     draft = draft_query(mentions, excerpt_for_question(writer, mentions, run), run)
     if draft.more:
         reviews -= 1
         requested = ClassNames.of_survey(writer).find_all(draft.more)
-        writer = SurveyWriter(extend_survey(writer.survey, requested, run))
+        writer = SurveyWriter(extend_survey(writer.survey, requested, run), labels)
         excerpt = excerpt_for_question(writer, mentions, run, requested)
         # Classes can be asked for once only: without any, the drafter has to decide.
         draft = draft_query(mentions, replace(excerpt, unseen=()), run)
