@@ -182,7 +182,7 @@ def execute_draft(place: str, sparql: str, facts: SchemaFacts, run: Run) -> Exec
     )
 
 
-def format_result(executed: Executed, max_rows: int, prefixes: Prefixes) -> str:
+def format_result(executed: Executed, max_rows: int, prefixes: Prefixes = ()) -> str:
     """Return a result as the reviewer reads it: its size, the findings, and the first rows.
 
     A finding that is likely to be a mistake begins with "!". Everything that the graph says is in
