@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import debate
-import machine
 import pytest
-import ragonite
-import surveying
-import triads
-from small import DIRECTED, FILMS, films, keys, run_of
+from asked import ASKED
+from small import FILMS, films, keys, run_of
 
 import kgwb
 from kgwb.bench.results import read_results
@@ -22,16 +17,6 @@ from kgwb.cli import main
 from kgwb.errors import GraphUnreachableError
 from kgwb.llm import Scripted
 from kgwb.systems import list_systems, load_system
-
-ASKED: Mapping[str, tuple[str, Any]] = {
-    "chatty_kg": ("Who directed Arrival?", DIRECTED),
-    "dog": (debate.QUESTION, debate.TWO_HOPS),
-    "ragonite": (ragonite.QUESTION, ragonite.script()),
-    "robodata": (machine.QUESTION, machine.script()),
-    "surveyor": (surveying.QUESTION, surveying.script()),
-    "triad": (triads.QUESTION, triads.SCRIPT),
-}
-"""For each system, a question and the replies of a scripted model to it."""
 
 
 @pytest.mark.parametrize("name", list_systems())
