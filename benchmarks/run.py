@@ -1,4 +1,4 @@
-"""Every speed benchmark: ``make bench``. Figures are set against something timed in the same run.
+"""Every benchmark of speed and memory: ``make bench``. Figures are set against something timed in the same run.
 
     python benchmarks/run.py [part ...]
 
@@ -17,6 +17,7 @@ from pathlib import Path
 import graphs
 import growth
 import load
+import memory
 import overhead
 import pipeline
 import retrying
@@ -71,6 +72,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "overhead": _overhead,
     "throughput": lambda: throughput.throughput(pipeline.recorded(20)),
     "load": load.many_at_once,
+    "memory": memory.select_memory,
     "retry": retrying.retrying,
     "growth": _growth,
 }

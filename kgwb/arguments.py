@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, get_args, get_origin, get_type_hints
@@ -13,6 +13,7 @@ from urllib.parse import quote
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.masking import mask_url
+from kgwb.text import shortest_distinct_names
 
 if TYPE_CHECKING:
     from kgwb.kg.base import Graph
@@ -161,14 +162,12 @@ class QuestionArguments(GraphArguments):
 
         If none has them, they are for the first one. Without names they stay as they are.
         """
-        from kgwb.systems import resolve_system
-
         if not names:
             return self
         given = parse_assignments(self.set, "NAME=VALUE")
+        lacking = find_missing_settings(names, given)
         for name in names:
-            settings = resolve_system(name).settings
-            if given.keys() <= set(settings.setting_names()):
+            if name not in lacking:
                 return replace(self, system=name)
         return replace(self, system=names[0])
 
@@ -236,26 +235,28 @@ def commands_for_each(arguments: T, each: str | None) -> list[tuple[str, T]]:
     """Return a command for each value of NAME=V1,V2,..., with a name that can be a folder's.
 
     NAME is a setting, "prompts" or "model"; the arguments must have ``set``, ``prompts`` and
-    ``model``. Without ``each`` it is the command alone, under the name "". Raises InputError if
+    ``model``. A folder of prompts is named by its last parts, as few as tell it apart from the
+    others. Without ``each`` it is the command alone, under the name "". Raises InputError if
     ``each`` has another form.
     """
     if not each:
         return [("", arguments)]
-    [(name, values)] = parse_assignments([each], "NAME=V1,V2,...").items()
+    [(name, text)] = parse_assignments([each], "NAME=V1,V2,...").items()
+    values = text.split(",")
+    shown_values = values
+    if name == "prompts":
+        shown_values = shortest_distinct_names([Path(value).absolute() for value in values])
     commands = []
-    for value in values.split(","):
-        label = f"{name}={value}"
+    for value, shown_value in zip(values, shown_values, strict=True):
         changes: dict[str, Any] = {}
         if name == "prompts":
-            folder = Path(value)
-            label = f"prompts={folder.name}"
-            changes["prompts"] = folder
+            changes["prompts"] = Path(value)
         elif name == "model":
             changes["model"] = value
         else:
-            changes["set"] = [*arguments.set, label]  # type: ignore[attr-defined]
+            changes["set"] = [*arguments.set, f"{name}={value}"]  # type: ignore[attr-defined]
         command = replace(arguments, **changes)  # type: ignore[type-var]
-        commands.append((quote(label, safe="= "), command))
+        commands.append((quote(f"{name}={shown_value}", safe="= "), command))
     return commands
 
 
@@ -287,6 +288,28 @@ def parse_system_names(text: str) -> tuple[str, ...]:
     for name in names:
         systems.resolve_system(name)
     return names
+
+
+def find_missing_settings(names: Sequence[str], settings: Iterable[str]) -> dict[str, list[str]]:
+    """Return which of some settings each of these systems lacks.
+
+    Systems that have all of them are left out. Raises SettingError for an unknown system.
+    """
+    from kgwb.systems import resolve_system
+
+    missing: dict[str, list[str]] = {}
+    for name in names:
+        known = resolve_system(name).settings.setting_names()
+        unknown = [setting for setting in settings if setting not in known]
+        if unknown:
+            missing[name] = unknown
+    return missing
+
+
+def describe_missing_settings(missing: Mapping[str, Sequence[str]]) -> str:
+    """Return which system lacks which settings: "dog has no theta; triad has no theta, beta"."""
+    parts = [f"{name} has no {', '.join(settings)}" for name, settings in missing.items()]
+    return "; ".join(parts)
 
 
 def load_history(workbench: Workbench, path: Path) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import quote
 
 from kgwb.arguments import (
     GraphArguments,
     PositiveInt,
     QuestionArguments,
     commands_for_each,
+    describe_missing_settings,
+    find_missing_settings,
     open_model_arguments,
     option,
     parse_assignments,
@@ -22,6 +26,7 @@ from kgwb.arguments import (
 from kgwb.errors import InputError
 from kgwb.terminal import (
     EXIT_BUDGET_SPENT,
+    EXIT_FAILED,
     BudgetSpentError,
     color,
     print_error,
@@ -29,7 +34,7 @@ from kgwb.terminal import (
     progress_bar,
     warn_about_rules,
 )
-from kgwb.text import and_more, shorten, single_line
+from kgwb.text import and_more, list_within, shorten, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
@@ -48,6 +53,8 @@ BUDGET_HELP = (
 PRICES_HELP = "TOML table of prices (default: kgwb's)"
 MAX_LISTED_FAILURES = 10
 """Lost answers that are printed. The report has all."""
+MAX_LISTED_CHARS = 150
+"""Characters of the answers, and of the gold, of a lost answer that is printed."""
 
 
 # --- bench
@@ -56,6 +63,9 @@ MAX_LISTED_FAILURES = 10
 @dataclass(kw_only=True)
 class BenchCommand(QuestionArguments):
     """ask every question of a file and score the answers"""
+
+    prints_metrics: ClassVar[bool] = True
+    """Whether all figures of a results folder are printed when its questions have been asked."""
 
     questions: Path = option("FILE", "QALD, LC-QuAD, MetaQA, JSON lines, ...", ...)
     language: str | None = option("TAG", "language of the questions, if the file has several")
@@ -77,11 +87,12 @@ class BenchCommand(QuestionArguments):
         "", "also ask the questions of dialogues alone, in DIR/standalone", False
     )
 
-    def run(self) -> None:
+    def run(self) -> int:
         """Measure each system and each value of ``each``, and print the results.
 
         With ``each`` a report is written, and with several systems their tables are printed side by
-        side.
+        side. Folders in which every question ended in an error are named. Returns EXIT_FAILED if
+        these are all.
         """
         from kgwb.bench import load_questions
 
@@ -96,27 +107,58 @@ class BenchCommand(QuestionArguments):
         commands = []
         for command in system_commands:
             commands += command._commands_for_each()
+        failed_folders = []
         for command in commands:
             if self.each or self.systems:
                 print(command.out.relative_to(self.out))
-            command._run_benchmark(questions)
+            rows = command._run_benchmark(questions)
+            if rows and all(row["error"] is not None for row in rows):
+                failed_folders.append(str(command.out))
         if self.each:
             folders = [command.out for command in commands]
             write_report(folders, self.out / "report.html", self.prices)
         elif self.systems:
             _print_side_by_side([command.out for command in system_commands])
+        if failed_folders:
+            print_error(f"every question ended in an error: {', '.join(failed_folders)}")
+        if len(failed_folders) == len(commands):
+            return EXIT_FAILED
+        return 0
 
     def _commands_for_systems(self) -> list[BenchCommand]:
-        """Return the command for each of ``systems``, with a folder of its own; else this one."""
+        """Return the command for each of ``systems``, with a folder of its own; else this one.
+
+        The folder is named after the system. If several systems have one name, their folders are
+        named after what each is given by, too. Raises InputError if a system lacks a given setting.
+        """
         from kgwb.systems import resolve_system
 
         if not self.systems:
             return [self]
+        sources = parse_system_names(self.systems)
+        self._check_settings_of(sources)
+        system_names = [resolve_system(source).name for source in sources]
         commands = []
-        for name in parse_system_names(self.systems):
-            command = replace(self, system=name, out=self.out / resolve_system(name).name)
+        for source, name in zip(sources, system_names, strict=True):
+            folder = name
+            if system_names.count(name) > 1:
+                folder = f"{name} {quote(source, safe='')}"
+            command = replace(self, system=source, out=self.out / folder)
             commands.append(command)
         return commands
+
+    def _check_settings_of(self, systems: Sequence[str]) -> None:
+        """Raise InputError, which says what is missing where, if a system lacks a given setting."""
+        given = [*parse_assignments(self.set, "NAME=VALUE")]
+        if self.each:
+            given += parse_assignments([self.each], "NAME=V1,V2,...")
+        settings = [name for name in given if name not in ("prompts", "model")]
+        missing = find_missing_settings(systems, settings)
+        if missing:
+            raise InputError(
+                f"not all of these systems have the given settings: {describe_missing_settings(missing)}",
+                hint="leave these settings out, or measure the systems that have them alone",
+            )
 
     def _commands_for_each(self) -> list[BenchCommand]:
         """Return the command for each value of ``each``, with a folder of its own.
@@ -126,15 +168,18 @@ class BenchCommand(QuestionArguments):
         commands: list[BenchCommand] = []
         known: list[object] = []
         for name, command in commands_for_each(self, self.each):
-            choices = (command.settings, command.prompts, command.model)
+            prompts = None
+            if command.prompts is not None:
+                prompts = os.path.realpath(command.prompts)  # a folder may be written in two ways
+            choices = (command.settings, prompts, command.model)
             if choices in known:
                 raise InputError(f"--each has {name} twice", hint="give each value once")
             known.append(choices)
             commands.append(replace(command, out=self.out / name))
         return commands
 
-    def _run_benchmark(self, questions: list[BenchQuestion]) -> None:
-        """Find the gold answers, ask all questions, and print the results.
+    def _run_benchmark(self, questions: list[BenchQuestion]) -> list[BenchRow]:
+        """Find the gold answers, ask all questions, print the results, and return their rows.
 
         With ``retention``, the questions of dialogues are asked alone too. The budget, the models'
         prices, and the system's gold for the ladder are checked before any question is asked.
@@ -155,6 +200,7 @@ class BenchCommand(QuestionArguments):
         if self.retention:
             self._measure_retention(setup, budget, questions, rows)
         warn_about_rules(workbench)
+        return rows
 
     def _measure_retention(
         self,
@@ -225,7 +271,8 @@ class BenchCommand(QuestionArguments):
                     f"stopped with {done} of {len(questions)} questions asked",
                     "give the same command again to continue from there",
                 ) from exc
-            print_metrics(folder, rows, budget.prices)
+            if self.prints_metrics:
+                print_metrics(folder, rows, budget.prices)
         if benchmark.stop_reason:
             raise BudgetSpentError(
                 f"stopped with {len(rows)} of {len(questions)} questions asked: "
@@ -264,6 +311,58 @@ def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list
             f"{len(missing)} of {len(answered)} questions have no gold: {first.id}: {reason}"
         )
     return answered
+
+
+# --- compare-profiles
+
+
+@dataclass(kw_only=True)
+class CompareProfilesCommand(BenchCommand):
+    """measure each difference of two profiles by itself: F1, calls and seconds of every setting"""
+
+    prints_metrics: ClassVar[bool] = False
+
+    other: str = option("", "profile to compare with: paper (default) or reference", "paper")
+
+    def run(self) -> int:
+        """Measure the profile, the profile with one setting of the other at a time, and the other.
+
+        Each has a folder of its own in ``out``, and continues what is there. Prints a table with a
+        row for each. Returns EXIT_FAILED if every question of all of them ended in an error.
+        """
+        from kgwb.bench import load_questions
+        from kgwb.bench.figures import LoadedResults, make_profile_table
+
+        questions = load_questions(self.questions, self.language)[: self.limit]
+        all_results = []
+        has_success = False
+        for name, command in self._commands_for_settings().items():
+            print(name)
+            rows = command._run_benchmark(questions)
+            has_success |= any(row["error"] is None for row in rows)
+            results = LoadedResults.read(command.out, name)
+            all_results.append(results)
+        print()
+        print_tables(make_profile_table(all_results))
+        return 0 if has_success else EXIT_FAILED
+
+    def _commands_for_settings(self) -> dict[str, BenchCommand]:
+        """Return what is measured by the name of its row.
+
+        A setting that both profiles have the same value of has no row. Raises SettingError if the
+        system does not have one of the profiles.
+        """
+        base = self.settings.to_data()
+        other = replace(self, profile=self.other)
+        commands: dict[str, BenchCommand] = {self.profile: self}
+        for name, value in other.settings.to_data().items():
+            if name != "profile" and value != base[name]:
+                assignment = f"{name}={value}"
+                commands[assignment] = replace(self, set=[*self.set, assignment])
+        commands[self.other] = other
+        for name, command in commands.items():
+            commands[name] = replace(command, out=self.out / quote(name, safe="="))
+        return commands
 
 
 def _print_side_by_side(folders: Sequence[Path]) -> None:
@@ -325,15 +424,31 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
 
 
 def _print_lost_answer(row: BenchRow) -> None:
-    """Print a line with the verdict, the question, the answers or the error, and the gold."""
-    from kgwb.bench.results import get_label, get_verdict
+    """Print a line with the verdict, the question, the answers or the error, and the gold.
 
-    answers = [get_label(row, value) for value in row["answers"]]
-    outcome = row["error"] or ", ".join(answers) or "nothing"
-    gold = ", ".join(get_label(row, value) for value in row["gold"])
-    text = single_line(f"{row['id']}: {row['question']} → {outcome}; right: {gold}")
+    Of long answers and gold, the first values are shown, and how many there are. Columns of a table
+    that were not asked for are named as such.
+    """
+    from kgwb.bench.results import get_verdict, split_answers
+
+    answers, not_asked_for = split_answers(row)
+    outcome = _list_labels(row, answers) or "nothing"
+    if row["error"]:
+        outcome = shorten(row["error"])
+    if not_asked_for:
+        outcome += f"; columns not asked for: {_list_labels(row, not_asked_for)}"
+    gold = _list_labels(row, row["gold"])
+    text = single_line(f"{row['id']}: {shorten(row['question'])} → {outcome}; right: {gold}")
     verdict = get_verdict(row)
-    print(color(f"{verdict:<10}", "failure"), shorten(text))
+    print(color(f"{verdict:<10}", "failure"), text)
+
+
+def _list_labels(row: BenchRow, values: Sequence[str]) -> str:
+    """Return the labels of values of a row in at most MAX_LISTED_CHARS, cut between values."""
+    from kgwb.bench.results import get_label
+
+    labels = [get_label(row, value) for value in values]
+    return list_within(labels, MAX_LISTED_CHARS)
 
 
 # --- retry
@@ -374,7 +489,9 @@ class RetryCommand(GraphArguments):
     def run(self) -> int:
         """Ask again with each value of ``each``, and write the report.
 
-        If a budget is used up, the report has what was asked so far.
+        A value that was measured already is said to be that, and is not asked again. If a budget is
+        used up, the report has what was asked so far. Raises InputError if nothing differs from what
+        was measured.
         """
         from kgwb.bench.lab import RetryExperiment
 
@@ -388,7 +505,11 @@ class RetryCommand(GraphArguments):
                 self.folder, kg=graph, models=models, system=self.system or None
             )
             graph = experiment.kg  # opened once, for all values of --each
-            folder, stop_reason = command._ask_again(experiment, name, budget)
+            setup = command._make_setup(experiment, must_differ=not self.each)
+            if experiment.is_measured_setup(setup):
+                print(f"{name}: this is what was measured, see {self.folder}")
+                continue
+            folder, stop_reason = command._ask_again(experiment, setup, name, budget)
             folders.append(folder)
             if stop_reason:
                 print_error(
@@ -396,6 +517,11 @@ class RetryCommand(GraphArguments):
                     "give the same command with a larger one",
                 )
                 break
+        if not folders:
+            raise InputError(
+                f"nothing differs from what {self.folder} measured",
+                hint="give --each another value than the one that was measured",
+            )
         page_folder = folders[0]
         if len(folders) > 1:
             page_folder = page_folder.parent
@@ -412,19 +538,22 @@ class RetryCommand(GraphArguments):
             models = {"": self.model, **models}
         return models
 
+    def _make_setup(self, experiment: RetryExperiment, *, must_differ: bool) -> BenchSetup:
+        """Return the changed setup. Raises what ``RetryExperiment.make_setup`` raises."""
+        from kgwb.run.prompts import Prompts
+
+        prompts = Prompts.of(self.prompts)
+        settings = parse_assignments(self.set, "NAME=VALUE")
+        return experiment.make_setup(prompts, settings, must_differ=must_differ)
+
     def _ask_again(
-        self, experiment: RetryExperiment, name: str, budget: Budget
+        self, experiment: RetryExperiment, setup: BenchSetup, name: str, budget: Budget
     ) -> tuple[Path, str]:
         """Print an estimate of the cost, and ask the questions again.
 
         ``name`` is for the folder of the results; "" names it by the changes. Returns this folder,
         and the limits of the budget that stopped it.
         """
-        from kgwb.run.prompts import Prompts
-
-        prompts = Prompts.of(self.prompts)
-        settings = parse_assignments(self.set, "NAME=VALUE")
-        setup = experiment.make_setup(prompts, settings)
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)

@@ -18,12 +18,21 @@ from kgwb import disk
 from kgwb.arguments import (
     QuestionArguments,
     add_arguments,
+    describe_missing_settings,
+    find_missing_settings,
     load_history,
     option,
+    parse_assignments,
     parse_system_names,
     positional,
 )
-from kgwb.bench_commands import BenchCommand, ReportCommand, RetryCommand, ServeCommand
+from kgwb.bench_commands import (
+    BenchCommand,
+    CompareProfilesCommand,
+    ReportCommand,
+    RetryCommand,
+    ServeCommand,
+)
 from kgwb.errors import InputError, KgwbError, RunFileError
 from kgwb.masking import mask_url
 from kgwb.new_command import NewCommand
@@ -165,9 +174,12 @@ class AskCommand(QuestionArguments):
                 hint="ask one system for these, with --system NAME",
             )
         workbench = self.for_systems(names).make_workbench()
+        if self.save:
+            _check_save_file(self.save, workbench, self.question)
         if self.history:
             load_history(workbench, self.history)
         if names:
+            self._warn_about_missing_settings(names)
             print(workbench.ask_all(self.question, names))
             warn_about_rules(workbench)
             return 0
@@ -193,6 +205,12 @@ class AskCommand(QuestionArguments):
             return EXIT_FAILED
         return 0
 
+    def _warn_about_missing_settings(self, names: Sequence[str]) -> None:
+        """Print which of several systems are asked without a given setting that they lack."""
+        missing = find_missing_settings(names, parse_assignments(self.set, "NAME=VALUE"))
+        if missing:
+            print_error(f"asked without these settings: {describe_missing_settings(missing)}")
+
     def _begin(self, workbench: Workbench) -> Run:
         """Return a run of the question, which writes its calls to the given file as they are made.
 
@@ -217,6 +235,26 @@ class AskCommand(QuestionArguments):
             print_error(exc)
             return False
         return True
+
+
+def _check_save_file(path: Path, workbench: Workbench, question: str) -> None:
+    """Raise InputError if a file has the run of another question, or of another system.
+
+    A file that is missing, or no run file, passes: saving decides about it.
+    """
+    from kgwb.run.run import check_question
+    from kgwb.run.run_file import RunFile
+
+    try:
+        header = next(RunFile(path).entries())
+    except RunFileError:
+        return
+    asked = (header.get("system"), header.get("question"))
+    if asked != (workbench.system.name, check_question(question, workbench.setup.settings)):
+        raise InputError(
+            f"{path} has another run: {asked[0]} was asked {asked[1]!r}",
+            hint="give another name to --save, or delete this file",
+        )
 
 
 def print_answer_and_steps(run: Run, steps: bool = False) -> None:
@@ -427,6 +465,7 @@ def _print_step(run: Run, event: str, step: Step) -> None:
 COMMANDS: dict[str, type[Any]] = {
     "ask": AskCommand,
     "bench": BenchCommand,
+    "compare-profiles": CompareProfilesCommand,
     "retry": RetryCommand,
     "report": ReportCommand,
     "serve": ServeCommand,

@@ -7,13 +7,16 @@ import json
 import os
 import secrets
 import stat
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from io import BytesIO
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from kgwb.errors import InputError
+from kgwb.network import read_body
 
 DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The errors of the operating system that mean that no more can be written."""
@@ -21,8 +24,7 @@ JSON_ENCODING_ERRORS = "backslashreplace"
 """The ``errors`` argument for JSON: a lone surrogate is written as an escape that JSON can read."""
 MAX_UNPACKED_BYTES = 200_000_000
 """The greatest size of a gzipped file when it is unpacked."""
-_GZIP_WBITS = 31
-"""The argument of zlib that lets it expect gzip."""
+_GZIP_CHUNK_BYTES = 1 << 16
 
 
 def cache_dir() -> Path:
@@ -131,19 +133,17 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _unpack_gzip(data: bytes, path: Path) -> bytes:
-    """Return the content of a gzip file.
+    """Return the content of a gzip file, which may consist of several gzip files after another.
 
-    Raises OSError if it is not one, is incomplete, or unpacks to more than MAX_UNPACKED_BYTES.
+    Raises OSError if it is not one, breaks off, or unpacks to more than MAX_UNPACKED_BYTES.
     """
-    decompressor = zlib.decompressobj(_GZIP_WBITS)
+    chunks = iter(partial(BytesIO(data).read, _GZIP_CHUNK_BYTES), b"")
     try:
-        unpacked = decompressor.decompress(data, MAX_UNPACKED_BYTES)
-    except zlib.error as exc:
-        raise OSError(errno.EINVAL, "it is not a gzip file", str(path)) from exc
-    if decompressor.unconsumed_tail:
+        unpacked = b"".join(read_body(chunks, "gzip", MAX_UNPACKED_BYTES + 1, inf))
+    except ValueError as exc:
+        raise OSError(errno.EINVAL, str(exc), str(path)) from exc
+    if len(unpacked) > MAX_UNPACKED_BYTES:
         raise OSError(errno.EFBIG, "it is too large once unpacked", str(path))
-    if not decompressor.eof:
-        raise OSError(errno.EFBIG, "it is cut off", str(path))
     return unpacked
 
 

@@ -14,6 +14,7 @@ from rdflib import URIRef
 
 from kgwb.deprecated import renamed_names
 from kgwb.records import (
+    MAX_LINE_CHARS,
     MAX_SUMMARY_PARTS,
     NO_NAMES,
     Explanation,
@@ -27,7 +28,7 @@ from kgwb.records import (
     summarize_fields,
 )
 from kgwb.terms import DisplayNames, Iri, Term, Triple, format_triple
-from kgwb.text import first_items, list_first, pluralize, shorten, single_line
+from kgwb.text import first_items, list_first, list_within, pluralize, shorten, single_line
 
 AnswerKind = Literal["list", "count", "boolean"]
 """What a question asks for: values, their number, or whether something is true."""
@@ -318,9 +319,11 @@ class Answer(Record):
         text = (
             self.text or list_first(self.labels) or self.reason or "no answer, and no reason given"
         )
-        if self.ungrounded:
-            text += f" ({UNGROUNDED_NOTE})"
-        return text
+        return self._with_note(text)
+
+    def _with_note(self, text: str) -> str:
+        """Return the text of the answer, followed by UNGROUNDED_NOTE if it is ungrounded."""
+        return f"{text} ({UNGROUNDED_NOTE})" if self.ungrounded else text
 
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
@@ -328,7 +331,8 @@ class Answer(Record):
         """Return the answer on one line, then a line for each value with its supporting triples.
 
         With a limit, that is the number of triples of a value, and MAX_SUMMARY_VALUES values are
-        shown. ``names`` take precedence over the names that the answer has.
+        shown. ``names`` take precedence over the names that the answer has. If the line would be
+        longer than MAX_LINE_CHARS, it has the first values and how many there are in all.
         """
         value_limit = MAX_SUMMARY_VALUES
         if limit is None:
@@ -337,7 +341,11 @@ class Answer(Record):
         known_names = {str(iri): name for iri, name in self.names}
         known_names.update(names)
         format_value = partial(_value_with_support, names=known_names, limit=limit)
-        lines = [one_line(self)]
+        line = one_line(self)
+        if len(str(self)) > MAX_LINE_CHARS and self.labels and not self.text:
+            values = list_within(self.labels, MAX_LINE_CHARS)
+            line = single_line(self._with_note(values))
+        lines = [line]
         lines += first_items(self.values, value_limit, format_value)
         return "\n".join(lines)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
+import math
 import re
 from collections.abc import Iterable
 from functools import lru_cache
@@ -43,6 +45,7 @@ _URL_PARTS = re.compile(r"(.*?:/+|(?=[^/@:\s]+:\S+@[\w.-]+(?::\d+)?/))(.*)", re.
 """Splits a URL after the "://". The scheme may be missing before USER:PASSWORD@HOST/."""
 _PARAMETER_NAME = re.compile("[A-Za-z_.-]{1,30}")
 _PERCENT_ESCAPE = re.compile("%..")
+_URLSAFE_BASE64 = str.maketrans("+/", "-_")
 _UP_TO_LAST_BREAK = re.compile(r"""(.*[\s"'<>,;{}])""", re.DOTALL)
 
 
@@ -133,7 +136,7 @@ def mask_secrets(text: AnyStr, secrets: Iterable[str]) -> AnyStr:
 
 @lru_cache(maxsize=64)
 def _encodings_of(secret: str) -> tuple[str, ...]:
-    """Return a secret as it is, and as URLs, URLs in URLs, HTML, JSON and Python write it.
+    """Return a secret as it is, and as URLs, URLs in URLs, HTML, JSON, Python and base64 write it.
 
     Each is returned once, without empty ones.
     """
@@ -150,8 +153,32 @@ def _encodings_of(secret: str) -> tuple[str, ...]:
     in_python = repr(secret)[1:-1]
     encodings = [secret, *in_urls, *map(quote, in_urls)]
     encodings += [in_html, in_json, in_json_of_php, in_python]
+    for part in _base64_parts(secret):
+        encodings += [part, quote(part, safe=""), part.replace("/", "\\/")]
     distinct = dict.fromkeys(encodings)
     return tuple(filter(None, distinct))
+
+
+def _base64_parts(secret: str) -> list[str]:
+    """Return what a secret becomes in base64, alone and inside of a longer text.
+
+    Three bytes become four characters, so inside of a text there are three forms. Of each only the
+    characters are returned that no other byte has a share in; forms shorter than MIN_SECRET_CHARS
+    are left out. Alone, it is returned with and without "=" at its end. All are returned in the
+    alphabet of base64 and in that of URLs.
+    """
+    data = secret.encode("utf-8", "surrogatepass")
+    alone = base64.b64encode(data).decode()
+    parts = [alone, alone.rstrip("=")]
+    for bytes_before in range(3):
+        encoded = base64.b64encode(bytes(bytes_before) + data).decode()
+        start = math.ceil(bytes_before * 8 / 6)
+        end = (bytes_before + len(data)) * 8 // 6
+        part = encoded[start:end]
+        if len(part) >= MIN_SECRET_CHARS:
+            parts.append(part)
+    in_urls = [part.translate(_URLSAFE_BASE64) for part in parts]
+    return parts + in_urls
 
 
 def _lower_escapes(text: str) -> str:

@@ -10,10 +10,22 @@ of its system.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache, partial
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import GetCoreSchemaHandler, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
@@ -25,6 +37,8 @@ from kgwb.text import first_items, pluralize, shorten, single_line
 T = TypeVar("T")
 MAX_LINE_CHARS = 2_000
 """Characters of one line of a record."""
+MAX_LINE_ITEMS = 20
+"""Items of a tuple that its line shows."""
 MAX_SUMMARY_PARTS = 3
 """Parts of a record that its summary shows by default."""
 MAX_SHOWN_PROBLEMS = 5
@@ -175,11 +189,20 @@ def _read_field_marks(record_class: Any) -> Mapping[str, str]:
     marks = {}
     for field in fields(record_class):
         marks[field.name] = ""
-        for annotation in getattr(hints[field.name], "__metadata__", ()):
+        for annotation in _annotations_of(hints[field.name]):
             if isinstance(annotation, FieldMark):
                 marks[field.name] = annotation.name
                 break
     return marks
+
+
+def _annotations_of(hint: Any) -> list[Any]:
+    """Return what annotates a type, or the parts of a union such as ``Score | None``."""
+    annotations = list(getattr(hint, "__metadata__", ()))
+    if get_origin(hint) in (Union, types.UnionType):
+        for part in get_args(hint):
+            annotations += getattr(part, "__metadata__", ())
+    return annotations
 
 
 class ShownField(NamedTuple):
@@ -285,15 +308,24 @@ def decision_of(value: Any) -> Any:
 def one_line(value: Any) -> str:
     """Return a value in one line, cut after MAX_LINE_CHARS characters.
 
-    A list or tuple is the number of its items: "3 items". A record without a ``__str__`` of its own
-    is the name of its class.
+    A list or tuple is the number of its items and their lines: "2 items: Dune; Arrival". A record
+    without a ``__str__`` of its own is the name of its class.
     """
     if isinstance(value, list | tuple):
-        return pluralize(len(value), "item")
+        return _items_in_one_line(value)
     if not has_custom_str(value):
         return type(value).__name__
     text = shorten(str(value), MAX_LINE_CHARS)
     return single_line(text)
+
+
+def _items_in_one_line(items: Sequence[Any]) -> str:
+    """Return the number of items and the line of each, cut after MAX_LINE_CHARS characters."""
+    count = pluralize(len(items), "item")
+    if not items:
+        return count
+    lines = [one_line(item) for item in items[:MAX_LINE_ITEMS]]
+    return shorten(f"{count}: {'; '.join(lines)}", MAX_LINE_CHARS)
 
 
 def summarize(
@@ -311,7 +343,7 @@ def summarize(
     if limit is None:
         lines = [summarize(item, names, limit=None) for item in value]
     else:
-        lines = [one_line(value), *map(one_line, value)]
+        lines = [pluralize(len(value), "item"), *map(one_line, value)]
     return "\n".join(lines)
 
 
@@ -360,12 +392,19 @@ def _explanation_lines(field: ShownField) -> list[str]:
     return [f"{prefix}: {explanation}"]
 
 
+def score_text(score: float | None) -> str:
+    """Return a score with two digits; "not scored" for None."""
+    if score is None:
+        return "not scored"
+    return f"{score:.2f}"
+
+
 def line_with_scores(value: Any) -> str:
     """Return the line of a record with its scores before it: "0.87 director"."""
     parts = []
     for field in shown_fields(value):
         if field.mark == "score":
-            parts.append(f"{field.value:.2f}")
+            parts.append(score_text(field.value))
     parts.append(one_line(value))
     return " ".join(parts)
 

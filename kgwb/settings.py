@@ -100,11 +100,6 @@ class Settings:
     workers: Count = 4
     """How many entities of a question are linked at the same time if graph or model is remote."""
 
-    @property
-    def is_fast(self) -> bool:
-        """Whether the fixes of profile ``fast`` apply."""
-        return self.profile == "fast"
-
     @classmethod
     def setting_names(cls) -> tuple[str, ...]:
         """Return the names of all settings of this system."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 MAX_LABEL_CHARS = 300
@@ -47,6 +48,29 @@ def list_first(items: Iterable[Any], limit: int = 5) -> str:
     return ", ".join(first_items(list(items), limit))
 
 
+def list_within(items: Sequence[str], max_chars: int) -> str:
+    """Return the first items that fit into ``max_chars``, and how many there are in all.
+
+    "a, b, … (59 in all)": the text is cut between items. All items are returned if they fit. An item
+    that does not fit alone is shortened.
+    """
+    text = ", ".join(items)
+    if len(text) <= max_chars:
+        return text
+    shown: list[str] = []
+    size = 0
+    for item in items:
+        size += len(item) + len(", ")
+        if size > max_chars:
+            break
+        shown.append(item)
+    if not shown:
+        shown = [shorten(items[0], max_chars)]
+    if len(shown) < len(items):
+        shown.append(f"… ({len(items):,} in all)")
+    return ", ".join(shown)
+
+
 def shorten(text: str, limit: int = MAX_LABEL_CHARS) -> str:
     """Return the text; if it has more than ``limit`` characters, its beginning and its length.
 
@@ -55,6 +79,28 @@ def shorten(text: str, limit: int = MAX_LABEL_CHARS) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… ({len(text):,} letters)"
+
+
+def shortest_distinct_names(paths: Sequence[Path]) -> list[str]:
+    """Return for each path its last parts, as few as tell it apart from all other paths.
+
+    "p" is enough for "a/p" beside "a/q"; beside "c/p" it is "a/p". A path that is there twice has
+    the same name twice.
+    """
+    names = []
+    for path in paths:
+        others = [other for other in paths if other != path]
+        names.append(_shortest_distinct_name(path, others))
+    return names
+
+
+def _shortest_distinct_name(path: Path, others: Sequence[Path]) -> str:
+    """Return the last parts of a path, as few as no other path ends with."""
+    for count in range(1, len(path.parts)):
+        last_parts = path.parts[-count:]
+        if all(other.parts[-count:] != last_parts for other in others):
+            return str(Path(*last_parts))
+    return str(path)
 
 
 def display_name(name: str) -> str:

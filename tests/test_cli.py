@@ -144,7 +144,51 @@ def test_a_run_that_fails_shows_its_steps_up_to_the_failure(capsys: Capture) -> 
     assert complaint.startswith("kgwb: ")
 
 
+def test_a_saved_run_is_not_replaced_by_that_of_another_question_or_system(
+    capsys: Capture,
+) -> None:
+    path = Path("run.jsonl")
+    assert ask("--save", "run.jsonl", QUESTION) == 0
+    saved = path.read_bytes()
+    assert ask("--save", "run.jsonl", "Who directed Dune: Part Two?") == 2
+    assert QUESTION in capsys.readouterr().err
+    assert ask("--system", "dog", "--save", "run.jsonl", QUESTION) == 2
+    assert "chatty_kg" in capsys.readouterr().err
+    assert path.read_bytes() == saved
+    assert ask("--save", "run.jsonl", f"  {QUESTION} ") == 0
+
+
+def test_several_systems_are_asked_without_the_settings_that_they_lack_and_it_is_said(
+    capsys: Capture,
+) -> None:
+    assert ask("--systems", "chatty_kg,dog", "--set", "query_num=2", QUESTION) == 0
+    error = capsys.readouterr().err
+    assert "dog has no query_num" in error and "chatty_kg has" not in error
+
+
 # --- bench
+
+
+def test_bench_fails_if_every_question_fails(capsys: Capture) -> None:
+    write_questions()
+    ask("--save", "run.jsonl", "Who directed Dune: Part Two?")
+    no_reply = ["--model", "replay:run.jsonl"]
+    assert main([*BENCH, *no_reply]) == 2
+    assert "out" in capsys.readouterr().err.splitlines()[-1]
+    assert main([*BENCH, *no_reply]) == 2  # as it was asked before
+    write_questions({"id": "1"}, {"id": "2", "question": "Who directed Dune: Part Two?"})
+    assert main([*BENCH, *no_reply]) == 0
+
+
+def test_bench_says_which_of_several_systems_lack_a_setting(capsys: Capture) -> None:
+    write_questions()
+    several = ["--systems", "chatty_kg,dog,triad"]
+    assert main([*BENCH, *several, "--set", "query_num=1"]) == 2
+    error = capsys.readouterr().err
+    assert "dog has no query_num; triad has no query_num" in error and "chatty_kg has" not in error
+    assert main([*BENCH, *several, "--each", "ablation=none,all"]) == 2
+    assert "chatty_kg has no ablation" in capsys.readouterr().err
+    assert not Path("out").exists()
 
 
 def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:
@@ -181,6 +225,37 @@ def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
     assert re.findall("^ablation=[^:]*$", out, re.MULTILINE) == folders
     assert "ablation=no_focusing: 0 fixed, 1 broken" in out and Path("out/report.html").exists()
     assert Path("out", folders[1], "config.json").exists()
+
+
+def test_compare_profiles_switches_each_setting_of_the_other_profile_alone(capsys: Capture) -> None:
+    write_questions({"answers": [VILLENEUVE]})
+    command = ["compare-profiles", *BENCH[1:], "--system", "dog"]
+    assert main([*command, "--set", "debate_rounds=2"]) == 0
+    paper = kgwb.profile("paper", system="dog", debate_rounds=2)
+    fast = kgwb.profile("fast", system="dog", debate_rounds=2).to_data()
+    changed = [name for name, value in paper.to_data().items() if value != fast[name]]
+    changed.remove("profile")
+    assert "own_knowledge" in changed and "debate_rounds" not in changed
+    table = capsys.readouterr().out.partition("settings ")[2]
+    names = [row.split()[0] for row in table.splitlines()[1:]]
+    assert [name.partition("=")[0] for name in names] == ["fast", *changed, "paper"]
+    switched = Path("out", "own_knowledge=True", "config.json").read_text()
+    assert json.loads(switched)["settings"]["own_knowledge"] is True
+    assert main([*command[:-1], "triad", "--other", "reference"]) == 2
+    assert "code is not published" in capsys.readouterr().err
+
+
+def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture) -> None:
+    write_questions({"answers": [VILLENEUVE]})
+    for parent in ("a", "c"):
+        Path(parent, "p", "chatty_kg").mkdir(parents=True)
+    assert main([*BENCH, "--each", "prompts=a/p,c/p,a"]) == 0
+    folders = ["prompts=a%2Fp", "prompts=c%2Fp", "prompts=a"]
+    assert re.findall("^prompts=[^:]*$", capsys.readouterr().out, re.MULTILINE) == folders
+    assert all(Path("out", folder, "results.jsonl").exists() for folder in folders)
+    Path("link").symlink_to("a/p")
+    assert main([*BENCH, "--each", "prompts=a/p,link"]) == 2
+    assert "twice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

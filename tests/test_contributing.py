@@ -82,9 +82,7 @@ def follow_steps(folder: Path) -> None:
     test = folder / "tests" / "systems" / "describer" / "test_pipeline.py"
     test.write_text(test.read_text().replace("from describer.", "from kgwb.systems.describer."))
     sources = folder / "kgwb" / "systems" / "sources.py"
-    sources.write_text(
-        sources.read_text().replace("SYSTEM_NAMES = (", 'SYSTEM_NAMES = ("describer", ')
-    )
+    sources.write_text(sources.read_text().replace('"triad")\n', '"triad", "describer")\n'))
     every = folder / "tests" / "systems" / "test_every_system.py"
     first_line = "ASKED: Mapping[str, tuple[str, Any]] = {"
     every.write_text(every.read_text().replace(first_line, ASKED))

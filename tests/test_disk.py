@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from small import SCRIPT, made_up
 
+import kgwb
+from kgwb import disk
 from kgwb.bench import load_questions, save_questions
 from kgwb.bench.questions import BenchQuestion
 from kgwb.cli import main
@@ -104,3 +107,44 @@ def test_the_cache_folder_follows_the_environment(
     monkeypatch.delenv("KGWB_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert cache_dir() == tmp_path / "xdg" / "kgwb"
+
+
+def test_a_gzip_file_of_several_members_is_read_to_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl.gz"
+    file.write_bytes(gzip.compress(b"[1]\n[2]\n") + gzip.compress(b"[3]\n"))
+    assert [entry for _, entry in disk.read_json_lines(file)] == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (gzip.compress(b"[1]\n" * 1_000)[:-9], "breaks off"),
+        (gzip.compress(b"[1]\n") + gzip.compress(b"[2]\n")[:-4], "breaks off"),
+        (b"", "breaks off"),
+        (gzip.compress(b"[1]\n")[:-8] + bytes(8), "broken"),
+        (b"[1]\n", "broken"),
+    ],
+    ids=["cut", "a cut second member", "empty", "a wrong checksum", "not gzip"],
+)
+def test_a_damaged_gzip_file_is_not_taken_for_a_full_disk(
+    tmp_path: Path, data: bytes, reason: str
+) -> None:
+    file = tmp_path / "lines.jsonl.gz"
+    file.write_bytes(data)
+    with pytest.raises(OSError, match=reason) as caught:
+        list(disk.read_json_lines(file))
+    assert caught.value.errno not in disk.DISK_FULL_ERRNOS
+    with pytest.raises(RunFileError, match=reason):
+        kgwb.load_run(file)
+
+
+def test_a_gzip_file_that_unpacks_to_too_much_is_said_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "MAX_UNPACKED_BYTES", 1_000)
+    file = tmp_path / "lines.jsonl.gz"
+    file.write_bytes(gzip.compress(b"[1]\n" * 250))
+    assert len(list(disk.read_json_lines(file))) == 250
+    file.write_bytes(gzip.compress(b"[1]\n" * 251))
+    with pytest.raises(OSError, match="too large"):
+        list(disk.read_json_lines(file))

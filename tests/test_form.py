@@ -197,10 +197,19 @@ def test_a_wrong_field_is_named(change: dict[str, Any], problem: str) -> None:
 )
 def test_a_text_that_is_not_an_iri_is_refused_before_a_graph_gets_it(text: str) -> None:
     predicates = parts_by_name(field_for_type(LinkedRelation))["predicates"]
-    values = {"0.0": " <http://x/a> ", "0.1": "a", "0.2": "0", "0.3": "1"}
+    names = [part.name for part in predicates.subfields]
+    row = {
+        "iri": " <http://x/a> ",
+        "name": "a",
+        "direction": "0",
+        "score": "1",
+        "onward_direction": "0",
+    }
+    values = {f"0.{number}": row[name] for number, name in enumerate(names) if name in row}
     assert parse_form_values(predicates, values)[0]["iri"] == "http://x/a"
 
-    values |= {"1.0": text, "1.1": "a", "1.2": "1", "1.3": "1"}
+    row["iri"] = text
+    values |= {f"1.{number}": row[name] for number, name in enumerate(names) if name in row}
     with pytest.raises(OverrideError, match="predicates, row 2, IRI: "):
         parse_form_values(predicates, values)
 

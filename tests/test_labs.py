@@ -129,7 +129,8 @@ def test_work_is_kept_and_handed_in(here: Path) -> None:
     answers = ["[1]", "[2, 4, 5]", "[1]"]
     task = {"state": "solved", "tries": 3, "hints": 1, "answers": answers, "remark": ""}
     assert handed["tasks"]["1.1"] | {"remark": ""} == task
-    assert [file.name for file in here.glob("lab1-*")] == ["lab1-Ada-b-Lovelace.json"]
+    [file] = here.glob("lab1-*")
+    assert file.name == f"lab1-Ada-b-Lovelace-{handed['work_id']}.json"
     with pytest.raises(InputError, match="name"):
         work.hand_in("  ")
 
@@ -175,6 +176,55 @@ def test_the_latest_file_of_a_student_counts(tmp_path: Path) -> None:
     work.hand_in("ADA", tmp_path)
     [collected] = collect_hand_ins(tmp_path)
     assert [hand_in.progress("1.1").state for hand_in in collected.hand_ins] == ["solved"]
+
+
+def test_two_students_of_one_name_are_both_counted_in_each_of_their_states(
+    tmp_path: Path,
+) -> None:
+    first = kgwb.lab(1, None)
+    first.hand_in("Ada", tmp_path).rename(tmp_path / "early.json")
+    first.check("1.1", [2, 4, 5])
+    first_file = first.hand_in("Ada", tmp_path).name
+    second_file = kgwb.lab(1, None).hand_in("ada", tmp_path).name
+    [collected] = collect_hand_ins(tmp_path)
+    names = {hand_in.student for hand_in in collected.hand_ins}
+    assert names == {f"Ada ({first_file})", f"ada ({second_file})"}
+    assert collected.count_solved("1.1") == 1
+    earlier, same_name = collected.remarks
+    assert "early.json" in earlier
+    assert first_file in same_name and second_file in same_name
+    assert all(remark in str(collected) for remark in collected.remarks)
+    assert all(remark in render_class_page([collected]) for remark in collected.remarks)
+
+
+def test_hand_ins_of_earlier_versions_are_all_counted(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        text = json.dumps({"kgwb_lab": 1, "student": "Ada"})
+        (tmp_path / f"{name}.json").write_text(text)
+    [collected] = collect_hand_ins(tmp_path)
+    assert [work.student for work in collected.hand_ins] == ["Ada (a.json)", "Ada (b.json)"]
+
+
+def test_one_work_under_two_names_is_said(tmp_path: Path) -> None:
+    work = kgwb.lab(1, None)
+    files = [work.hand_in(name, tmp_path).name for name in ("Ada", "Cleo")]
+    [collected] = collect_hand_ins(tmp_path)
+    assert [work.student for work in collected.hand_ins] == ["Ada", "Cleo"]
+    [remark] = collected.remarks
+    assert all(file in remark for file in files)
+
+
+def test_names_that_differ_by_a_space_and_a_hyphen_are_two_files(tmp_path: Path) -> None:
+    for name in ("Ada Lovelace", "Ada-Lovelace"):
+        kgwb.lab(1, None).hand_in(name, tmp_path)
+    [collected] = collect_hand_ins(tmp_path)
+    assert [work.student for work in collected.hand_ins] == ["Ada Lovelace", "Ada-Lovelace"]
+
+
+def test_a_work_keeps_its_identity_when_the_kernel_is_restarted(here: Path) -> None:
+    (here / "lab1.json").write_text('{"kgwb_lab": 1}')  # of an earlier version
+    files = {kgwb.lab(1).hand_in("Ada").name for _ in range(2)}
+    assert len(files) == 1
 
 
 def test_the_class_page_shows_all_hand_ins_as_text(

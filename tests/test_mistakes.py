@@ -13,8 +13,10 @@ from small import films
 from kgwb.errors import AgentFailedError, OutputError, SettingError
 from kgwb.flow import Answer, Value
 from kgwb.llm import Scripted
-from kgwb.records import Record
+from kgwb.records import Record, Score, line_with_scores, one_line
 from kgwb.run import Run, System, agent
+from kgwb.show.records import render
+from kgwb.show.terms import RenderContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +188,42 @@ def test_a_system_without_views_shows_itself() -> None:
     assert "Who?" in str(run)
     assert "mention" in run.summary()
     assert not str(run).startswith("<")
+
+
+# --- what is shown
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked(Record):
+    name: str
+    score: Score | None = None
+
+
+def test_a_tuple_shows_its_items_and_a_missing_score_is_not_zero() -> None:
+    assert one_line(("Dune", "Arrival")) == "2 items: Dune; Arrival"
+    assert one_line(()) == "0 items"
+    assert line_with_scores(Ranked("Dune")) == "not scored Dune"
+    assert line_with_scores(Ranked("Dune", 0.5)) == "0.50 Dune"
+    page = str(render((Ranked("Dune"), Ranked("Arrival", 0.5)), RenderContext({})))
+    assert "not scored" in page
+    pairs = str(render((("Dune", 1), ("Arrival", 2)), RenderContext({})))
+    assert "Arrival" in pairs
+    assert "(&#39;" not in pairs
+
+
+def test_group_concat_of_iris_is_said() -> None:
+    query = (
+        "SELECT ?film (GROUP_CONCAT(?who) AS ?names) "
+        "WHERE { ?film <https://kgwb.example/films/director> ?who } GROUP BY ?film"
+    )
+
+    @agent(kind="sparql")
+    def look(question: str, run: Run) -> str:
+        return str(len(run.kg.select(query).rows))
+
+    def looks(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", text=look("x", run))
+
+    run = Run(System("looks", looks, [look]), "Who?", kg="films", models=None).go()
+    [note] = run["look"].notes
+    assert "STR(?who)" in note

@@ -93,6 +93,15 @@ def test_a_text_without_roles_is_refused() -> None:
         run.edit_messages("greet", "Hello")
 
 
+def test_the_debugger_shows_the_source_of_an_agent() -> None:
+    run, _ = greeting()
+    debugger = Debugger(session_of(run), step_key="shout")
+    debugger.selected_section = "in"
+    page = str(debugger.render_panel())
+    assert "return text.upper()" in page
+    assert "test_own_calls.shout" in page
+
+
 def test_the_messages_are_edited_in_the_debugger() -> None:
     run, _ = greeting()
     debugger = Debugger(session_of(run), step_key="greet")

@@ -27,7 +27,7 @@ from kgwb.flow import (
 )
 from kgwb.kg.survey import survey_graph
 from kgwb.llm import Scripted
-from kgwb.records import decision_of, one_line, summarize
+from kgwb.records import MAX_LINE_CHARS, decision_of, one_line, summarize
 from kgwb.run import Run
 from kgwb.run.steps import Attempt, CheckResult, Step, format_tree, step_costs
 from kgwb.show.html import load_style
@@ -196,13 +196,13 @@ def test_the_tree_has_agents_below_their_supervisors_and_the_triples_of_the_answ
 
 def test_the_tree_has_the_origin_and_the_cost_of_each_output(run: Run) -> None:
     live = line_of("qir", format_tree(run.steps, run.calls))
-    assert "(live, " in live
+    assert "(qir_agent, live, " in live
     assert f"{', '.join(step_costs(run['qir'], run.calls))})" in live
     assert step_costs(run["qir"], run.calls)[0] == "1 model call"
     again = run.fork().go()
     again.override("qir", run.output("qir")).go()
     tree = format_tree(again.steps, again.calls)
-    assert "(by hand, " in line_of("qir", tree)
+    assert "(qir_agent, by hand, " in line_of("qir", tree)
     assert re.search(r"record, 1 query, ", line_of("execution", tree))
 
 
@@ -373,6 +373,18 @@ def test_a_huge_literal_of_an_answer_is_cut() -> None:
     )
     assert "x" * 301 not in record_html(huge)
     assert "(12,345 letters)" in record_html(huge)
+
+
+def test_a_long_answer_is_cut_between_its_values_and_says_how_many_there_are() -> None:
+    texts = [f"{number} {'word ' * 120}end" for number in range(59)]
+    answer = Answer("list", tuple(Value(Literal(text), text) for text in texts))
+    first_line = answer.summary().splitlines()[0]
+    assert len(first_line) <= MAX_LINE_CHARS + len("… (59 in all)")
+    *whole, rest = first_line.split(", ")
+    assert whole == texts[:3]
+    assert "59" in rest
+    one_value = Answer("list", (Value(Literal("x" * 3_000), "x" * 3_000),))
+    assert "(3,000 letters)" in one_value.summary()
 
 
 def test_an_answer_has_the_names_of_its_support() -> None:

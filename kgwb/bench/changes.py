@@ -72,7 +72,7 @@ def find_changes(
         file = find_run_file(before.folder, row)
         new_file = find_run_file(after.folder, new_row)
         difference, agent = _find_first_difference(file, new_file)
-        agent = new_row.get("varies") or agent
+        agent = agent_of_key(new_row.get("varies", "")) or agent
         outcome = _outcome_of(row, new_row)
         changes.append(QuestionChange(row, new_row, outcome, difference, agent))
         on_progress()
@@ -230,7 +230,7 @@ class ResultsComparison:
             )
             title = h.span("mono", f"prompts/{name}.md ")
             summary = h.join(title, h.muted_text(pluralize(count, "line")))
-            key = f"prompt-{self.after.name}-{name}"
+            key = f"prompt-{self.after.folder}-{name}"
             yield h.collapsible(summary, lines, expanded=True, key=key)
 
     def setting_changes(self) -> Iterator[str]:
@@ -293,7 +293,7 @@ class ResultsComparison:
                     h.state_badge(state, f"{self.counts[outcome]} {outcome}"),
                     *parts,
                     expanded=outcome in UNFOLDED_OUTCOMES,
-                    key=f"{self.after.name}-{outcome}",
+                    key=f"{self.after.folder}-{outcome}",
                 )
 
     def _render_group(
@@ -362,16 +362,21 @@ def render_best_by_agent(comparisons: Sequence[ResultsComparison]) -> Html:
 def render_best_by_question(comparisons: Sequence[ResultsComparison]) -> Html:
     """Render a table of the questions whose F1 differs, with a column for each results folder.
 
-    Questions that are not in all folders are left out. The highest F1 is marked as the best.
+    Questions that a folder does not have, or has without gold, are left out: there is no F1 to
+    compare. The highest F1 is marked as the best.
     """
     all_results = [comparisons[0].before, *(comparison.after for comparison in comparisons)]
     table_rows = []
     for id_, first_row in all_results[0].rows.items():
-        if not all(id_ in results.rows for results in all_results):
+        rows = []
+        for results in all_results:
+            row = results.rows.get(id_)
+            if row is not None and row["gold"] is not None:
+                rows.append(row)
+        if len(rows) < len(all_results):
             continue
-        rows = [results.rows[id_] for results in all_results]
-        if len({row.get("f1") for row in rows}) > 1:
-            scores = [row["f1"] for row in rows]
+        scores = [row["f1"] for row in rows]
+        if len(set(scores)) > 1:
             cells = _mark_best(scores, list(map(render_verdict, rows)))
             table_rows.append((shorten(first_row["question"]), *cells))
     names = [results.name for results in all_results]

@@ -247,6 +247,30 @@ def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> Re
     return ReportTable(headers, rows)
 
 
+def make_profile_table(all_results: AllResults) -> ReportTable:
+    """Return F1 of all questions, and model calls, queries and seconds a question.
+
+    There is a row for each results folder, and the difference of its F1 to that of the first one.
+    """
+    headers = ["settings", "F1", "change", "model calls", "queries", "seconds"]
+    rows = []
+    first_f1: float | None = None
+    for results in all_results:
+        estimate = results.groups["all"].estimate("f1")
+        change = ""
+        if estimate and first_f1 is None:
+            first_f1 = estimate.value
+        elif estimate and first_f1 is not None:
+            change = f"{estimate.value - first_f1:+.3f}"
+        costs = summarize_costs(results.rows.values())
+        row = [results.name, str(estimate or "–"), change]
+        for name in ("model calls", "queries", "seconds"):
+            count, total, *_ = costs[name]
+            row.append(f"{total / max(count, 1):,.3g}")
+        rows.append(row)
+    return ReportTable(headers, rows)
+
+
 def find_missing_prices(all_results: AllResults, prices: Prices | None) -> list[str]:
     """Return, for each folder whose money cannot be computed, a sentence that says why."""
     reasons = []

@@ -17,6 +17,7 @@ from kgwb.bench.figures import LoadedResults
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import (
     INFORMATIONAL_ENTRIES,
+    VERDICT_STATES,
     BenchRow,
     Results,
     describe_config_changes,
@@ -45,6 +46,8 @@ RETRIES_FOLDER = "retries"
 MAX_NAME_CHARS = 80
 SELECTOR_FIELDS = ("hops", "type", "language", "dialogue")
 """Fields of a row by which questions can be chosen, as "type=count"."""
+SELECTOR_WORDS = ("all", "lost", "errors", *VERDICT_STATES)
+"""Words that choose several questions. A question whose id is one of them is chosen as "id=lost"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +128,17 @@ class RetryExperiment:
         return models
 
     def make_setup(
-        self, prompts: Prompts | None = None, typed_settings: Mapping[str, str] | None = None
+        self,
+        prompts: Prompts | None = None,
+        typed_settings: Mapping[str, str] | None = None,
+        *,
+        must_differ: bool = True,
     ) -> BenchSetup:
         """Return the setup that was measured, with these prompts, models and changed settings.
 
         The prompts are by default those that kgwb has now. The values of settings are texts, as they
-        are typed. Raises SettingError, and InputError if nothing differs from what was measured.
+        are typed. Raises SettingError, and InputError if the setup ``must_differ`` from what was
+        measured and nothing differs.
         """
         config = self.earlier_results.config
         setup = BenchSetup(
@@ -143,13 +151,18 @@ class RetryExperiment:
                 str(config.get("embeddings")), cache_folder=cache_dir(), trusted=False
             ),
         )
-        if not any(describe_config_changes(config, setup.to_config())):
+        if must_differ and self.is_measured_setup(setup):
             raise InputError(
                 f"nothing differs from what {self.earlier_results.folder} measured",
                 hint="change a setting, a model, or a prompt, in a file such as "
                 f"{self.system.name}/NAME.md",
             )
         return setup
+
+    def is_measured_setup(self, setup: BenchSetup) -> bool:
+        """Return whether a setup is the one that was measured, so that there is nothing to ask again."""
+        measured_config = self.earlier_results.config
+        return not any(describe_config_changes(measured_config, setup.to_config()))
 
     def _changed_settings(self, typed_settings: Mapping[str, str]) -> Settings:
         """Return the settings that were measured with some changed. Raises SettingError."""
@@ -182,8 +195,9 @@ class RetryExperiment:
         """Return the questions that any of the selectors names, in the order of the results.
 
         A selector is "lost", "wrong", "errors", "right", "all", "blamed=AGENT" (by the oracle ladder),
-        a field such as "type=count", or an id. Without selectors these are all lost questions, and
-        equally many right ones, evenly spaced. Earlier turns of their dialogues are added.
+        a field such as "type=count", or an id, which is written "id=lost" if it is one of these words.
+        Without selectors these are all lost questions, and equally many right ones, evenly spaced.
+        Earlier turns of their dialogues are added.
 
         Raises InputError if a selector names no question, and without selectors if none was lost.
         """
@@ -196,7 +210,8 @@ class RetryExperiment:
                 last_turns[dialogue] = max(last_turns[dialogue], row.get("turn", 0))
         questions = []
         for row in rows:
-            is_earlier_turn = row.get("turn", 0) < last_turns[row.get("dialogue", "")]
+            in_dialogue = "dialogue" in row
+            is_earlier_turn = in_dialogue and row.get("turn", 0) < last_turns[row["dialogue"]]
             if row["id"] in chosen_ids or is_earlier_turn:
                 questions.append(_question_of_row(row))
         return questions
@@ -217,7 +232,9 @@ class RetryExperiment:
 
     def _selectors_of(self, row: BenchRow) -> set[str]:
         """Return every selector that names a row's question."""
-        selectors = {"all", row["id"], get_verdict(row)}
+        selectors = {"all", f"id={row['id']}", get_verdict(row)}
+        if row["id"] not in SELECTOR_WORDS:
+            selectors.add(row["id"])
         for name in SELECTOR_FIELDS:
             if name in row:
                 selectors.add(f"{name}={row[name]}")

@@ -164,6 +164,22 @@ def score_columns(names: Sequence[str], gold: TableCells, table: TableCells) -> 
     return scores
 
 
+def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]:
+    """Return the positions of the columns that an answer has beyond those of the gold table.
+
+    As many columns as the gold table has are taken to be asked for: those with the best F1 with any
+    gold column, of equal ones the first. An answer with as many columns or fewer has no others.
+    """
+    gold_columns = _transpose(gold)
+    best_scores = []
+    for column in _transpose(table):
+        scores = [_score_values(column, gold_column).f1 for gold_column in gold_columns]
+        best_scores.append(max(scores, default=0.0))
+    positions = range(len(best_scores))
+    best_first = sorted(positions, key=lambda position: -best_scores[position])
+    return sorted(best_first[len(gold_columns) :])
+
+
 def _transpose(table: TableCells) -> list[list[str]]:
     """Return the columns of a table, without missing cells."""
     columns = []

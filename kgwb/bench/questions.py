@@ -191,8 +191,8 @@ def add_gold_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[Benc
     """Return the questions, with a gold query made from MetaQA's topic entity and path.
 
     A question stays as it is if it has a query, lacks one of the two, or has a relation that the
-    graph lacks. Predicates are recognized by their local names (METAQA_RELATIONS). The topic entity
-    is not an answer, even if the path leads back to it.
+    graph lacks. Predicates are recognized by their local names (METAQA_RELATIONS); of several with
+    one name, any may lead on. The topic entity is not an answer, even if the path leads back to it.
     """
     questions = list(questions)
     if not any(question.path and not question.sparql for question in questions):
@@ -204,17 +204,22 @@ def add_gold_queries(questions: Iterable[BenchQuestion], kg: Graph) -> list[Benc
 def _find_metaqa_predicates(kg: Graph) -> dict[str, str]:
     """Return the predicate of each word of METAQA_RELATIONS, as SPARQL writes it.
 
-    The predicate is recognized by what follows the last "/" or "#" of its IRI. Words whose
-    predicate the graph lacks are left out.
+    A predicate is recognized by what follows the last "/" or "#" of its IRI. If several predicates
+    have one name, the path of all of them is returned: "(<http://a/directed_by>|<http://b/directed_by>)".
+    Words whose predicate the graph lacks are left out.
     """
-    by_local_name: dict[str, str] = {}
+    by_local_name: dict[str, list[str]] = {}
     for (term,) in kg.select("SELECT DISTINCT ?p WHERE { ?s ?p ?o }").rows:
         if isinstance(term, URIRef):
-            by_local_name[re.split("[/#]", term)[-1]] = n3(term)
+            local_name = re.split("[/#]", term)[-1]
+            by_local_name.setdefault(local_name, []).append(n3(term))
     predicates: dict[str, str] = {}
     for word, name in METAQA_RELATIONS.items():
-        if name in by_local_name:
-            predicates[word] = by_local_name[name]
+        same_name = sorted(by_local_name.get(name, ()))
+        if len(same_name) == 1:
+            predicates[word] = same_name[0]
+        elif same_name:
+            predicates[word] = f"({'|'.join(same_name)})"
     return predicates
 
 

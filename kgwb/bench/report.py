@@ -31,7 +31,13 @@ from kgwb.run import Run
 from kgwb.show import html as h
 from kgwb.show.html import Html, render_template, tag
 from kgwb.show.run import render_run
-from kgwb.text import first_items, pluralize, shorten, single_line
+from kgwb.text import (
+    first_items,
+    pluralize,
+    shorten,
+    shortest_distinct_names,
+    single_line,
+)
 
 TEMPLATES = "bench/templates"
 PAGE_SIGNATURE = b"""<!doctype html>
@@ -79,11 +85,9 @@ class Report:
         paths = [Path(os.path.realpath(folder)) for folder in folders]  # links in a circle, too
         if len(set(paths)) < len(paths):
             raise InputError("a folder is named twice", hint="give each once")
-        folder_names = [path.name for path in paths]
         all_results = []
-        for path in paths:
-            is_unique = folder_names.count(path.name) == 1
-            name = single_line(path.name if is_unique else path)
+        for path, distinct_name in zip(paths, shortest_distinct_names(paths), strict=True):
+            name = single_line(distinct_name)
             label_suffix = f", {name}" if len(paths) > 1 else ""
             all_results.append(LoadedResults.read(path, name, label_suffix))
         self.results = tuple(all_results)

@@ -21,6 +21,7 @@ from kgwb.bench.results import (
     get_verdict,
     is_lost,
 )
+from kgwb.bench.values import is_iri
 from kgwb.errors import InputError
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.show import html as h
@@ -256,7 +257,7 @@ def render_values(row: BenchRow, name: str) -> Html:
 
 def _render_value(row: BenchRow, value: str) -> Html | str:
     """Render an IRI as a link with its label. Return any other value as text, shortened."""
-    if "://" in value:
+    if is_iri(value):
         return h.iri_link(value, get_label(row, value))
     return shorten(value)
 

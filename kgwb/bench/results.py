@@ -12,7 +12,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, PlainValidator, ValidationError
 
 from kgwb import disk
+from kgwb.bench.metrics import find_columns_not_asked_for
 from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.values import is_iri
 from kgwb.errors import InputError
 from kgwb.flow import Turn
 from kgwb.records import describe_validation_error, from_data
@@ -335,7 +337,28 @@ def get_label(row: BenchRow, value: str) -> str:
     label = row.get("labels", {}).get(value)
     if label:
         return str(label)
-    return name_from_iri(value) if "://" in value else value
+    return name_from_iri(value) if is_iri(value) else value
+
+
+def split_answers(row: BenchRow) -> tuple[list[str], list[str]]:
+    """Return the answers of a row, and apart from them those of columns that were not asked for.
+
+    The second list is empty unless both the answer and the gold are tables. An answer that occurs in
+    a column that was asked for is only in the first list.
+    """
+    table = row.get("table", [])
+    gold_table = row.get("gold_table", [])
+    if not table or not gold_table:
+        return row["answers"], []
+    not_asked_for = find_columns_not_asked_for(gold_table, table)
+    asked_values = set()
+    for cells in table:
+        for position, cell in enumerate(cells):
+            if position not in not_asked_for:
+                asked_values.add(cell)
+    asked = [value for value in row["answers"] if value in asked_values]
+    others = [value for value in row["answers"] if value not in asked_values]
+    return asked, others
 
 
 def is_lost(row: BenchRow) -> bool:

@@ -38,6 +38,7 @@ from kgwb.llm.base import ChatModel
 from kgwb.records import from_data, to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
+from kgwb.run.agents import agent_of_key
 from kgwb.run.calls import Call
 from kgwb.run.differences import compare_steps
 from kgwb.run.prompts import shipped_folder
@@ -398,7 +399,7 @@ def _find_varying_agent(
             repeated_calls += _repeat_steps(repeated_run, step_keys, canceller)
             difference = compare_steps(first_steps, repeated_run.steps_by_key).first_difference
             if difference:
-                return difference.key.partition("[")[0], repeated_calls
+                return agent_of_key(difference.key), repeated_calls
     return "", repeated_calls
 
 

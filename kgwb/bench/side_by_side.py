@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kgwb.bench.cost import sum_seconds_by_stage
 from kgwb.bench.figures import ReportTable
@@ -29,6 +29,7 @@ class SystemAnswer:
     """The answer of one system."""
 
     system: str
+    """Its name; of several systems with one name, the second has "#2" after it, and so on."""
     run: Run
     error: str = ""
     """Why there is no answer, if the run failed."""
@@ -157,7 +158,13 @@ def ask_all(
     """
     gold = question if isinstance(question, BenchQuestion) else None
     text = gold.question if gold else str(question)
-    answers = [_ask_system(setup, text, gold, dialogue) for setup in setups]
+    answers: list[SystemAnswer] = []
+    for setup in setups:
+        answer = _ask_system(setup, text, gold, dialogue)
+        earlier = sum(other.run.system.name == answer.system for other in answers)
+        if earlier:
+            answer = replace(answer, system=f"{answer.system}#{earlier + 1}")
+        answers.append(answer)
     names: dict[str, str] = {}
     for answer in reversed(answers):  # the names of the first system go before those of others
         names.update(answer.run.display_names())

@@ -20,6 +20,14 @@ _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 
 
+def is_iri(text: str) -> bool:
+    """Return whether an answer's text is an IRI with a scheme and a place: "http://e/a".
+
+    Results have no kinds of terms, so a literal that is an address as a whole counts, too.
+    """
+    return _IRI.fullmatch(text) is not None
+
+
 def normalize_value(text: str) -> Hashable:
     """Return the value that is compared in place of an answer's text.
 
@@ -43,7 +51,7 @@ def normalize_value(text: str) -> Hashable:
         if time is None or _MIDNIGHT.fullmatch(time):
             return str(day)
         return _in_utc(text if zone else f"{text}Z")
-    if _IRI.fullmatch(text):
+    if is_iri(text):
         text = _normalize_iri(text)
     return normalize("NFC", text)
 

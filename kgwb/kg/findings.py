@@ -90,6 +90,30 @@ class Finding:
         return self.text
 
 
+UNTYPED_CONCAT = re.compile(
+    r"GROUP_CONCAT\s*\(\s*(?:DISTINCT\s+)?\?(\w+)[^()]*\)\s*AS\s+\?(\w+)", re.IGNORECASE
+)
+"""GROUP_CONCAT over a variable as it is, and the variable that it is bound to."""
+
+
+def describe_unbound_concat(query: str, result: ResultSet) -> str:
+    """Return which GROUP_CONCAT of a query bound nothing, as it concatenates texts only.
+
+    IRIs must be made texts by STR (SPARQL 1.1, section 18.5.1.7). Returns "" if there is none.
+    """
+    for match in UNTYPED_CONCAT.finditer(query):
+        source, variable = match.groups()
+        if variable not in result.variables:
+            continue
+        column = result.variables.index(variable)
+        if any(row[column] is None for row in result.rows):
+            return (
+                f"GROUP_CONCAT bound no ?{variable}: it takes texts only. "
+                f"If ?{source} is an IRI, write GROUP_CONCAT(STR(?{source}))"
+            )
+    return ""
+
+
 def extract_schema_facts(survey: Survey) -> SchemaFacts:
     """Return the predicates asserted in one direction only, and the quantities with a unit."""
     one_way = [predicate for predicate, triples, both in survey.both_ways if both < triples]

@@ -1,17 +1,19 @@
 """The program of the process that parses RDF. ``kgwb.kg.parsing`` starts it, and explains why.
 
 Standard input is a JSON list of sources: path, media type, base IRI, whether blank nodes are
-renamed, bytes of memory, bytes of output. All triples go to standard output as N-Quads. Standard
-error gets lines of JSON: one with the number of each source before it is parsed, one with the
-error of a source that does not parse, or one at the end of all.
+renamed, bytes of memory, bytes of output, seconds of processor time. All triples go to standard
+output as N-Quads. Standard error gets lines of JSON: one with the number of each source before it
+is parsed, one with the error of a source that does not parse, or one at the end of all.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import math
 import resource
 import sys
+import time
 import zlib
 from contextlib import suppress
 from typing import Any
@@ -19,6 +21,9 @@ from typing import Any
 import pyoxigraph
 
 EXPANSION_MESSAGE = "it is nested too deeply or expands to far more than its size"
+TOO_SLOW_MESSAGE = (
+    "it takes far longer to parse than its size explains, as if it were nested too deeply"
+)
 INVALID_GZIP_MESSAGE = "it is not a complete gzip file"
 MAX_STACK_BYTES = 2 << 20
 """Less than a thread has: what is parsed here cannot overflow the stack that reads the N-Quads."""
@@ -63,14 +68,18 @@ def _convert_to_nquads(
     rename_blank_nodes: bool,
     memory_bytes: int,
     output_bytes: int,
+    processor_s: float,
 ) -> None:
     """Write the triples of a file to standard output as N-Quads, within limits.
 
     A file whose name ends in ".gz" is unpacked. The mark at the start of UTF-8 files is skipped.
     Raises SyntaxError, MemoryError, OSError or ValueError for a file that cannot be read or
-    parsed, and EOFError, zlib.error or gzip.BadGzipFile for a broken .gz file.
+    parsed, and EOFError, zlib.error or gzip.BadGzipFile for a broken .gz file. A signal, SIGXCPU,
+    ends the process if it needs more processor time than ``processor_s``.
     """
     _set_resource_limit(resource.RLIMIT_AS, memory_bytes)
+    used_s = time.process_time()
+    _set_resource_limit(resource.RLIMIT_CPU, math.ceil(used_s + processor_s))
     source: Any = open(path, "rb")  # noqa: SIM115 (the process ends soon)
     if path.lower().endswith(".gz"):
         source = gzip.GzipFile(fileobj=source)

@@ -1,14 +1,16 @@
 """Parsing RDF in a process of its own.
 
 The parsers have no limits. A few kilobytes that are nested deeply overflow the stack, which ends
-the process, and the entities, prefixes or contexts of a few more expand to gigabytes. So
-``parser_process`` parses with limits on its stack, its memory and its output. This process only
-reads the N-Quads that it writes, which can neither be nested nor expand.
+the process, and the entities, prefixes or contexts of a few more expand to gigabytes. XML that is
+nested takes time in proportion to the square of its depth. So ``parser_process`` parses with limits
+on its stack, its memory, its output and its processor time. This process only reads the N-Quads
+that it writes, which can neither be nested nor expand.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -24,7 +26,7 @@ from typing import IO, Any
 from pyoxigraph import Quad, RdfFormat, parse
 
 from kgwb.errors import GraphError
-from kgwb.kg.parser_process import EXPANSION_MESSAGE
+from kgwb.kg.parser_process import EXPANSION_MESSAGE, TOO_SLOW_MESSAGE
 from kgwb.network import MAX_TIMEOUT_S
 
 MEMORY_BYTES = 400_000_000
@@ -33,6 +35,10 @@ OUTPUT_BYTES = 100_000_000
 """N-Quads of a source of no size."""
 EXPANSION_FACTOR = 50
 """Further bytes of memory, and of N-Quads, for each byte of the source."""
+PROCESSOR_S = 20.0
+"""Seconds of processor time for a source of no size."""
+PROCESSOR_S_PER_MB = 1.0
+"""Further seconds for each megabyte of the source. The slowest format, JSON-LD, takes 0.02."""
 GZIP_RATIO = 10
 """How many bytes of RDF a byte of a .gz file counts as."""
 MAX_COUNTED_REPLY_BYTES = 4_000_000
@@ -49,8 +55,8 @@ def open_as_nquads(
 ) -> Iterator[IO[bytes]]:
     """Parse files, and give the block their N-Quads as one stream, which it must read to the end.
 
-    The parser may take memory and write N-Quads in proportion to the size of a file, of which
-    ``max_counted_bytes`` count.
+    The parser may take memory and processor time, and write N-Quads, in proportion to the size of a
+    file, of which ``max_counted_bytes`` count.
 
     Raises SyntaxError with file, line and column for the first file that does not parse, also if
     the parser dies. The block may have read a part of the N-Quads by then. Raises TimeoutError
@@ -103,15 +109,18 @@ def open_as_nquads(
 def _parser_job(source: RdfSource, max_counted_bytes: int) -> tuple[Any, ...]:
     """Return a source as the parser process gets it, as JSON data.
 
-    It is the path, media type, base IRI, whether blank nodes are renamed, and the bytes of memory
-    and of output that are allowed. A byte of a .gz file counts as GZIP_RATIO bytes.
+    It is the path, media type, base IRI, whether blank nodes are renamed, and what is allowed: the
+    bytes of memory and of output, and the seconds of processor time. A byte of a .gz file counts as
+    GZIP_RATIO bytes.
     """
     file, rdf_format, base_iri, rename_blank_nodes = source
     size = file.stat().st_size
     if file.suffix.lower() == ".gz":
         size *= GZIP_RATIO
-    extra = EXPANSION_FACTOR * min(size, max_counted_bytes)
-    limits = (MEMORY_BYTES + extra, OUTPUT_BYTES + extra)
+    counted_bytes = min(size, max_counted_bytes)
+    extra = EXPANSION_FACTOR * counted_bytes
+    processor_s = PROCESSOR_S + PROCESSOR_S_PER_MB * counted_bytes / 1e6
+    limits = (MEMORY_BYTES + extra, OUTPUT_BYTES + extra, processor_s)
     return (str(file), rdf_format.media_type, base_iri, rename_blank_nodes, *limits)
 
 
@@ -120,12 +129,15 @@ def _last_report(lines: Iterable[bytes], exit_code: int) -> dict[str, Any]:
 
     It has "source", the number of the source that was begun last, and "done" if all were parsed. An
     error has "message" and perhaps "line" and "column". If the parser reported no error, the
-    message is EXPANSION_MESSAGE for a process that a signal ended, else it has the exit code. The
-    code does not show whether the parser was killed: it is 0 where SIGCHLD is ignored.
+    message is TOO_SLOW_MESSAGE for a process whose processor time was over, EXPANSION_MESSAGE for
+    one that another signal ended, else it has the exit code. The code does not show whether the
+    parser was killed: it is 0 where SIGCHLD is ignored.
     """
     message = f"the parser ended with {exit_code}"
     if exit_code < 0:
         message = EXPANSION_MESSAGE
+    if exit_code == -signal.SIGXCPU:
+        message = TOO_SLOW_MESSAGE
     report: dict[str, Any] = {"source": 0, "message": message}
     for line in lines:
         if line.startswith(b"{"):  # a process that is killed may write something else

@@ -23,6 +23,7 @@ PARSER_RECURSION_LIMIT = 15_000
 
 rdflib takes 49 for a bracket and 11 for a triple pattern.
 """
+SYNTAX_HINT = "correct the query there; only SPARQL 1.1 that reads a graph is sent"
 PARSE_ERRORS = (ParseBaseException, TypeError, ValueError)
 """The exceptions of rdflib's parser for a text that is not a query."""
 _parser_lock = Lock()
@@ -144,10 +145,11 @@ def _token_error(query: str, position: int) -> QueryError | QueryRefusedError:
     return error_at(query, position, f"there is {what}")
 
 
-def error_at(text: str, position: int, problem: str, hint: str = "") -> QueryError:
+def error_at(text: str, position: int, problem: str, hint: str = SYNTAX_HINT) -> QueryError:
     """Return the error for a query that is invalid at a position.
 
-    It names line and column, and shows the text there.
+    It names line and column, and shows the text there. Models are sent the message of such an
+    error, and not the hint, which is for people.
     """
     place = _line_and_column(text, position)
     message = f"the query does not parse {place}: {problem}"

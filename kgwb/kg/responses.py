@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 from rdflib import XSD, Literal
 
 from kgwb.errors import GraphError
 from kgwb.kg.base import ResultSet
+from kgwb.kg.json_stream import JsonStream
 from kgwb.kg.sparql import LONE_SURROGATE
 from kgwb.masking import mask_secrets, truncate_at_word
 from kgwb.terms import Term, term_from_data
@@ -22,7 +25,10 @@ REPLACEMENT_CHARACTER = "\ufffd"
 _CHECK_ENDPOINT_HINT = (
     "ask again, and check that the URL is the SPARQL endpoint itself, not its web page"
 )
+_PART_BYTES = 1 << 16
+"""How much of a body is decoded at a time."""
 _log = logging.getLogger("kgwb")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,33 +49,9 @@ class EndpointResponse:
 
     def require_valid_text(self) -> None:
         """Raise GraphError if the body is not UTF-8 throughout."""
-        try:
-            self.body.decode("utf-8")
-        except UnicodeDecodeError as error:
+        error = self._find_encoding_error()
+        if error is not None:
             raise self.invalid_response_error(f"not UTF-8 throughout: {error}") from error
-
-    def parse_json(self) -> dict[str, Any]:
-        """Return the JSON object in the body.
-
-        Bytes that are not UTF-8 are replaced by U+FFFD, with a warning in the log. GraphError is
-        raised for anything but a JSON object, and for one that reports an error in "error" or
-        "exception".
-        """
-        try:
-            text = self.body.decode("utf-8")
-        except UnicodeDecodeError as error:
-            _log.warning("not UTF-8 throughout: %s; broken characters of texts are replaced", error)
-            text = self.body.decode("utf-8", errors="replace")
-        try:
-            data = json.loads(text, strict=False)
-        except (ValueError, RecursionError) as error:
-            raise self.invalid_response_error(f"broken JSON: {error}") from error
-        if not isinstance(data, dict):
-            raise self.invalid_response_error("JSON of another kind")
-        reported = data.get("error") or data.get("exception")
-        if reported:
-            raise self.invalid_response_error(f"it says {reported!r}")
-        return data
 
     def parse_result_set(self, variables: Sequence[str], row_limit: int) -> ResultSet:
         """Return the rows of a SELECT result in JSON.
@@ -79,40 +61,19 @@ class EndpointResponse:
         many as the endpoint sends at most. Raises GraphError for a cell that is not an RDF term,
         and if the rows bind none of the variables.
         """
-        columns, bindings = self._read_bindings()
-        variables = tuple(variables) or columns
-        bound = set[str]().union(*bindings)
-        if bound and bound.isdisjoint(variables):
+        variables = tuple(variables) or self._read_variables()
+        rows = _Rows(partial(_parse_row, variables=variables), row_limit)
+        self._read_table(rows)
+        if rows.names and rows.names.isdisjoint(variables):
             listed = ", ".join(variables)
             raise self.invalid_response_error(f"it has no column of {listed}")
-        rows = []
-        try:
-            for binding in bindings[:row_limit]:
-                rows.append(_parse_row(binding, variables))
-        except ValueError as error:
-            raise self.invalid_response_error(error) from error
+        if rows.problem is not None:
+            raise self.invalid_response_error(rows.problem) from rows.problem
         max_rows = row_limit + 1
         if self.max_rows:
             max_rows = min(max_rows, self.max_rows)
-        is_cut = self.is_partial or len(bindings) >= max_rows
-        return ResultSet(variables, tuple(rows), is_cut)
-
-    def _read_bindings(self) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-        """Return the variables of a SELECT result in JSON, and for each row its cells by variable.
-
-        Raises GraphError if they are not lists of names and of objects. Cells are not checked.
-        """
-        data = self.parse_json()
-        try:
-            names = data["head"]["vars"]
-            bindings = data["results"]["bindings"]
-        except (KeyError, TypeError) as error:
-            raise self.invalid_response_error(error) from error
-        if not _is_list_of(str, names):
-            raise self.invalid_response_error("its variables are no list of names")
-        if not _is_list_of(dict, bindings):
-            raise self.invalid_response_error("its rows are no list of rows")
-        return tuple(names), bindings
+        is_cut = self.is_partial or rows.count >= max_rows
+        return ResultSet(variables, tuple(rows.parsed), is_cut)
 
     def parse_boolean(self) -> bool:
         """Return the truth value of an ASK result in JSON.
@@ -120,18 +81,85 @@ class EndpointResponse:
         Virtuoso 7 sends a table with the column VIRTUOSO_ASK_COLUMN instead: "1" is true, "0" or no
         row is false. Raises GraphError for anything else.
         """
-        truth = self.parse_json().get("boolean")
+        rows = _Rows(_parse_virtuoso_truth, sys.maxsize)
+        data = self._read_json(rows)
+        truth = data.get("boolean")
         if isinstance(truth, bool):
             return truth
-        variables, bindings = self._read_bindings()
-        try:
-            values = [binding[VIRTUOSO_ASK_COLUMN]["value"] for binding in bindings]
-            truths = [VIRTUOSO_TRUTH_VALUES[value] for value in values]
-        except (KeyError, TypeError) as error:
-            raise self.invalid_response_error(error) from error
+        variables = self._check_table(data, rows)
+        if rows.problem is not None:
+            raise self.invalid_response_error(rows.problem) from rows.problem
         if variables != (VIRTUOSO_ASK_COLUMN,):
             raise self.invalid_response_error("neither true nor false")
-        return any(truths)
+        return any(rows.parsed)
+
+    def _read_variables(self) -> tuple[str, ...]:
+        """Return the variables that a SELECT result in JSON names, whatever its rows have."""
+        return self._read_table(_Rows(_parse_nothing, 0))
+
+    def _read_table(self, rows: _Rows[Any]) -> tuple[str, ...]:
+        """Return the variables of a SELECT result in JSON, and add its rows to ``rows``.
+
+        Raises GraphError if they are not lists of names and of objects. What is in the rows is not
+        checked.
+        """
+        data = self._read_json(rows)
+        return self._check_table(data, rows)
+
+    def _check_table(self, data: Mapping[str, Any], rows: _Rows[Any]) -> tuple[str, ...]:
+        """Return the variables of a result whose rows were read.
+
+        Raises GraphError if they are not lists of names and of objects.
+        """
+        try:
+            names = data["head"]["vars"]
+            bindings = data["results"]["bindings"]
+        except (KeyError, TypeError) as error:
+            raise self.invalid_response_error(error) from error
+        if not _is_list_of_texts(names):
+            raise self.invalid_response_error("its variables are no list of names")
+        if not isinstance(bindings, list) or rows.has_other_items:
+            raise self.invalid_response_error("its rows are no list of rows")
+        return tuple(names)
+
+    def _read_json(self, rows: _Rows[Any]) -> dict[str, Any]:
+        """Return the JSON object in the body, with an empty list in place of the rows of a result.
+
+        The rows, which are under "bindings" in "results", are added to ``rows`` one by one. Bytes
+        that are not UTF-8 are replaced by U+FFFD, with a warning in the log. GraphError is raised
+        for anything but a JSON object, and for one that reports an error in "error" or "exception".
+        """
+        error = self._find_encoding_error()
+        if error is not None:
+            _log.warning("not UTF-8 throughout: %s; broken characters of texts are replaced", error)
+        stream = JsonStream(_decode_in_parts(self.body, "replace"))
+        data: dict[str, Any] = {}
+        is_object = False
+        try:
+            is_object = stream.next_character() == "{"
+            if is_object:
+                for name in stream.read_members():
+                    data[name] = _read_member(stream, name, rows)
+            else:
+                stream.read_value()
+            stream.read_end()
+        except (ValueError, RecursionError) as error:
+            raise self.invalid_response_error(f"broken JSON: {error}") from error
+        if not is_object:
+            raise self.invalid_response_error("JSON of another kind")
+        reported = data.get("error") or data.get("exception")
+        if reported:
+            raise self.invalid_response_error(f"it says {reported!r}")
+        return data
+
+    def _find_encoding_error(self) -> UnicodeDecodeError | None:
+        """Return the first error of the body as UTF-8, or None if it is UTF-8 throughout."""
+        try:
+            for _ in _decode_in_parts(self.body, "strict"):
+                pass
+        except UnicodeDecodeError as error:
+            return error
+        return None
 
     def invalid_response_error(self, problem: object) -> GraphError:
         """Return the error to raise for a reply that is not a result.
@@ -150,10 +178,82 @@ class EndpointResponse:
         return GraphError(masked, hint=_CHECK_ENDPOINT_HINT)
 
 
-def _is_list_of(item_type: type, value: object) -> bool:
+class _Rows(Generic[T]):
+    """The rows of a result, each parsed when it is read, so that no row is kept unparsed."""
+
+    def __init__(self, parse: Callable[[Mapping[str, Any]], T], limit: int) -> None:
+        """Prepare to parse the first rows, at most ``limit``; further rows are only counted."""
+        self._parse = parse
+        self._limit = limit
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.parsed: list[T] = []
+        self.count = 0
+        self.names: set[str] = set()
+        """The variables that any row binds."""
+        self.has_other_items = False
+        """Whether something was added that is no row."""
+        self.problem: Exception | None = None
+        """The first error of parsing a row; none is parsed after it."""
+
+    def add(self, item: object) -> None:
+        """Add an item of the list of rows, which should be an object."""
+        self.count += 1
+        if not isinstance(item, dict):
+            self.has_other_items = True
+            return
+        self.names.update(item)
+        if self.count > self._limit or self.problem is not None:
+            return
+        try:
+            self.parsed.append(self._parse(item))
+        except (KeyError, TypeError, ValueError) as error:
+            self.problem = error
+
+
+def _read_member(stream: JsonStream, name: str, rows: _Rows[Any]) -> Any:
+    """Return the value of a member of a reply. The rows in it are added to ``rows``.
+
+    Rows are the list "bindings" in the member "results". Of several such lists the last counts, as
+    in ``json``.
+    """
+    if name != "results" or stream.next_character() != "{":
+        return stream.read_value()
+    results: dict[str, Any] = {}
+    for inner_name in stream.read_members():
+        if inner_name == "bindings" and stream.next_character() == "[":
+            rows.clear()
+            for _ in stream.read_items():
+                rows.add(stream.read_value())
+            results[inner_name] = []
+        else:
+            results[inner_name] = stream.read_value()
+    return results
+
+
+def _decode_in_parts(body: bytes, errors: str) -> Iterator[str]:
+    """Yield the text of a body in UTF-8, in parts. ``errors`` is as for ``bytes.decode``."""
+    decoder = getincrementaldecoder("utf-8")(errors)
+    for start in range(0, len(body), _PART_BYTES):
+        yield decoder.decode(body[start : start + _PART_BYTES])
+    yield decoder.decode(b"", final=True)
+
+
+def _is_list_of_texts(value: object) -> bool:
     if not isinstance(value, list):
         return False
-    return all(isinstance(item, item_type) for item in value)
+    return all(isinstance(item, str) for item in value)
+
+
+def _parse_nothing(binding: Mapping[str, Any]) -> None:
+    """Stand for the parser of rows that are not needed."""
+
+
+def _parse_virtuoso_truth(binding: Mapping[str, Any]) -> bool:
+    """Return the truth value in a row of Virtuoso 7. Raises KeyError or TypeError for another row."""
+    return VIRTUOSO_TRUTH_VALUES[binding[VIRTUOSO_ASK_COLUMN]["value"]]
 
 
 def _parse_row(binding: Mapping[str, Any], variables: Iterable[str]) -> tuple[Term | None, ...]:

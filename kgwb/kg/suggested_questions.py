@@ -13,7 +13,7 @@ from kgwb.kg.base import Graph
 from kgwb.kg.sparql import n3
 from kgwb.kg.survey_queries import untyped_pattern
 from kgwb.kg.survey_records import ClassSurvey, Survey
-from kgwb.terms import Term
+from kgwb.terms import Term, name_from_iri
 
 MAX_CLASSES = 5
 """Classes that questions are about: the largest."""
@@ -51,7 +51,8 @@ def suggest_questions(kg: Graph, survey: Survey) -> Iterator[SuggestedQuestion]:
             found = _find_named(kg, instances, predicate, round_number)
             if found:
                 name, answer = found
-                question = f"What is the {names[predicate]} of {name}?"
+                predicate_name = names.get(predicate) or name_from_iri(predicate)
+                question = f"What is the {predicate_name} of {name}?"
                 yield SuggestedQuestion(question, answer)
 
 
@@ -75,7 +76,8 @@ def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSu
     for surveyed in classes:
         nouns = []
         for iri in surveyed.predicates:
-            if iri not in hidden and not names[iri].endswith(NON_NOUN_ENDINGS):
+            name = names.get(iri) or name_from_iri(iri)
+            if iri not in hidden and not name.endswith(NON_NOUN_ENDINGS):
                 nouns.append(iri)
         nouns_of_classes.append(nouns)
     for round_number in range(MAX_PREDICATES):

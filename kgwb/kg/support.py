@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TypeVar
 
 from rdflib import URIRef
@@ -21,6 +20,7 @@ from kgwb.kg.algebra import (
     variables_of,
 )
 from kgwb.kg.base import Graph
+from kgwb.kg.query_parser import Token, tokenize
 from kgwb.kg.sparql import is_serializable, n3, split_clauses, values_clause
 from kgwb.terms import Term, Triple, Triples
 
@@ -39,7 +39,7 @@ MAX_SOLUTIONS = 2_000
 """Solutions that are read to find the support of the rows."""
 TRIPLES_PER_QUERY = 500
 """Triples that one query checks for existence."""
-AGGREGATE_CALL = re.compile(r"\b(?:COUNT|SUM|MIN|MAX|AVG|SAMPLE|GROUP_CONCAT)\s*\(", re.IGNORECASE)
+AGGREGATES = frozenset(("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"))
 
 AnswerType = TypeVar("AnswerType", bound=Answer)
 Row = tuple[Term | None, ...]
@@ -221,17 +221,31 @@ def _solutions_query(
         cells = [_project(row, columns) for row in rows]
         values = _values_table(columns, cells)
     body = clauses.where
-    if re.search(r"\bBIND\b", body, re.IGNORECASE):
+    if _find_keyword(body, "BIND") is not None:
         # The variable of a BIND must not be bound before it in its group, but may be by the VALUES
         # of the rows.
         body = f"{{ {body} }}"
     binds = _binds_of_aliases(clauses.aliases)
     query = f"{clauses.prologue}SELECT * {clauses.dataset}WHERE {{ {values} {body}{binds} }}"
     query += f" LIMIT {limit}"
-    trailing_values = re.search(r"\s\bVALUES\b.*", clauses.modifiers, re.IGNORECASE | re.DOTALL)
-    if trailing_values:
-        query += trailing_values[0]
+    values_start = _find_keyword(clauses.modifiers, "VALUES")
+    if values_start is not None:
+        # The character before it is kept if it is a blank: recorded runs know the query as it is.
+        character_before = clauses.modifiers[:values_start][-1:]
+        blank = character_before if character_before.isspace() else " "
+        query += f"{blank}{clauses.modifiers[values_start:]}"
     return query
+
+
+def _find_keyword(text: str, keyword: str) -> int | None:
+    """Return where a keyword of SPARQL first stands in a part of a query; None if it does not.
+
+    A word inside of a string, an IRI or a name is no keyword.
+    """
+    for token in tokenize(text).tokens:
+        if token.lastgroup == "word" and token[0].upper() == keyword:
+            return token.start()
+    return None
 
 
 def _values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
@@ -262,13 +276,23 @@ def _binds_of_aliases(aliases: Iterable[tuple[str, str]]) -> str:
     binds = ""
     aggregates: set[str] = set()
     for expression, name in aliases:
-        used = re.findall(r"[?$](\w+)", expression)
+        tokens = tokenize(expression).tokens
+        used = {token[0][1:] for token in tokens if token.lastgroup == "variable"}
         uses_aggregate = not aggregates.isdisjoint(used)
-        if uses_aggregate or AGGREGATE_CALL.search(expression):
+        if uses_aggregate or _has_aggregate(tokens):
             aggregates.add(name)
         else:
             binds += f" BIND({expression} AS ?{name})"
     return binds
+
+
+def _has_aggregate(tokens: Sequence[Token]) -> bool:
+    """Return whether one of AGGREGATES is called: a word of these, followed by a bracket."""
+    for token, following in pairwise(tokens):
+        is_aggregate = token.lastgroup == "word" and token[0].upper() in AGGREGATES
+        if is_aggregate and following[0] == "(":
+            return True
+    return False
 
 
 def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:

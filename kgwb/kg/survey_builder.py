@@ -89,7 +89,8 @@ class SurveyBuilder:
         names = self._find_names([*classes, *unused, *_iris_in_properties(properties)])
         labelled, languages = self._count_labels(instances, schema_terms)
         unlabelled = None
-        if things is not None and labelled is not None:
+        # In a sample, the labels of a part of the things were counted.
+        if things is not None and labelled is not None and not instances.is_sample:
             unlabelled = things - labelled
         totals = self._count_totals(instances, sizes, parents)
         both_ways = self._count_symmetric_use(properties, triples_by_predicate)
@@ -370,10 +371,10 @@ class SurveyBuilder:
 
         The first number is None if the graph refuses to count it. Languages are tags, "" for none;
         there are at most MAX_LANGUAGES, the most frequent first. In a sample only its instances
-        are counted. Schema terms are subtracted.
+        are counted. Schema terms among what is counted are subtracted.
         """
         counts: Counter[str] = Counter()
-        labelled: int | None = None
+        numbers: list[int | None] = []
         label = f"?v ({self.labels}) ?label FILTER(isIRI(?v))"
         counted = ""
         if instances.is_sample:
@@ -381,19 +382,21 @@ class SurveyBuilder:
         # The sign tells whether the things of a pattern are added or subtracted.
         signs = {counted: 1}
         if schema_terms:
-            signs[values_clause("?v", schema_terms)] = -1
+            subtracted = f"{counted} {values_clause('?v', schema_terms)}".strip()
+            signs[subtracted] = -1
         for pattern, sign in signs.items():
             number = self.queries.count(DISTINCT_VERTICES, f"{pattern} {label}")
-            if number is None:
-                labelled = None
-            else:
-                labelled = (labelled or 0) + sign * number
+            numbers.append(None if number is None else sign * number)
             rows = self.queries.select(
                 "SELECT ?tag (COUNT(DISTINCT ?v) AS ?n)"
                 f" WHERE {{ {pattern} {label} BIND(LANG(?label) AS ?tag) }} GROUP BY ?tag"
             )
             for language, vertices in rows:
                 counts[str(language or "")] += sign * parse_count(vertices)
+        labelled = None
+        known = [number for number in numbers if number is not None]
+        if len(known) == len(numbers):
+            labelled = sum(known)
         languages = largest_first(+counts)
         return labelled, tuple(languages[:MAX_LANGUAGES])
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache, partial
+from io import BytesIO
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
@@ -387,4 +388,6 @@ def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
     """Return the first ``max_bytes`` bytes of a body, unpacked. Raises what ``read_body`` does."""
     chunks = iter(partial(response.read1, READ_CHUNK_BYTES), b"")
     content_encoding = response.headers.get("Content-Encoding", "")
-    return b"".join(read_body(chunks, content_encoding, max_bytes, deadline))
+    body = BytesIO()  # a list of chunks would be in memory beside the whole body
+    body.writelines(read_body(chunks, content_encoding, max_bytes, deadline))
+    return body.getvalue()

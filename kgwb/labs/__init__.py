@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -31,6 +32,8 @@ MAX_CHECKED_CHARS = 20_000
 MAX_STUDENT_CHARS = 200
 """Characters of a student's name; those in the name of the file are fewer."""
 MAX_FILE_NAME_CHARS = 80
+WORK_ID_BYTES = 4
+"""Bytes of a work's identity: in a class of 1,000, two are equal once in 8,000 classes."""
 
 
 class LabWork:
@@ -49,6 +52,8 @@ class LabWork:
             kept = read_hand_in(path)
             if kept.kgwb_lab == lab.number:
                 self.submission = kept
+        if not self.submission.work_id:
+            self.submission.work_id = secrets.token_hex(WORK_ID_BYTES)
 
     def check(self, task: str, answer: object = None) -> Feedback:
         """Check an answer to a task, count it as a try, and keep it.
@@ -89,9 +94,11 @@ class LabWork:
         return Feedback(asked, "hint", f"hint {progress.hints} of {total}: {text}")
 
     def hand_in(self, student: str, folder: str | Path = ".") -> Path:
-        """Write the work to a file named after the lab and the student, and return its path.
+        """Write the work to a file named after the lab, the student and the work; return its path.
 
-        Raises InputError if the name is empty or the file cannot be written.
+        The identity of the work keeps students apart whose names are equal, or equal in a file's
+        name. The name is kept in the file of the work, too. Raises InputError if the name is empty
+        or a file cannot be written.
         """
         name = remove_controls(" ".join(student.split()))[:MAX_STUDENT_CHARS]
         if not name:
@@ -99,7 +106,9 @@ class LabWork:
             raise InputError("a hand-in needs your name", hint=hint)
         self.submission.student = name
         name_in_path = re.sub(r"\W+", "-", name)[:MAX_FILE_NAME_CHARS].strip("-") or "student"
-        path = Path(folder) / f"lab{self.lab.number}-{name_in_path}.json"
+        file_name = f"lab{self.lab.number}-{name_in_path}-{self.submission.work_id}.json"
+        path = Path(folder) / file_name
+        self._write(self.path)
         self._write(path)
         return path
 

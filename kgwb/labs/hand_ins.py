@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -52,6 +52,8 @@ class HandIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
     kgwb_lab: int
     """The number of the lab."""
+    work_id: Annotated[str, Field(max_length=40)] = ""
+    """The identity of the work: two students can have one name. Earlier versions wrote none."""
     student: Annotated[str, Field(max_length=200)] = ""
     """The name of the student; empty until the work is handed in."""
     tasks: Annotated[
@@ -98,8 +100,11 @@ class CollectedHandIns:
     lab: int
     """The number of the lab."""
     hand_ins: tuple[HandIn, ...]
+    """One hand-in of each work. Of students with one name, the name is followed by the file."""
     rejected_files: Mapping[str, str]
     """Why a file in the folder is not a hand-in, by the name of the file."""
+    remarks: tuple[str, ...] = ()
+    """What is to be known about names that occur more than once, and about files not counted."""
 
     def stuck_students(self, task: str) -> list[str]:
         """Return the names of the students who are stuck at a task; see TaskProgress.is_stuck."""
@@ -114,7 +119,7 @@ class CollectedHandIns:
         return sum(work.progress(task).state == "solved" for work in self.hand_ins)
 
     def __str__(self) -> str:
-        """Return a line for each task and for each rejected file, below the number of hand-ins."""
+        """Return the number of hand-ins, and a line for each task, remark and rejected file."""
         number = len(self.hand_ins)
         lines = [f"lab {self.lab}: {pluralize(number, 'hand-in')}"]
         for name, task in load_lab(self.lab).tasks.items():
@@ -123,20 +128,31 @@ class CollectedHandIns:
             if stuck:
                 solved += f", stuck: {single_line(stuck)}"
             lines.append(f"  {name:<5} {task.title:<60.60} {solved}")
+        for remark in self.remarks:
+            lines.append(f"  {single_line(remark)}")
         for name, reason in self.rejected_files.items():
             lines.append(f"  not read: {single_line(name)}: {single_line(reason)}")
         return "\n".join(lines)
 
 
+class _HandInFile(NamedTuple):
+    """A hand-in, and the name of its file."""
+
+    file_name: str
+    hand_in: HandIn
+
+
 def collect_hand_ins(folder: str | Path) -> list[CollectedHandIns]:
     """Return the hand-ins in a folder, by the number of the lab and the name of the student.
 
-    Of several files of one student in one lab, the latest counts. A hand-in without a name is
-    listed by the name of its file. Files that are not hand-ins are listed with the first lab.
-    Raises InputError if the folder cannot be read or has no file that ends in ".json".
+    Of several files of one work under one name, the latest counts. Files of different works are all
+    listed, also if their students have the same name; files of earlier versions, which do not name
+    their work, are each taken for one. A hand-in without a name is listed by the name of its file.
+    Files that are not hand-ins are listed with the first lab. Raises InputError if the folder cannot
+    be read or has no file that ends in ".json".
     """
     rejected: dict[str, str] = {}
-    labs: dict[int, dict[str, HandIn]] = {}
+    labs: dict[int, list[_HandInFile]] = {}
     for file in _json_files_by_age(Path(folder)):
         try:
             hand_in = read_hand_in(file)
@@ -144,15 +160,79 @@ def collect_hand_ins(folder: str | Path) -> list[CollectedHandIns]:
         except InputError as exc:
             rejected[file.name] = exc.message.removeprefix(f"{file.name} is ")
             continue
-        hand_in.student = hand_in.student or file.name
-        labs.setdefault(hand_in.kgwb_lab, {})[hand_in.student.casefold()] = hand_in
+        labs.setdefault(hand_in.kgwb_lab, []).append(_HandInFile(file.name, hand_in))
 
     collected: list[CollectedHandIns] = []
-    for number, by_student in sorted(labs.items()):
-        hand_ins = tuple(by_student[student] for student in sorted(by_student))
+    for number, files in sorted(labs.items()):
+        latest, remarks = _keep_latest(files)
+        remarks += _remark_on_names(latest)
+        hand_ins = _with_distinct_names(latest)
         listed_here = {} if collected else rejected
-        collected.append(CollectedHandIns(number, hand_ins, listed_here))
+        collected.append(CollectedHandIns(number, hand_ins, listed_here, tuple(remarks)))
     return collected or [CollectedHandIns(1, (), rejected)]
+
+
+def _keep_latest(files: Sequence[_HandInFile]) -> tuple[list[_HandInFile], list[str]]:
+    """Return the latest file of each work under each name, and a remark on each earlier one.
+
+    The oldest file must come first.
+    """
+    latest: dict[tuple[str, str], _HandInFile] = {}
+    remarks = []
+    for each in files:
+        key = (each.hand_in.work_id, each.hand_in.student.casefold())
+        if not each.hand_in.work_id:
+            key = ("", each.file_name)
+        if key in latest:
+            earlier = latest[key].file_name
+            remarks.append(f"not counted: {earlier}, an earlier state of {each.file_name}")
+        latest[key] = each
+    return list(latest.values()), remarks
+
+
+def _remark_on_names(files: Sequence[_HandInFile]) -> list[str]:
+    """Return remarks on the names that several works have, and on works under several names."""
+    remarks = []
+    for same_name in _group_by_name(files).values():
+        if len(same_name) > 1:
+            file_names = ", ".join(each.file_name for each in same_name)
+            student = same_name[0].hand_in.student
+            remarks.append(f"{len(same_name)} hand-ins have the name {student}: {file_names}")
+    by_work: dict[str, list[_HandInFile]] = {}
+    for each in files:
+        by_work.setdefault(each.hand_in.work_id, []).append(each)
+    for work_id, same_work in by_work.items():
+        if work_id and len(same_work) > 1:
+            shown = ", ".join(f"{each.hand_in.student!r} ({each.file_name})" for each in same_work)
+            remarks.append(f"one work was handed in under {len(same_work)} names: {shown}")
+    return remarks
+
+
+def _with_distinct_names(files: Sequence[_HandInFile]) -> tuple[HandIn, ...]:
+    """Return the hand-ins sorted by name; several of one name have their file after it.
+
+    A hand-in without a name gets that of its file.
+    """
+    named = []
+    for same_name in _group_by_name(files).values():
+        for file_name, hand_in in same_name:
+            name = hand_in.student
+            if not name:
+                name = file_name
+            elif len(same_name) > 1:
+                name = f"{name} ({file_name})"
+            named.append(hand_in.model_copy(update={"student": name}))
+    return tuple(sorted(named, key=lambda hand_in: (hand_in.student.casefold(), hand_in.student)))
+
+
+def _group_by_name(files: Sequence[_HandInFile]) -> dict[tuple[str, str], list[_HandInFile]]:
+    """Return the files by the name of the student in lower case. Each without a name is alone."""
+    groups: dict[tuple[str, str], list[_HandInFile]] = {}
+    for each in files:
+        name = each.hand_in.student.casefold()
+        key = (name, "") if name else ("", each.file_name)
+        groups.setdefault(key, []).append(each)
+    return groups
 
 
 def _json_files_by_age(folder: Path) -> list[Path]:

@@ -142,8 +142,8 @@ class RemoteModel(ChatModel):
     ) -> ChatReply:
         """Return the model's reply. ``kg`` is not used.
 
-        The reply is streamed if the server can, so that a cancel closes the connection and the
-        server stops. If the server refuses the format of the request, another format is tried. After
+        The reply is streamed if the server can, so that the server stops when a cancel closes the
+        connection. If the server refuses the format of the request, another format is tried. After
         a transient failure the request is repeated up to MAX_RETRIES times.
 
         Raises Cancelled if ``cancel`` is set, ModelUnreachableError, ModelTimeoutError and
@@ -248,14 +248,24 @@ class RemoteModel(ChatModel):
 
         The call runs on a thread. Its own timeouts are not enough: they begin anew with every byte,
         and do not include the lookup of a host name. ``poll`` is called meanwhile, and a ModelError
-        that it or the call raises is passed on.
+        that it or the call raises is passed on. A call that is not waited for any more closes its
+        connection.
         """
+        abandoned = threading.Event()
+
+        def call() -> T:
+            """Do the work, which can see in ``abandoned_event`` that nobody waits for it."""
+            abandoned_event.set(abandoned)
+            return work()
+
         try:
-            return run_in_thread(work, poll=poll, timeout_s=timeout_s)
+            return run_in_thread(call, poll=poll, timeout_s=timeout_s)
         except ModelError:
             raise
         except Exception as error:  # noqa: BLE001  # of an SDK that reads what any server may send
             return self._classify_error(error)
+        finally:
+            abandoned.set()
 
     def _read_reply(
         self, form: RequestFormat, request: ChatRequest, poll: Callable[[], None]
@@ -264,24 +274,19 @@ class RemoteModel(ChatModel):
 
         A reply that has a finish reason is whole, even if an error follows. One that breaks off is
         INTERRUPTED_STREAM, and a response without any part EMPTY_RESPONSE. Raises what ``poll``
-        raises; then the connection is closed at the next part.
+        raises.
         """
         started = time.perf_counter()
-        abandoned = threading.Event()
         parts: list[ChatReply] = []
 
         def read_parts() -> None:
             """Add the parts of the reply, each with the time since the request was sent."""
-            abandoned_event.set(abandoned)
             for part in self._stream_reply(form, request):
                 elapsed_s = time.perf_counter() - started
                 parts.append(replace(part, first_token_s=elapsed_s))
 
         timeout_s = request.timeout_s + CONNECT_TIMEOUT_S
-        try:
-            failure = self._call_sdk(read_parts, timeout_s, poll)
-        finally:
-            abandoned.set()
+        failure = self._call_sdk(read_parts, timeout_s, poll)
         if any(part.finish_reason for part in parts):
             return self._join_parts(parts)
         if failure is None:

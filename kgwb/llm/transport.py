@@ -9,12 +9,13 @@ import re
 import threading
 import time
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
+from math import inf
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -32,23 +33,27 @@ T = TypeVar("T")
 
 abandoned_event: ContextVar[threading.Event] = ContextVar("abandoned", default=NO_EVENT)
 """An event that is set when the reply that is being read is not needed any more."""
+ABANDON_CHECK_INTERVAL_S = 0.1
+"""How often the event is looked at while nothing comes from the server."""
 
 
 def make_client(create_client: Callable[..., T], url: str) -> T:
     """Return the client that a function creates with options for httpx or httpx2.
 
-    The client follows redirects only on the server of ``url``, and reads responses within bounds.
+    The client follows redirects only on the server of ``url``, reads responses within bounds, and
+    closes the connection soon after ``abandoned_event`` is set.
 
     Raises UnknownModelError if the environment does not allow a client.
     """
     errors: tuple[type[Exception], ...] = (ImportError, OSError, ValueError, *transport_errors())
 
-    def check(request: Any) -> None:
+    def prepare_request(request: Any) -> None:
         same_url = str(type(request.url)(url))  # the transport may spell it in another way
         check_redirect(same_url, str(request.url))
+        request.extensions["trace"] = _watch_new_connection
 
     try:
-        hooks = {"request": [check], "response": [_limit_response]}
+        hooks = {"request": [prepare_request], "response": [_limit_response]}
         return create_client(headers={"Accept-Encoding": "identity"}, event_hooks=hooks)
     except errors as error:
         # Not its message, which may hold the password of a proxy, and not as the cause either
@@ -58,6 +63,39 @@ def make_client(create_client: Callable[..., T], url: str) -> T:
         hint="check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY (for a SOCKS proxy, install "
         "socksio), SSL_CERT_FILE, SSL_CERT_DIR, OLLAMA_HOST and the key",
     )
+
+
+def _watch_new_connection(event: str, info: Mapping[str, Any]) -> None:
+    """Make a connection that was just opened look for ``abandoned_event`` while it is read.
+
+    It is called with the events of the ``trace`` extension of httpx and httpx2. A connection is kept
+    for further requests, each of which has an event of its own.
+    """
+    if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+        connection = info["return_value"]
+        connection.read = partial(_read_unless_abandoned, connection.read)
+
+
+def _read_unless_abandoned(
+    read: Callable[[int, float], bytes], max_bytes: int, timeout: float | None = None
+) -> bytes:
+    """Return the next bytes of a connection, at most ``max_bytes``.
+
+    A server that is still thinking sends nothing, so it is waited for in short intervals. Raises
+    ConnectionAbortedError, upon which the transport closes the connection, if ``abandoned_event`` is
+    set, and what ``read`` raises after ``timeout`` seconds.
+    """
+    deadline = inf if timeout is None else time.monotonic() + timeout
+    while True:
+        if abandoned_event.get().is_set():
+            raise ConnectionAbortedError("the reply is not needed any more")
+        interval_s = min(ABANDON_CHECK_INTERVAL_S, max(0.001, deadline - time.monotonic()))
+        try:
+            return read(max_bytes, interval_s)
+        except Exception as error:
+            is_timeout = type(error).__name__ == "ReadTimeout"  # of httpcore or httpcore2
+            if not is_timeout or time.monotonic() >= deadline:
+                raise
 
 
 def _limit_response(response: Any) -> None:
@@ -84,7 +122,6 @@ class _BoundedStream:
         self._is_streamed = STREAM_REQUEST.search(response.request.read()) is not None
         timeout_s = response.request.extensions["timeout"]["read"]
         self._deadline = time.monotonic() + timeout_s
-        self._abandoned = abandoned_event.get()
         self._is_finished = False
         self._parts = self._read_reply() if response.is_success else self._read_error()
 
@@ -109,7 +146,7 @@ class _BoundedStream:
             yield from read_body(self._source, self._encoding, MAX_ERROR_BYTES, self._deadline)
 
     def _read_reply(self) -> Iterator[bytes]:
-        """Yield the body of a reply, until it is abandoned.
+        """Yield the body of a reply.
 
         Raises ValueError if it is longer than MAX_REPLY_BYTES, has a document that is longer than
         MAX_JSON_DOCUMENT_BYTES, or is not UTF-8. In a stream each line is a document. Raises
@@ -128,8 +165,6 @@ class _BoundedStream:
             _check_size(size, MAX_REPLY_BYTES)
             _check_size(document_size, MAX_JSON_DOCUMENT_BYTES)
             decoder.decode(part)
-            if self._abandoned.is_set():
-                return
             self._is_finished = b"[DONE]" in part
             yield part
 

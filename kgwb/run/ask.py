@@ -128,7 +128,7 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
             messages = (*prompt_messages, *repair_messages(attempt))
             request = replace(request, messages=messages)
         elif settings.repair == "ask_varied":
-            seed = settings.seed + len(attempts)
+            seed = settings.seed + sample + len(attempts)
             request = replace(request, seed=seed, temperature=settings.retry_temperature)
 
     if last_well_formed is not None and last_resort is not None and last_resort(last_well_formed):

@@ -32,6 +32,7 @@ from kgwb.errors import (
 from kgwb.flow import Answer, Dialogue, Turn
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
+from kgwb.kg.findings import describe_unbound_concat
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
 from kgwb.records import JsonObject, from_data
 from kgwb.run.agent_spec import AgentSpec
@@ -296,6 +297,10 @@ class Engine:
             result = from_data(result, result_type)
         if isinstance(result, ResultSet) and result.cut:
             self.note(f"the result was cut at {len(result.rows)} rows")
+        if kind == "select" and isinstance(result, ResultSet):
+            unbound = describe_unbound_concat(request["query"], result)
+            if unbound:
+                self.note(unbound)
         return result
 
     def similarity(self, phrase: str, names: Sequence[str]) -> tuple[float, ...]:

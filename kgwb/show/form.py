@@ -269,10 +269,17 @@ def to_form_values(field: FormField, data: Any, path: str = "") -> dict[str, str
         case "texts":
             values[name] = "\n".join(data)
         case "json":
-            values[name] = json.dumps(data, ensure_ascii=False)
+            values[name] = _json_input(field, data)
         case _:
             values[name] = str(data)
     return values
+
+
+def _json_input(field: FormField, data: Any) -> str:
+    """Return data as JSON; empty for None if that is the default of the field."""
+    if data is None and field.default is None:
+        return ""
+    return json.dumps(data, ensure_ascii=False)
 
 
 def _row_values(table: FormField, row: Any, path: str) -> dict[str, str]:
@@ -407,7 +414,8 @@ def _describe_problem(place: Iterable[str], problem: str) -> str:
 def _parse_input(field: FormField, text: str) -> Any:
     """Return the data of the text in one input, by the kind of the field.
 
-    Text is stripped, and empty lines of "texts" are left out. Raises ValueError with the problem if
+    Text is stripped, and empty lines of "texts" are left out. An empty JSON input is None if that
+    is the default of the field. Raises ValueError with the problem if
     the text is not of that kind, or if it contains half a character (a lone surrogate), which
     cannot be stored.
     """
@@ -415,6 +423,8 @@ def _parse_input(field: FormField, text: str) -> Any:
     match field.kind:
         case "texts":
             value = [line for line in text.split("\n") if line]
+        case "json" if not value and field.default is None:
+            value = None
         case "json":
             value = _parse_json(text)
         case "iri":

@@ -468,8 +468,10 @@ def bar(fraction: float) -> Html:
     return div("bar", filled)
 
 
-def score_bar(score: float) -> Html:
-    """Render a score from 0 to 1 as a bar, with the number beside it."""
+def score_bar(score: float | None) -> Html:
+    """Render a score from 0 to 1 as a bar, with the number beside it; None is "not scored"."""
+    if score is None:
+        return span("soft", "not scored")
     number = span("num", f"{score:.2f}")
     drawn = div("grow", bar(score))
     return span("row", drawn, number)

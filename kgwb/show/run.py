@@ -23,6 +23,7 @@ from kgwb.show.run_state import RunState, answer_state, displayed_agent_kind, se
 from kgwb.show.step import (
     render_attempts,
     render_inputs,
+    render_source,
     render_step_body,
     render_step_header,
     render_step_notes,
@@ -40,6 +41,7 @@ __all__ = [
     "render_question_header",
     "render_run",
     "render_run_page",
+    "render_source",
     "render_step_header",
     "render_step_notes",
     "render_step_page",

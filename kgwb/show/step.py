@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from kgwb.records import one_line
-from kgwb.run.agents import agent_of_key
+from kgwb.run.agent_spec import AgentSpec
+from kgwb.run.agents import agent_of_key, current_version
 from kgwb.run.calls import Call
 from kgwb.run.steps import Attempt, CheckResult, Step, names_in_steps, step_costs
 from kgwb.show.html import (
     AGENT_KIND_LABELS,
     Html,
     agent_kind_badge,
+    collapsible,
     div,
+    join,
     join_with_dots,
     muted_text,
     note,
+    preformatted,
     render_template,
     span,
     state_badge,
@@ -211,6 +216,23 @@ def _origin_of_input(step: Step, value: Any, earlier: Sequence[Step]) -> str:
         if other.done and other.output is value and not is_supervisor:
             return display_name(other.agent)
     return "the question"
+
+
+# Source
+
+
+def render_source(spec: AgentSpec) -> Html:
+    """Render the source of an agent's function, folded; nothing if it cannot be found.
+
+    It is the present version, also of a module that was loaded again and of a cell.
+    """
+    function = current_version(spec.function)
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        return Html()
+    title = join("Source ", muted_text(f"{function.__module__}.{function.__qualname__}"))
+    return collapsible(title, preformatted(source), key="source")
 
 
 # Attempts

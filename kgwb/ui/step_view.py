@@ -16,7 +16,13 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.output_form import OutputForm
 from kgwb.show.records import render
-from kgwb.show.run import render_attempts, render_inputs, render_step_header, render_step_notes
+from kgwb.show.run import (
+    render_attempts,
+    render_inputs,
+    render_source,
+    render_step_header,
+    render_step_notes,
+)
 from kgwb.show.run_state import displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext, context_of
 from kgwb.show.timeline import model_calls_of
@@ -246,7 +252,8 @@ class StepView(Live):
             return h.div("body soft", text)
         if section == "in":
             context = self._context_of(step)
-            return render_inputs(step, context)
+            source = render_source(self.run.system.agent_spec(step.agent))
+            return h.join(render_inputs(step, context), source)
         if section == "attempts":
             return render_attempts(step, self.run.calls)
         if section == "form":

@@ -27,6 +27,7 @@ from kgwb.run.prompts import Prompts
 
 QIR = "chatty_kg/qir"
 PRICES = load_prices()
+DENIS = "https://kgwb.example/films/Denis_Villeneuve"
 Capture = pytest.CaptureFixture[str]
 
 
@@ -134,6 +135,31 @@ def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_bef
         lab.choose_questions(["blamed=qir"])
 
 
+def test_an_id_is_not_taken_for_a_selector_nor_the_other_way_round(
+    graph: Graph, tmp_path: Path
+) -> None:
+    odd = [
+        BenchQuestion(id="lost", question="Who directed Arrival?", answers=(DENIS,)),
+        BenchQuestion(id="2", question="Who directed Arrival?", answers=("nobody",)),
+        BenchQuestion(
+            id="3", question="Who directed Arrival?", answers=("nobody",), dialogue="", turn=1
+        ),
+    ]
+    setup = BenchSetup.from_workbench(
+        kgwb.Workbench(graph, Counting(), embeddings=Embeddings("lexical"))
+    )
+    Benchmark(setup, Results(tmp_path, setup.to_config(odd))).run(odd)
+    experiment = RetryExperiment(tmp_path, kg=graph)
+
+    def ids(selector: str) -> list[str]:
+        return [question.id for question in experiment.choose_questions([selector])]
+
+    assert ids("lost") == ["2", "3"]
+    assert ids("id=lost") == ["lost"]
+    assert ids("2") == ids("id=2") == ["2"]
+    assert ids("3") == ["3"]
+
+
 def test_a_budget_stops_asking_and_the_same_command_continues(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
@@ -222,6 +248,25 @@ def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> 
     assert "by agent" in Path(page).read_text()
     assert main(["retry", "r", "--only", "nonsense", "--set", "theta=1"]) == 2
     assert "'nonsense'" in capsys.readouterr().err
+
+
+def test_retry_leaves_out_the_value_that_was_measured_and_says_so(
+    here: Path, capsys: Capture
+) -> None:
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    command = ["bench", "--kg", "films", "--questions", file, "--out", "r"]
+    assert main([*command, "--limit", "2", "--save-runs"]) == 0
+    retry = ["retry", "r", "--only", "all", "--each"]
+    capsys.readouterr()
+    assert main([*retry, "profile=fast,paper"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    [measured] = [line for line in lines if line.startswith("profile=fast")]
+    assert measured.endswith(" r")
+    assert any(line.startswith("profile=paper") for line in lines)
+    [folder] = [path for path in Path("r/retries").iterdir() if path.is_dir()]
+    assert folder.name.startswith("profile=paper.")
+    assert main([*retry, "profile=fast"]) == 2
+    assert "nothing differs" in capsys.readouterr().err
 
 
 def test_a_matrix_names_the_best_by_agent_and_by_question(

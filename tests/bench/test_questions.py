@@ -105,6 +105,20 @@ def test_a_question_whose_gold_cannot_be_found_is_kept_with_the_reason(
     assert other.answers == ("true",)
 
 
+def test_all_predicates_of_one_local_name_lead_to_the_gold_of_a_metaqa_path() -> None:
+    triples = """
+        <http://e/dune> <http://old.example/directed_by> <http://e/lynch> .
+        <http://e/dune> <http://new.example/directed_by> <http://e/villeneuve> .
+        <http://e/dune> <http://e/unlike_directed_by> <http://e/nobody> .
+    """
+    kg = open_kg(rdflib.Graph().parse(data=triples, format="turtle"))
+    asked = BenchQuestion(
+        id="1", question="?", topic_entity="http://e/dune", path="movie_to_director"
+    )
+    [question] = bench.add_gold_answers(bench.add_gold_queries([asked], kg), kg)
+    assert set(question.answers or ()) == {"http://e/lynch", "http://e/villeneuve"}
+
+
 @pytest.mark.parametrize("entity", ["http://e/a b", "Alien://{3}", "http://e/<\ud800>"])
 def test_a_topic_entity_that_is_no_iri_has_no_gold_query(kg: Graph, entity: str) -> None:
     odd = BenchQuestion(

@@ -23,6 +23,7 @@ from kgwb.bench.figures import LoadedResults
 from kgwb.bench.metrics import MEASURES
 from kgwb.bench.report import render_run_page
 from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE, render_published
+from kgwb.bench_commands import print_metrics
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
@@ -217,6 +218,26 @@ def test_two_result_sets_are_compared(tmp_path: Path) -> None:
     assert made.lines("e")[0][-4:] == ["not asked", "", "", ""]
     other = folder(tmp_path / "other", ROWS[0] | {"gold": ["5"]})
     assert "cannot be compared" in page(tmp_path, first, other).text
+
+
+def test_folders_of_one_name_are_told_apart_by_the_folder_around_them(tmp_path: Path) -> None:
+    folders = [folder(tmp_path / name / "out", *ROWS) for name in ("monday", "tuesday")]
+    names = [results.name for results in Report(*folders).results]
+    assert names == ["monday/out", "tuesday/out"]
+
+
+def test_a_question_without_gold_in_one_of_three_folders_is_not_compared(tmp_path: Path) -> None:
+    without_gold = row("a", ["1"], None)
+    folders = [
+        folder(tmp_path / "one", *ROWS),
+        folder(tmp_path / "two", without_gold, *ROWS[1:]),
+        folder(tmp_path / "three", ROWS[0], row("b", ["1"], ["1"]), *ROWS[2:]),
+    ]
+    made = page(tmp_path, *folders)
+    [heads] = made.lines("by question")
+    assert heads == ["one", "two", "three"]
+    assert not [line for line in made.lines("What is a?") if len(line) == len(folders)]
+    assert ["wrong", "wrong", "right best"] in made.lines("What is b?")
 
 
 # --- questions and their runs
@@ -462,3 +483,41 @@ def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ):
         assert main(["report", *wrong]) == 2
         assert said in capsys.readouterr().err
+
+
+def test_columns_that_were_not_asked_for_are_named_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = [["tug", "412", "EUR"], ["pilot", "97.5", "EUR"]]
+    lost_row = row(
+        "a",
+        ["tug", "412", "EUR", "pilot", "97.5"],
+        ["412", "EUR", "97.5"],
+        table=table,
+        gold_table=[["412", "EUR"], ["97.5", "EUR"]],
+    )
+    print_metrics(folder(tmp_path / "one", lost_row), [lost_row], load_prices())
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "What is a?" in line]
+    answers, others, gold = line.partition("→ ")[2].split("; ")
+    assert answers == "412, EUR, 97.5"
+    assert others.endswith(": tug, pilot")
+    assert gold.endswith(": 412, EUR, 97.5")
+
+
+def test_a_text_with_an_address_in_it_is_shown_whole(tmp_path: Path) -> None:
+    text = "read https://example.org/about first"
+    made = page(tmp_path, folder(tmp_path / "one", row("a", [text], ["http://e/The_End"])))
+    [line] = made.lines("a")
+    assert f"wrong {text}" in line and "The End" in line
+
+
+def test_a_lost_answer_with_many_values_shows_the_gold_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = [f"a value with the number {number}" for number in range(100)]
+    lost_row = row("a", many, ["the gold"])
+    print_metrics(folder(tmp_path / "one", lost_row), [lost_row], load_prices())
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "What is a?" in line]
+    assert "a value with the number 1, " in line
+    assert "(100 in all)" in line
+    assert line.endswith("the gold")

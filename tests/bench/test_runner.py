@@ -30,7 +30,7 @@ from kgwb.bench.results import (
     lock_folder,
     read_results,
 )
-from kgwb.bench.runner import Benchmark, BenchSetup
+from kgwb.bench.runner import Benchmark, BenchSetup, EarlierRuns
 from kgwb.cli import main
 from kgwb.errors import InputError, ModelUnreachableError
 from kgwb.flow import Answer, Dialogue, Value
@@ -429,6 +429,31 @@ def test_a_question_that_is_asked_again_continues_its_saved_run(
     again = {"predicate_selection": 1}
     rest = {"qir": 1, **again} if damaged else again
     assert outcomes == [(0, {"qir": 1, **again}), (0, rest), (1, rest)]
+
+
+def test_an_agent_that_varies_in_its_second_step_is_named_without_the_step(tmp_path: Path) -> None:
+    def answer_twice(question: Any, dialogue: Dialogue, run: Run) -> Answer:
+        lookup("director of Arrival", dialogue, run)
+        return lookup("year of Arrival", dialogue, run)
+
+    def vary(request: ChatRequest) -> str:
+        is_second = "year" in request.messages[0].content
+        return f"reply {next(replies)}" if is_second else "ok"
+
+    @agent("lookup")
+    def lookup(question: str, dialogue: Dialogue, run: Run) -> Answer:
+        _, reply = run.chat(ChatRequest("toy/lookup", (Message("user", question),)))
+        return Answer("list", (Value(rdflib.Literal(reply.text), reply.text),))
+
+    replies = iter(range(100))
+    system = System("twice", answer_twice, (lookup,))
+    questions = [BenchQuestion(id="1", question="twice", answers=("ok",))]
+    first = replace(setup(Scripted(vary)), system=system)
+    bench(tmp_path / "first", first, questions, save_runs=True)
+    changed = replace(first, models={"": Scripted(vary, name="another")})
+    earlier = EarlierRuns(tmp_path / "first", first.models, repeats=2)
+    [row] = bench(tmp_path / "again", changed, questions, earlier_runs=earlier)
+    assert row["varies"] == "lookup"
 
 
 # --- in the terminal

@@ -7,8 +7,21 @@ import pytest
 import kgwb
 from kgwb import cli, systems
 from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.results import read_results
 from kgwb.errors import SettingError
 
+OWN_SYSTEM = """
+from rdflib import Literal
+from kgwb.flow import Answer, Dialogue, Question, Value
+from kgwb.run import Run, System, agent
+
+@agent("say")
+def say(text: str, run: Run) -> Answer:
+    "Say the title."
+    return Answer("list", (Value(Literal("{title}"), "{title}"),))
+
+SYSTEM = System("own", lambda question, dialogue, run: say(question.text, run), (say,))
+"""
 DENIS = "https://kgwb.example/films/Denis_Villeneuve"
 
 
@@ -25,6 +38,24 @@ def test_every_system_has_a_column_with_its_answer_or_error() -> None:
     text, page = repr(shown), str(shown._repr_html_())
     assert all(name in text and name in page for name in systems.list_systems())
     assert "Denis Villeneuve" in text and "failed: " in text
+
+
+def test_two_systems_of_one_name_are_told_apart(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, title in (("a", "Arrival"), ("b", "Dune: Part Two")):
+        Path(folder).mkdir()
+        Path(folder, "own.py").write_text(OWN_SYSTEM.format(title=title))
+    sources = ["./a/own.py", "./b/own.py"]
+    shown = kgwb.Workbench(kgwb.open_kg("films")).ask_all("Who directed Arrival?", sources)
+    assert [answer.system for answer in shown.answers] == ["own", "own#2"]
+    assert [str(shown[name].answer) for name in ("own", "own#2")] == ["Arrival", "Dune: Part Two"]
+    Path("q.jsonl").write_text('{"id": "1", "question": "Who?", "answers": ["Arrival"]}')
+    command = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
+    assert cli.main([*command, "--systems", ",".join(sources)]) == 0
+    folders = sorted(Path("out").iterdir())
+    assert [read_results(folder)[1][0]["f1"] for folder in folders] == [1.0, 0.0]
+    assert all(folder.name in capsys.readouterr().out for folder in folders[:1])
 
 
 def test_a_wrong_answer_names_where_it_was_lost() -> None:

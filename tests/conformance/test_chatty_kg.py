@@ -169,6 +169,8 @@ def test_figure_2_agents_stand_under_those_that_coordinate_them() -> None:
     assert "predicate_selection" in stages["Query planning agent"]
     assert "matching" in SYSTEM.supervisors["query_planning"]
     assert set(SYSTEM.supervisors["understanding"]) == {"classifier", "rephraser"}
+    assert "understanding" in SYSTEM.roles["qir_agent"]
+    assert "query_planning" in SYSTEM.roles["query_planning_agent"]
 
 
 @conforms(

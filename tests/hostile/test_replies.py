@@ -54,7 +54,7 @@ from kgwb.run.tools import act
 from kgwb.settings import Settings
 from kgwb.show.notebook import to_html
 from kgwb.systems import linking, list_systems, load_system
-from kgwb.systems.chatty_kg import chat, queries
+from kgwb.systems.chatty_kg import baseline, chat, queries
 from kgwb.systems.chatty_kg import qir as qirs
 from kgwb.systems.chatty_kg.records import (
     Fact,
@@ -360,6 +360,12 @@ CASES = {
             (published(qir("Arrival | directed by | ?person")),),
             _triples,
             PAPER,
+        ),
+        Case(
+            "model_alone",
+            lambda run: baseline.answer_without_graph("Who directed it?", Context(), run),
+            ({"answers": ["Denis Villeneuve"]}, {"answers": []}),
+            lambda reply: True,
         ),
         Case(
             "vertex_selection",
@@ -704,7 +710,15 @@ def test_an_agent_makes_nothing_of_a_reply_that_is_turned_away(name: str) -> Non
             assert not wanted
             assert error.attempts[-1].reply == text
             continue
-        on = ("qir", "predicate_selection_published", "linguist", "topic_entity")
+        on = (
+            "qir",
+            "qir_published",
+            "vertex_selection_labels",
+            "vertex_selection_names",
+            "predicate_selection_published",
+            "linguist",
+            "topic_entity",
+        )
         assert wanted or name in on, "which go on with the last of theta"
         taken += 1
         if name.startswith("vertex"):

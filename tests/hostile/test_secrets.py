@@ -42,13 +42,27 @@ KEY = "sk-proj-kGwB0123456789/abc+DEF=xyz"
 ODD_KEY = "plainkeywithoutaform77"
 PASSWORD = "pa55:w/ord@7+yes"
 API_KEY = "q7Zp/apikey+value=1"
-SECRETS = tuple(
-    form
-    for secret in (KEY, ODD_KEY, PASSWORD, API_KEY)
-    for form in (secret, quote(secret), quote(secret, safe=""))
-) + tuple(
-    base64.b64encode(secret.encode()).decode()[:-4]
-    for secret in (f"reader:{PASSWORD}", KEY, ODD_KEY)
+PREFIXES = ("", "x", "xy")
+"""Texts before a secret: in base64 it has another form after each."""
+
+
+def in_base64(secret: str) -> list[str]:
+    """Return the base64 of a secret behind each of PREFIXES, in both alphabets."""
+    forms = []
+    for prefix in PREFIXES:
+        data = f"{prefix}{secret}".encode()
+        forms += [base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode()]
+    return forms
+
+
+SECRETS = (
+    *(
+        form
+        for secret in (KEY, ODD_KEY, PASSWORD, API_KEY)
+        for form in (secret, quote(secret), quote(secret, safe=""))
+    ),
+    base64.b64encode(f"reader:{PASSWORD}".encode()).decode()[:-4],
+    *(form[4:-4] for secret in (KEY, ODD_KEY, PASSWORD, API_KEY) for form in in_base64(secret)),
 )
 STATUSES = (200, 206, 301, 400, 401, 403, 404, 429, 500, 503)
 
@@ -72,7 +86,9 @@ def shown_error(error: BaseException) -> str:
 
 def echo(seen: Seen) -> dict[str, Any]:
     """Return the request as the debugging page of a server would show it."""
-    return {"request": str(seen), "headers": seen.headers, "key": key_of(seen)}
+    key = key_of(seen)
+    encoded = " ".join(in_base64(key))
+    return {"request": str(seen), "headers": seen.headers, "key": key, "encoded": encoded}
 
 
 def key_of(seen: Seen) -> str:
@@ -85,7 +101,7 @@ def openai_says(status: int) -> Callable[[Seen], Said]:
         headers = {"X-Echo": key, "Retry-After": "0", "Content-Type": "application/json"}
         headers["Location"] = f"/elsewhere?key={key}"
         if status >= 300:
-            message = f"Incorrect API key provided: {key}. {seen}"
+            message = f"Incorrect API key provided: {key} {in_base64(key)}. {seen}"
             return status, headers, {"error": {"message": message, "param": key, "code": key}}
         if seen.method == "GET":
             return 200, headers, {"data": [{"id": key}, {"id": f"model-{key}"}]}
@@ -110,7 +126,7 @@ def ollama_says(status: int) -> Callable[[Seen], Said]:
         key = key_of(seen)
         headers = {"X-Echo": key, "Content-Type": "application/json"}
         if status >= 300:
-            return status, headers, {"error": f"bad key {key}: {seen}"}
+            return status, headers, {"error": f"bad key {key} {in_base64(key)}: {seen}"}
         if seen.method == "GET":
             return 200, headers, {"models": [{"model": key}, {"model": f"tiny-{key}"}]}
         message = {"role": "assistant", "content": f"{key} {echo(seen)}"}
@@ -175,7 +191,8 @@ def sparql_says(status: int) -> Callable[[Seen], Said]:
         token = seen.headers.get("Authorization", "").removeprefix("Basic ")
         decoded = base64.b64decode(token or "").decode("utf-8", "replace")
         fields = [value for values in seen.fields.values() for value in values]
-        known = " ".join((str(seen), token, decoded, *fields))
+        password = decoded.partition(":")[2]
+        known = " ".join((str(seen), token, decoded, *in_base64(password), *fields))
         headers = {
             "Content-Type": "application/sparql-results+json",
             "Server": known.replace("\n", " ")[:500],

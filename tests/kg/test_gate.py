@@ -253,3 +253,13 @@ def test_terms_are_read_as_they_were_written(term: Literal | URIRef) -> None:
 def test_terms_that_cannot_be_written_are_errors(term: URIRef | BNode | Literal) -> None:
     with pytest.raises(QueryError):
         n3(term)
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT ?x {", "", "SELECT ?x { ?x ?p 'open }", "SELECT ?x { ?x ?p }", "Who?"]
+)
+def test_a_query_that_does_not_parse_has_a_hint_beside_its_message(query: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        validate_query(query)
+    assert caught.value.hint
+    assert caught.value.hint not in caught.value.message

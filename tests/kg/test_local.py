@@ -20,6 +20,7 @@ from rdflib import BNode, Literal, URIRef
 from kgwb.errors import GraphError, GraphFileError, GraphTimeoutError, QueryError, QueryRefusedError
 from kgwb.kg import cache_dir, files, open_kg, parsing, queries
 from kgwb.kg.local import LocalGraph
+from kgwb.kg.parser_process import TOO_SLOW_MESSAGE
 
 EX = "http://example.org/"
 ADA, CHARLES, LONDON = URIRef(EX + "ada"), URIRef(EX + "charles"), URIRef(EX + "london")
@@ -151,6 +152,20 @@ def test_parser_that_does_not_finish_is_an_error(
     monkeypatch.setattr(parsing, "PARSER_COMMAND", (str(tmp_path / "none"),))
     with pytest.raises(GraphError, match="started"):
         open_kg(people_file)
+
+
+def test_a_file_that_is_nested_too_deeply_is_an_error_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A parser of XML takes time in proportion to the square of the depth."""
+    monkeypatch.setattr(parsing, "PROCESSOR_S", 0.5)
+    path = tmp_path / "deep.rdf"
+    opening, closing = "<rdf:Description><e:p>", "</e:p></rdf:Description>"
+    start, end = SOURCES["a.rdf"].partition("<rdf:Description")[0], "</rdf:RDF>"
+    path.write_text(start + 30_000 * opening + 30_000 * closing + end)
+    with pytest.raises(GraphFileError, match=TOO_SLOW_MESSAGE) as caught:
+        open_kg(path)
+    assert caught.value.hint
 
 
 def test_broken_file_is_an_error_with_line_and_column(tmp_path: Path) -> None:

@@ -95,6 +95,23 @@ def test_a_group_has_the_triples_that_were_counted(made: str, by: str) -> None:
     assert supported(whole) == {("3", "6"): directed("arrival", "dune", "sicario")}
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT ?f (CONCAT('count (', STR(?f)) AS ?n) WHERE { ?f :director :denis }",
+        "SELECT (CONCAT('min(?x)', STR(?f)) AS ?n) WHERE { ?f :director :denis }",
+        "SELECT (COUNT(*) AS ?x) (CONCAT('is ?x ', STR(?f)) AS ?n) WHERE { ?f :director :denis } "
+        "GROUP BY ?f",
+        "SELECT ?f WHERE { ?f :director :denis } GROUP BY ?f HAVING(' VALUES ?f' != STR(?f))",
+        "SELECT ?f WHERE { ?f :director :denis } ORDER BY (STR(?f) = '\t values')",
+        "SELECT ?f WHERE { ?f :director :denis } GROUP BY ?f ORDER BY (?f = <http://e/?a=VALUES>)",
+        "SELECT ?f WHERE { ?f :director ?d FILTER(STR(?f) != ' BIND ') }VALUES ?d{ :denis }",
+    ],
+)
+def test_words_inside_of_strings_and_iris_are_no_keywords(query: str) -> None:
+    assert sorted(supported(query).values()) == sorted(OWN.values())
+
+
 def test_patterns_inside_a_subquery_give_no_triples() -> None:
     each = "SELECT ?d (COUNT(?f) AS ?n) WHERE { ?f :director ?d } GROUP BY ?d"
     most = f"SELECT ?d WHERE {{ ?d rdfs:label ?name {{ {each} }} FILTER(?n > 1) }}"

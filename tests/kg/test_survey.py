@@ -192,6 +192,12 @@ def test_a_large_graph_is_surveyed_by_a_sample_of_each_class(
     assert not any("?v ?any ?value" in query for query in asked)
 
 
+def test_labels_of_classes_are_not_subtracted_from_those_of_some_instances() -> None:
+    labelled_classes = ':Crane rdfs:label "crane"@en . :Machine rdfs:label "machine" .'
+    seen = SurveyBuilder(films(SHOP + labelled_classes), [iri("Tractor")]).build()
+    assert (dict(seen.languages), seen.unlabelled) == ({"": 1}, None)
+
+
 def test_only_the_given_classes_are_surveyed() -> None:
     kg = films(SHOP)
     seen = survey_graph(kg, [iri("Tractor")])
@@ -215,6 +221,21 @@ def test_the_parts_whose_queries_are_refused_are_left_out(monkeypatch: pytest.Mo
         lost[refused] = {part for part in parts if getattr(seen, part) != getattr(whole, part)}
     assert set().union(*lost.values()) >= {*parts} - {"sampled"}
     assert min(map(len, lost.values())) == 0 and sum(len(some) > 3 for some in lost.values()) < 5
+
+
+def test_things_without_a_label_are_not_known_if_those_with_one_cannot_be_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ask(query: str, select: Callable[[str], ResultSet]) -> ResultSet:
+        counts_all_labelled = "COUNT(DISTINCT ?v)" in query and "?label" in query
+        if counts_all_labelled and "VALUES ?v" not in query and "GROUP BY" not in query:
+            raise GraphTimeoutError("too slow", hint="")
+        return select(query)
+
+    kg = films(SHOP)
+    assert SurveyBuilder(kg).build().unlabelled is not None
+    watch_queries(kg, monkeypatch, ask)
+    assert SurveyBuilder(kg).build().unlabelled is None
 
 
 def test_a_graph_that_answers_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,6 +300,13 @@ def test_suggested_questions_use_unique_names_and_no_labels() -> None:
     assert made["What is the director of Arrival?"] == iri("denis")
     assert made["What is the birth place of Denis Villeneuve?"] == iri("gentilly")
     assert not any("Dune?" in question or "label" in question for question in made)
+
+
+def test_questions_are_suggested_without_the_names_that_the_graph_refuses() -> None:
+    kg = films()
+    survey = replace(survey_graph(kg), names=())
+    made = {one.question for one in suggest_questions(kg, survey)}
+    assert "What is the birth place of Denis Villeneuve?" in made
 
 
 # --- engines

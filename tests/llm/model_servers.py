@@ -9,6 +9,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -54,8 +55,11 @@ class Answer:
     hang_up: bool = False
     sent: int | None = None
     """Bytes of the body that are sent, where it is cut."""
-    end: Literal["whole", "reset", "stall", "drip"] = "whole"
-    """More is announced, and then comes: a reset, nothing, or keep-alive comments until the client leaves."""
+    end: Literal["whole", "reset", "stall", "drip", "silence"] = "whole"
+    """More is announced, and then comes: a reset, nothing, or keep-alive comments until the client leaves.
+
+    With "silence" not even a header comes.
+    """
 
     @property
     def payload(self) -> bytes:
@@ -99,7 +103,7 @@ class ModelServer:
         """False for a server that ignores the field ``stream``."""
         self.closing = threading.Event()
         self.left = threading.Event()
-        """Set when a client closed the connection in the middle of a reply."""
+        """Set when a client closed the connection before the end of a reply."""
         self._http = _QuietServer(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
         self._thread.start()
@@ -307,7 +311,7 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             answer = server.answer(Seen(self.path, headers, body))
             server.closing.wait(answer.delay_s)
-            if answer.hang_up:
+            if answer.hang_up or answer.end == "silence":
                 self._end(answer)
                 return
             self.send_response(answer.status)
@@ -326,13 +330,21 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
                     socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
                 )
                 os.close(self.connection.detach())  # at once, without a farewell
-            elif answer.end == "stall":
-                server.closing.wait(60)
+            elif answer.end in ("stall", "silence"):
+                self._wait_until_left()
             try:
                 while answer.end == "drip" and not server.closing.wait(0.01):
                     self.wfile.write(b": still at it\n\n")
             except OSError:
                 server.left.set()
+
+        def _wait_until_left(self) -> None:
+            self.connection.settimeout(0.1)
+            while not server.closing.is_set():
+                with suppress(TimeoutError):
+                    if self.connection.recv(1) == b"":
+                        server.left.set()
+                        return
 
         do_POST = do_GET
 

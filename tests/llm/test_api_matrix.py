@@ -7,7 +7,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from engines import free_port
@@ -286,6 +286,27 @@ def test_a_cancel_or_timeout_closes_the_connection(
             model.complete(ask(timeout_s=2.0), None, cancel)
     assert openai_server.left.wait(30)
     assert len(openai_server.chats) == 1
+
+
+@pytest.mark.parametrize("end", ["silence", "stall"])
+@pytest.mark.parametrize("is_reused", [False, True])
+def test_a_cancel_closes_a_connection_on_which_nothing_comes(
+    server: ModelServer, end: Literal["silence", "stall"], is_reused: bool
+) -> None:
+    """The server is still thinking, before its first token or after some of them."""
+    model, cancel = server.tiny(), threading.Event()
+    if is_reused:
+        complete(model)
+    asked_before = len(server.chats)
+    server.always = replace(half(type(server)), end=end)
+    waiting = threading.Thread(
+        target=lambda: (wait_for(lambda: server.chats[asked_before:]), cancel.set())
+    )
+    waiting.start()
+    with pytest.raises(Cancelled):
+        model.complete(ask(timeout_s=60.0), None, cancel)
+    waiting.join()
+    assert server.left.wait(5)
 
 
 def test_an_address_without_a_server(server: ModelServer) -> None:

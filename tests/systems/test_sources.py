@@ -160,3 +160,14 @@ def test_the_command_line_takes_a_file(toy: Path, capsys: pytest.CaptureFixture[
     for source in ("toy_file.py", "mytoy.pipeline:SYSTEM"):
         assert main(["ask", "--kg", "films", "--system", source, "Who"]) == 0
     assert "Who?" in capsys.readouterr().out
+
+
+def test_several_systems_are_measured_each_in_a_folder_of_its_name(
+    toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kgwb.cli import main
+
+    Path("questions.jsonl").write_text('{"id": "1", "question": "Who", "answers": ["x"]}\n')
+    given = ["bench", "--kg", "films", "--questions", "questions.jsonl", "--out", "results"]
+    assert main([*given, "--systems", "toy_file.py,dog"]) in (0, 2)
+    assert sorted(path.name for path in Path("results").iterdir()) == ["dog", "toy"]

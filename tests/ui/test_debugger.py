@@ -112,7 +112,7 @@ def test_unused_agents_stand_greyed_where_they_would_work() -> None:
     order = list(rows(made))
     assert order.index("classifier") < order.index("rephraser") < order.index("qir")
     nodes = re.findall(r'class="node ([^"]*)"', made.html)
-    assert sum("unused" in one for one in nodes) == 3
+    assert sum("unused" in one for one in nodes) == 4
     assert "Denis Villeneuve" in text(made)
     assert "1 triple" in text(made)
 

@@ -129,6 +129,18 @@ SYSTEM = System(
         "matching": ("entity_linking", "relation_linking"),
         "entity_linking": ("entity_retriever", "vertex_selection"),
     },
+    roles={
+        # Figure 2: who does what, where the paper's agents have several tasks or tools
+        "chat_agent": ("translator", "context", "what_else", "answer_writer"),
+        "qir_agent": ("understanding", "qir"),
+        "matching_agent": ("matching", "entity_retriever", "vertex_selection", "relation_linking"),
+        "query_planning_agent": (
+            "query_planning",
+            "query_generator",
+            "predicate_selection",
+            "execution",
+        ),
+    },
     remember=make_turn,
     settings=ChattySettings,
     views=VIEWS,

@@ -30,6 +30,7 @@ import kgwb
 from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
 from kgwb.errors import GraphTimeoutError, OverrideError
 from kgwb.flow import NOT_IN_GRAPH
+from kgwb.kg.query_parser import SYNTAX_HINT
 from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted
 from kgwb.records import Record
@@ -212,6 +213,7 @@ def test_a_query_that_cannot_be_executed_is_feedback(problem: str) -> None:
     kg = kgwb.open_kg(rdflib.Graph().parse(data=FILMS), query_timeout_s=0.5)
     run, model = answered(draft(REFUSED[problem]), [revise(DIRECTED, "film"), FINE], kg=kg)
     error = run.output("executor[draft]").error
+    assert "What to do" not in error and SYNTAX_HINT not in error  # hints are for people
     assert problem in error and reviewer_saw(model, "result")[0].startswith("! ")
     assert len(answer_of(run).values) == 3
     refused, model = answered(draft(REFUSED[problem]), revise("SELECT nonsense", "x"), kg=kg)

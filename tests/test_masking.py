@@ -1,0 +1,33 @@
+"""Secrets are masked in every encoding in which a server may send them back."""
+
+import base64
+from collections.abc import Callable
+
+import pytest
+
+from kgwb.masking import MASK, mask_secrets
+
+KEY = "sk-proj-kGwB0123456789/abc+DEF=xyz?>~"
+SURROUNDINGS = [("", ""), ("a", ""), ("me:", "@"), ("user:", "\nX-Other: 1"), ("{", "}")]
+Encode = Callable[[bytes], bytes]
+
+
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@pytest.mark.parametrize(("before", "after"), SURROUNDINGS)
+def test_a_key_in_base64_is_masked_wherever_it_stands(
+    encode: Encode, before: str, after: str
+) -> None:
+    sent = encode(f"{before}{KEY}{after}".encode()).decode()
+    for text in (sent, sent.replace("=", "%3D"), sent.rstrip("="), sent.replace("/", "\\/")):
+        masked = mask_secrets(f"the header was {text}, wrongly", [KEY])
+        assert masked.startswith("the header was ") and masked.endswith(", wrongly")
+        assert MASK in masked
+        assert len(masked) < len("the header was , wrongly") + len(text) - len(KEY)
+        assert mask_secrets(text.encode(), [KEY]) == mask_secrets(text, [KEY]).encode()
+
+
+def test_a_text_that_only_begins_like_a_key_is_kept() -> None:
+    other = base64.b64encode(b"sk-proj-another-key-altogether").decode()
+    text = f"a graph of {other} and sk-proj-kGwB"
+    assert mask_secrets(text, [KEY]) == text
+    assert mask_secrets("abc and YWJj and xYWJjx", ["abc"]) == f"{MASK} and {MASK} and xYWJjx"
