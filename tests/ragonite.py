@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from small import run_of
+from small import films, run_of
 
+from kgwb.kg import Graph
+from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.systems import load_system
+from kgwb.systems.ragonite.database import Database
+from kgwb.systems.ragonite.database_file import open_database
+from kgwb.systems.ragonite.records import Source
+from kgwb.systems.ragonite.settings import RagoniteSettings
 
 RAGONITE = load_system("ragonite")
+SETTINGS = RagoniteSettings()
+PREFIXES = (
+    "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+    " @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+)
 QUESTION = "Which films did Denis Villeneuve direct?"
 DIRECTED = (
     "SELECT f.id, f.name FROM film f JOIN thing p ON p.id = f.director"
@@ -64,3 +75,21 @@ def answered(*uses: dict[str, Any], answer: Any = ARRIVAL, **options: Any) -> tu
     """A finished run, and the model that it asked."""
     model = Scripted(script(*uses, answer=answer))
     return ragonite(model, **options).go(), model
+
+
+def induce(kg: Graph, **settings: Any) -> Database:
+    """The database of a graph."""
+    return open_database(kg, RagoniteSettings(**settings), Embeddings("lexical"))
+
+
+def induce_turtle(turtle: str, **settings: Any) -> Database:
+    """The database of a few triples."""
+    return induce(films(PREFIXES + turtle), **settings)
+
+
+def execute(database: Database, query: str) -> Source:
+    return database.execute_sql(query, SETTINGS)
+
+
+def rows_of(database: Database, query: str) -> tuple[tuple[str, ...], ...]:
+    return execute(database, query).rows

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import surveying
 from small import (
     CALLS,
     DIRECTED,
@@ -26,7 +27,9 @@ from small import (
 import kgwb
 from kgwb.errors import EmbeddingError, NotRecordedError, RunFileError, SettingError
 from kgwb.llm import ChatRequest, Scripted
+from kgwb.records import to_data
 from kgwb.run import Run
+from kgwb.run.recorded import read_only_run
 from kgwb.run.replay import Replay
 from kgwb.run.run_file import RunFile
 
@@ -276,3 +279,43 @@ def test_embeddings_named_by_a_file_are_not_loaded(saved: Path) -> None:
     run = Run.load(saved, MADE_UP, kg=films(), models=Scripted({}))
     with pytest.raises(EmbeddingError, match="somebody/model"):
         run.embeddings.similarity("a", ["b"])
+
+
+# --- a survey is as large as all the rest
+
+
+def test_an_output_that_is_the_reply_of_a_call_is_in_the_file_once(tmp_path: Path) -> None:
+    run, _ = surveying.answered()
+    file = run.save(tmp_path / "run.jsonl")
+    assert file.read_text().count('"both_ways":') == 1
+    [step] = [entry["step"] for entry in RunFile(file).entries() if key_of(entry) == "surveyor"]
+    assert (step["output"], step["done"]) == (None, True)
+    [call] = [run.calls[key] for key in run.calls if key == step["output_of_call"]]
+    assert call.kind == "survey"
+
+    loaded = kgwb.load_run(file)
+    assert [step.output for step in loaded.steps] == [step.output for step in run.steps]
+    again = loaded.save(tmp_path / "again.jsonl")
+    assert again.read_text().count('"both_ways":') == 1
+    shown = read_only_run(file, "for a test")
+    assert to_data(shown.output("surveyor")) == to_data(run.output("surveyor"))
+
+
+def test_a_file_that_has_such_an_output_twice_is_read_too(tmp_path: Path) -> None:
+    run, _ = surveying.answered()
+    entries = []
+    for entry in RunFile(run.save(tmp_path / "run.jsonl")).entries():
+        if key_of(entry) == "surveyor":
+            entry["step"]["output"] = to_data(run.output("surveyor"))
+            del entry["step"]["output_of_call"]
+        entries.append(entry)
+    old = tmp_path / "old.jsonl"
+    RunFile(old).write(entries)
+    assert old.read_text().count('"both_ways":') == 2
+    assert kgwb.load_run(old).answer == run.answer
+    assert to_data(read_only_run(old, "").output("surveyor")) == to_data(run.output("surveyor"))
+
+
+def key_of(entry: dict[str, Any]) -> str:
+    """The key of the step that an entry of a file describes; "" for any other entry."""
+    return str(entry.get("step", {}).get("key", ""))

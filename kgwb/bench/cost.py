@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -20,6 +20,8 @@ from kgwb.run.steps import Step, Totals
 
 DEFAULT_PRICES_FILE = Path(__file__).with_name("prices.toml")
 COUNT_FIELDS = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
+OTHER_STAGE = "other"
+"""The stage of what is in no stage of a system."""
 BUDGET_NAMES = ("money", "tokens", "model_calls", "seconds")
 NonNegativeAmount = Annotated[float, Field(strict=True, ge=0, lt=1e15)]
 
@@ -97,23 +99,65 @@ def load_prices(path: str | Path | None = None) -> Prices:
 # --- the cost of a run
 
 
-def sum_seconds_by_stage(system: System, steps: Iterable[Step]) -> dict[str, float]:
-    """Return the seconds of each stage of a system.
+class StageTime(NamedTuple):
+    """How long a stage took."""
+
+    seconds: float
+    model_seconds: float
+    """The part of them that was spent waiting for models."""
+
+
+def sum_seconds_by_stage(
+    system: System, steps: Sequence[Step], calls: Mapping[str, Call], total_s: float
+) -> dict[str, StageTime]:
+    """Divide the seconds of a run among the stages of its system. They add up to ``total_s``.
 
     Stages are those of the system's gold decisions, which are named after the paper's figures, else
-    those that the system declares for its agents. The time of a step inside a step of a stage is
-    already part of it, and is not added again.
+    those that the system declares for its agents. A step inside a step of a stage is part of that
+    stage. What is spent elsewhere is OTHER_STAGE, which is left out if it is 0. Steps that were
+    executed at the same time share the time that passed. Calls from the record took no time.
     """
     stage_by_agent = _stage_by_agent(system)
-    seconds = dict.fromkeys(stage_by_agent.values(), 0.0)
-    counted_keys: set[str] = set()
+    seconds = dict.fromkeys([*stage_by_agent.values(), OTHER_STAGE], 0.0)
+    model_seconds = dict(seconds)
+    supervised: defaultdict[str, float] = defaultdict(float)
+    for step in steps:
+        supervised[step.parent] += step.seconds
+    stage_by_key: dict[str, str] = {}
     for step in steps:  # supervisors come before the steps that they supervise
-        is_inside = step.parent in counted_keys
-        if is_inside or step.agent in stage_by_agent:
-            counted_keys.add(step.key)
-        if step.agent in stage_by_agent and not is_inside:
-            seconds[stage_by_agent[step.agent]] += step.seconds
-    return {stage: round(value, 6) for stage, value in seconds.items()}
+        stage = stage_by_key.get(step.parent, OTHER_STAGE)
+        if stage == OTHER_STAGE:
+            stage = stage_by_agent.get(step.agent, OTHER_STAGE)
+        stage_by_key[step.key] = stage
+        own = max(0.0, step.seconds - supervised[step.key])
+        seconds[stage] += own
+        model_seconds[stage] += min(own, _wait_for_models(step, calls))
+
+    spent = sum(seconds.values())
+    share = 1.0
+    if spent > total_s:
+        share = total_s / spent
+    else:
+        seconds[OTHER_STAGE] += total_s - spent
+    times = {}
+    for stage, stage_s in seconds.items():
+        time = StageTime(round(stage_s * share, 6), round(model_seconds[stage] * share, 6))
+        if time.seconds or stage != OTHER_STAGE:
+            times[stage] = time
+    return times
+
+
+def _wait_for_models(step: Step, calls: Mapping[str, Call]) -> float:
+    """Return how long a step waited for models: the seconds of its latest model calls.
+
+    These are as many as were made for it. The others came from the record.
+    """
+    waits = []
+    for key in step.calls:
+        if key in calls and calls[key].kind == "model":
+            waits.append(calls[key].seconds)
+    first_live = len(waits) - step.live_calls
+    return sum(waits[max(0, first_live) :])
 
 
 def _stage_by_agent(system: System) -> Mapping[str, str]:
@@ -133,7 +177,7 @@ def _stage_by_agent(system: System) -> Mapping[str, str]:
 
 
 def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
-    """Return the cost of calls as fields of a row: seconds, COUNT_FIELDS, and ``models``.
+    """Return the cost of calls as fields of a row: seconds, those of models, COUNT_FIELDS, models.
 
     ``models`` has calls and tokens by the model's name.
     """
@@ -146,7 +190,10 @@ def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
             counts["completion_tokens"] += call.result.completion_tokens
     seconds = sum(call.seconds for call in calls)
     totals = Totals.of(calls, 0, seconds)
-    usage: dict[str, Any] = {"seconds": round(totals.seconds, 6)}
+    usage: dict[str, Any] = {
+        "seconds": round(totals.seconds, 6),
+        "model_seconds": round(totals.model_seconds, 6),
+    }
     for name in COUNT_FIELDS:
         usage[name] = getattr(totals, name)
     usage["models"] = dict(models)
@@ -171,14 +218,25 @@ def summarize_costs(
 ) -> dict[str, CostSummary]:
     """Return a summary of each kind of cost: seconds, seconds of each stage, COUNT_FIELDS, money.
 
+    The wait for models stands apart: the seconds of a stage are without it, and "seconds, STAGE,
+    model" is the wait alone. Where no question waited, this is left out. Rows of earlier versions
+    do not have it apart.
+
     A summary has the number of values, their sum, median and 95th percentile; all are 0 without
     values. A row without a value of a kind does not count for it. Money, under the name of the
     currency, is computed only with ``prices``. Raises InputError if a model has no price.
     """
     amounts: dict[str, list[float]] = {"seconds": [row["seconds"] for row in rows]}
+    amounts["seconds, model"] = [row["model_seconds"] for row in rows if "model_seconds" in row]
     for row in rows:
+        waits = row.get("stage_model_seconds", {})
         for stage, seconds in row.get("stages", {}).items():
-            amounts.setdefault(f"seconds, {stage}", []).append(seconds)
+            wait = waits.get(stage, 0.0)
+            amounts.setdefault(f"seconds, {stage}", []).append(seconds - wait)
+            amounts.setdefault(f"seconds, {stage}, model", []).append(wait)
+    for name in list(amounts):
+        if name.endswith(", model") and not any(amounts[name]):
+            del amounts[name]
     for name in (*COUNT_FIELDS, "executed_queries"):
         amounts[name.replace("_", " ")] = [row[name] for row in rows if name in row]
     if prices:

@@ -310,7 +310,10 @@ def _result_cells(results: LoadedResults, row: BenchRow, link: LinkToRun) -> Seq
     scores = score_row(row)
     loss = results.losses_by_id.get(row["id"], {})
     run = link(results, row, "run") or h.muted_text("not saved")
-    seconds = h.muted_text(format_seconds(row["seconds"]))
+    duration = format_seconds(row["seconds"])
+    if row.get("model_seconds"):
+        duration += f", of it {format_seconds(row['model_seconds'])} waiting for models"
+    seconds = h.muted_text(duration)
     return (
         render_answers(row),
         f"{scores.f1:.2f}" if scores else "",

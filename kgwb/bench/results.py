@@ -98,6 +98,10 @@ class ResultRowSchema(RowSchema):
     completion_tokens: NonNegativeInt = 0
     models: dict[str, _TokenCounts] = {}
     stages: dict[str, Seconds] = {}
+    """The seconds of each stage, with the wait for models."""
+    model_seconds: Seconds = 0
+    """The wait for models."""
+    stage_model_seconds: dict[str, Seconds] = {}
     linking: dict[str, _LinkingCounts] = {}
     """How many of the gold query's vertices and predicates were linked, or were candidates."""
     run: str = ""

@@ -118,8 +118,10 @@ def _collect_labels(
 def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
     """Return what a run used: the fields of ``sum_usage``, with the seconds of each stage.
 
-    "seconds" are those of the whole run. "queries" are all that the graph was asked, and
-    "executed_queries" those of the answer (Chatty-KG, Figure 5). "linking" is added if it is known (``_count_linked``).
+    "seconds" are those of the whole run, and "stages" add up to them. "model_seconds" and
+    "stage_model_seconds" are the parts of them in which the run waited for models. "queries" are
+    all that the graph was asked, and "executed_queries" those of the answer (Chatty-KG, Figure 5).
+    "linking" is added if it is known (``_count_linked``).
     Without a run, seconds and numbers of calls are 0.
     """
     if run is None:
@@ -129,7 +131,10 @@ def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
         keys.update(dict.fromkeys(step.calls))
     usage = sum_usage([run.calls[key] for key in keys if key in run.calls])
     usage["seconds"] = round(run.totals.seconds, 6)
-    usage["stages"] = sum_seconds_by_stage(run.system, run.steps)
+    times = sum_seconds_by_stage(run.system, run.steps, run.calls, run.totals.seconds)
+    usage["model_seconds"] = round(sum(time.model_seconds for time in times.values()), 6)
+    usage["stages"] = {stage: time.seconds for stage, time in times.items()}
+    usage["stage_model_seconds"] = {stage: time.model_seconds for stage, time in times.items()}
     if run.answer:
         usage["executed_queries"] = len(run.answer.queries)
     linking = _count_linked(question, run)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from kgwb.bench.cost import sum_seconds_by_stage
 from kgwb.bench.figures import ReportTable
 from kgwb.bench.ladder import apply_rungs, load_gold_query
 from kgwb.bench.metrics import score_answers
@@ -103,6 +104,7 @@ class SystemComparison:
         cells["model calls"] = totals.model_calls
         cells["tokens"] = f"{totals.prompt_tokens + totals.completion_tokens:,}"
         cells["time"] = format_seconds(totals.seconds)
+        cells["of it waiting for models"] = format_seconds(_wait_for_models(answer.run))
         if has_gold:
             cells["lost at"] = answer.lost_at
         return cells
@@ -137,6 +139,12 @@ class SystemComparison:
 
     def _system_names(self) -> list[str]:
         return [answer.system for answer in self.answers]
+
+
+def _wait_for_models(run: Run) -> float:
+    """Return how many seconds a run waited for models."""
+    times = sum_seconds_by_stage(run.system, run.steps, run.calls, run.totals.seconds)
+    return sum(time.model_seconds for time in times.values())
 
 
 def ask_all(

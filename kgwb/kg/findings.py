@@ -6,7 +6,7 @@ The sentences are part of recorded prompts: changing one makes recordings unusab
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -22,10 +22,11 @@ from kgwb.kg.algebra import (
     patterns_to_sparql,
 )
 from kgwb.kg.base import Graph, ResultSet
+from kgwb.kg.distinct_texts import tell_apart
 from kgwb.kg.queries import Row, explain_empty_result, parse_count
 from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.kg.survey_records import PropertySurvey, Survey
-from kgwb.kg.term_text import format_value, quote_text, short_name
+from kgwb.kg.term_text import bracket_iri, format_value, quote_text, short_name
 from kgwb.terms import Iri, Term, name_from_iri
 from kgwb.text import list_first, pluralize
 
@@ -214,16 +215,17 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)
+        short_names = _choose_short_names(_iris_among(chain.from_iterable(parts.patterns)))
         patterns = [pattern for pattern in parts.patterns if PATH_PLACEHOLDER not in pattern]
         patterns = patterns[:MAX_PATTERNS]
         is_incomplete = len(patterns) < len(parts.patterns)
         if is_incomplete or parts.unsupported_feature:
             unmatched = [pattern for pattern in patterns if not _has_match(kg, pattern)]
-            yield from _describe_unmatched(kg, unmatched)
+            yield from _describe_unmatched(kg, unmatched, short_names)
             return
 
         cause = explain_empty_result(kg, patterns, parts.filters)
-        yield from _describe_unmatched(kg, cause.unmatched_patterns)
+        yield from _describe_unmatched(kg, cause.unmatched_patterns, short_names)
         for part in cause.blocking_patterns:
             if isinstance(part, str):
                 shown = part[:MAX_FILTER_CHARS]
@@ -233,14 +235,16 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
                 where = patterns_and_filters_to_sparql(others, parts.filters)
                 number = _count_solutions(kg, where.strip())
                 matches = pluralize(number, "match")
-                shown = _format_pattern(part, kg)
+                shown = _format_pattern(part, short_names, kg)
                 yield Finding(f"without {shown} there would be {matches}")
 
 
-def _describe_unmatched(kg: Graph, patterns: Iterable[TriplePattern]) -> Iterator[Finding]:
+def _describe_unmatched(
+    kg: Graph, patterns: Iterable[TriplePattern], short_names: Mapping[URIRef, str]
+) -> Iterator[Finding]:
     """Yield that nothing matches a pattern, and whether it holds with subject and object exchanged."""
     for pattern in patterns:
-        shown = _format_pattern(pattern, kg)
+        shown = _format_pattern(pattern, short_names, kg)
         text = f"nothing in the graph matches {shown}"
         if _can_be_reversed(pattern) and _has_match(kg, pattern[::-1]):
             text += "; the other way round it holds"
@@ -265,12 +269,22 @@ def _has_match(kg: Graph, pattern: TriplePattern) -> bool:
     return kg.ask(f"ASK {{ {where} }}")
 
 
-def _format_pattern(pattern: TriplePattern, kg: Graph) -> str:
-    """Return a triple pattern with each IRI as its local part and its display name in quotes.
+def _choose_short_names(iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
+    """Return the local part of each IRI; the IRI in brackets where another has that local part."""
+    return tell_apart(iris, (short_name, bracket_iri))
+
+
+def _iris_among(terms: Iterable[str]) -> list[URIRef]:
+    """Return the IRIs among terms in N-Triples form."""
+    return [URIRef(term[1:-1]) for term in terms if term.startswith("<")]
+
+
+def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], kg: Graph) -> str:
+    """Return a triple pattern with each IRI as its short name and its display name in quotes.
 
     The display names are asked of the graph.
     """
-    iris = [URIRef(term[1:-1]) for term in pattern if term.startswith("<")]
+    iris = _iris_among(pattern)
     if not iris:
         return " ".join(pattern)
     names = kg.names(iris)
@@ -278,7 +292,7 @@ def _format_pattern(pattern: TriplePattern, kg: Graph) -> str:
     for iri in iris:
         name = names.get(iri) or name_from_iri(iri)
         quoted = quote_text(name)
-        shown[f"<{iri}>"] = f"{short_name(iri)} {quoted}"
+        shown[f"<{iri}>"] = f"{short_names[iri]} {quoted}"
     return " ".join(shown.get(term, term) for term in pattern)
 
 
@@ -352,6 +366,7 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
     with suppress(GraphError):
         parts = analyze_query(sparql)
         used = [URIRef(predicate[1:-1]) for _, predicate, _ in parts.patterns]
+        short_names = _choose_short_names(used)
         for position, predicate in enumerate(used):
             is_one_way = predicate in facts.one_way and used.count(predicate) == 1
             if parts.unsupported_feature or not is_one_way:
@@ -364,14 +379,15 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
             where = patterns_and_filters_to_sparql(patterns, parts.filters)
             number = _count_solutions(kg, where)
             if number:
-                name = short_name(predicate)
+                name = short_names[predicate]
                 matches = pluralize(number, "match")
                 yield Finding(f"{name} the other way round has {matches}")
 
         for amount in facts.amounts:
             is_used = amount.of in used and amount.number in used
             if is_used and amount.unit not in used:
-                name = short_name(amount.number)
-                unit = f"{short_name(amount.unit)}, of which there are {amount.kinds}"
+                short_names = _choose_short_names([*used, amount.unit])
+                name = short_names[amount.number]
+                unit = f"{short_names[amount.unit]}, of which there are {amount.kinds}"
                 text = f"{name} stands beside {unit}; the query does not look at it"
                 yield Finding(text, wrong=True)

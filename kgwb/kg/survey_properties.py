@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -12,7 +12,7 @@ from rdflib import RDF, XSD, BNode, Literal, URIRef
 from kgwb.kg.queries import parse_count
 from kgwb.kg.sparql import values_clause
 from kgwb.kg.survey_queries import UNTYPED_CLASS, Instances, Row, SurveyQueries, values_of_pairs
-from kgwb.kg.survey_records import PropertySurvey, ValueSurvey
+from kgwb.kg.survey_records import SORTS_WITHOUT_DATATYPE, PropertySurvey, ValueSurvey
 from kgwb.terms import Term, local_part
 
 MAX_INNER_PREDICATES = 4
@@ -177,25 +177,19 @@ class PropertyCollector:
     def _find_structure_classes(self, values_by_key: ValuesByKey) -> list[URIRef]:
         """Return the classes whose instances only hold structure.
 
-        Instances of such a class are values of predicates. They have two to MAX_INNER_PREDICATES
-        predicates, no label among them, and all but at most one have only literals as values.
+        Instances of such a class are values of predicates, and have what ``holds_structure`` asks
+        of their own predicates.
         """
-        predicates_of: dict[URIRef, set[URIRef]] = defaultdict(set)
-        not_literal: Counter[URIRef] = Counter()
+        values_of: dict[URIRef, dict[URIRef, Sequence[ValueSurvey]]] = defaultdict(dict)
         value_classes: set[URIRef | None] = set()
         for (class_iri, predicate), sorts in values_by_key.items():
-            predicates_of[class_iri].add(predicate)
-            if not all(values.is_literal for values in sorts):
-                not_literal[class_iri] += 1
+            values_of[class_iri][predicate] = sorts
             value_classes.update(values.of for values in sorts)
 
         labels = self.queries.kg.vocabulary.labels
         found = []
-        for class_iri, predicates in predicates_of.items():
-            is_small = 1 < len(predicates) <= MAX_INNER_PREDICATES
-            is_unlabelled = predicates.isdisjoint(labels)
-            is_value = class_iri in value_classes
-            if is_small and is_unlabelled and is_value and not_literal[class_iri] <= 1:
+        for class_iri, values_by_predicate in values_of.items():
+            if class_iri in value_classes and holds_structure(values_by_predicate, labels):
                 found.append(class_iri)
         return found
 
@@ -268,10 +262,7 @@ class PropertyCollector:
             if value_set is None:
                 is_complete = values.distinct == len(examples) < 3
             else:
-                sort = values.sort
-                if sort == "class":
-                    sort = "IRI"
-                listed = [term for term in value_set if _term_sort(term) == sort]
+                listed = [term for term in value_set if _may_be_one_of(term, values)]
                 is_complete = values.distinct == len(listed)
                 if is_complete:
                     examples = sorted(listed, key=str)
@@ -280,17 +271,45 @@ class PropertyCollector:
         return tuple(completed)
 
 
+def holds_structure(
+    values_by_predicate: Mapping[URIRef, Sequence[ValueSurvey]], labels: Collection[URIRef]
+) -> bool:
+    """Return whether things with these predicates only hold structure, such as a number and a unit.
+
+    They have two to MAX_INNER_PREDICATES predicates, none of the ``labels`` among them, and all but
+    at most one have only literals as values.
+    """
+    not_literal = 0
+    for sorts in values_by_predicate.values():
+        if not all(values.is_literal for values in sorts):
+            not_literal += 1
+    is_small = 1 < len(values_by_predicate) <= MAX_INNER_PREDICATES
+    is_labelled = not values_by_predicate.keys().isdisjoint(labels)
+    return is_small and not_literal <= 1 and not is_labelled
+
+
 def literal_sort(datatype: str | None, language: str | None) -> str:
-    """Return the sort of a literal: "text@en" with a language, else the datatype's local part."""
+    """Return the sort of a literal: "text@en" with a language, else the datatype's local part.
+
+    It is the IRI of a datatype whose local part means something else as a sort.
+    """
     if language:
         return f"text@{language}"
-    return local_part(datatype or XSD.string)
+    datatype = str(datatype or XSD.string)
+    local = local_part(datatype)
+    is_taken = local in SORTS_WITHOUT_DATATYPE or "@" in local
+    is_other_string = local == "string" and datatype != str(XSD.string)
+    if is_taken or is_other_string:
+        return datatype
+    return local
 
 
-def _term_sort(term: Term) -> str:
-    """Return the sort of a value whose class is not considered."""
-    if isinstance(term, Literal):
-        return literal_sort(term.datatype, term.language)
+def _may_be_one_of(term: Term, values: ValueSurvey) -> bool:
+    """Return whether a term is of the sort of some values. Its class is not looked at."""
     if isinstance(term, URIRef):
-        return "IRI"
-    return "node"
+        return values.sort in ("class", "IRI")
+    if isinstance(term, BNode):
+        return values.sort == "node"
+    if literal_sort(term.datatype, term.language) != values.sort:
+        return False
+    return bool(term.language) or values.of == (term.datatype or XSD.string)

@@ -37,6 +37,10 @@ MAX_NAME_CHARS = 50
 MAX_CLASS_NAME_CHARS = 22
 
 
+SORTS_WITHOUT_DATATYPE = ("class", "IRI", "node")
+"""The sorts of values that are not literals."""
+
+
 @dataclass(frozen=True, slots=True)
 class ValueSurvey(Record):
     """The values of a predicate that are of one sort: a class, a datatype or a language."""
@@ -63,7 +67,7 @@ class ValueSurvey(Record):
     @property
     def is_literal(self) -> bool:
         """Whether the values are literals, and neither IRIs nor blank nodes."""
-        return self.sort not in ("class", "IRI", "node")
+        return self.sort not in SORTS_WITHOUT_DATATYPE
 
     @property
     def is_text_or_iri(self) -> bool:

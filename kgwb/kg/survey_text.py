@@ -9,14 +9,16 @@ from dataclasses import replace
 
 from rdflib import RDF, RDFS, XSD, URIRef
 
+from kgwb.kg.base import Vocabulary
+from kgwb.kg.distinct_texts import tell_apart
 from kgwb.kg.survey_groups import ClassGroup, group_classes, merge_values
-from kgwb.kg.survey_properties import MAX_LISTED_VALUES
+from kgwb.kg.survey_properties import MAX_LISTED_VALUES, holds_structure
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.kg.term_text import INVALID_IRI_CHARACTER, UNQUOTED_VALUE, quote_text, to_curie
 from kgwb.terms import KNOWN_PREFIXES, Term, choose_prefix, local_part, name_from_iri, split_iri
 from kgwb.text import list_first
 
-MAX_CLASS_NAMES = 150
+LABEL_PREDICATES = Vocabulary().labels
 MAX_PREFIXES = 20
 """Namespaces that get a prefix: those with the most IRIs."""
 MAX_NOTE_CHARS = 80
@@ -43,8 +45,10 @@ class SurveyWriter:
     Text of the graph never stands outside of quotes.
     """
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: Survey, labels: Collection[URIRef] = LABEL_PREDICATES) -> None:
+        """``labels`` are the predicates by which the graph names its things."""
         self.survey = survey
+        self.labels = labels
         self.names = {str(iri): name for iri, name in survey.names}
         self.notes = {str(iri): note for iri, note in survey.notes}
         self.groups = group_classes(survey)
@@ -53,14 +57,6 @@ class SurveyWriter:
             for member in group.members:
                 self.group_of[member.iri] = group
         self.prefixes = choose_prefixes(self.groups)
-
-    def class_names(self) -> tuple[str, ...]:
-        """Return distinct names of classes to choose from, at most 150, the largest groups first."""
-        names: dict[str, None] = {}
-        for group in self.groups:
-            if group.top_class.iri:
-                names |= dict.fromkeys(group.names)
-        return tuple(names)[:MAX_CLASS_NAMES]
 
     def to_curie(self, iri: str) -> str:
         """Return an IRI as a CURIE, or in brackets if its namespace has no prefix."""
@@ -89,14 +85,22 @@ class SurveyWriter:
             name = self.format_iri(group.top_class.iri)
         return f"{name} {group.size}"
 
-    def format_values(self, values: ValueSurvey) -> str:
-        """Return the sort of values, with all of them if they are few, else with examples.
+    def format_all_values(self, sorts: Sequence[ValueSurvey]) -> list[str]:
+        """Return a text for each sort of a predicate's values, each text once.
+
+        Datatypes of one local name are told apart by their CURIEs.
+        """
+        sort_names = tell_apart(sorts, (self._format_sort, self._format_datatype))
+        texts = [self.format_values(values, sort_names[values]) for values in sorts]
+        return list(dict.fromkeys(texts))
+
+    def format_values(self, values: ValueSurvey, sort: str) -> str:
+        """Return the name of a sort, with all of its values if they are few, else with examples.
 
         They are few if all are known, and are at most MAX_LISTED_INSTANCES instances of a class or
         MAX_LISTED_VALUES others. Of more, IRIs without a class have one example, literals have those
         of ``_format_literals``, and instances of classes and blank nodes have none.
         """
-        sort = self._format_sort(values)
         examples = [self._format_example(term) for term in values.examples]
         limit = MAX_LISTED_VALUES
         if values.sort == "class":
@@ -136,6 +140,11 @@ class SurveyWriter:
             return "literal"
         return values.sort
 
+    def _format_datatype(self, values: ValueSurvey) -> str:
+        """Return a class or datatype as a CURIE; another sort, such as a language, as it is."""
+        has_iri = values.of is not None and values.of != RDF.langString
+        return self.to_curie(str(values.of)) if has_iri else self._format_sort(values)
+
     def _format_example(self, term: Term) -> str:
         if isinstance(term, URIRef):
             return self.format_iri(term)
@@ -145,8 +154,8 @@ class SurveyWriter:
         """Return a line with a predicate, how many instances have it, and its values.
 
         If all ``size`` instances of the class have it, the number is "all". The number of triples
-        follows if it is larger. If the values only hold structure, their inner predicates are
-        shown; otherwise the values, and the predicate's description.
+        follows if it is larger. Then come the values. If some of them only hold structure, their
+        inner predicates follow; otherwise the predicate's description.
         """
         count = str(prop.things)
         if prop.things >= size:
@@ -161,31 +170,56 @@ class SurveyWriter:
             return f"{line} -> {nodes}"
         if not all(values.is_literal for values in prop.values):
             line += " ->"
-        text = self._format_all_values(prop)
+        text = self._format_all_sorts(prop)
         note = self.format_note(prop.predicate)
         return f"{line} {text}{note}"
 
     def _format_nodes(self, prop: PropertySurvey) -> str:
-        """Return what the nodes that a predicate leads to are, with their inner predicates."""
-        nodes = "node"
-        if prop.values:
-            nodes = self.format_values(prop.values[0])
+        """Return the values of a predicate, some of which only hold structure.
+
+        These come last, with their inner predicates.
+        """
+        nodes = []
+        others = []
+        for values in self._merge_grouped(prop.values):
+            if self._are_nodes(values, prop):
+                nodes.append(values)
+            else:
+                others.append(values)
+        texts = self.format_all_values(others) + (self.format_all_values(nodes) or ["node"])
         inner_texts = []
         for inner in prop.inner:
             predicate = self.format_iri(inner.predicate)
-            text = " or ".join(map(self.format_values, inner.values))
+            text = " or ".join(self.format_all_values(inner.values))
             inner_texts.append(f"{predicate} {text}")
-        return f"{nodes} with {'; '.join(inner_texts)}"
+        return f"{' or '.join(texts)} with {'; '.join(inner_texts)}"
 
-    def _format_all_values(self, prop: PropertySurvey) -> str:
+    def _are_nodes(self, values: ValueSurvey, prop: PropertySurvey) -> bool:
+        """Return whether values only hold structure, and their predicates are inner ones.
+
+        That is so for blank nodes without a class, and for instances of a class that only holds
+        structure.
+        """
+        if values.sort != "class":
+            return values.sort == "node"
+        for surveyed in self.survey.classes:
+            if surveyed.iri == values.of:
+                return self._holds_structure(surveyed) and _has_inner(prop, surveyed)
+        return False
+
+    def _holds_structure(self, surveyed: ClassSurvey) -> bool:
+        """Return whether the instances of a class only hold structure."""
+        values_by_predicate = {prop.predicate: prop.values for prop in surveyed.properties}
+        return holds_structure(values_by_predicate, self.labels)
+
+    def _format_all_sorts(self, prop: PropertySurvey) -> str:
         """Return at most MAX_VALUE_TYPES sorts of a predicate's values.
 
         ", no label" is added if the values are mostly IRIs without a class, and some of these have
         no label.
         """
-        merged = self._merge_grouped(prop.values)
-        distinct_texts = list(dict.fromkeys(map(self.format_values, merged)))
-        text = " or ".join(distinct_texts[:MAX_VALUE_TYPES])
+        texts = self.format_all_values(self._merge_grouped(prop.values))
+        text = " or ".join(texts[:MAX_VALUE_TYPES])
         are_mostly_iris = prop.values and prop.values[0].sort == "IRI"
         if are_mostly_iris and prop.unnamed:
             text += ", no label"
@@ -220,20 +254,29 @@ class SurveyWriter:
         return f" ({quote_text(note, MAX_NOTE_CHARS)})"
 
     def is_inlined(self, group: ClassGroup) -> bool:
-        """Return whether a class is described wherever it is a value, and needs no lines of its own.
+        """Return whether classes are described wherever they are values, and need no lines.
 
-        That is the case if a predicate leads to it, and every predicate that does has inner
-        predicates.
+        That is so if all their instances only hold structure, and are values of predicates with
+        which their own predicates are shown.
         """
-        top_iri = group.top_class.iri
-        is_value = False
-        for other in self.groups:
-            for prop in other.properties:
-                if any(values.of == top_iri for values in prop.values):
-                    if not prop.inner:
-                        return False
-                    is_value = True
-        return is_value
+        classes = [surveyed for surveyed in (group.top_class, *group.members) if surveyed.size]
+        return bool(classes) and all(map(self._is_described_as_value, classes))
+
+    def _is_described_as_value(self, surveyed: ClassSurvey) -> bool:
+        """Return whether all instances of a class are described at the predicates that lead there.
+
+        In a sample it is not known how many of the instances are values.
+        """
+        if surveyed.iri is None or not self._holds_structure(surveyed):
+            return False
+        number = 0
+        for group in self.groups:
+            for prop in group.properties:
+                leading = [values for values in prop.values if _is_class(values, surveyed.iri)]
+                number += sum(values.distinct for values in leading)
+                if leading and not _has_inner(prop, surveyed):
+                    return False
+        return number >= surveyed.size or (self.survey.sampled and number > 0)
 
     def format_group(self, group: ClassGroup) -> str:
         """Return the lines that describe a group of classes.
@@ -268,14 +311,17 @@ class SurveyWriter:
         frequent comes first. Groups of things without a class are left out.
         """
         members = {member.iri for member in group.members}
+        sort = "class" if group.top_class.iri else "IRI"
         triples: Counter[str] = Counter()
         for other in self.groups:
             if other is group or not other.top_class.iri:
                 continue
             class_name = self.to_curie(other.top_class.iri)
             for prop in other.properties:
-                leading_here = [values for values in prop.values if values.of in members]
-                number = sum(values.triples for values in leading_here)
+                number = 0
+                for values in prop.values:
+                    if values.sort == sort and values.of in members:
+                        number += values.triples
                 if number:
                     predicate = self.to_curie(prop.predicate)
                     triples[f"{class_name} {predicate} {number}"] += number
@@ -320,7 +366,8 @@ class SurveyWriter:
         one_way = []
         for predicate, triples, both in self.survey.both_ways:
             curie = self.to_curie(predicate)
-            is_shown = any(curie in text for text in shown)
+            whole_curie = re.compile(rf"(?<![\w:-]){re.escape(curie)}(?![\w-])")
+            is_shown = any(map(whole_curie.search, shown))
             if is_shown and both < triples:
                 one_way.append(curie)
         if one_way:
@@ -331,6 +378,17 @@ class SurveyWriter:
         if unused:
             listed = ", ".join(map(self.to_curie, unused))
             yield f"Declared, but without any triple: {listed}"
+
+
+def _is_class(values: ValueSurvey, iri: URIRef) -> bool:
+    """Return whether values are instances of a class."""
+    return values.sort == "class" and values.of == iri
+
+
+def _has_inner(prop: PropertySurvey, surveyed: ClassSurvey) -> bool:
+    """Return whether a predicate is shown with all predicates of a class that it leads to."""
+    inner = {inner.predicate for inner in prop.inner}
+    return inner.issuperset(surveyed.predicates)
 
 
 def choose_prefixes(groups: Sequence[ClassGroup]) -> dict[str, str]:

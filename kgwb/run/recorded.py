@@ -83,7 +83,7 @@ def _read_step(data: JsonObject, run: Run) -> Step:
         parent=from_data(data["parent"], str),
         inputs=from_data(data["inputs"], JsonObject),
         output_type=Any,
-        output=_as_tuple(data["output"]),
+        output=_as_tuple(_output_data(data, run)),
         done=from_data(data["done"], bool),
         origin=origin,
         calls=from_data(data["calls"], list[str]),
@@ -95,6 +95,14 @@ def _read_step(data: JsonObject, run: Run) -> Step:
         error=from_data(data["error"], str),
         known_calls=run.calls,
     )
+
+
+def _output_data(data: JsonObject, run: Run) -> Any:
+    """Return the output of a step as JSON data. It may be the reply of one of its calls."""
+    if "output_of_call" not in data:
+        return data["output"]
+    call = run.calls[data["output_of_call"]]
+    return call.to_data()["reply"]
 
 
 def _as_tuple(data: Any) -> Any:

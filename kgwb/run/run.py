@@ -13,7 +13,14 @@ from typing import Any
 
 from kgwb import disk
 from kgwb.deprecated import RenamedAttribute
-from kgwb.errors import OutputError, QuestionError, RunFileError, SettingError, Stopped
+from kgwb.errors import (
+    ModelError,
+    OutputError,
+    QuestionError,
+    RunFileError,
+    SettingError,
+    Stopped,
+)
 from kgwb.flow import Answer, Dialogue, Question
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
@@ -42,7 +49,7 @@ from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, damage_errors
 from kgwb.run.steps import format_tree, names_in_steps
 from kgwb.settings import Settings
 from kgwb.terms import Triple
-from kgwb.text import pluralize, single_line
+from kgwb.text import list_first, pluralize, single_line
 from kgwb.threads import shielded
 
 FORK_PARAMETERS = (
@@ -223,6 +230,7 @@ class Run(EditableRun):
                 with self._execution(stop_condition):
                     if stop_condition.count == 0:
                         raise Stopped
+                    self._check_models(stop_condition)
                     question = Question(self.question)
                     answer = self.system.answer(question, self.dialogue, self)
                     self._check_answer(answer)
@@ -233,6 +241,26 @@ class Run(EditableRun):
                     self._append_to_file(**make_end_entry(self))
                 raise
             self._append_to_file(**make_end_entry(self))
+
+    def _check_models(self, stop_condition: StopCondition) -> None:
+        """Raise ModelError if the model ``rules`` is asked to do what it cannot, before any work.
+
+        An execution that stops somewhere may end before a model is needed, and one with recorded
+        calls or values put in may need none.
+        """
+        may_stop = stop_condition.is_stepping or stop_condition.preview_of
+        if may_stop or self.calls or self.overrides:
+            return
+        agent_names = []
+        for spec in self.system.agents:
+            model = self.model_for(spec.name)
+            if spec.kind == "model" and model and model.name == "rules":
+                agent_names.append(spec.name)
+        if agent_names and not self.system.can_be_answered_by_rules(agent_names):
+            raise ModelError(
+                f"{self.system.name} needs another model than rules",
+                hint=f"choose a model that can be {list_first(agent_names)}",
+            )
 
     def _check_answer(self, answer: Any) -> None:
         """Raise OutputError unless the system returned an Answer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kgwb import old_names
@@ -107,10 +107,27 @@ def make_end_entry(run: Engine) -> JsonObject:
 def make_entries(run: Engine) -> list[JsonObject]:
     """Return all entries of a saved run: header, calls, values put in, steps and end."""
     entries = make_state_entries(run)
+    replies = {}
+    for entry in entries:
+        if "call" in entry:
+            replies[entry["call"]["key"]] = entry["call"]["reply"]
     for step in run.steps:
-        entries.append({"step": step.to_data()})
+        entries.append({"step": _without_replies(step.to_data(), replies)})
     entries.append(make_end_entry(run))
     return entries
+
+
+def _without_replies(step: JsonObject, replies: Mapping[str, Any]) -> JsonObject:
+    """Return the data of a step, with the key of a call in place of an output that is its reply.
+
+    The survey of a graph, or the schema of a database, is as large as all the rest of a run.
+    """
+    output = step["output"]
+    if isinstance(output, dict | list) and output:
+        for key in step["calls"]:
+            if replies.get(key) == output:
+                return {**step, "output": None, "output_of_call": key}
+    return step
 
 
 # Read into a run

@@ -1,11 +1,13 @@
 """What answers cost, and the budget that stops a benchmark."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small import CHATTY, DIRECTED, iri, workbench
+from asked import ASKED
+from small import CHATTY, DIRECTED, iri, run_of, workbench
 
 from kgwb.bench.cost import (
     Budget,
@@ -17,13 +19,15 @@ from kgwb.bench.cost import (
 )
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import Results
+from kgwb.bench.rows import make_row
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, Scripted
+from kgwb.run.calls import Call
 from kgwb.run.steps import Step
-from kgwb.systems import load_system
+from kgwb.systems import list_systems, load_system
 
 TABLE = """
 currency = "EUR"
@@ -87,17 +91,67 @@ def test_seconds_by_stage_count_every_step_once() -> None:
         Step(key, key.partition("[")[0], "", parent.strip("-"), {}, str, seconds=float(seconds))
         for key, parent, seconds in map(str.split, spent.split(";"))
     ]
-    assert sum_seconds_by_stage(CHATTY, steps) == {
-        "understanding": 3.0,
-        "linking": 5.0,
-        "execution and selection": 13.0,
+    assert sum_seconds_by_stage(CHATTY, steps, {}, 25.0) == {
+        "understanding": (3.0, 0.0),
+        "linking": (5.0, 0.0),
+        "execution and selection": (13.0, 0.0),
+        "other": (4.0, 0.0),
     }
+    # Half of the steps were executed beside the others.
+    halved = sum_seconds_by_stage(CHATTY, steps, {}, 11.5)
+    assert halved["linking"] == (2.5, 0.0)
+    assert sum(time.seconds for time in halved.values()) == 11.5
+
+
+def test_the_wait_for_models_stands_apart_in_every_stage() -> None:
+    steps = [
+        Step("qir", "qir", "", "", {}, str, seconds=4.0, calls=["a", "b", "c"], live_calls=1),
+        Step("linker", "entity_linking", "", "", {}, str, seconds=2.0, calls=["d"]),
+    ]
+    calls = {key: model_call(key, 3.0) for key in "abcd"}
+    times = sum_seconds_by_stage(CHATTY, steps, calls, 6.0)
+    # The calls that came from the record took no time.
+    assert times["understanding"] == (4.0, 3.0)
+    assert times["linking"] == (2.0, 0.0)
+
+
+def model_call(key: str, seconds: float) -> Call:
+    return Call(key, "model", "", {}, 0, ChatReply("yes"), "", seconds)
+
+
+class SlowModel(Scripted):
+    """A scripted model that takes its time."""
+
+    def complete(self, *arguments: Any) -> ChatReply:
+        time.sleep(WAIT_S)
+        return super().complete(*arguments)
+
+
+WAIT_S = 0.02
+
+
+@pytest.mark.parametrize("name", list_systems())
+def test_the_stages_of_every_system_add_up_to_its_seconds(name: str) -> None:
+    question, replies = ASKED[name]
+    run = run_of(load_system(name), question, SlowModel(replies)).go()
+    row = make_row(BenchQuestion(id="1", question=question), run, None)
+    assert sum(row["stages"].values()) == pytest.approx(row["seconds"], abs=1e-4)
+    waited = run.totals.model_calls * WAIT_S
+    assert waited <= row["model_seconds"] <= row["seconds"]
+    assert sum(row["stage_model_seconds"].values()) == pytest.approx(row["model_seconds"])
+    costs = summarize_costs([row])
+    parts = [cost.total for kind, cost in costs.items() if kind.startswith("seconds, ")]
+    assert sum(parts) == pytest.approx(row["seconds"] + row["model_seconds"], abs=1e-4)
+    for kind, cost in costs.items():
+        if kind.endswith(", model"):
+            assert cost.total >= WAIT_S
 
 
 def test_a_system_without_gold_has_the_stages_of_its_agents() -> None:
     surveyor = load_system("surveyor")
     assert surveyor.gold is None
-    assert sum_seconds_by_stage(surveyor, []).keys() == {"look", "draft", "review", "answer"}
+    stages = sum_seconds_by_stage(surveyor, [], {}, 0.0)
+    assert stages.keys() == {"look", "draft", "review", "answer"}
 
 
 def test_every_agent_of_chatty_kg_has_a_stage_except_its_supervisor() -> None:

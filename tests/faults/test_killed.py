@@ -140,7 +140,8 @@ class Benchmark:
         _, said = process.communicate(timeout=WAIT_S)
         assert process.returncode == 0, said.decode()
         lines = (self.folder / out / RESULTS_FILE).read_text(encoding="utf-8").splitlines()
-        rows = ({**json.loads(line), "seconds": 0, "stages": {}} for line in lines)
+        times = dict.fromkeys(("seconds", "model_seconds", "stages", "stage_model_seconds"))
+        rows = ({**json.loads(line), **times} for line in lines)
         return sorted(rows, key=lambda row: row["id"])
 
 

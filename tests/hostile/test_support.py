@@ -115,7 +115,7 @@ def test_each_id_stands_for_one_iri() -> None:
     run, _ = answered()
     ids = run.output("local_graph[turn 5]").id_mapping
     for text in (*IRIS, *(f"http://e/{n}#{text}" for n, text in enumerate(IRIS))):
-        known = ids.with_names([(URIRef(text), "a")])
-        written = known.format_id(URIRef(text))
-        assert known.matches(written, URIRef(text))
-        assert not known.matches(written, URIRef(text + "x"))
+        iris = (URIRef(text), URIRef(text + "x"))
+        known = ids.with_names([(each, "a") for each in iris]).with_terms(iris)
+        found = [known.find(known.format_id(each)) for each in iris]
+        assert found == [(each,) for each in iris]

@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import debate
-import machine
 import pytest
-import ragonite
-import surveying
-import triads
-from small import DIRECTED, FILMS, films, keys, run_of
+from asked import ASKED
+from small import FILMS, films, keys, run_of
 
 import kgwb
 from kgwb.bench.results import read_results
 from kgwb.cli import main
-from kgwb.errors import GraphUnreachableError
+from kgwb.errors import GraphUnreachableError, ModelError
 from kgwb.llm import Scripted
 from kgwb.systems import list_systems, load_system
-
-ASKED: Mapping[str, tuple[str, Any]] = {
-    "chatty_kg": ("Who directed Arrival?", DIRECTED),
-    "dog": (debate.QUESTION, debate.TWO_HOPS),
-    "ragonite": (ragonite.QUESTION, ragonite.script()),
-    "robodata": (machine.QUESTION, machine.script()),
-    "surveyor": (surveying.QUESTION, surveying.script()),
-    "triad": (triads.QUESTION, triads.SCRIPT),
-}
-"""For each system, a question and the replies of a scripted model to it."""
 
 
 @pytest.mark.parametrize("name", list_systems())
@@ -87,3 +72,18 @@ def test_an_unreachable_graph_ends_the_run(
     monkeypatch.setattr(kg, "select", Mock(side_effect=GraphUnreachableError("gone")))
     with pytest.raises(GraphUnreachableError):
         run.go()
+
+
+@pytest.mark.parametrize("name", ["ragonite", "robodata", "surveyor"])
+def test_a_system_that_needs_a_model_says_so_before_it_works(name: str) -> None:
+    question, _ = ASKED[name]
+    bench = kgwb.Workbench(films(), "rules")
+    with pytest.raises(ModelError, match=f"{name} needs"):
+        kgwb.Workbench(films(), "rules", system=name).ask(question)
+    comparison = bench.ask_all(question, [name, "chatty_kg"])
+    run = comparison[name]
+    assert (run.steps, run.calls, run.status) == ([], {}, "failed")
+    assert comparison["chatty_kg"].status == "done"
+    # One can look at what it does without a model.
+    paused = kgwb.Workbench(films(), "rules", system=name).begin(question).go(until=1)
+    assert paused.status == "paused"

@@ -9,7 +9,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from rdflib import URIRef
@@ -17,6 +16,8 @@ from rdflib import URIRef
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.text import normalized_words
 from kgwb.records import from_data
+from kgwb.systems.ragonite.cells import CellReader
+from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.terms import Term, term_from_data
@@ -34,18 +35,15 @@ MAX_VALUE_CHARS = 10_000_000
 OPERATIONS_PER_TIME_CHECK = 10_000
 """SQLite operations, after each of which the time limit is checked."""
 ALLOWED_ACTIONS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_FUNCTION)
-FORBIDDEN_TABLE_PREFIXES = ("_", "sqlite_", "pragma_")
-"""Beginnings of the names of tables that a query may not read."""
 FORBIDDEN_FUNCTIONS = ("load_extension", "random", "randomblob")
 """Functions that run other code, or whose result differs in a replay."""
 SUPPORT_OF_ROWS_SQL = """
-WITH asked AS (SELECT value AS text FROM json_each(?1)), things AS (
-  SELECT id FROM _terms WHERE id IN asked
-  UNION SELECT max(id) FROM _terms WHERE name IN asked GROUP BY name HAVING count(*) = 1)
+WITH things AS (SELECT value AS id FROM json_each(?1))
 SELECT n FROM (SELECT n, place FROM _triples WHERE subject IN things
   UNION SELECT n, place FROM _triples WHERE object IN things) WHERE place IN (SELECT value FROM json_each(?2))
 """
-"""Selects the triples in the given columns at the terms with the given ids or unambiguous names."""
+"""Selects the triples in the given columns at the things with the given ids."""
+THINGS_SQL = "SELECT id, name, term FROM _terms WHERE id IN (SELECT value FROM json_each(?))"
 SUPPORT_OF_PASSAGE_SQL = "SELECT triple FROM _facts WHERE passage = ?"
 
 
@@ -65,7 +63,8 @@ class ReadAuthorizer:
         For SQLITE_READ they are the table and the column, for a function the second is its name.
         """
         if action == sqlite3.SQLITE_READ:
-            if not first or first.startswith(FORBIDDEN_TABLE_PREFIXES):
+            # SQLite gives the name as the query writes it, and it may write it in capitals.
+            if not first or first.lower().startswith(FORBIDDEN_TABLE_PREFIXES):
                 return sqlite3.SQLITE_DENY
             self.columns_read.add(f"{first}.{second}")
             return sqlite3.SQLITE_OK
@@ -128,16 +127,19 @@ class Database:
             if not columns:
                 return Source("sql", query, error="it is no SELECT")
             kept_rows = rows[: settings.rows]
+            reader = CellReader(self._connection, self.schema, authorizer.columns_read)
             source = Source(
                 "sql",
                 query,
                 columns=columns,
                 rows=tuple(map(_format_row, kept_rows)),
                 cut=len(rows) > len(kept_rows),
+                meanings=reader.read(columns, kept_rows),
             )
-            texts = json.dumps(sorted(_texts_in(kept_rows)))
-            columns_read = json.dumps(sorted(authorizer.columns_read))
-            return self._add_support(source, SUPPORT_OF_ROWS_SQL, (texts, columns_read))
+            thing_ids = json.dumps(sorted(reader.thing_ids))
+            places = json.dumps(sorted(reader.places_read))
+            things = self._fetch_all(THINGS_SQL, (thing_ids,))
+            return self._add_support(source, SUPPORT_OF_ROWS_SQL, (thing_ids, places), things)
 
     def search_passages(
         self, sentence: str, embeddings: Embeddings, limit: int
@@ -187,10 +189,17 @@ class Database:
         )
         return [number for (number,) in rows]
 
-    def _add_support(self, source: Source, numbers_sql: str, parameters: Sequence[Any]) -> Source:
+    def _add_support(
+        self,
+        source: Source,
+        numbers_sql: str,
+        parameters: Sequence[Any],
+        things: Iterable[tuple[str, str, str]] = (),
+    ) -> Source:
         """Return a source with the triples whose numbers a query selects, and the terms in them.
 
-        At most MAX_SOURCE_TRIPLES are added. The terms are given first by their ids, then by name.
+        At most MAX_SOURCE_TRIPLES are added. The terms, and those of ``things`` (id, name and JSON
+        form), are given first by their ids, then by name.
         """
         rows = self._fetch_all(
             "SELECT s.id, s.name, s.term, predicate, o.id, o.name, value FROM _triples"
@@ -199,7 +208,7 @@ class Database:
             parameters,
         )
         triples = []
-        ends = set()
+        ends = set(things)
         for subject_id, subject_name, subject, predicate, object_id, object_name, object_ in rows:
             triples.append((_term_from_json(subject), URIRef(predicate), _term_from_json(object_)))
             ends.add((subject_id, subject_name, subject))
@@ -211,18 +220,6 @@ class Database:
             ids.append((id_, _term_from_json(term)))
             names.append((name, _term_from_json(term)))
         return replace(source, triples=tuple(triples), terms=(*ids, *names))
-
-
-def _texts_in(rows: Iterable[Sequence[Any]]) -> set[str]:
-    """Return the texts in the cells of rows, and their parts between commas.
-
-    The function group_concat returns ids with commas between them.
-    """
-    texts: set[str] = set()
-    for cell in chain.from_iterable(rows):
-        if isinstance(cell, str):
-            texts.update((cell, *cell.split(",")))
-    return texts
 
 
 def _format_row(row: Iterable[Any]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.verbalization import PassageWriter
 from kgwb.terms import Term
 
-DATABASE_VERSION = 1
+DATABASE_VERSION = 2
 """Changes with the content of the file, so that older files are not used."""
 _build_locks: dict[Path, threading.Lock] = {}
 """By file. One thread makes a database while others that need it wait."""

@@ -14,6 +14,8 @@ from kgwb.terms import Term, Triple, local_part
 
 MAX_IDENTIFIER_CHARS = 60
 """Characters of an id, or of the name of a table or column, before a number is added."""
+FORBIDDEN_TABLE_PREFIXES = ("_", "sqlite_", "pragma_")
+"""Beginnings of the names of tables that a query may not read: those of SQLite, and helpers."""
 SEPARATORS = re.compile(r"[\s,'\"]+")
 """Characters that no id has. A comma separates ids in a result of group_concat."""
 TermNames = Mapping[Term, str]
@@ -80,10 +82,25 @@ def make_identifier(text: str, used: set[str]) -> str:
     SQLite does not accept that as a name, such as "select" or "1st", "_" is added behind it or "x_"
     before it. The last resort, also for a text without words, is "x".
     """
-    words = re.sub(r"\W+", "_", text.lower()).strip("_")
-    name = words[:MAX_IDENTIFIER_CHARS] or "x"
+    name = _join_words(text) or "x"
     for candidate in (name, f"{name}_", f"x_{name}"):
         with closing(sqlite3.connect(":memory:")) as scratch, suppress(sqlite3.Error):
             scratch.execute(f"CREATE TABLE {candidate} ({candidate} TEXT)")
             return make_unique(candidate, used)
     return make_unique("x", used)
+
+
+def make_table_name(text: str, used: set[str]) -> str:
+    """Return a name for a table as ``make_identifier`` does, but one that queries may read.
+
+    A name that begins like those of FORBIDDEN_TABLE_PREFIXES gets "x_" before it.
+    """
+    if _join_words(text).startswith(FORBIDDEN_TABLE_PREFIXES):
+        text = f"x {text}"
+    return make_identifier(text, used)
+
+
+def _join_words(text: str) -> str:
+    """Return the words of a text in lower case with "_" between them, cut after the limit."""
+    words = re.sub(r"\W+", "_", text.lower()).strip("_")
+    return words[:MAX_IDENTIFIER_CHARS]

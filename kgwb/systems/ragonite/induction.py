@@ -20,7 +20,13 @@ from rdflib import URIRef
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.term_text import quote_text
 from kgwb.systems.ragonite.classes import GraphClasses
-from kgwb.systems.ragonite.identifiers import TermNames, assign_ids, make_identifier
+from kgwb.systems.ragonite.identifiers import (
+    TermNames,
+    assign_ids,
+    make_identifier,
+    make_table_name,
+    make_unique,
+)
 from kgwb.systems.ragonite.quantities import parse_quantity
 from kgwb.systems.ragonite.records import Column, Table
 from kgwb.terms import Term, Triple, term_to_data
@@ -131,7 +137,7 @@ class DatabaseBuilder:
         name_by_group: dict[URIRef | None, str] = {}
         for iri in sorted(sizes, key=lambda iri: (-sizes[iri], str(iri))):
             label = self.names[iri] if iri else "thing"
-            name = make_identifier(label, self._used_table_names)
+            name = make_table_name(label, self._used_table_names)
             name_by_group[iri] = name
             columns = [Column("id", "TEXT PRIMARY KEY"), Column("name", "TEXT")]
             self._class_tables[name] = ClassTable(name, iri, sizes[iri], columns, {"id", "name"})
@@ -249,11 +255,12 @@ class DatabaseBuilder:
         Its name is that of the class table with the column's name. The key column is named after
         the class table, with "_" behind it if the value column has that name. All are NOT NULL.
         """
-        name = make_identifier(f"{group.table} {column_name}", self._used_table_names)
+        name = make_table_name(f"{group.table} {column_name}", self._used_table_names)
         place = f"{name}.{column_name}"
         self._set_place(group, place)
-        values = self._describe_columns(group, column_name, place, not_null=" NOT NULL")
         key_name = group.table if group.table != column_name else f"{group.table}_"
+        used_names = {key_name, column_name}
+        values = self._describe_columns(group, column_name, place, used_names, not_null=" NOT NULL")
         key = Column(key_name, "TEXT NOT NULL", group.table)
 
         columns = (key, *values.values())
@@ -272,7 +279,9 @@ class DatabaseBuilder:
         place = f"{table.name}.{column_name}"
         self._set_place(group, place)
         not_null = " NOT NULL" if group.triples == table.rows else ""
-        columns = self._describe_columns(group, column_name, place, not_null=not_null)
+        columns = self._describe_columns(
+            group, column_name, place, table.used_names, not_null=not_null
+        )
         for source, column in columns.items():
             table.columns.append(column)
             # SQLite cannot add a column that is NOT NULL to a table with rows.
@@ -283,14 +292,15 @@ class DatabaseBuilder:
             self.connection.execute(update, (place,))
 
     def _describe_columns(
-        self, group: PredicateGroup, name: str, place: str, *, not_null: str
+        self, group: PredicateGroup, name: str, place: str, used_names: set[str], *, not_null: str
     ) -> dict[str, Column]:
         """Return the columns for the values of a group, by their source: a column of ``_triples``.
 
         Numbers without ranges are one column ("low"), with their range and unit as the comment.
         Links to one table are a column ("cell") that references it. Any other values are a column
         of texts ("cell"), with examples as the comment; ranges have two number columns more, with
-        "_low" and "_high" behind the name. ``not_null`` is " NOT NULL" or "".
+        "_low" and "_high" behind the name, and a number if ``used_names`` has that already. They
+        are added there. ``not_null`` is " NOT NULL" or "".
         """
         text_type = f"TEXT{not_null}"
         number_type = f"INTEGER{not_null}" if group.is_whole else f"REAL{not_null}"
@@ -310,7 +320,8 @@ class DatabaseBuilder:
         columns = {"cell": Column(name, text_type, "", comment, predicate)}
         if group.is_numeric:
             for end in ("low", "high"):
-                columns[end] = Column(f"{name}_{end}", number_type, "", unit_note, predicate)
+                end_name = make_unique(f"{name}_{end}", used_names)
+                columns[end] = Column(end_name, number_type, "", unit_note, predicate)
         return columns
 
     def _list_values(self, place: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -13,6 +13,7 @@ from kgwb.flow import NOT_IN_GRAPH, Answer, AnswerKind, Dialogue, Question, Valu
 from kgwb.kg.queries import with_display_names
 from kgwb.run import Run, System, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
+from kgwb.systems.ragonite.citations import Citation
 from kgwb.systems.ragonite.records import CitedAnswer, CitedValue, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tools import (
@@ -149,69 +150,62 @@ def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
     if not cited.values:
         reason = f"{NOT_IN_GRAPH}: {cited.reason or cited.text}"
         return Answer("list", queries=tuple(queries), text=cited.text, reason=reason)
-    values = [_make_value(value, cited, question) for value in cited.values]
-    distinct_values = tuple(dict.fromkeys(values))
-    answer = Answer(cited.kind, distinct_values, tuple(queries), cited.text)
+    values: dict[Value, None] = {}
+    for cited_value in cited.values:
+        for term in _find_terms(cited_value, cited, run):
+            values[_make_value(term, cited_value, cited, question)] = None
+    answer = Answer(cited.kind, tuple(values), tuple(queries), cited.text)
     return with_display_names(run.kg, answer)
 
 
-def _make_value(cited_value: CitedValue, cited: CitedAnswer, question: str) -> Value:
-    """Return the term of a cited value with its label and its support.
+def _find_terms(cited_value: CitedValue, cited: CitedAnswer, run: Run) -> tuple[Term, ...]:
+    """Return the terms that a model means by a value: one, as a rule.
+
+    A truth value or a count is a literal. Otherwise it is what the text stands for in the sources
+    of the value, or else in any source; see ``Citation``. If it stands for several terms, all of
+    them are returned, and the step has a note. If it stands for none, or does not say for which of
+    several, it is a literal of the text.
+    """
+    text = cited_value.value
+    if cited.kind == "boolean":
+        return (Literal(text.lower() == "true"),)
+    terms: tuple[Term, ...] = ()
+    if cited.kind != "count":
+        citation = Citation(text, _sources_of(cited_value, cited), cited.sources)
+        terms = citation.terms
+        if citation.is_ambiguous:
+            meant = "all of them are values" if terms else "it is taken as a text"
+            run.note(f"{text!r} may be one of several things or values in its sources; {meant}")
+    if terms:
+        return terms
+    is_integer = re.fullmatch(r"-?\d{1,18}", text)
+    return (Literal(int(text)) if is_integer else Literal(text),)
+
+
+def _sources_of(cited_value: CitedValue, cited: CitedAnswer) -> list[Source]:
+    """Return the sources that a value cites."""
+    return [cited.sources[number - 1] for number in cited_value.sources]
+
+
+def _make_value(term: Term, cited_value: CitedValue, cited: CitedAnswer, question: str) -> Value:
+    """Return a term that a cited value stands for, with its label and its support.
 
     The term is found by the text of the value in the sources that it cites (see ``_find_term``).
     The label is the term's name in these sources, else the text of the value. Of the sources'
     triples, those that fit the question and the answer best come first. At most
     MAX_TRIPLES_PER_VALUE triples support it.
     """
-    sources = [cited.sources[number - 1] for number in cited_value.sources]
+    sources = _sources_of(cited_value, cited)
     all_triples = chain.from_iterable(source.triples for source in sources)
     triples = list(dict.fromkeys(all_triples))
     names: dict[Term, str] = {}
     for source in sources:
         for text, named_term in source.terms:  # ids come first, and are replaced by names
             names[named_term] = text
-    term = _find_term(cited_value.value, cited, sources, triples)
     question_and_answer = f"{question} {cited.text}".casefold()
     support = _choose_support(term, triples, names, question_and_answer)
     label = names.get(term, cited_value.value)
     return Value(term, label, tuple(support[:MAX_TRIPLES_PER_VALUE]))
-
-
-def _find_term(
-    text: str, cited: CitedAnswer, sources: Sequence[Source], triples: Iterable[Triple]
-) -> Term:
-    """Return the term that a model means by a text.
-
-    A truth value or a count is a literal. Otherwise it is a term with this id or name, or a literal
-    with this text, in the sources of the value; else a term with this id or name in any source;
-    else a literal of the text.
-    """
-    if cited.kind == "boolean":
-        return Literal(text.lower() == "true")
-    if cited.kind != "count":
-        terms = chain(
-            _find_named_terms(text, sources, triples), _find_named_terms(text, cited.sources, ())
-        )
-        for term in terms:
-            return term
-    is_integer = re.fullmatch(r"-?\d{1,18}", text)
-    return Literal(int(text)) if is_integer else Literal(text)
-
-
-def _find_named_terms(
-    text: str, sources: Iterable[Source], triples: Iterable[Triple]
-) -> Iterator[Term]:
-    """Yield the terms that have a text as id or name in sources, then literals of triples with it.
-
-    These are objects with the text as their lexical form. Letter case does not count.
-    """
-    for source in sources:
-        for id_or_name, term in source.terms:
-            if id_or_name.casefold() == text.casefold():
-                yield term
-    for _, _, object_ in triples:
-        if isinstance(object_, Literal) and object_.casefold() == text.casefold():
-            yield object_
 
 
 def _choose_support(

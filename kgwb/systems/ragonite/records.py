@@ -124,6 +124,25 @@ class Schema(Record):
         return "\n".join(shown)
 
 
+MeaningKind = Literal["id", "name", "value"]
+"""What a text is to its term: its id, its display name, or the text of a literal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning(Record):
+    """What a text in a source stands for, by the column and the row in which it stands."""
+
+    text: str
+    """The text as a model is shown it, on one line."""
+    term: Term
+    kind: MeaningKind
+    is_certain: bool = True
+    """Whether it is this term; if not, it is this or another one with the same text."""
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.kind} of {self.term}"
+
+
 @dataclass(frozen=True, slots=True)
 class Source(Record):
     """A result of a tool: the rows of a query, or one passage."""
@@ -145,6 +164,8 @@ class Source(Record):
     """The support of the rows or of the passage."""
     terms: Hidden[tuple[tuple[str, Term], ...]] = ()
     """The ids and names of terms in the source, each with its term."""
+    meanings: Hidden[tuple[Meaning, ...]] = ()
+    """What the texts in the cells stand for. Runs that were saved before have none."""
 
     def __str__(self) -> str:
         """Return the result in one line: the error, the passage's title, or the number of rows."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, Literal, TypeVar
 
+import rdflib
+
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Dialogue
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
 from kgwb.kg.queries import find_support_by_row
 from kgwb.kg.sparql import validate_query
 from kgwb.records import to_data
@@ -15,11 +18,12 @@ from kgwb.run import Run, agent
 from kgwb.run.ask import schema_config
 from kgwb.run.tools import Tool, act, tool
 from kgwb.systems.queries import get_names_in_rows
+from kgwb.systems.ragonite.cells import meanings_of_rows
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
-from kgwb.systems.ragonite.records import Schema, Source
+from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
-from kgwb.terms import Term
+from kgwb.terms import KNOWN_PREFIXES, Term
 
 T = TypeVar("T")
 MAX_EARLIER_TURNS = 6
@@ -131,11 +135,13 @@ class Sparql(Tool):
         except GraphError as error:
             return Source("sparql", self.query, error=error.message)
         all_triples = chain.from_iterable(support_by_row.values())
+        text_of = _format_cells(rows)
         texts = []
         for row in rows:
-            texts.append(tuple("" if cell is None else str(cell) for cell in row))
+            texts.append(tuple("" if cell is None else text_of[cell] for cell in row))
+        names = get_names_in_rows(rows, run)
         terms: list[tuple[str, Term]] = []
-        for iri, name in get_names_in_rows(rows, run).items():
+        for iri, name in names.items():
             terms += [(str(iri), iri), (name, iri)]
         return Source(
             "sparql",
@@ -145,7 +151,23 @@ class Sparql(Tool):
             cut=result.cut or len(result.rows) > limit,
             triples=tuple(dict.fromkeys(all_triples)),
             terms=tuple(terms),
+            meanings=meanings_of_rows(rows, names, text_of),
         )
+
+
+def _format_cells(rows: Iterable[Sequence[Term | None]]) -> dict[Term, str]:
+    """Return a text for each term in the rows: the IRI, or the text of a literal.
+
+    Literals that look like another term have their language or datatype behind them.
+    """
+
+    def format_fully(term: Term) -> str:
+        if isinstance(term, rdflib.Literal):
+            return format_typed_literal(term, KNOWN_PREFIXES, MAX_CELL_CHARS)
+        return str(term)
+
+    terms = [cell for cell in chain.from_iterable(rows) if cell is not None]
+    return tell_apart(terms, (str, format_fully, format_exactly))
 
 
 @tool("finish", ends=True)

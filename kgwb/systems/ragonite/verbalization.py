@@ -6,14 +6,16 @@ Names are labels, where the published code takes the local parts of IRIs.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from rdflib import BNode, Literal, URIRef
 
+from kgwb.kg.distinct_texts import tell_apart
+from kgwb.kg.term_text import to_curie
 from kgwb.kg.text import normalize
 from kgwb.systems.ragonite.induction import DatabaseBuilder
-from kgwb.terms import Term
+from kgwb.terms import Term, choose_prefix, local_part, split_iri
 
 MAX_PASSAGE_CHARS = 900
 MAX_OBJECTS_PER_SENTENCE = 12
@@ -55,12 +57,30 @@ class PassageWriter:
             self._outgoing[subject].append(number)
             self._incoming[object_].append(number)
         self._written_triples: set[int] = set()
+        self._shown_names: Mapping[Term, str] = {}
+        """The texts of the terms in the passage that is being written, where these are needed."""
         self._passage_count = 0
+        self._predicate_names = self._name_predicates()
         self._relation_ranks = {"is a": 0}
         """The relations that come before all others in a passage: types, then descriptions."""
         for iri in database.vocabulary.descriptions:
-            if iri in database.names:
-                self._relation_ranks[f"has {database.names[iri]}"] = 1
+            if iri in self._predicate_names:
+                self._relation_ranks[f"has {self._predicate_names[iri]}"] = 1
+
+    def _name_predicates(self) -> Mapping[URIRef, str]:
+        """Return the display name of each predicate, with its CURIE where others have that name."""
+        predicates = sorted({predicate for _, predicate, _ in self.database.triples})
+        prefixes: dict[str, str] = {}
+        for predicate in predicates:
+            namespace, _ = split_iri(predicate)
+            if namespace not in prefixes:
+                prefixes[namespace] = choose_prefix(namespace, prefixes.values())
+        names = self.database.names
+
+        def format_with_curie(predicate: URIRef) -> str:
+            return f"{names[predicate]} ({to_curie(predicate, prefixes)})"
+
+        return tell_apart(predicates, (names.__getitem__, format_with_curie))
 
     def write_passages(self) -> int:
         """Write the passages of all subjects, and of objects with reverse facts.
@@ -100,6 +120,7 @@ class PassageWriter:
         another passage are not written again. The title is the name with the id in brackets.
         """
         is_nested = self._is_nested(term)
+        self._shown_names = self._name_neighbours(term)
         facts = []
         for number in self._outgoing.get(term, ()):
             if not (is_nested and number in self._written_triples):
@@ -113,6 +134,18 @@ class PassageWriter:
         title = name if name == id_ else f"{name} [{id_}]"
         for passage in split_into_passages(name, facts):
             self._write_passage(title, passage)
+
+    def _name_neighbours(self, term: Term) -> Mapping[Term, str]:
+        """Return a text for each term that a triple connects with this one.
+
+        It is the literal or the name; where several would look the same, a literal has its datatype
+        behind it, and anything else its id in square brackets.
+        """
+        neighbours = [self.database.triples[number][2] for number in self._outgoing.get(term, ())]
+        if self.reverse_facts:
+            for number in self._incoming.get(term, ()):
+                neighbours.append(self.database.triples[number][0])
+        return tell_apart(neighbours, (self._name_of, self._name_fully, self._name_exactly))
 
     def _make_fact(self, number: int, path: frozenset[Term]) -> Fact:
         """Return a triple as a fact: "is a" for a type, else "has" with the predicate's name.
@@ -128,7 +161,7 @@ class PassageWriter:
         is_type = predicate in self.database.vocabulary.types
         relation = "is a" if is_type else f"has {self._relation_name(predicate)}"
         if object_ in path or not self._is_nested(object_):
-            return Fact(relation, self._name_of(object_), [number])
+            return Fact(relation, self._show(object_), [number])
 
         parts = []
         numbers = [number]
@@ -148,17 +181,36 @@ class PassageWriter:
             is_type = predicate in self.database.vocabulary.types
             if not is_type and not isinstance(subject, BNode):
                 relation = f"is {self._relation_name(predicate)} of"
-                yield Fact(relation, self._name_of(subject), [number])
+                yield Fact(relation, self._show(subject), [number])
 
     def _relation_name(self, predicate: URIRef) -> str:
         """Return the display name of a predicate without "has " before it."""
-        return self.database.names[predicate].removeprefix("has ")
+        return self._predicate_names[predicate].removeprefix("has ")
+
+    def _show(self, term: Term) -> str:
+        """Return a term as the passage that is being written shows it."""
+        return self._shown_names.get(term) or self._name_of(term)
 
     def _name_of(self, term: Term) -> str:
         """Return a literal with its language in brackets, or the display name or id of a term."""
         if isinstance(term, Literal):
             return f"{term} ({term.language})" if term.language else str(term)
         return self.database.names.get(term) or self.database.id_by_term[term]
+
+    def _name_fully(self, term: Term) -> str:
+        """Return a literal with its language or datatype, or a name with the id in brackets."""
+        name = self._name_of(term)
+        if not isinstance(term, Literal):
+            return f"{name} [{self.database.id_by_term[term]}]"
+        if term.datatype and not term.language:
+            return f"{name} ({local_part(term.datatype)})"
+        return name
+
+    def _name_exactly(self, term: Term) -> str:
+        """Return what ``_name_fully`` does, but with the IRI of a datatype."""
+        if isinstance(term, Literal) and term.datatype and not term.language:
+            return f"{term} ({term.datatype})"
+        return self._name_fully(term)
 
     def _write_passage(self, title: str, passage: Passage) -> None:
         """Insert a passage with its triples, and add it to the index of words."""

@@ -41,7 +41,7 @@ def _draw_tables(schema: records.Schema) -> Subgraph:
     A table that only holds values of a predicate is not a node: its link starts at the table that
     its first column references.
     """
-    tables = [table for table in schema.tables if table.columns[0].name == "id"]
+    tables = [table for table in schema.tables if not table.columns[0].references]
     iris: dict[str, URIRef] = {}
     nodes = []
     for table in tables[:MAX_DRAWN_TABLES]:

@@ -9,7 +9,8 @@ from typing import Self
 from rdflib import Literal
 
 from kgwb.flow import Answer, AnswerKind, Value
-from kgwb.kg.term_text import Prefixes, TermIds
+from kgwb.kg.term_ids import TermIds
+from kgwb.kg.term_text import Prefixes
 from kgwb.records import Hidden
 from kgwb.terms import Iri, Term, Triple
 from kgwb.text import pluralize
@@ -35,8 +36,12 @@ class LocalGraph(Answer):
 
     @property
     def id_mapping(self) -> TermIds:
-        """The ids under which a model is shown terms, and by which it names them."""
-        return TermIds(self.prefixes, self.names)
+        """The ids under which a model is shown terms, and by which it names them.
+
+        They tell all nodes and predicates of the graph apart.
+        """
+        predicates = [predicate for _, predicate, _ in self.support]
+        return TermIds(self.prefixes, self.names).with_terms([*self.nodes, *predicates])
 
     @property
     def nodes(self) -> tuple[Term, ...]:
@@ -86,16 +91,18 @@ class LocalGraph(Answer):
 
         One id names a node, which is returned as a tuple of one term. Three ids name a triple.
         Empty if the graph has no such element, or for another number of ids. Several elements are
-        returned if their ids are equal, as those of literals with the same text.
+        returned if a model gives a text that several literals have, without what tells them apart.
         """
         elements: Sequence[tuple[Term, ...]] = self.support
         if len(ids) != 3:
             elements = [(node,) for node in self.nodes]
-        matches = self.id_mapping.matches
+        known_ids = self.id_mapping
+        meant = [set(known_ids.find(id_)) for id_ in ids]
         found = []
         for element in elements:
-            has_length = len(element) == len(ids)
-            if has_length and all(map(matches, ids, element)):
+            if len(element) != len(ids):
+                continue
+            if all(term in terms for term, terms in zip(element, meant, strict=True)):
                 found.append(element)
         return tuple(found)
 

@@ -119,17 +119,21 @@ class Position(Record):
     def format_results(self, max_chars: int) -> str:
         """Return the tool results as a model is shown them, the latest first.
 
-        They are the results of the latest UPDATE and of the turns after it, or of all turns. They
-        are cut after ``max_chars`` characters. "none" if there are no results.
+        They are the results of the latest UPDATE and of the turns after it, or of all turns. Their
+        ids tell all terms in them and in the local graph apart. They are cut after ``max_chars``
+        characters. "none" if there are no results.
         """
         results: list[Observed] = []
         for visit in self.visits:
             if visit.state == "UPDATE":
                 results.clear()
             results += visit.results
+        rows = chain.from_iterable(result.rows for result in results)
+        cells = chain.from_iterable(rows)
+        ids = self.local.id_mapping.with_terms(cell for cell in cells if cell is not None)
         lines: list[str] = []
         for result in reversed(results):
-            lines += result.format_lines(self.local)
+            lines += result.format_lines(ids)
         return fit_lines(lines, max_chars) or "none"
 
     def format_memory(self, max_chars: int) -> str:

@@ -247,7 +247,8 @@ def produce_answer(position: Position, run: Run) -> Produced:
     """Ask the model for sentences, each with its support set, from the local graph alone.
 
     If the local graph is empty, the model is not asked, and the kind is "nothing". Answers that are
-    not nodes of the local graph are left out and noted. Raises InvalidReplyError.
+    not nodes of the local graph are left out and noted. An answer that several nodes have as their
+    text stands for all of them, which is noted too. Raises InvalidReplyError.
     """
     local = position.local
     if not local:
@@ -257,10 +258,11 @@ def produce_answer(position: Position, run: Run) -> Produced:
     unknown = []
     for id_ in reply.answers:
         nodes = local.find_elements([id_])
-        if nodes:
-            answers[nodes[0][0]] = None
-        else:
+        if not nodes:
             unknown.append(id_)
+        if len(nodes) > 1:
+            run.note(f"{id_} is the text of {len(nodes)} nodes; all of them are taken as answers")
+        answers.update(dict.fromkeys(node for (node,) in nodes))
     if unknown:
         run.note(
             f"answers that are not nodes of the local graph were left out: {', '.join(unknown)}"

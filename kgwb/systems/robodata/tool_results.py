@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from itertools import chain, groupby, zip_longest
@@ -12,8 +12,9 @@ import rdflib
 
 from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError
 from kgwb.kg.base import Graph
+from kgwb.kg.term_ids import TermIds
 from kgwb.kg.term_text import add_missing_prefixes, quote_text
-from kgwb.records import Hidden, Record, to_data
+from kgwb.records import Hidden, JsonObject, Record, to_data
 from kgwb.run import Run
 from kgwb.run.agent_spec import AgentKind
 from kgwb.run.tools import Tool, tool_from_function
@@ -63,14 +64,14 @@ class Observed(Record):
             text += f" {self.effect}"
         return text
 
-    def format_lines(self, local: LocalGraph) -> list[str]:
+    def format_lines(self, ids: TermIds) -> list[str]:
         """Return the result as a model is shown it: a line with the columns, and one for each row.
 
-        Terms are shown by the ids of the local graph, with their names in quotes.
+        Terms are shown by their ids, with their names in quotes.
         """
         if not self.rows:
             return [str(self)]
-        ids = local.id_mapping.with_names(self.names)
+        ids = ids.with_names(self.names)
         lines = [f"{self}: {' | '.join(self.columns)}"]
         for row in self.rows:
             lines.append("  " + " | ".join(map(ids.format_named_id, row)))
@@ -101,7 +102,8 @@ def graph_tool(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]]
             except GraphUnreachableError:
                 raise
             except (GraphError, NotRecordedError) as error:
-                return Observed(error=_record_error(error, use_text, local, run), use=use_text)
+                message = _record_error(error, use_text, arguments, local, run)
+                return Observed(error=message, use=use_text)
             names = get_names_in_rows(observed.rows, run)
             return replace(observed, use=use_text, names=tuple(names.items()))
 
@@ -111,18 +113,38 @@ def graph_tool(kind: AgentKind = "sparql") -> Callable[[Callable[..., Observed]]
 
 
 def _record_error(
-    error: GraphError | NotRecordedError, use_text: str, local: LocalGraph, run: Run
+    error: GraphError | NotRecordedError,
+    use_text: str,
+    arguments: Mapping[str, str | list[str]],
+    local: LocalGraph,
+    run: Run,
 ) -> str:
     """Return the text of an error as a recorded call "robodata.error".
 
     A call of the graph that fails is not recorded. So it is a NotRecordedError in a replay, for
     which the text is taken from the record. Raises NotRecordedError if it is not there either.
     """
-    request = {"graph": run.kg.identity, "use": use_text, "local": to_data(local)}
-    make: Callable[[], str] | None = None
+    request: JsonObject = {"graph": run.kg.identity, "use": use_text, "local": to_data(local)}
     if isinstance(error, GraphError):
         make = partial(quote_text, error.message, MAX_ERROR_CHARS)
-    return run.call("robodata.error", request, make, str)
+        return run.call("robodata.error", _with_all_arguments(request, arguments), make, str)
+    try:
+        return run.call("robodata.error", _with_all_arguments(request, arguments), None, str)
+    except NotRecordedError:
+        # Runs that were saved before have only the text of the use, in which arguments are cut.
+        return run.call("robodata.error", request, None, str)
+
+
+def _with_all_arguments(
+    request: JsonObject, arguments: Mapping[str, str | list[str]]
+) -> JsonObject:
+    """Return the request of an error with the arguments in full, if the text of the use cuts any.
+
+    Two queries may begin alike.
+    """
+    if "…" not in request["use"]:
+        return request
+    return {**request, "arguments": dict(arguments)}
 
 
 def query_graph(kg: Graph, sparql: str, local: LocalGraph) -> Observed:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
+import rdflib
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, GraphUnreachableError
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.kg.sparql import validate_query
-from kgwb.kg.term_text import Prefixes, add_missing_prefixes, quote_text, short_name
+from kgwb.kg.term_text import Prefixes, add_missing_prefixes, quote_text, short_name, to_curie
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.queries import execute_sparql, get_names_in_rows
+from kgwb.systems.surveyor.class_names import ClassNames
 from kgwb.systems.surveyor.mentions import format_mentions
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mentions, Part, Review
 from kgwb.systems.surveyor.settings import SurveyorSettings
-from kgwb.terms import DisplayNames, Term
-from kgwb.text import pluralize
+from kgwb.terms import Term
+from kgwb.text import list_first, pluralize
 
 MAX_SHOWN_ERROR_CHARS = 600
 """Characters of an error that the reviewer sees."""
 MAX_SHOWN_LITERAL_CHARS = 80
 """Characters of a literal that the reviewer sees."""
+MAX_NAMED_CLASSES = 30
+"""Classes that are named to a drafter who asked for one that does not exist."""
 
 
 # The drafter
@@ -48,10 +54,13 @@ class DraftReply(Reply):
 def find_draft_problems(draft: Draft, mentions: Mentions, part: Part) -> Iterator[str]:
     """Yield what is wrong with a draft that a person puts in by hand.
 
-    Its query must be a valid SELECT or ASK that only reads the graph. A draft without a query has
-    no problems.
+    Its query must be a valid SELECT or ASK that only reads the graph. A draft without a query must
+    say why there is none.
     """
     if not draft.sparql:
+        problem = _find_missing_decision(draft.missing, draft.reason, draft.more, part)
+        if problem:
+            yield problem
         return
     try:
         form = validate_query(draft.sparql).form
@@ -68,17 +77,20 @@ def draft_query(mentions: Mentions, part: Part, run: Run) -> Draft:
 
     The draft has no query if the model replies that the graph lacks something (``missing``), or
     that it has to see other classes first (``more``). The model's request to see classes is ignored
-    if it also wrote a query, or if the excerpt left no class out. Raises InvalidReplyError if no
-    reply has the right form.
+    if it also wrote a query, or said what is missing and the excerpt left no class out. A reply
+    with neither, or that asks only for classes that cannot be shown, is not valid. Raises
+    InvalidReplyError if no reply is.
     """
     variables = {
         "question": mentions.question,
         "survey": part.text,
         "names": format_mentions(mentions, part.prefixes),
     }
-    reply = ask("surveyor/drafter", variables, DraftReply, run)
+    check = Check("a query, or why there is none", partial(_find_draft_reply_problem, part))
+    reply = ask("surveyor/drafter", variables, DraftReply, run, checks=(check,))
     query = add_prefixes(reply.sparql, part.prefixes)
-    if reply.more and part.left and not query:
+    asks_for_classes = bool(_names_of(part).find_all(reply.more))
+    if asks_for_classes and not query:
         return Draft("", reply.asked, reason=reply.reason, more=tuple(reply.more))
     return Draft(
         query,
@@ -88,6 +100,42 @@ def draft_query(mentions: Mentions, part: Part, run: Run) -> Draft:
         missing="" if query else reply.missing,
         reason=reply.reason,
     )
+
+
+def _find_draft_reply_problem(part: Part, reply: DraftReply) -> str:
+    """Return the problem of a reply without a query and without a reason for it; else ""."""
+    if reply.sparql.strip():
+        return ""
+    return _find_missing_decision(reply.missing, reply.reason, reply.more, part)
+
+
+def _find_missing_decision(missing: str, reason: str, more: Sequence[str], part: Part) -> str:
+    """Return the problem of a draft that has no query, and nothing that could lead to one; else "".
+
+    It must say what is missing, ask for a class that can still be shown, or, if it asks for none,
+    give a reason.
+    """
+    if missing.strip():
+        return ""
+    names = _names_of(part)
+    if names.find_all(more):
+        return ""
+    if not more:
+        return "" if reason.strip() else "there is no query, and missing is empty"
+    problem = f"nothing more can be shown of {list_first(more)}"
+    if names.titles:
+        known = list_first(names.titles.values(), MAX_NAMED_CLASSES)
+        return f"{problem}; what can be shown are {known}"
+    return (
+        f"{problem}: write the query with the classes of the survey, "
+        "or say in missing what the graph has nothing for"
+    )
+
+
+def _names_of(part: Part) -> ClassNames:
+    """Return the names of the classes that can still be shown."""
+    prefix_of = {namespace: prefix for prefix, namespace in part.prefixes}
+    return ClassNames(part.unseen, prefix_of)
 
 
 def add_prefixes(text: str, prefixes: Prefixes) -> str:
@@ -134,11 +182,12 @@ def execute_draft(place: str, sparql: str, facts: SchemaFacts, run: Run) -> Exec
     )
 
 
-def format_result(executed: Executed, max_rows: int) -> str:
+def format_result(executed: Executed, max_rows: int, prefixes: Prefixes = ()) -> str:
     """Return a result as the reviewer reads it: its size, the findings, and the first rows.
 
     A finding that is likely to be a mistake begins with "!". Everything that the graph says is in
-    quotes. Of a query that could not be executed, the error is returned.
+    quotes. Different terms in the rows never look the same. Of a query that could not be executed,
+    the error is returned.
     """
     if executed.error:
         return f"! It could not be run: {quote_text(executed.error, MAX_SHOWN_ERROR_CHARS)}"
@@ -148,24 +197,42 @@ def format_result(executed: Executed, max_rows: int) -> str:
         lines.append(f"{bullet} {finding}")
     if executed.rows:
         lines.append(" | ".join(f"?{column}" for column in executed.columns))
-    names = {str(iri): name for iri, name in executed.names}
-    for row in executed.rows[:max_rows]:
-        lines.append(" | ".join(_format_cell(term, names) for term in row))
+    shown_rows = executed.rows[:max_rows]
+    texts = _format_terms(shown_rows, dict(executed.names), prefixes)
+    for row in shown_rows:
+        lines.append(" | ".join("" if term is None else texts[term] for term in row))
     if len(executed.rows) > max_rows:
         lines.append(f"and {pluralize(len(executed.rows) - max_rows, 'more row')}")
     return "\n".join(lines)
 
 
-def _format_cell(term: Term | None, names: DisplayNames) -> str:
-    """Return an IRI as its local part and its name in quotes, and any other term in quotes.
+def _format_terms(
+    rows: Sequence[Sequence[Term | None]], names: Mapping[URIRef, str], prefixes: Prefixes
+) -> dict[Term, str]:
+    """Return a text for each term in the rows. Texts of different terms differ.
 
-    An empty cell is an empty text.
+    It is the local part of an IRI with its name in quotes, and any other term in quotes. Where that
+    is not enough, it is a CURIE with the name, or a literal with its language or datatype; and
+    where that is not either, the term in full.
     """
-    if term is None:
-        return ""
-    if isinstance(term, URIRef):
-        return f"{short_name(term)} {quote_text(names.get(str(term), ''))}"
-    return quote_text(term, MAX_SHOWN_LITERAL_CHARS)
+    prefix_of = {namespace: prefix for prefix, namespace in prefixes}
+
+    def format_shortly(term: Term) -> str:
+        if isinstance(term, URIRef):
+            return f"{short_name(term)} {quote_text(names.get(term, ''))}"
+        return quote_text(term, MAX_SHOWN_LITERAL_CHARS)
+
+    def format_fully(term: Term) -> str:
+        if isinstance(term, URIRef):
+            return f"{to_curie(term, prefix_of)} {quote_text(names.get(term, ''))}"
+        if isinstance(term, rdflib.Literal):
+            return format_typed_literal(term, prefix_of, MAX_SHOWN_LITERAL_CHARS)
+        return format_exactly(term)
+
+    terms: dict[Term, None] = {}
+    for row in rows:
+        terms.update(dict.fromkeys(term for term in row if term is not None))
+    return tell_apart(terms, (format_shortly, format_fully, format_exactly))
 
 
 # The reviewer
@@ -191,20 +258,25 @@ def review_draft(
 ) -> Review:
     """Ask the model whether a query and its result answer the question.
 
-    The model must reply with a query if its verdict is "revise", and only then. The revised draft
+    The model must reply with a query if its verdict is "revise", and only then. If the graph does
+    not have what is asked for, it must say what that is, or give a reason. The revised draft
     keeps the kind of answer and the assumptions of the old one, and also the columns unless the
     model names others. ``place`` is that of the old one, see ``execute_draft``. Raises
     InvalidReplyError if no reply is valid.
     """
+    max_rows = SurveyorSettings.of_run(run).shown_rows
     variables = {
         "question": mentions.question,
         "survey": part.text,
         "names": format_mentions(mentions, part.prefixes),
         "draft": _format_draft(drafted),
-        "result": format_result(executed, SurveyorSettings.of_run(run).shown_rows),
+        "result": format_result(executed, max_rows, part.prefixes),
     }
-    check = Check("a query if and only if it revises", _find_review_problem)
-    reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=(check,))
+    checks = (
+        Check("a query if and only if it revises", _find_review_problem),
+        Check("what is missing", _find_missing_reason),
+    )
+    reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=checks)
     if reply.verdict != "revise":
         return Review(reply.verdict, reply.missing or reply.reason)
     revised = Draft(
@@ -231,3 +303,11 @@ def _find_review_problem(reply: ReviewReply) -> str:
     if has_query == (reply.verdict == "revise"):
         return ""
     return "sparql goes with revise, and only with it"
+
+
+def _find_missing_reason(reply: ReviewReply) -> str:
+    """Return the problem if the reply says that the graph lacks something, but not what; else ""."""
+    says_why = bool(reply.missing.strip() or reply.reason.strip())
+    if says_why or reply.verdict != "not in this graph":
+        return ""
+    return "missing is empty"

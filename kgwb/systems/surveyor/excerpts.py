@@ -11,6 +11,7 @@ from kgwb.kg.embeddings import EmbeddingIndex
 from kgwb.kg.survey_groups import ClassGroup
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.run import Run
+from kgwb.systems.surveyor.class_names import ClassNames, NamedClasses
 from kgwb.systems.surveyor.records import Mentions, Part
 from kgwb.systems.surveyor.settings import SurveyorSettings
 from kgwb.terms import name_from_iri
@@ -23,49 +24,65 @@ MAX_EMBEDDED_CLASSES = 8
 """Names of a group of classes that are compared with the question."""
 MAX_EMBEDDED_PREDICATES = 16
 """Predicates of a group of classes that are compared with the question."""
+PREFIX_DECLARATION = re.compile(r"\bPREFIX\s+([\w-]*):\s*<([^<>\s]*)>", re.IGNORECASE)
+STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+IRI_REFERENCE = re.compile(r"<([^<>\s]+)>")
+CURIE = re.compile(r"([\w-]*):([\w-]+)")
 
 
 def excerpt_for_question(
-    writer: SurveyWriter, mentions: Mentions, run: Run, requested_classes: Iterable[str] = ()
+    writer: SurveyWriter, mentions: Mentions, run: Run, requested: Iterable[URIRef] = ()
 ) -> Part:
     """Return the classes that matter most to a question, as many as ``survey_tokens`` allows.
 
-    First come the classes that the drafter requested, that the question is about, or that a mention
-    has candidates of; then those that have a value found for a mention; then the others. Among
-    equals, the classes nearest to the question by embeddings come first. A class that the survey
-    describes at the predicates that lead to it is left out, unless it is wanted by name.
+    First come the classes that the drafter requested; then those that the question is about, or
+    that a mention has candidates of; then those that have a value found for a mention; then the
+    others. Among equals, the classes nearest to the question by embeddings come first. A class that
+    the survey describes at the predicates that lead to it is left out, unless it is wanted by name.
     """
-    wanted_names = _wanted_class_names(mentions, requested_classes)
+    requested = set(requested)
+    wanted = requested.union(ClassNames.of_survey(writer).find_all(_class_names_in(mentions)))
     value_predicates: set[URIRef] = set()
     for mention in mentions.found:
         for match in mention.values:
             value_predicates.add(match.predicate)
     similarities = _similarities_to_question(writer, mentions.question, run)
 
-    ranks: dict[int, tuple[bool, bool, float]] = {}
+    ranks: dict[int, tuple[bool, bool, bool, float]] = {}
     for position, group in enumerate(writer.groups):
-        names = set(map(str.casefold, group.names))
-        if writer.is_inlined(group) and not names & wanted_names:
+        classes = _classes_of(group)
+        is_unrequested = requested.isdisjoint(classes)
+        is_unwanted = wanted.isdisjoint(classes)
+        if is_unwanted and writer.is_inlined(group):
             continue
-        names.update(map(str.casefold, _class_curies(group, writer)))
-        is_unwanted = names.isdisjoint(wanted_names)
         lacks_value = value_predicates.isdisjoint(prop.predicate for prop in group.properties)
-        ranks[position] = (is_unwanted, lacks_value, -similarities.get(position, 0))
+        distance = -similarities.get(position, 0)
+        ranks[position] = (is_unrequested, is_unwanted, lacks_value, distance)
     positions = sorted(ranks, key=ranks.__getitem__)
     return _write_excerpt(positions, writer, run)
 
 
-def _wanted_class_names(mentions: Mentions, requested_classes: Iterable[str]) -> set[str]:
-    """Return the names of classes that should be shown, in lower case.
+def _class_names_in(mentions: Mentions) -> list[str]:
+    """Return the names of the classes that a question is about.
 
-    These are the requested ones, those that the question is about, and the types of the first
-    candidates of each mention.
+    After those that the model named come the types of the first candidates of each mention. A
+    candidate has the names of its types, and not their IRIs: of several classes of one name, all
+    are meant.
     """
-    names = [*requested_classes, *mentions.classes]
+    names = list(mentions.classes)
     for mention in mentions.found:
         for candidate in mention.candidates[:MAX_TYPED_CANDIDATES]:
             names += candidate.types
-    return set(map(str.casefold, names))
+    return names
+
+
+def _classes_of(group: ClassGroup) -> set[URIRef]:
+    """Return the classes in a group; empty for the things without a class."""
+    classes = set()
+    for surveyed in (group.top_class, *group.members):
+        if surveyed.iri:
+            classes.add(surveyed.iri)
+    return classes
 
 
 def _similarities_to_question(writer: SurveyWriter, question: str, run: Run) -> Mapping[int, float]:
@@ -88,25 +105,36 @@ def _similarities_to_question(writer: SurveyWriter, question: str, run: Run) -> 
 def excerpt_for_query(writer: SurveyWriter, sparql: str, run: Run) -> Part:
     """Return the classes that a query uses, in half of ``survey_tokens``, for the reviewer.
 
-    A group of classes is used if the query has a CURIE of one of its classes or predicates. The
+    A group of classes is used if the query has the IRI of one of its classes or predicates. The
     group with the most of them comes first. Classes that the survey describes at the predicates
     that lead to them are left out.
     """
-    curies_in_query = set(re.findall(r"[\w-]+:[\w-]+|<[^<>\s]+>", sparql))
+    iris_in_query = _find_iris(sparql, writer)
     counts: dict[int, int] = {}
     for position, group in enumerate(writer.groups):
-        curies = _class_curies(group, writer)
-        curies.update(writer.to_curie(prop.predicate) for prop in group.properties)
-        count = len(curies & curies_in_query)
+        iris = _classes_of(group)
+        iris.update(prop.predicate for prop in group.properties)
+        count = len(iris & iris_in_query)
         if count and not writer.is_inlined(group):
             counts[position] = count
     positions = sorted(counts, key=counts.__getitem__, reverse=True)
     return _write_excerpt(positions, writer, run, for_reviewer=True)
 
 
-def _class_curies(group: ClassGroup, writer: SurveyWriter) -> set[str]:
-    """Return the CURIEs of the classes in a group."""
-    return {writer.to_curie(str(surveyed.iri)) for surveyed in (group.top_class, *group.members)}
+def _find_iris(sparql: str, writer: SurveyWriter) -> set[URIRef]:
+    """Return the IRIs that a query has, in full or as CURIEs. The query need not be valid.
+
+    A prefix means what the query declares it for, else what it means in the survey. Strings and
+    prefixes that neither knows are left out.
+    """
+    namespaces = {prefix: namespace for namespace, prefix in writer.prefixes.items()}
+    namespaces.update(PREFIX_DECLARATION.findall(sparql))
+    text = STRING.sub(" ", PREFIX_DECLARATION.sub(" ", sparql))
+    iris = set(map(URIRef, IRI_REFERENCE.findall(text)))
+    for prefix, local in CURIE.findall(IRI_REFERENCE.sub(" ", text)):
+        if prefix in namespaces:
+            iris.add(URIRef(namespaces[prefix] + local))
+    return iris
 
 
 def _write_excerpt(
@@ -123,21 +151,53 @@ def _write_excerpt(
     if for_reviewer:
         max_tokens = max_tokens // 2
     remaining_chars = max_tokens * CHARS_PER_TOKEN
-    texts: dict[str, str] = {}
-    omitted_names: list[str] = []
-    omitted_titles: list[str] = []
+    texts: list[str] = []
+    shown: list[ClassGroup] = []
+    omitted: list[ClassGroup] = []
     for position in positions:
         group = writer.groups[position]
         text = writer.format_group(group)
         if texts and len(text) > remaining_chars:
-            omitted_names.append(group.top_class.name)
-            omitted_titles.append(writer.format_title(group))
+            omitted.append(group)
             continue
         remaining_chars -= len(text)
-        texts[group.top_class.name] = text
+        texts.append(text)
+        shown.append(group)
 
-    lines = [*texts.values(), *writer.remarks(texts.values())]
-    if omitted_titles and not for_reviewer:
-        lines.append(f"Other classes, not shown here: {', '.join(omitted_titles)}")
-    prefixes = tuple((prefix, namespace) for namespace, prefix in writer.prefixes.items())
-    return Part("\n".join(lines), tuple(texts), tuple(omitted_names), prefixes)
+    lines = [*texts, *writer.remarks(texts)]
+    if omitted and not for_reviewer:
+        titles = ", ".join(map(writer.format_title, omitted))
+        lines.append(f"Other classes, not shown here: {titles}")
+    names = ClassNames.of_survey(writer)
+    return Part(
+        "\n".join(lines),
+        tuple(_title_of(group, names) for group in shown),
+        tuple(_title_of(group, names) for group in omitted),
+        tuple((prefix, namespace) for namespace, prefix in writer.prefixes.items()),
+        _find_unseen_classes(shown, writer),
+    )
+
+
+def _title_of(group: ClassGroup, names: ClassNames) -> str:
+    """Return the title of the top class of a group."""
+    if group.top_class.iri is None:
+        return group.top_class.name
+    return names.titles[group.top_class.iri]
+
+
+def _find_unseen_classes(shown: Iterable[ClassGroup], writer: SurveyWriter) -> NamedClasses:
+    """Return the classes of a survey, with their names, that the shown groups do not describe.
+
+    In the survey of a large graph, a class may have no predicates because its instances were not
+    looked at; such a class is not described.
+    """
+    described: set[URIRef] = set()
+    for group in shown:
+        described.update(_classes_of(group))
+    unseen: dict[URIRef, str] = {}
+    for group in writer.groups:
+        for surveyed in (group.top_class, *group.members):
+            is_unknown = writer.survey.sampled and surveyed.size and not surveyed.properties
+            if surveyed.iri and (is_unknown or surveyed.iri not in described):
+                unseen[surveyed.iri] = surveyed.name
+    return tuple(unseen.items())

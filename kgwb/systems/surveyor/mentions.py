@@ -6,17 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from rdflib import URIRef
+from rdflib import Literal, URIRef
 
 from kgwb.errors import GraphError
 from kgwb.flow import Candidate, Dialogue, RetrievedCandidates
-from kgwb.kg.queries import ValueMatch, describe_vertices, find_values_containing
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
+from kgwb.kg.queries import describe_vertices, find_values_containing
 from kgwb.kg.term_text import Prefixes, quote_text, to_curie
 from kgwb.run import Run, agent
 from kgwb.run.ask import Reply, ask, schema_config
 from kgwb.systems.linking import find_relation_names
+from kgwb.systems.surveyor.class_names import choose_titles
 from kgwb.systems.surveyor.records import Mention, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
+from kgwb.terms import Term
 from kgwb.text import pluralize
 
 MAX_NAMES = 8
@@ -53,7 +56,7 @@ def find_mentions(
     """Ask the model for the names that a question mentions, and for the classes it is about.
 
     The model sees the latest turns of the dialogue, and completes a question that depends on them.
-    ``classes`` are the names of the graph's classes; others that the model replies are dropped. At
+    ``classes`` are the titles of the graph's classes; others that the model replies are dropped. At
     most MAX_NAMES names are kept. They have no candidates yet. Raises InvalidReplyError if no reply
     has the right form.
     """
@@ -62,7 +65,7 @@ def find_mentions(
     reply = ask("surveyor/mention_finder", variables, MentionReply, run)
     names = _clean_names(reply.names)[:MAX_NAMES]
     full_question = " ".join(reply.question.split()) or question
-    known_classes = _known_classes(reply.classes, classes)
+    known_classes = choose_titles(reply.classes, classes)
     return Mentions(full_question, tuple(map(Mention, names)), known_classes, reply.reason)
 
 
@@ -82,16 +85,6 @@ def _clean_names(names: Iterable[str]) -> list[str]:
     """Return names in one line each, cut at MAX_NAME_CHARS; without empty and repeated ones."""
     cleaned = [" ".join(name.split())[:MAX_NAME_CHARS] for name in names]
     return list(dict.fromkeys(filter(None, cleaned)))
-
-
-def _known_classes(names: Iterable[str], classes: Iterable[str]) -> tuple[str, ...]:
-    """Return the classes that the names mean, in the order of the names. Case does not matter."""
-    known = {name.casefold(): name for name in classes}
-    chosen: dict[str, None] = {}
-    for name in map(str.casefold, names):
-        if name in known:
-            chosen[known[name]] = None
-    return tuple(chosen)
 
 
 @agent("value_finder", subject="name", kind="search")
@@ -158,9 +151,14 @@ def format_mentions(mentions: Mentions, prefixes: Prefixes) -> str:
 
     A name has one line, and each of its candidates and values has an indented line below it. IRIs
     are CURIEs. Everything that the graph or the question says is in quotes, so that it cannot pass
-    for an instruction. The text is "none" if there are no names.
+    for an instruction. Different values never look the same. The text is "none" if there are no
+    names.
     """
     prefix_of = {namespace: prefix for prefix, namespace in prefixes}
+    values: dict[Term, None] = {}
+    for mention in mentions.found:
+        values.update(dict.fromkeys(match.value for match in mention.values))
+    text_of = _format_values(values, prefix_of)
     lines = []
     for mention in mentions.found:
         heading = quote_text(mention.name)
@@ -170,8 +168,28 @@ def format_mentions(mentions: Mentions, prefixes: Prefixes) -> str:
         for candidate in mention.candidates:
             lines.append(f"  {_format_candidate(candidate, prefix_of)}")
         for match in mention.values:
-            lines.append(f"  {_format_value(match, prefix_of)}")
+            predicate = to_curie(match.predicate, prefix_of)
+            number = pluralize(match.triples, "triple")
+            lines.append(f"  {text_of[match.value]} is a value of {predicate}, {number}")
     return "\n".join(lines) or "none"
+
+
+def _format_values(values: Iterable[Term], prefix_of: Mapping[str, str]) -> dict[Term, str]:
+    """Return a text for each value: the CURIE of an IRI, or a literal in quotes.
+
+    Literals of one text have their language or datatype behind it. ``prefix_of`` has the prefix of
+    each namespace.
+    """
+
+    def format_shortly(value: Term) -> str:
+        return to_curie(value, prefix_of) if isinstance(value, URIRef) else quote_text(value)
+
+    def format_fully(value: Term) -> str:
+        if isinstance(value, Literal):
+            return format_typed_literal(value, prefix_of)
+        return format_exactly(value)
+
+    return tell_apart(values, (format_shortly, format_fully, format_exactly))
 
 
 def _format_candidate(candidate: Candidate, prefix_of: Mapping[str, str]) -> str:
@@ -187,16 +205,3 @@ def _format_candidate(candidate: Candidate, prefix_of: Mapping[str, str]) -> str
         relations = map(quote_text, candidate.relations[:MAX_SHOWN_RELATIONS])
         text += f" [{', '.join(relations)}]"
     return text
-
-
-def _format_value(match: ValueMatch, prefix_of: Mapping[str, str]) -> str:
-    """Return a value with its predicate and the number of triples that have both.
-
-    ``prefix_of`` has the prefix of each namespace.
-    """
-    if isinstance(match.value, URIRef):
-        value = to_curie(match.value, prefix_of)
-    else:
-        value = quote_text(match.value)
-    predicate = to_curie(match.predicate, prefix_of)
-    return f"{value} is a value of {predicate}, {pluralize(match.triples, 'triple')}"

@@ -19,13 +19,14 @@ from kgwb.run import Run, System, agent, remember_turn
 from kgwb.systems.linking import retrieve_candidates
 from kgwb.systems.queries import find_row_support
 from kgwb.systems.rules import RULES
+from kgwb.systems.surveyor.class_names import ClassNames, titles_to_choose_from
 from kgwb.systems.surveyor.drafter import draft_query, execute_draft, review_draft
 from kgwb.systems.surveyor.excerpts import excerpt_for_query, excerpt_for_question
 from kgwb.systems.surveyor.mentions import find_mentions, find_values
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
 from kgwb.systems.surveyor.views import VIEWS
-from kgwb.terms import DisplayNames, Term, Triples, local_part
+from kgwb.terms import DisplayNames, Term, Triples
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -36,15 +37,18 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     reviews. An answer without values says why: the drafter or the reviewer may find that the graph
     does not have what the question asks for.
     """
-    writer = SurveyWriter(make_survey(run))
+    labels = run.kg.vocabulary.labels
+    writer = SurveyWriter(make_survey(run), labels)
     mentions = look_up_mentions(question, dialogue, writer, run)
     reviews = SurveyorSettings.of_run(run).reviews
     draft = draft_query(mentions, excerpt_for_question(writer, mentions, run), run)
     if draft.more:
         reviews -= 1
-        writer = SurveyWriter(extend_survey(writer.survey, draft.more, run))
-        excerpt = excerpt_for_question(writer, mentions, run, draft.more)
-        draft = draft_query(mentions, excerpt, run)
+        requested = ClassNames.of_survey(writer).find_all(draft.more)
+        writer = SurveyWriter(extend_survey(writer.survey, requested, run), labels)
+        excerpt = excerpt_for_question(writer, mentions, run, requested)
+        # Classes can be asked for once only: without any, the drafter has to decide.
+        draft = draft_query(mentions, replace(excerpt, unseen=()), run)
     if not draft.sparql:
         return Answer("list", reason=f"{NOT_IN_GRAPH}: {draft.missing or draft.reason}")
 
@@ -76,7 +80,7 @@ def look_up_mentions(
 
     Each mention has candidates, found by their labels, and values of other predicates.
     """
-    mentions = find_mentions(question.text, dialogue, writer.class_names(), run)
+    mentions = find_mentions(question.text, dialogue, titles_to_choose_from(writer), run)
     retrieved = run.map(retrieve_candidates, mentions.names)
     # Labels are searched by the retriever already.
     searched = (*run.kg.vocabulary.labels, *run.kg.vocabulary.descriptions)
@@ -96,19 +100,15 @@ def make_survey(run: Run) -> Survey:
     return _survey_classes((), run)
 
 
-def extend_survey(survey: Survey, class_names: Iterable[str], run: Run) -> Survey:
+def extend_survey(survey: Survey, classes: Iterable[URIRef], run: Run) -> Survey:
     """Add the predicates of some classes to the survey of a large graph, which lacks them.
 
-    ``class_names`` are names or CURIEs, in any case. Returns the survey as it is if each of them is
-    unknown or has its predicates already.
+    Returns the survey as it is if each of them is unknown or has its predicates already.
     """
-    wanted_names = {name.casefold().rpartition(":")[2] for name in class_names}
+    wanted = set(classes)
     iris = []
     for surveyed in survey.classes:
-        if not surveyed.iri or surveyed.properties:
-            continue
-        names = {surveyed.name.casefold(), local_part(surveyed.iri).casefold()}
-        if wanted_names & names:
+        if surveyed.iri in wanted and not surveyed.properties:
             iris.append(surveyed.iri)
     if not iris:
         return survey
@@ -192,7 +192,9 @@ def _cell_text(cell: Term | None, names: DisplayNames) -> str:
     """Return the name of an IRI or the text of a literal; an empty text for an empty cell."""
     if cell is None:
         return ""
-    return names.get(str(cell), str(cell))
+    if isinstance(cell, URIRef):
+        return names.get(str(cell), str(cell))
+    return str(cell)
 
 
 def _column_titles(drafted: Draft, executed: Executed) -> tuple[str, ...]:

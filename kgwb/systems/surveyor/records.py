@@ -33,11 +33,16 @@ class Part(Record):
 
     text: str
     classes: tuple[str, ...]
-    """Names of the classes in the excerpt, the most important first."""
+    """Titles of the classes in the excerpt, the most important first.
+
+    A title is the name, with the CURIE where other classes of the graph have that name.
+    """
     left: tuple[str, ...] = ()
-    """Names of the classes that were left out for lack of room."""
+    """Titles of the classes that were left out for lack of room."""
     prefixes: Hidden[Prefixes] = ()
     """The prefixes of the CURIEs in the text, with their namespaces."""
+    unseen: Hidden[tuple[tuple[Iri, str], ...]] = ()
+    """The classes, with their names, that a model may ask to see before it writes a query."""
 
     def __str__(self) -> str:
         text = f"{pluralize(len(self.classes), 'class')}: {list_first(self.classes)}"
@@ -70,6 +75,7 @@ class Mentions(Record):
     """The question in full, to be understood without the dialogue."""
     found: tuple[Mention, ...] = ()
     classes: tuple[str, ...] = ()
+    """Titles of classes, see ``Part``."""
     reason: Explanation = ""
 
     def __str__(self) -> str:

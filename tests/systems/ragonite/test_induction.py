@@ -11,6 +11,7 @@ from typing import Any
 import engines
 import pytest
 import rdflib
+from ragonite import PREFIXES, execute, induce, induce_turtle, rows_of
 from rdflib import URIRef
 from small import films
 
@@ -18,42 +19,16 @@ import kgwb
 from kgwb.disk import cache_dir
 from kgwb.errors import GraphError, SettingError
 from kgwb.kg import SAMPLE_NAMES, Graph
-from kgwb.kg.embeddings import Embeddings
 from kgwb.systems.ragonite.database import Database
-from kgwb.systems.ragonite.database_file import open_database
-from kgwb.systems.ragonite.records import Column, Source
-from kgwb.systems.ragonite.settings import RagoniteSettings
+from kgwb.systems.ragonite.records import Column
 from kgwb.terms import term_from_data
 
 HARBOUR = engines.metaqa().parent.parent / "harbour"
-SETTINGS = RagoniteSettings()
-PREFIXES = (
-    "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
-    " @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
-)
 STORED_TRIPLES_SQL = (
     "SELECT n, s.term, predicate, value, place, subject, cell, low, o.name,"
     " EXISTS (SELECT 1 FROM _triples t WHERE t.subject = o.id) FROM _triples"
     " JOIN _terms s ON s.id = subject LEFT JOIN _terms o ON o.id = object"
 )
-
-
-def induce(kg: Graph, **settings: Any) -> Database:
-    """The database of a graph."""
-    return open_database(kg, RagoniteSettings(**settings), Embeddings("lexical"))
-
-
-def induce_turtle(turtle: str, **settings: Any) -> Database:
-    """The database of a few triples."""
-    return induce(films(PREFIXES + turtle), **settings)
-
-
-def execute(database: Database, query: str) -> Source:
-    return database.execute_sql(query, SETTINGS)
-
-
-def rows_of(database: Database, query: str) -> tuple[tuple[str, ...], ...]:
-    return execute(database, query).rows
 
 
 def columns_by_name(database: Database) -> Mapping[str, Column]:

@@ -1,0 +1,187 @@
+"""IDs by which a model names the terms that it was shown, and the terms that they mean."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from rdflib import Literal, URIRef
+
+from kgwb.errors import QueryError
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
+from kgwb.kg.sparql import is_valid_iri
+from kgwb.kg.term_text import Prefixes, bracket_iri, cut_text, quote_text, to_curie
+from kgwb.terms import KNOWN_PREFIXES, Iri, Term, choose_prefix, split_iri
+
+MAX_LITERAL_CHARS = 300
+"""Characters of a literal that are shown."""
+MAX_SHOWN_ID_CHARS = 80
+"""Characters of an invalid ID that an error shows."""
+KNOWN_NAMESPACES = {prefix: namespace for namespace, prefix in KNOWN_PREFIXES.items()}
+QUOTES = re.compile(r'^"(.*)"(@[\w-]+|\^\^\S+)$')
+"""A literal in quotes, and its language or datatype."""
+
+
+@dataclass(frozen=True)
+class TermIds:
+    """IDs by which a model names the terms that it was shown.
+
+    Prefixes and names are only ever added, so that the ID of an IRI keeps its meaning.
+    """
+
+    prefixes: Prefixes = ()
+    """Those beside the well-known prefixes."""
+    names: tuple[tuple[Iri, str], ...] = ()
+    """Display names by IRI."""
+    terms: tuple[Term, ...] = ()
+    """Terms that are shown together: no two of them have the same ID."""
+
+    def with_names(self, names: Iterable[tuple[Iri, str]]) -> TermIds:
+        """Return these IDs with more names, and a prefix for each new namespace among them."""
+        known_names = dict(self.names)
+        known_names.update(names)
+        namespaces = {split_iri(iri)[0] for iri in known_names}
+        known_prefixes = dict(self.namespaces)
+        prefixes = dict(self.prefixes)
+        for namespace in sorted(namespaces.difference(known_prefixes.values())):
+            prefix = choose_prefix(namespace, known_prefixes)
+            known_prefixes[prefix] = namespace
+            prefixes[prefix] = namespace
+        sorted_names = sorted(known_names.items())
+        return replace(self, prefixes=tuple(prefixes.items()), names=tuple(sorted_names))
+
+    def with_terms(self, terms: Iterable[Term]) -> TermIds:
+        """Return these IDs for more terms that are shown together."""
+        return replace(self, terms=tuple(dict.fromkeys((*self.terms, *terms))))
+
+    @property
+    def namespaces(self) -> Prefixes:
+        """All prefixes, each with its namespace."""
+        return (*KNOWN_NAMESPACES.items(), *self.prefixes)
+
+    @cached_property
+    def _prefix_of(self) -> dict[str, str]:
+        return {namespace: prefix for prefix, namespace in self.namespaces}
+
+    @cached_property
+    def _name_of(self) -> Mapping[Term | None, str]:
+        return dict(self.names)
+
+    @cached_property
+    def _id_of(self) -> Mapping[Term, str]:
+        """The IDs of ``terms`` as a model writes them: literals in quotes only where need be.
+
+        That is where another literal has that text, or where the text reads as the ID of an IRI.
+        """
+        iris = [term for term in self.terms if isinstance(term, URIRef)]
+        texts_of_iris = {text for iri in iris for text in self._texts_of_iri(iri)}
+
+        def format_shortly(term: Term) -> str:
+            text = self._write_plainly(term)
+            if isinstance(term, URIRef) or text not in texts_of_iris:
+                return text
+            return self._write_fully(term)
+
+        return tell_apart(self.terms, (format_shortly, self._write_fully, format_exactly))
+
+    def _texts_of_iri(self, iri: URIRef) -> tuple[str, ...]:
+        """Return the texts by which a model may name an IRI: CURIE and IRI, also in brackets."""
+        return (to_curie(iri, self._prefix_of), str(iri), f"<{iri}>", bracket_iri(iri))
+
+    def _write_plainly(self, term: Term) -> str:
+        """Return a CURIE, an IRI in brackets, or the text of a literal on one line."""
+        if isinstance(term, URIRef):
+            return to_curie(term, self._prefix_of)
+        return cut_text(term, MAX_LITERAL_CHARS)
+
+    def _write_fully(self, term: Term) -> str:
+        """Return a CURIE, an IRI in brackets, or a literal with its language or datatype."""
+        if isinstance(term, Literal):
+            return format_typed_literal(term, self._prefix_of, MAX_LITERAL_CHARS)
+        if isinstance(term, URIRef):
+            return to_curie(term, self._prefix_of)
+        return format_exactly(term)
+
+    def format_id(self, term: Term | None) -> str:
+        """Return a CURIE, an IRI in brackets, or a literal in quotes; an empty text for None.
+
+        Behind the quotes stands the language or the datatype where the text is not enough to tell
+        the literal from other terms that are shown with it.
+        """
+        if term is None:
+            return ""
+        if isinstance(term, URIRef):
+            return to_curie(term, self._prefix_of)
+        written = self._id_of.get(term)
+        if written is None or written == self._write_plainly(term):
+            return quote_text(term, MAX_LITERAL_CHARS)
+        return written
+
+    def format_named_id(self, term: Term | None) -> str:
+        """Return the ID of a term, followed by its name in quotes if it has one."""
+        term_id = self.format_id(term)
+        name = self._name_of.get(term)
+        if not name:
+            return term_id
+        return f"{term_id} {quote_text(name)}"
+
+    def parse_id(self, text: str) -> URIRef:
+        """Return the IRI that an ID stands for.
+
+        It may also be an IRI, with or without brackets. Raises QueryError if it is neither.
+        """
+        text = text.strip()
+        prefix, _, local = text.partition(":")
+        namespace = dict(self.namespaces).get(prefix)
+        if namespace is None or local.startswith("//"):
+            iri = text.strip("<>")
+        else:
+            iri = namespace + local
+        has_scheme = re.match(r"[A-Za-z][\w+.-]*:.", iri)
+        if not has_scheme or not is_valid_iri(iri):
+            shown = quote_text(text, MAX_SHOWN_ID_CHARS)
+            raise QueryError(f"{shown} is neither an ID of a tool's result nor an IRI")
+        return URIRef(iri)
+
+    def find(self, text: str) -> tuple[Term, ...]:
+        """Return those of ``terms`` that a text means; none if it means none.
+
+        The ID of a term means this term. Otherwise an IRI, with or without brackets, means the IRI,
+        and a literal with its language or datatype, with or without quotes, means that literal. Any
+        other text means all literals that have it.
+        """
+        text = text.strip()
+        for terms_by_text in self._terms_by_text:
+            if text in terms_by_text:
+                return tuple(terms_by_text[text])
+        return ()
+
+    @cached_property
+    def _terms_by_text(self) -> tuple[Mapping[str, Mapping[Term, None]], ...]:
+        """The terms by the texts that mean them: their IDs, other texts of one term, and texts."""
+        by_id: dict[str, dict[Term, None]] = defaultdict(dict)
+        by_full_text: dict[str, dict[Term, None]] = defaultdict(dict)
+        by_text: dict[str, dict[Term, None]] = defaultdict(dict)
+        for term, written in self._id_of.items():
+            for text in (written, self.format_id(term)):
+                by_id[text][term] = None
+            for text in self._full_texts(term):
+                by_full_text[text][term] = None
+            if not isinstance(term, URIRef):
+                plain = self._write_plainly(term)
+                for text in (str(term).strip(), plain, quote_text(term, MAX_LITERAL_CHARS)):
+                    by_text[text][term] = None
+        return by_id, by_full_text, by_text
+
+    def _full_texts(self, term: Term) -> tuple[str, ...]:
+        """Return texts, other than its ID, that mean only this term."""
+        exact = format_exactly(term)
+        if isinstance(term, URIRef):
+            return (*self._texts_of_iri(term), exact)
+        full = self._write_fully(term)
+        # A model is told to leave out the quotes of a literal.
+        without_quotes = [QUOTES.sub(r"\1\2", text) for text in (full, exact)]
+        return (full, exact, *without_quotes)

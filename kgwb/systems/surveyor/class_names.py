@@ -1,0 +1,131 @@
+"""The names by which a model chooses classes of a survey, and the classes that a name means."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+from rdflib import URIRef
+
+from kgwb.kg.distinct_texts import tell_apart
+from kgwb.kg.survey_text import SurveyWriter
+from kgwb.kg.term_text import bracket_iri, quote_text, to_curie
+from kgwb.terms import Iri, local_part
+
+MAX_TITLES = 150
+"""Classes that a model can choose from."""
+NamedClasses = tuple[tuple[Iri, str], ...]
+"""Classes, each with its display name."""
+TITLE_ENDING = re.compile(r" \((?:[\w-]+:[\w-]+|<[^<>\s]+>)\)$")
+"""The CURIE or IRI that tells a class from another one of its name."""
+
+
+class ClassNames:
+    """Some classes with their names. Several of them may have one name."""
+
+    def __init__(self, classes: NamedClasses, prefixes: Mapping[str, str]) -> None:
+        """Name the classes. ``prefixes`` has the prefix of each namespace."""
+        name_of = dict(classes)
+
+        def format_curie(iri: URIRef) -> str:
+            return to_curie(iri, prefixes)
+
+        def format_with_curie(iri: URIRef) -> str:
+            return f"{name_of[iri]} ({format_curie(iri)})"
+
+        self.titles: Mapping[URIRef, str] = tell_apart(
+            name_of, (name_of.__getitem__, format_with_curie), fold_case=True
+        )
+        """The name of each class, with the CURIE behind it where other classes have that name.
+
+        Letter case does not tell names apart, because models do not keep it.
+        """
+        self._classes_by_text: tuple[dict[str, dict[URIRef, None]], ...] = (
+            defaultdict(dict),
+            defaultdict(dict),
+            defaultdict(dict),
+        )
+        by_identity, by_name, by_folded_text = self._classes_by_text
+        for iri, name in name_of.items():
+            curie = format_curie(iri)
+            shown = f"{curie} {quote_text(name)}"
+            identities = (curie, str(iri), bracket_iri(iri), shown, self.titles[iri])
+            for text in identities:
+                by_identity[text][iri] = None
+            by_name[name][iri] = None
+            for text in (*identities, name, local_part(iri)):
+                by_folded_text[text.casefold()][iri] = None
+
+    @classmethod
+    def of_survey(cls, writer: SurveyWriter) -> Self:
+        """Return the names of all classes of a survey that have an IRI."""
+        classes = []
+        for surveyed in writer.survey.classes:
+            if surveyed.iri:
+                classes.append((surveyed.iri, surveyed.name))
+        return cls(tuple(classes), writer.prefixes)
+
+    def find(self, text: str) -> tuple[URIRef, ...]:
+        """Return the classes that a text means; none if it means none.
+
+        A CURIE, an IRI, or a title means one class. Another name means all classes that have it,
+        and a text that is none of these all classes that it is a CURIE, a name or the local part
+        of, but for letter case. The number of instances behind the text, as a survey shows it, does
+        not count.
+        """
+        text = " ".join(text.split())
+        without_number = re.sub(r" \d+$", "", text)
+        for wanted in (text, without_number):
+            by_identity, by_name, by_folded_text = self._classes_by_text
+            found = (
+                by_identity.get(wanted)
+                or by_name.get(wanted)
+                or by_folded_text.get(wanted.casefold())
+            )
+            if found:
+                return tuple(found)
+        return ()
+
+    def find_all(self, texts: Iterable[str]) -> tuple[URIRef, ...]:
+        """Return the classes that any of the texts means, each once."""
+        found: dict[URIRef, None] = {}
+        for text in texts:
+            found.update(dict.fromkeys(self.find(text)))
+        return tuple(found)
+
+
+def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
+    """Return the titles of classes, at most MAX_TITLES, those of the largest groups first."""
+    title_of = ClassNames.of_survey(writer).titles
+    titles: dict[str, None] = {}
+    for group in writer.groups:
+        if group.top_class.iri:
+            for surveyed in (group.top_class, *group.members):
+                if surveyed.iri:
+                    titles[title_of[surveyed.iri]] = None
+    return tuple(titles)[:MAX_TITLES]
+
+
+def choose_titles(names: Iterable[str], titles: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the titles that the names mean, in the order of the names.
+
+    A name means the title that it is, else the one that it is but for letter case, else all titles
+    that are this name with a CURIE. Names that mean no title are dropped.
+    """
+    known_titles = dict.fromkeys(titles)
+    titles_by_folded: dict[str, list[str]] = defaultdict(list)
+    titles_by_name: dict[str, list[str]] = defaultdict(list)
+    for title in known_titles:
+        titles_by_folded[title.casefold()].append(title)
+        titles_by_name[TITLE_ENDING.sub("", title).casefold()].append(title)
+    chosen: dict[str, None] = {}
+    for name in names:
+        if name in known_titles:
+            meant = [name]
+        else:
+            folded = name.casefold()
+            meant = titles_by_folded.get(folded) or titles_by_name.get(folded) or []
+        chosen.update(dict.fromkeys(meant))
+    return tuple(chosen)
