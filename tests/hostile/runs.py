@@ -99,8 +99,22 @@ def bundles(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
 HARMLESS = (
     tuple(f"{text} {number}" for number, text in enumerate((*PLAIN[:7], *PLAIN[:9])))
     + ("A-b.c, d/e: f!",) * 8
-    + ("+-*/",) * 8  # no label is searched for it, so it is looked for among the values
 )
+
+
+LONG_TEXTS = ("(" * 5_000, "(" * 5_001)
+"""Texts that no label is searched for, so that they are looked for among the values."""
+
+
+def bundles_with_long_texts() -> Iterator[tuple[str, ...]]:
+    """Harmless texts, of which one or all are too long to be searched for."""
+    for text in LONG_TEXTS:
+        yield (text,) * EACH
+        for start in range(2):
+            for place in range(EACH):
+                bundle = list(HARMLESS[start : start + EACH])
+                bundle[place] = text
+                yield tuple(bundle)
 
 
 class Page(HTMLParser):

@@ -92,10 +92,11 @@ def show_frames(page: Page, runs: list[Run]) -> None:
     for run in runs[:: SHOWN // FRAMES][:FRAMES]:
         made = SubgraphPanel(session_of(run))
         made.update({"do": "drawn", "arg": "graph"})
-        page.evaluate(MODEL % json.dumps({"html": made.html, "page": made.frame_page}))
+        page.evaluate(MODEL % json.dumps({"html": made.html, "frame_page": made.frame_page}))
     tooltips = 0
     for frame, element in zip(page.frames[1:], page.locator("iframe").all(), strict=True):
-        frame.wait_for_function("nodes.length > 0 && document.querySelector('canvas').height > 0")
+        frame.wait_for_function("typeof nodes !== 'undefined' && nodes.length > 0")
+        frame.wait_for_function("document.querySelector('canvas').height > 0")
         for number in range(int(frame.evaluate("nodes.length"))):
             frame.evaluate("id => network.body.emitter.emit('hoverNode', {node: id})", number)
             text = frame.evaluate(TOOLTIP, number)

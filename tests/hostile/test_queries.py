@@ -27,7 +27,7 @@ from small import DIRECTED, chatty, films, qir
 import kgwb
 from hostile.corpus import FORBIDDEN as STATEMENTS
 from hostile.corpus import HALVES, NO_IRIS, SEED, texts
-from hostile.runs import EACH, HARMLESS, bundles, hostile_run
+from hostile.runs import EACH, HARMLESS, bundles, bundles_with_long_texts, hostile_run
 from hostile.servers import Server, serving
 from kgwb import Workbench, open_kg
 from kgwb.cli import main
@@ -153,6 +153,8 @@ def test_no_text_changes_the_form_of_a_generated_query() -> None:
         for start in range(EACH)
         for query in queries_of(hostile_run(HARMLESS[start : start + EACH], start))
     }
+    for number, bundle in enumerate(bundles_with_long_texts()):
+        harmless.update(map(shape, queries_of(hostile_run(bundle, number))))
     asked = 0
     for number, bundle in enumerate(bundles(LABELS)):
         run = hostile_run(bundle, number)
