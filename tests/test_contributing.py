@@ -83,7 +83,7 @@ def follow_steps(folder: Path) -> None:
     test.write_text(test.read_text().replace("from describer.", "from kgwb.systems.describer."))
     sources = folder / "kgwb" / "systems" / "sources.py"
     sources.write_text(sources.read_text().replace('"triad")\n', '"triad", "describer")\n'))
-    every = folder / "tests" / "systems" / "test_every_system.py"
+    every = folder / "tests" / "asked.py"
     first_line = "ASKED: Mapping[str, tuple[str, Any]] = {"
     every.write_text(every.read_text().replace(first_line, ASKED))
     run_script(folder / "tests" / "test_frozen.py", folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -257,19 +257,6 @@ class System:
         if spec.name in self.supervisors:
             return "group"
         return spec.kind
-
-    def can_be_answered_by_rules(self, agent_names: Collection[str]) -> bool:
-        """Return whether the model ``rules`` may play these agents, as far as it can be known.
-
-        It cannot if the system has a rule neither for a prompt of its own nor for one that is named
-        after any of the agents.
-        """
-        for prompt in self.rules:
-            folder, _, prompt_name = prompt.rpartition("/")
-            is_of_agent = any(prompt_name.startswith(name) for name in agent_names)
-            if folder == self.name or is_of_agent:
-                return True
-        return False
 
     def rule(self, prompt: str) -> Rule | None:
         """Return the function by which the model ``rules`` answers a prompt, or None."""

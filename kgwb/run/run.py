@@ -243,7 +243,7 @@ class Run(EditableRun):
             self._append_to_file(**make_end_entry(self))
 
     def _check_models(self, stop_condition: StopCondition) -> None:
-        """Raise ModelError if the model ``rules`` is asked to do what it cannot, before any work.
+        """Raise ModelError, before any work, if ``rules`` is to play a system that has no rules.
 
         An execution that stops somewhere may end before a model is needed, and one with recorded
         calls or values put in may need none.
@@ -256,7 +256,7 @@ class Run(EditableRun):
             model = self.model_for(spec.name)
             if spec.kind == "model" and model and model.name == "rules":
                 agent_names.append(spec.name)
-        if agent_names and not self.system.can_be_answered_by_rules(agent_names):
+        if agent_names and not self.system.rules:
             raise ModelError(
                 f"{self.system.name} needs another model than rules",
                 hint=f"choose a model that can be {list_first(agent_names)}",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
+from itertools import combinations
 from typing import Any
 
 import rdflib
@@ -107,13 +108,13 @@ LONG_TEXTS = ("(" * 5_000, "(" * 5_001)
 
 
 def bundles_with_long_texts() -> Iterator[tuple[str, ...]]:
-    """Harmless texts, of which one or all are too long to be searched for."""
-    for text in LONG_TEXTS:
-        yield (text,) * EACH
-        for start in range(2):
-            for place in range(EACH):
+    """Harmless texts, of which one, two, three or all are too long to be searched for."""
+    for count in (1, 2, 3, EACH):
+        for places in combinations(range(EACH), count):
+            for start, text in enumerate(LONG_TEXTS):
                 bundle = list(HARMLESS[start : start + EACH])
-                bundle[place] = text
+                for place in places:
+                    bundle[place] = text
                 yield tuple(bundle)
 
 

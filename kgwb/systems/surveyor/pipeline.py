@@ -18,7 +18,6 @@ from kgwb.records import to_data
 from kgwb.run import Run, System, agent, remember_turn
 from kgwb.systems.linking import retrieve_candidates
 from kgwb.systems.queries import find_row_support
-from kgwb.systems.rules import RULES
 from kgwb.systems.surveyor.class_names import ClassNames, titles_to_choose_from
 from kgwb.systems.surveyor.drafter import draft_query, execute_draft, review_draft
 from kgwb.systems.surveyor.excerpts import excerpt_for_query, excerpt_for_question
@@ -234,5 +233,4 @@ SYSTEM = System(
     remember=make_turn,
     settings=SurveyorSettings,
     views=VIEWS,
-    rules=RULES,
 )
