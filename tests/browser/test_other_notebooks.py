@@ -79,7 +79,9 @@ def test_a_person_plays_an_agent(lab: Site) -> None:
         cell = page.cell('workbench.cell("qir")').click("Run").wait("attempt 1 of 3")
         assert cell.output.bounding_box()["height"] < 1000  # type: ignore[index]
         cell.wait("Who directed Arrival?").wait("Turn a standalone question into triples")
-        prompt = cell.output.locator("details", has_text="The full prompt, as a model would receive it")
+        prompt = cell.output.locator(
+            "details", has_text="The full prompt, as a model would receive it"
+        )
         expect(prompt).to_have_count(1)
         expect(prompt).not_to_have_attribute("open", "")
         cell.click("Send").wait("attempt 2 of 3")
