@@ -105,9 +105,12 @@ def _find_path(start: str, gold: GoldQuery) -> tuple[GoldStep, ...]:
             return paths[here]
         for subject, predicate, object_ in gold.patterns:
             iri = URIRef(predicate[1:-1])
-            for end, other, direction in ((subject, object_, "out"), (object_, subject, "in")):
+            ways = (
+                (subject, object_, GoldStep(iri, "out")),
+                (object_, subject, GoldStep(iri, "in")),
+            )
+            for end, other, step in ways:
                 if end == here and other not in paths:
-                    step = GoldStep(iri, "out" if direction == "out" else "in")
                     paths[other] = (*paths[here], step)
                     queue.append(other)
     return ()
