@@ -19,7 +19,6 @@ from rdflib import URIRef
 
 from kgwb.flow import Direction
 from kgwb.run import Run
-from kgwb.run.ask import find_problems
 from kgwb.run.gold import (
     GoldDecisions,
     GoldQuery,
@@ -29,7 +28,7 @@ from kgwb.run.gold import (
     get_output,
     list_outputs,
 )
-from kgwb.systems.dog.question import RemarkReply, bracket_names, make_question_checks
+from kgwb.systems.dog.question import bracket_names, goes_on, make_question_checks
 from kgwb.systems.dog.records import (
     BRACKETED_NAME,
     INVERSE_PREFIX,
@@ -308,7 +307,8 @@ def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
 
     It ends with the last gold hop. If it was ended too late, the answers are the gold tails.
     """
-    tried: TriedAnswer | None = get_output(run, f"answer_trying[hop {number}]")
+    key = f"answer_trying[hop {number}]"
+    tried: TriedAnswer | None = get_output(run, key)
     is_end = _is_gold_end(number, run, gold)
     if tried is None or is_end is None or is_end == (tried.sufficient == "yes"):
         return None
@@ -318,7 +318,6 @@ def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
         if not names:
             return None
         decision = TriedAnswer("yes", REASON, names)
-    key = f"answer_trying[hop {number}]"
     return Rung("answer_trying", {key: decision}, ITERATION_STOPPING)
 
 
@@ -383,13 +382,12 @@ def make_question_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
     A question goes on if it passes ``make_question_checks``; how it is worded has no gold. The
     question in its place names the predicates that are left, the last one first, and the heads.
     """
-    simplified: SimplifiedQuestion | None = get_output(run, f"simplifying[hop {number}]")
-    step = run.steps_by_key.get(f"simplifying[hop {number}]")
-    solved: Sequence[SolvedHop] = step.inputs.get("solved", ()) if step else ()
+    key = f"simplifying[hop {number}]"
+    simplified: SimplifiedQuestion | None = get_output(run, key)
     if simplified is None:
         return None
-    proposal = RemarkReply(remark="", question=simplified.question)
-    if not any(find_problems(proposal, make_question_checks(simplified.original, solved))):
+    solved: Sequence[SolvedHop] = run[key].inputs.get("solved", ())
+    if goes_on(simplified.question, make_question_checks(simplified.original, solved)):
         return None
     hop: Hop | None = get_output(run, f"iteration[hop {number}]")
     if hop is None or hop.left is None:
@@ -403,7 +401,7 @@ def make_question_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
         parts.append(" of ".join([*names, f"[{head.name}]"]))
     question = f"What is the {' and the '.join(parts)}?"
     corrected = SimplifiedQuestion(question, simplified.original)
-    return Rung("simplifying", {f"simplifying[hop {number}]": corrected})
+    return Rung("simplifying", {key: corrected})
 
 
 RungMaker = Callable[[Run, GoldQuery], Rung | None]

@@ -285,16 +285,16 @@ def simplify_question(
             remark = speak(f"round {number}", question, solved, debate, filled, run)
             debate = (*debate, remark)
             proposals.add(remark.question)
-            if settings.debate_end == "first_valid" and _is_valid(remark, checks):
+            if settings.debate_end == "first_valid" and goes_on(remark.question, checks):
                 return SimplifiedQuestion(remark.question, question, debate)
         if settings.debate_end == "agreed" and len(proposals) == 1:
             break
     return SimplifiedQuestion(debate[-1].question, question, debate)
 
 
-def _is_valid(remark: Remark, checks: Sequence[Check[RemarkReply]]) -> bool:
-    """Return whether the question of a remark passes the checks."""
-    proposal = RemarkReply(remark="", question=remark.question)
+def goes_on(question: str, checks: Sequence[Check[RemarkReply]]) -> bool:
+    """Return whether a question passes the checks, which are those of ``make_question_checks``."""
+    proposal = RemarkReply(remark="", question=question)
     return not any(find_problems(proposal, checks))
 
 
