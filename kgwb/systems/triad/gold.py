@@ -15,8 +15,14 @@ from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung, assign_sta
 from kgwb.run.steps import Step
 from kgwb.systems.alignment import Alignment, align_facts, reword_fact
 from kgwb.systems.linking import find_candidate
-from kgwb.systems.triad.advisor import KIND_BY_ANSWER_TYPE
-from kgwb.systems.triad.records import Attempt, Choice, Relation, Triplet, Triplets
+from kgwb.systems.triad.records import (
+    ANSWER_TYPE_BY_KIND,
+    Attempt,
+    Choice,
+    Relation,
+    Triplet,
+    Triplets,
+)
 from kgwb.systems.triad.settings import TriadSettings
 
 AGENTS_BY_PHASE = {
@@ -255,10 +261,10 @@ def _list_iris(patterns: Sequence[TriplePattern]) -> list[str]:
 def make_type_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the type of answer that the gold query has; None if no model was asked, or said so."""
     asked = get_output(run, "answer_type")
-    if asked is None or KIND_BY_ANSWER_TYPE[asked] == gold.kind:
+    gold_type = ANSWER_TYPE_BY_KIND[gold.kind]
+    if asked is None or asked == gold_type:
         return None
-    type_by_kind = {kind: answer_type for answer_type, kind in KIND_BY_ANSWER_TYPE.items()}
-    return Rung("answer_type", {"answer_type": type_by_kind[gold.kind]})
+    return Rung("answer_type", {"answer_type": gold_type})
 
 
 def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
