@@ -42,6 +42,11 @@ class Triplet(Record):
         """Subject and object."""
         return self.subject, self.object
 
+    @property
+    def parts(self) -> list[str]:
+        """Subject, relation and object, as a model sees the triplet."""
+        return [self.subject, self.relation, self.object]
+
     def __str__(self) -> str:
         return f"⟨{self.subject}, {self.relation}, {self.object}⟩"
 
