@@ -30,7 +30,6 @@ from kgwb.run.gold import (
 )
 from kgwb.systems.dog.question import bracket_names, goes_on, make_question_checks
 from kgwb.systems.dog.records import (
-    BRACKETED_NAME,
     INVERSE_PREFIX,
     FilledTriples,
     FilteredRelation,
@@ -44,6 +43,7 @@ from kgwb.systems.dog.records import (
     TopicEntities,
     TriedAnswer,
     make_relation_name,
+    remove_brackets,
 )
 from kgwb.systems.linking import collect_vertices, make_link_rung
 from kgwb.terms import Term
@@ -150,7 +150,7 @@ def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
     for vertex in find_gold_paths(gold):
         name = _find_linked_name(vertex, topics, run)
         names.append(name or gold.names.get(f"<{vertex}>", ""))
-    plain_question = BRACKETED_NAME.sub(r"\1", run.question)
+    plain_question = remove_brackets(run.question)
     corrected = bracket_names(plain_question, [name for name in names if name])
     if not corrected.entities:
         return None
