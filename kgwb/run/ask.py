@@ -24,6 +24,7 @@ from kgwb.records import JsonObject, describe_validation_error
 from kgwb.run.engine import Engine
 from kgwb.run.prompts import Prompt, parse_prompt
 from kgwb.run.steps import Attempt, CheckResult
+from kgwb.settings import Settings
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -109,8 +110,7 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
         max_examples = settings.exemplars
     request = _first_request(prompt, variables, reply_class, max_examples, run)
     if sample:
-        seed = settings.seed + sample
-        request = replace(request, seed=seed, temperature=settings.retry_temperature)
+        request = _vary_request(request, sample, settings)
     prompt_messages = request.messages
     attempts = []
     last_well_formed: R | None = None
@@ -128,8 +128,7 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
             messages = (*prompt_messages, *repair_messages(attempt))
             request = replace(request, messages=messages)
         elif settings.repair == "ask_varied":
-            seed = settings.seed + sample + len(attempts)
-            request = replace(request, seed=seed, temperature=settings.retry_temperature)
+            request = _vary_request(request, sample + len(attempts), settings)
 
     if last_well_formed is not None and last_resort is not None and last_resort(last_well_formed):
         run.note(
@@ -196,6 +195,12 @@ def _first_request(
         timeout_s=settings.model_timeout_s,
         rule=run.system.rule(prompt),
     )
+
+
+def _vary_request(request: ChatRequest, sample: int, settings: Settings) -> ChatRequest:
+    """Return a request that asks the same, but as another sample, which is counted from 1."""
+    seed = settings.seed + sample
+    return replace(request, seed=seed, temperature=settings.retry_temperature)
 
 
 def _check_reply_name(prompt: Prompt, reply_class: type[BaseModel]) -> None:

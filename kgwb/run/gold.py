@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rdflib import URIRef
@@ -78,6 +79,25 @@ class GoldDecisions:
     """
     linked: Callable[[Any], LinkedIris]
     """Returns what a Run linked, as far as it was executed."""
+
+
+def assign_stages(agents_by_stage: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the stage of each agent, from the names of each stage's agents with spaces between."""
+    stages: dict[str, str] = {}
+    for stage, agents in agents_by_stage.items():
+        stages |= dict.fromkeys(agents.split(), stage)
+    return MappingProxyType(stages)
+
+
+def get_output(run: Any, key: str) -> Any:
+    """Return the output of a step of a Run; None if there is no such step or it is not done."""
+    step = run.steps_by_key.get(key)
+    return step.output if step and step.done else None
+
+
+def list_outputs(run: Any, agent: str) -> list[Any]:
+    """Return the outputs of the steps of an agent that are done, in the order of a Run."""
+    return [step.output for step in run.steps if step.agent == agent and step.done]
 
 
 def parse_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from kgwb.kg.queries import describe_vertices
 from kgwb.kg.sparql import values_clause
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
+from kgwb.run.gold import GoldQuery, Rung, get_output, list_outputs
 from kgwb.settings import Settings
 from kgwb.systems import rules as _rules  # noqa: F401  # the model rules selects by them
 from kgwb.terms import local_part
@@ -447,6 +448,37 @@ def _ask_for_name(entity: str, names: list[str], run: Run) -> str | None:
     checks = [Check(LISTED_CHECK_NAME, find_problem)]
     reply = try_to_ask("linking/vertex_selection_names", variables, NameReply, run, checks=checks)
     return None if reply is None else reply.name
+
+
+# What gold means to these agents
+
+
+def collect_vertices(run: Run) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the IRIs of the vertices that a run chose, and of those that it chose from."""
+    chosen = {str(link.vertex.iri) for link in list_outputs(run, "vertex_selection") if link.vertex}
+    offered: set[str] = set()
+    for retrieved in list_outputs(run, "entity_retriever"):
+        offered.update(str(candidate.iri) for candidate in retrieved.candidates)
+    return frozenset(chosen), frozenset(offered)
+
+
+def make_link_rung(vertices: Mapping[str, URIRef], run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the rung that links entities to their gold vertices; None if there are none.
+
+    The entity retriever is to blame if a gold vertex is not among the candidates, else the vertex
+    selection.
+    """
+    links = {}
+    blamed = "vertex_selection"
+    for entity, iri in vertices.items():
+        retrieved = get_output(run, f"entity_retriever[{entity}]")
+        candidates = retrieved.candidates if retrieved else ()
+        vertex = find_candidate(iri, candidates)
+        if vertex is None:
+            blamed = "entity_retriever"
+            vertex = Candidate(iri, gold.names.get(f"<{iri}>", str(iri)))
+        links[f"entity_linking[{entity}]"] = Link(entity, vertex, candidates, "gold")
+    return Rung(blamed, links) if links else None
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

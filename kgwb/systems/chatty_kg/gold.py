@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.flow import Candidate, CandidateQuery, Link
+from kgwb.flow import CandidateQuery
 from kgwb.kg.algebra import TriplePattern
 from kgwb.run import Run
-from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
+from kgwb.run.gold import (
+    GoldDecisions,
+    GoldQuery,
+    LinkedIris,
+    Rung,
+    assign_stages,
+    get_output,
+    list_outputs,
+)
 from kgwb.systems.alignment import Alignment, align_facts, has_literal, reword_fact
 from kgwb.systems.chatty_kg.records import (
     QIR,
@@ -23,16 +30,14 @@ from kgwb.systems.chatty_kg.records import (
     is_unknown,
     pattern_predicates,
 )
-from kgwb.systems.linking import find_candidate
+from kgwb.systems.linking import collect_vertices, make_link_rung
 
 AGENTS_BY_STAGE = {
     "understanding": "translator context understanding classifier rephraser qir",
     "linking": "matching entity_linking entity_retriever vertex_selection relation_linking",
     "execution and selection": "query_generator predicate_selection execution what_else answer_writer model_alone",
 }
-STAGE_BY_AGENT = MappingProxyType(
-    {agent: stage for stage, agents in AGENTS_BY_STAGE.items() for agent in agents.split()}
-)
+STAGE_BY_AGENT = assign_stages(AGENTS_BY_STAGE)
 """The stages whose seconds the paper reports (section 7.4, Figure 4)."""
 
 
@@ -42,35 +47,17 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     These are the vertices of the links, the predicates of the selected queries, the candidates of
     all entities, and the ranked predicates of all relations.
     """
-    vertices: set[str] = set()
+    vertices, vertex_candidates = collect_vertices(run)
     predicates: set[str] = set()
-    vertex_candidates: set[str] = set()
+    for selection in list_outputs(run, "predicate_selection"):
+        for query in selection.queries:
+            predicates.update(term[1:-1] for term in pattern_predicates(query))
     predicate_candidates: set[str] = set()
-    for step in run.steps:
-        output: Any = step.output
-        if not step.done:
-            continue
-        if step.agent == "vertex_selection" and output.vertex:
-            vertices.add(str(output.vertex.iri))
-        elif step.agent == "predicate_selection":
-            for query in output.queries:
-                predicates.update(term[1:-1] for term in pattern_predicates(query))
-        elif step.agent == "entity_retriever":
-            vertex_candidates.update(str(candidate.iri) for candidate in output.candidates)
-        elif step.agent == "relation_linking":
-            predicate_candidates.update(str(predicate.iri) for predicate in output.predicates)
+    for linked in list_outputs(run, "relation_linking"):
+        predicate_candidates.update(str(predicate.iri) for predicate in linked.predicates)
     return LinkedIris(
-        frozenset(vertices),
-        frozenset(predicates),
-        frozenset(vertex_candidates),
-        frozenset(predicate_candidates),
+        vertices, frozenset(predicates), vertex_candidates, frozenset(predicate_candidates)
     )
-
-
-def _get_output(run: Run, key: str) -> Any:
-    """Return the output of a step; None if there is no such step or it is not done."""
-    step = run.steps_by_key.get(key)
-    return step.output if step and step.done else None
 
 
 # The rungs
@@ -78,7 +65,7 @@ def _get_output(run: Run, key: str) -> Any:
 
 def make_question_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the gold standalone question; None if there is none or the run has the same."""
-    if not gold.standalone or gold.standalone == _get_output(run, "understanding"):
+    if not gold.standalone or gold.standalone == get_output(run, "understanding"):
         return None
     return Rung("understanding", {"understanding": gold.standalone})
 
@@ -91,10 +78,10 @@ def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
     words. Otherwise the display names of the graph are used, and triples with literals are left
     out, as a QIR has no literals. None is returned if no triple is left.
     """
-    qir = _get_output(run, "qir")
+    qir = get_output(run, "qir")
     alignment = _align_qir(qir, gold)
     if alignment:
-        question = _get_output(run, "understanding") or run.question
+        question = get_output(run, "understanding") or run.question
         facts = []
         for fact in alignment.facts:
             facts.append(Fact(*reword_fact(fact, alignment, question, gold.names)))
@@ -113,26 +100,18 @@ def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the gold vertex of each entity that has another vertex or none; None if all have it.
 
-    The entity retriever is to blame if a gold vertex is not among the candidates, else the vertex
-    selection.
+    ``make_link_rung`` has who is to blame.
     """
-    alignment = _align_qir(_get_output(run, "qir"), gold)
+    alignment = _align_qir(get_output(run, "qir"), gold)
     ends = alignment.ends if alignment else {}
-    links = {}
-    blamed = "vertex_selection"
+    vertices = {}
     for entity, term in ends.items():
         iri = URIRef(term[1:-1])
-        link = _get_output(run, f"entity_linking[{entity}]")
-        if is_unknown(term) or (link and link.vertex and link.vertex.iri == iri):
-            continue
-        retrieved = _get_output(run, f"entity_retriever[{entity}]")
-        candidates = retrieved.candidates if retrieved else ()
-        vertex = find_candidate(iri, candidates)
-        if not vertex:
-            blamed = "entity_retriever"
-            vertex = Candidate(iri, gold.names.get(term, term))
-        links[f"entity_linking[{entity}]"] = Link(entity, vertex, candidates, "gold")
-    return Rung(blamed, links) if links else None
+        link = get_output(run, f"entity_linking[{entity}]")
+        is_linked = link and link.vertex and link.vertex.iri == iri
+        if not is_unknown(term) and not is_linked:
+            vertices[entity] = iri
+    return make_link_rung(vertices, run, gold)
 
 
 def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
@@ -140,13 +119,13 @@ def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
     Returns None if no relation lacks it.
     """
-    alignment = _align_qir(_get_output(run, "qir"), gold)
+    alignment = _align_qir(get_output(run, "qir"), gold)
     facts = alignment.facts if alignment else {}
     relations = {}
     for fact, (pattern, direction) in facts.items():
         key = f"relation_linking[{fact}]"
         iri = URIRef(pattern[1][1:-1])
-        linked = _get_output(run, key)
+        linked = get_output(run, key)
         ranked = linked.predicates if linked else ()
         if (iri, direction) not in [(found.iri, found.direction) for found in ranked]:
             name = gold.names.get(pattern[1], str(iri))
@@ -161,8 +140,8 @@ def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:
     Returns None if there is no such query, or if the run selected just that.
     """
     patterns = set(_rename_unknowns(run, gold))
-    generated = _get_output(run, "query_generator")
-    selection = _get_output(run, "predicate_selection")
+    generated = get_output(run, "query_generator")
+    selection = get_output(run, "predicate_selection")
     for query in generated.queries if generated else ():
         if set(query.patterns) == patterns:
             if selection and selection.queries == (query,):
@@ -193,7 +172,7 @@ def _rename_unknowns(run: Run, gold: GoldQuery) -> tuple[TriplePattern, ...]:
 
     If the QIR cannot be aligned with the gold query, only the target gets the name of its target.
     """
-    qir = _get_output(run, "qir")
+    qir = get_output(run, "qir")
     alignment = _align_qir(qir, gold)
     new_names = {}
     if alignment:

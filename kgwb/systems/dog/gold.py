@@ -17,13 +17,19 @@ from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.flow import Candidate, Direction, Link
+from kgwb.flow import Direction
 from kgwb.run import Run
-from kgwb.run.ask import find_problems
-from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
-from kgwb.systems.dog.question import RemarkReply, bracket_names, make_question_checks
+from kgwb.run.gold import (
+    GoldDecisions,
+    GoldQuery,
+    LinkedIris,
+    Rung,
+    assign_stages,
+    get_output,
+    list_outputs,
+)
+from kgwb.systems.dog.question import bracket_names, goes_on, make_question_checks
 from kgwb.systems.dog.records import (
-    BRACKETED_NAME,
     INVERSE_PREFIX,
     FilledTriples,
     FilteredRelation,
@@ -37,8 +43,9 @@ from kgwb.systems.dog.records import (
     TopicEntities,
     TriedAnswer,
     make_relation_name,
+    remove_brackets,
 )
-from kgwb.systems.linking import find_candidate
+from kgwb.systems.linking import collect_vertices, make_link_rung
 from kgwb.terms import Term
 
 TOPIC_ENTITY = "topic entity"
@@ -54,9 +61,7 @@ AGENTS_BY_STAGE = {
     QUESTION_SIMPLIFYING: "simplifying simplifying_expert critic linguist fused_agent",
     OTHER: "own_knowledge",
 }
-STAGE_BY_AGENT = MappingProxyType(
-    {agent: stage for stage, agents in AGENTS_BY_STAGE.items() for agent in agents.split()}
-)
+STAGE_BY_AGENT = assign_stages(AGENTS_BY_STAGE)
 """The class of errors of each agent (DoG, figure 5; the topic entity is given in the paper)."""
 MAX_LADDER_HOPS = 4
 """Hops that have rungs. The ladder does not mend what is lost later."""
@@ -99,9 +104,12 @@ def _find_path(start: str, gold: GoldQuery) -> tuple[GoldStep, ...]:
             return paths[here]
         for subject, predicate, object_ in gold.patterns:
             iri = URIRef(predicate[1:-1])
-            for end, other, direction in ((subject, object_, "out"), (object_, subject, "in")):
+            ways = (
+                (subject, object_, GoldStep(iri, "out")),
+                (object_, subject, GoldStep(iri, "in")),
+            )
+            for end, other, step in ways:
                 if end == here and other not in paths:
-                    step = GoldStep(iri, "out" if direction == "out" else "in")
                     paths[other] = (*paths[here], step)
                     queue.append(other)
     return ()
@@ -113,35 +121,18 @@ def collect_linked_iris(run: Run) -> LinkedIris:
     These are the vertices of the topic entities, the predicates of the chosen relations, the
     candidates of all topic entities, and the relations of all heads.
     """
-    vertices: set[str] = set()
+    vertices, vertex_candidates = collect_vertices(run)
     predicates: set[str] = set()
-    vertex_candidates: set[str] = set()
+    for filtered in list_outputs(run, "relation_filtering"):
+        if filtered.relation:
+            predicates.update(map(str, filtered.relation.iris))
     predicate_candidates: set[str] = set()
-    for step in run.steps:
-        output: Any = step.output
-        if not step.done:
-            continue
-        if step.agent == "vertex_selection" and output.vertex:
-            vertices.add(str(output.vertex.iri))
-        elif step.agent == "entity_retriever":
-            vertex_candidates.update(str(candidate.iri) for candidate in output.candidates)
-        elif step.agent == "relation_filtering" and output.relation:
-            predicates.update(map(str, output.relation.iris))
-        elif step.agent == "relations":
-            for relation in output.found:
-                predicate_candidates.update(map(str, relation.iris))
+    for relations in list_outputs(run, "relations"):
+        for relation in relations.found:
+            predicate_candidates.update(map(str, relation.iris))
     return LinkedIris(
-        frozenset(vertices),
-        frozenset(predicates),
-        frozenset(vertex_candidates),
-        frozenset(predicate_candidates),
+        vertices, frozenset(predicates), vertex_candidates, frozenset(predicate_candidates)
     )
-
-
-def _get_output(run: Run, key: str) -> Any:
-    """Return the output of a step; None if there is no such step or it is not done."""
-    step = run.steps_by_key.get(key)
-    return step.output if step and step.done else None
 
 
 # The topic entities
@@ -154,12 +145,12 @@ def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
     label, if the question has it. Returns None if this names nothing, or if the run has the same
     names.
     """
-    topics: TopicEntities | None = _get_output(run, "topic_entity")
+    topics: TopicEntities | None = get_output(run, "topic_entity")
     names = []
     for vertex in find_gold_paths(gold):
         name = _find_linked_name(vertex, topics, run)
         names.append(name or gold.names.get(f"<{vertex}>", ""))
-    plain_question = BRACKETED_NAME.sub(r"\1", run.question)
+    plain_question = remove_brackets(run.question)
     corrected = bracket_names(plain_question, [name for name in names if name])
     if not corrected.entities:
         return None
@@ -171,7 +162,7 @@ def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
 def _find_linked_name(vertex: URIRef, topics: TopicEntities | None, run: Run) -> str:
     """Return the topic entity that the run linked to a vertex; "" if there is none."""
     for name in topics.entities if topics else ():
-        link = _get_output(run, f"entity_linking[{name}]")
+        link = get_output(run, f"entity_linking[{name}]")
         if link and link.vertex and link.vertex.iri == vertex:
             return name
     return ""
@@ -180,36 +171,27 @@ def _find_linked_name(vertex: URIRef, topics: TopicEntities | None, run: Run) ->
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return a gold vertex for each topic entity that has another vertex or none.
 
-    It is the gold vertex with the most similar name that no topic entity has. The entity retriever
-    is to blame if it is not among the candidates, else the vertex selection. Returns None if no
-    gold vertex or no topic entity is left.
+    It is the gold vertex with the most similar name that no topic entity has. ``make_link_rung``
+    has who is to blame. Returns None if no gold vertex or no topic entity is left.
     """
-    topics: TopicEntities | None = _get_output(run, "topic_entity")
+    topics: TopicEntities | None = get_output(run, "topic_entity")
     missing = set(find_gold_paths(gold))
     unlinked = []
     for name in topics.entities if topics else ():
-        link = _get_output(run, f"entity_linking[{name}]")
+        link = get_output(run, f"entity_linking[{name}]")
         if link and link.vertex and link.vertex.iri in missing:
             missing.remove(link.vertex.iri)
         else:
             unlinked.append(name)
 
-    links = {}
-    blamed = "vertex_selection"
+    vertices = {}
     for name in unlinked:
         if not missing:
             break
         similarity = partial(_name_similarity, name=name, gold=gold)
-        vertex = max(sorted(missing), key=similarity)
-        missing.remove(vertex)
-        retrieved = _get_output(run, f"entity_retriever[{name}]")
-        candidates = retrieved.candidates if retrieved else ()
-        candidate = find_candidate(vertex, candidates)
-        if not candidate:
-            blamed = "entity_retriever"
-            candidate = Candidate(vertex, gold.names.get(f"<{vertex}>", str(vertex)))
-        links[f"entity_linking[{name}]"] = Link(name, candidate, candidates, REASON)
-    return Rung(blamed, links) if links else None
+        vertices[name] = max(sorted(missing), key=similarity)
+        missing.remove(vertices[name])
+    return make_link_rung(vertices, run, gold)
 
 
 def _name_similarity(vertex: URIRef, name: str, gold: GoldQuery) -> float:
@@ -245,7 +227,7 @@ def _read_heads(number: int, run: Run, gold: GoldQuery) -> tuple[GoldHead, ...]:
         path = paths.get(starts[0], ()) if starts else ()
         taken = 0
         for earlier in range(1, number):
-            hop: Hop | None = _get_output(run, f"iteration[hop {earlier}]")
+            hop: Hop | None = get_output(run, f"iteration[hop {earlier}]")
             if hop and position < len(hop.filled):
                 taken += _count_steps(hop.filled[position])
         heads.append(GoldHead(head, path[taken:]))
@@ -274,8 +256,8 @@ def make_relation_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
         name = each.head.name
         relations_key = f"relations[hop {number}/{name}]"
         filtering_key = f"relation_filtering[hop {number}/{name}]"
-        offered: Relations | None = _get_output(run, relations_key)
-        chosen: FilteredRelation | None = _get_output(run, filtering_key)
+        offered: Relations | None = get_output(run, relations_key)
+        chosen: FilteredRelation | None = get_output(run, filtering_key)
         if not offered or not most_left:
             continue
         if len(each.left) < most_left:
@@ -325,7 +307,8 @@ def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
 
     It ends with the last gold hop. If it was ended too late, the answers are the gold tails.
     """
-    tried: TriedAnswer | None = _get_output(run, f"answer_trying[hop {number}]")
+    key = f"answer_trying[hop {number}]"
+    tried: TriedAnswer | None = get_output(run, key)
     is_end = _is_gold_end(number, run, gold)
     if tried is None or is_end is None or is_end == (tried.sufficient == "yes"):
         return None
@@ -335,14 +318,13 @@ def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
         if not names:
             return None
         decision = TriedAnswer("yes", REASON, names)
-    key = f"answer_trying[hop {number}]"
     return Rung("answer_trying", {key: decision}, ITERATION_STOPPING)
 
 
 def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
     """Return the gold tails as the answers of the last gold hop, if the run gave others."""
     key = f"answer_trying[hop {number}]"
-    tried: TriedAnswer | None = _get_output(run, key)
+    tried: TriedAnswer | None = get_output(run, key)
     if tried is None or tried.sufficient == "no" or not _is_gold_end(number, run, gold):
         return None
     names = _gold_tail_names(number, run, gold)
@@ -353,7 +335,7 @@ def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
 
 def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
     """Return whether no gold hop is left after a hop; None if no head of the hop has any before."""
-    hop: Hop | None = _get_output(run, f"iteration[hop {number}]")
+    hop: Hop | None = get_output(run, f"iteration[hop {number}]")
     heads = _read_heads(number, run, gold)
     if hop is None or not any(each.left for each in heads):
         return None
@@ -366,7 +348,7 @@ def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
 
 def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
     """Return the names of the tails that the last gold hops of all heads have in common."""
-    hop: Hop | None = _get_output(run, f"iteration[hop {number}]")
+    hop: Hop | None = get_output(run, f"iteration[hop {number}]")
     if hop is None:
         return ()
     common: dict[Term, str] | None = None
@@ -400,15 +382,14 @@ def make_question_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
     A question goes on if it passes ``make_question_checks``; how it is worded has no gold. The
     question in its place names the predicates that are left, the last one first, and the heads.
     """
-    simplified: SimplifiedQuestion | None = _get_output(run, f"simplifying[hop {number}]")
-    step = run.steps_by_key.get(f"simplifying[hop {number}]")
-    solved: Sequence[SolvedHop] = step.inputs.get("solved", ()) if step else ()
+    key = f"simplifying[hop {number}]"
+    simplified: SimplifiedQuestion | None = get_output(run, key)
     if simplified is None:
         return None
-    proposal = RemarkReply(remark="", question=simplified.question)
-    if not any(find_problems(proposal, make_question_checks(simplified.original, solved))):
+    solved: Sequence[SolvedHop] = run[key].inputs.get("solved", ())
+    if goes_on(simplified.question, make_question_checks(simplified.original, solved)):
         return None
-    hop: Hop | None = _get_output(run, f"iteration[hop {number}]")
+    hop: Hop | None = get_output(run, f"iteration[hop {number}]")
     if hop is None or hop.left is None:
         return None
     parts = []
@@ -420,7 +401,7 @@ def make_question_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
         parts.append(" of ".join([*names, f"[{head.name}]"]))
     question = f"What is the {' and the '.join(parts)}?"
     corrected = SimplifiedQuestion(question, simplified.original)
-    return Rung("simplifying", {f"simplifying[hop {number}]": corrected})
+    return Rung("simplifying", {key: corrected})
 
 
 RungMaker = Callable[[Run, GoldQuery], Rung | None]

@@ -21,6 +21,7 @@ from kgwb.systems.dog.records import (
     TopicEntities,
     collapse_spaces,
     normalize_name,
+    remove_brackets,
 )
 from kgwb.systems.dog.settings import DogSettings
 from kgwb.systems.linking import link_entity
@@ -84,7 +85,7 @@ def _keep_first_entity(topics: TopicEntities, run: Run) -> TopicEntities:
     """Return the first topic entity alone, and note which others the question names."""
     first, *others = topics.entities
     run.note(f"the walk starts at [{first}] alone, not at {', '.join(others)} (topic_entities)")
-    plain_question = BRACKETED_NAME.sub(r"\1", topics.question)
+    plain_question = remove_brackets(topics.question)
     return bracket_names(plain_question, [first])
 
 
@@ -223,7 +224,7 @@ def link_topic_entities(topics: TopicEntities, run: Run) -> tuple[HopInput, tupl
 
     The input has a head for each entity with a vertex; it may have none.
     """
-    plain_question = BRACKETED_NAME.sub(r"\1", topics.question)
+    plain_question = remove_brackets(topics.question)
     links = run.map(link_entity, topics.entities, plain_question, Context())
     heads = []
     for link in links:
@@ -285,16 +286,16 @@ def simplify_question(
             remark = speak(f"round {number}", question, solved, debate, filled, run)
             debate = (*debate, remark)
             proposals.add(remark.question)
-            if settings.debate_end == "first_valid" and _is_valid(remark, checks):
+            if settings.debate_end == "first_valid" and goes_on(remark.question, checks):
                 return SimplifiedQuestion(remark.question, question, debate)
         if settings.debate_end == "agreed" and len(proposals) == 1:
             break
     return SimplifiedQuestion(debate[-1].question, question, debate)
 
 
-def _is_valid(remark: Remark, checks: Sequence[Check[RemarkReply]]) -> bool:
-    """Return whether the question of a remark passes the checks."""
-    proposal = RemarkReply(remark="", question=remark.question)
+def goes_on(question: str, checks: Sequence[Check[RemarkReply]]) -> bool:
+    """Return whether a question passes the checks, which are those of ``make_question_checks``."""
+    proposal = RemarkReply(remark="", question=question)
     return not any(find_problems(proposal, checks))
 
 

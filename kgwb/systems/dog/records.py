@@ -230,6 +230,11 @@ def collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
+def remove_brackets(question: str) -> str:
+    """Return a question with its names in brackets written without them."""
+    return BRACKETED_NAME.sub(r"\1", question)
+
+
 def normalize_name(text: str) -> str:
     """Return a name as it is compared: in lower case, with single spaces."""
     return collapse_spaces(text).casefold()

@@ -21,6 +21,7 @@ from kgwb.llm.rules.similarity import (
     TIME_AND_PLACE_WORDS,
     find_similar_predicates,
 )
+from kgwb.systems.dog.records import INVERSE_PREFIX
 
 RelationChains = dict[str, list[RelationStep]]
 """For each name in a question, the relations from it to what is asked for, the nearest first."""
@@ -28,8 +29,6 @@ Hop = Mapping[str, str]
 """A solved step of the walk: "entity", "relation" and "found", what the relation leads to."""
 Hops = Sequence[Hop]
 Names = Sequence[str]
-INVERSE_PREFIX = "~"
-"""Before the name of a relation that leads from the object to the subject."""
 UNSPECIFIC_WORDS = TIME_AND_PLACE_WORDS | en.PREPOSITIONS
 """Words that two relations may have in common and still be different."""
 NON_DESCRIPTIVE_WORDS = en.FUNCTION_WORDS - en.DETERMINERS - en.FILLERS

@@ -7,22 +7,16 @@ from itertools import chain
 
 import rdflib
 
-from kgwb.flow import Answer, AnswerKind, CandidateQuery, Value
+from kgwb.flow import Answer, CandidateQuery, Value
 from kgwb.kg.algebra import analyze_query
 from kgwb.kg.queries import Row, with_display_names
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, ask, schema_config
 from kgwb.systems.queries import find_row_support, is_number, label_terms
 from kgwb.systems.triad.asking import prompt_of_guidelines
-from kgwb.systems.triad.records import AnswerType
+from kgwb.systems.triad.records import KIND_BY_ANSWER_TYPE, AnswerType
 from kgwb.systems.triad.settings import TriadSettings
 from kgwb.terms import Term, Triples
-
-KIND_BY_ANSWER_TYPE: Mapping[AnswerType, AnswerKind] = {
-    "count": "count",
-    "select": "list",
-    "yes or no": "boolean",
-}
 
 
 class KnowledgeReply(Reply):

@@ -211,7 +211,7 @@ def choose_relations(
     task = ChoiceTask("triad/relation_choice", subject, 0, most)
     variables = {
         "question": question,
-        "triplet": [triplet.subject, triplet.relation, triplet.object],
+        "triplet": triplet.parts,
         "relations": _number_relations(relations, triplet),
     }
     return choose_by_number(task, relations, variables, failed, run)

@@ -135,15 +135,10 @@ def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], r
         return "; ".join(find_problems(reply.sparql, triplets))
 
     prompt = prompt_of_guidelines("triad/template", run)
-    variables = {"question": question, "triplets": list(map(list_parts, triplets))}
+    variables = {"question": question, "triplets": [triplet.parts for triplet in triplets]}
     check = Check("the triplets as SPARQL", find_reply_problems)
     reply = ask_in_attempt(prompt, variables, failed, TemplateReply, check, run)
     return reply.sparql.strip()
-
-
-def list_parts(triplet: Triplet) -> list[str]:
-    """Return subject, relation and object of a triplet, as a model sees it."""
-    return [triplet.subject, triplet.relation, triplet.object]
 
 
 def find_query_problems(query: CandidateQuery, *_: object) -> Iterator[str]:
@@ -185,7 +180,7 @@ def write_query(
         shown[choice.of] = list(dict.fromkeys(map(str, uris)))
     variables = {
         "question": question,
-        "triplets": list(map(list_parts, triplets)),
+        "triplets": [triplet.parts for triplet in triplets],
         "uris": shown,
     }
     prompt = "triad/written_query"

@@ -11,12 +11,18 @@ from rdflib import URIRef
 from kgwb.flow import Candidate, CandidateQuery, Direction, RetrievedCandidates
 from kgwb.kg.algebra import TriplePattern, analyze_query
 from kgwb.run import Run
-from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
+from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung, assign_stages, get_output
 from kgwb.run.steps import Step
 from kgwb.systems.alignment import Alignment, align_facts, reword_fact
 from kgwb.systems.linking import find_candidate
-from kgwb.systems.triad.advisor import KIND_BY_ANSWER_TYPE
-from kgwb.systems.triad.records import Attempt, Choice, Relation, Triplet, Triplets
+from kgwb.systems.triad.records import (
+    ANSWER_TYPE_BY_KIND,
+    Attempt,
+    Choice,
+    Relation,
+    Triplet,
+    Triplets,
+)
 from kgwb.systems.triad.settings import TriadSettings
 
 AGENTS_BY_PHASE = {
@@ -25,9 +31,7 @@ AGENTS_BY_PHASE = {
     "construction": "template queries query_choice written_query",
     "answering": "answer_type answer own_knowledge",
 }
-PHASE_BY_AGENT = MappingProxyType(
-    {agent: phase for phase, agents in AGENTS_BY_PHASE.items() for agent in agents.split()}
-)
+PHASE_BY_AGENT = assign_stages(AGENTS_BY_PHASE)
 """The phases of a question (section 2.1)."""
 FIRST_ATTEMPT = "try 1/parsing"
 """The attempt that gold is put into. If it is right, there is no other."""
@@ -82,8 +86,7 @@ def _key(agent: str, subject: str = "") -> str:
 
 def _get_output(run: Run, agent: str, subject: str = "") -> Any:
     """Return the output of a step of the first attempt; None if it is not done."""
-    step = run.steps_by_key.get(_key(agent, subject))
-    return step.output if step and step.done else None
+    return get_output(run, _key(agent, subject))
 
 
 def _align_triplets(run: Run, gold: GoldQuery) -> Alignment[Triplet] | None:
@@ -257,11 +260,11 @@ def _list_iris(patterns: Sequence[TriplePattern]) -> list[str]:
 
 def make_type_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the type of answer that the gold query has; None if no model was asked, or said so."""
-    step = run.steps_by_key.get("answer_type")
-    if step is None or not step.done or KIND_BY_ANSWER_TYPE[step.output] == gold.kind:
+    asked = get_output(run, "answer_type")
+    gold_type = ANSWER_TYPE_BY_KIND[gold.kind]
+    if asked is None or asked == gold_type:
         return None
-    type_by_kind = {kind: answer_type for answer_type, kind in KIND_BY_ANSWER_TYPE.items()}
-    return Rung("answer_type", {"answer_type": type_by_kind[gold.kind]})
+    return Rung("answer_type", {"answer_type": gold_type})
 
 
 def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kgwb.errors import InvalidReplyError
@@ -10,7 +10,6 @@ from kgwb.flow import (
     CANNOT_EXPRESS,
     NOT_IN_GRAPH,
     Answer,
-    AnswerKind,
     CandidateQuery,
     Dialogue,
     Question,
@@ -20,11 +19,7 @@ from kgwb.run import Run, System, agent
 from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME
 from kgwb.systems.linking import retrieve_candidates
 from kgwb.systems.rules import RULES as LINKING_RULES
-from kgwb.systems.triad.advisor import (
-    KIND_BY_ANSWER_TYPE,
-    answer_from_own_knowledge,
-    build_answer,
-)
+from kgwb.systems.triad.advisor import answer_from_own_knowledge, build_answer
 from kgwb.systems.triad.decision_maker import choose_entities, choose_query, choose_relations
 from kgwb.systems.triad.generalist import (
     classify_answer_type,
@@ -35,14 +30,16 @@ from kgwb.systems.triad.generalist import (
 from kgwb.systems.triad.gold import GOLD
 from kgwb.systems.triad.linking import find_relations, link_triplets
 from kgwb.systems.triad.queries import build_queries, diagnose_fault, fetch_terms
-from kgwb.systems.triad.records import AnswerType, Attempt, Phase
+from kgwb.systems.triad.records import (
+    ANSWER_TYPE_BY_KIND,
+    KIND_BY_ANSWER_TYPE,
+    AnswerType,
+    Attempt,
+    Phase,
+)
 from kgwb.systems.triad.rules import RULES
 from kgwb.systems.triad.settings import TriadSettings
 from kgwb.systems.triad.views import VIEWS
-
-ANSWER_TYPE_BY_KIND: Mapping[AnswerKind, AnswerType] = {
-    kind: answer_type for answer_type, kind in KIND_BY_ANSWER_TYPE.items()
-}
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:

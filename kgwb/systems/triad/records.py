@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import Candidate, CandidateQuery, Direction
+from kgwb.flow import AnswerKind, Candidate, CandidateQuery, Direction
 from kgwb.kg.algebra import analyze_query
 from kgwb.records import Explanation, Hidden, Record, Score, Sparql
 from kgwb.terms import Iri
@@ -15,6 +16,14 @@ Phase = Literal["parsing", "linking", "construction"]
 """The phases that an attempt can begin at (Triad, Figure 2)."""
 AnswerType = Literal["count", "select", "yes or no"]
 """The types of answers. The first is lost in the print of appendix B, and taken to be this."""
+KIND_BY_ANSWER_TYPE: Mapping[AnswerType, AnswerKind] = {
+    "count": "count",
+    "select": "list",
+    "yes or no": "boolean",
+}
+ANSWER_TYPE_BY_KIND: Mapping[AnswerKind, AnswerType] = {
+    kind: answer_type for answer_type, kind in KIND_BY_ANSWER_TYPE.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,11 @@ class Triplet(Record):
     def ends(self) -> tuple[str, str]:
         """Subject and object."""
         return self.subject, self.object
+
+    @property
+    def parts(self) -> list[str]:
+        """Subject, relation and object, as a model sees the triplet."""
+        return [self.subject, self.relation, self.object]
 
     def __str__(self) -> str:
         return f"⟨{self.subject}, {self.relation}, {self.object}⟩"

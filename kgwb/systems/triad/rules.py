@@ -12,12 +12,12 @@ from kgwb.llm.rules.grammar import leads_to_agent, parse_question
 from kgwb.llm.rules.grounding import ground_question
 from kgwb.llm.rules.similarity import SPELLING_WEIGHT, find_similar_predicates
 from kgwb.systems.rules import choose_vertex
+from kgwb.systems.triad.records import ANSWER_TYPE_BY_KIND
 from kgwb.terms import name_from_iri
 
 Triplet = Sequence[str]
 SPELLING_ALONE = 1.0
 """The weight of spelling where meaning does not count, as between a name and its IRI."""
-ANSWER_TYPES = {"boolean": "yes or no", "count": "count", "list": "select"}
 
 
 def extract_triplets(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
@@ -149,7 +149,7 @@ def write_query(
 
 def classify_answer_type(question: str, kg: Graph | None) -> ReplyData:
     """Return the type of answer as the grammar reads it: "yes or no", "count" or "select"."""
-    return {"type": ANSWER_TYPES[parse_question(question, kg).kind]}
+    return {"type": ANSWER_TYPE_BY_KIND[parse_question(question, kg).kind]}
 
 
 RULES: Mapping[str, Rule] = {

@@ -9,6 +9,7 @@ from itertools import chain
 from kgwb.errors import GraphError
 from kgwb.flow import Direction
 from kgwb.kg.algebra import analyze_query
+from kgwb.systems.linking import find_label
 from kgwb.systems.triad.records import Triplet, Triplets
 
 RelationTerm = tuple[str, Direction | None]
@@ -184,13 +185,6 @@ def _read_end(text: str, mentions: Sequence[str]) -> str:
 def _match_name(text: str, names: Sequence[str]) -> str | None:
     """Return the name that the text of a slot means, None if there is none.
 
-    It is the name that is written the same but for white space, else the only one that differs in
-    letter case alone.
+    White space does not count; see ``find_label``.
     """
-    written = " ".join(text.split())
-    if written in names:
-        return written
-    similar = {name for name in names if name.casefold() == written.casefold()}
-    if len(similar) == 1:
-        return similar.pop()
-    return None
+    return find_label(" ".join(text.split()), set(names))
