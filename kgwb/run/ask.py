@@ -43,7 +43,6 @@ CHARS_PER_EXTRA_START = 10_000
 
 Garbage full of braces must not take quadratic time.
 """
-"""Errors of a validation that are shown to the model."""
 
 
 def schema_config(title: str, description: str = "") -> ConfigDict:
