@@ -182,7 +182,7 @@ def _first_request(
     settings = run.settings
     text = run.prompt_text(prompt)
     parsed_prompt = parse_prompt(prompt, text)
-    if prompt in run.system.prompts.own_names():
+    if run.system.prompts.has_own(prompt):
         _check_reply_name(parsed_prompt, reply_class)
     return ChatRequest(
         task=prompt,
