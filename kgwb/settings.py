@@ -106,6 +106,12 @@ class Settings:
         return tuple(field.name for field in fields(cls))
 
     @classmethod
+    def select_known(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those of some values, which are by name, whose setting this system has."""
+        names = cls.setting_names()
+        return {name: value for name, value in values.items() if name in names}
+
+    @classmethod
     def profile_changes(cls) -> dict[str, Mapping[str, Any]]:
         """Return the settings that each profile of this system changes, by the profile's name."""
         changes: dict[str, Mapping[str, Any]] = {"fast": {}, "paper": cls.PAPER}

@@ -146,12 +146,7 @@ class Workbench:
             if agent in agents:
                 models[agent] = agent_model
         own = self.setup.settings
-        own_changes = own.changes_from_profile()
-        known_settings = system.settings.setting_names()
-        changes = {}
-        for setting, value in own_changes.items():
-            if setting in known_settings:
-                changes[setting] = value
+        changes = system.settings.select_known(own.changes_from_profile())
         settings = system.settings.of_profile(own.profile, **changes)
         return replace(self.setup, system=system, settings=settings, models=models)
 

@@ -6,6 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -190,21 +191,18 @@ class System:
             prompts = _prompts_folder_beside(answer)
         self.prompts = Prompts.of(prompts)
         by_stage = agents if isinstance(agents, Mapping) else {"": agents}
-        specs: list[AgentSpec] = []
-        stages = []
-        given: list[Any] = []
-        for title, functions in by_stage.items():
-            listed = list(functions)
-            given.extend(listed)
-            stage_specs = agent_specs(listed)
-            specs.extend(stage_specs)
-            names = [spec.name for spec in stage_specs if spec.name not in self.supervisors]
-            stages.append((title, tuple(names)))
-        self.agents = tuple(specs)
+        given = {title: list(functions) for title, functions in by_stage.items()}
+        all_given = list(chain.from_iterable(given.values()))
+        self._check(all_given)
+        self.agents: tuple[AgentSpec, ...] = tuple(function.spec for function in all_given)
         """Every agent in flow order."""
+        stages = []
+        for title, functions in given.items():
+            names = [function.spec.name for function in functions]
+            shown = [name for name in names if name not in self.supervisors]
+            stages.append((title, tuple(shown)))
         self.stages = tuple(stages)
         """Title and agents' names of each stage. Supervisors are left out."""
-        self._check(given)
 
     def _check(self, given: Sequence[Any]) -> None:
         """Raise SettingError, with all that is wrong with what was given as agents."""
@@ -287,11 +285,6 @@ def _module_outside_of_kgwb(function: Any) -> str:
     if module.partition(".")[0] == "kgwb":
         return ""
     return module
-
-
-def agent_specs(functions: Iterable[Any]) -> list[AgentSpec]:
-    """Return the specifications of those functions that are agents, in their order."""
-    return [function.spec for function in functions if hasattr(function, "spec")]
 
 
 def agent_of_key(key: str) -> str:

@@ -44,7 +44,6 @@ CHARS_PER_EXTRA_START = 10_000
 
 Garbage full of braces must not take quadratic time.
 """
-"""Errors of a validation that are shown to the model."""
 
 
 def schema_config(title: str, description: str = "") -> ConfigDict:
@@ -182,7 +181,7 @@ def _first_request(
     settings = run.settings
     text = run.prompt_text(prompt)
     parsed_prompt = parse_prompt(prompt, text)
-    if prompt in run.system.prompts.own_names():
+    if run.system.prompts.has_own(prompt):
         _check_reply_name(parsed_prompt, reply_class)
     return ChatRequest(
         task=prompt,

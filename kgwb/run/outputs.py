@@ -58,7 +58,7 @@ def _is_same_class(actual: type, promised: type) -> bool:
 
 
 def type_text(promised: Any) -> str:
-    """Return a type as a person writes it: "Link", or "tuple[Link, ...]"."""
+    """Return a type as text: the name of a class, else as in "tuple[kgwb.flow.Link, ...]"."""
     if isinstance(promised, type) and not get_args(promised):
         return promised.__name__
     return str(promised).replace("typing.", "")

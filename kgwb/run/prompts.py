@@ -237,6 +237,13 @@ class Prompts:
                 names.add(path.relative_to(self.folder).with_suffix("").as_posix())
         return names
 
+    def has_own(self, name: str) -> bool:
+        """Return whether a prompt is one of ``own_names``, without reading the whole folder."""
+        return name in self.texts or self._is_in_folder(name)
+
+    def _is_in_folder(self, name: str) -> bool:
+        return self.folder is not None and (self.folder / f"{name}.md").is_file()
+
     def path(self, name: str) -> Path:
         """Return the file that a prompt is read from: the person's, the system's, or kgwb's own.
 
@@ -278,9 +285,7 @@ class Prompts:
 
         None is also returned if the person's folder has the prompt.
         """
-        if self.system_prompts is None:
-            return None
-        if self.folder is not None and (self.folder / f"{name}.md").is_file():
+        if self.system_prompts is None or self._is_in_folder(name):
             return None
         return self.system_prompts.texts.get(name)
 

@@ -5,17 +5,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from kgwb.errors import RunFileError, SettingError
 from kgwb.flow import Answer
 from kgwb.records import JsonObject, from_data
 from kgwb.run.agents import System, agent
+from kgwb.run.engine import Status
 from kgwb.run.run import Run
 from kgwb.run.run_file import RunFile, damage_errors
-from kgwb.run.steps import Attempt, Step
-
-STATUSES = ("new", "running", "paused", "done", "failed", "cancelled")
+from kgwb.run.steps import Attempt, Origin, Step
 
 
 def read_only_run(path: str | Path, missing: str) -> Run:
@@ -74,7 +73,7 @@ def _cannot_execute(*_: Any) -> Any:
 def _read_step(data: JsonObject, run: Run) -> Step:
     """Return the step that JSON data of a run file describes."""
     origin = data["origin"]
-    if origin not in ("live", "record", "by hand"):
+    if origin not in get_args(Origin):
         raise RunFileError(f"a step has the origin {origin!r}")
     return Step(
         key=from_data(data["key"], str),
@@ -114,7 +113,7 @@ def _as_tuple(data: Any) -> Any:
 
 def _read_end(run: Run, data: JsonObject) -> None:
     """Set status, position, answer and error of a run to those of an "end" entry."""
-    if data["status"] not in STATUSES:
+    if data["status"] not in get_args(Status):
         raise RunFileError(f"the run ended with the status {data['status']!r}")
     run.status = data["status"]
     run.position = from_data(data["position"], int)

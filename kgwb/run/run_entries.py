@@ -145,12 +145,9 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
     muted = from_data(header.get("muted", []), Triples)
     if kg and muted:
         kg = kg.without(*muted)
-    known_names = system.settings.setting_names()
     saved_settings = old_names.current_settings(header["settings"])
     settings = old_names.earlier_settings(system.name)
-    for name, value in saved_settings.items():
-        if name in known_names:
-            settings[name] = value
+    settings.update(system.settings.select_known(saved_settings))
     prompts = {}
     saved_prompts = from_data(header["prompts"], dict[str, str])
     for name, text in saved_prompts.items():
