@@ -245,6 +245,18 @@ def test_compare_profiles_switches_each_setting_of_the_other_profile_alone(capsy
     assert "code is not published" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "option", [["--systems", "all"], ["--each", "theta=1,2"], ["--ladder"], ["--retention"]]
+)
+def test_compare_profiles_takes_no_option_that_it_has_no_use_for(
+    option: list[str], capsys: Capture
+) -> None:
+    write_questions()
+    with pytest.raises(SystemExit):
+        main(["compare-profiles", *BENCH[1:], *option])
+    assert f"unrecognized arguments: {' '.join(option)}" in capsys.readouterr().err
+
+
 def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture) -> None:
     write_questions({"answers": [VILLENEUVE]})
     for parent in ("a", "c"):
