@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -109,27 +109,19 @@ class BenchCommand(MeasurementArguments):
                 f"no question of {self.questions} is in a dialogue",
                 hint="leave --retention out, or ask more with --limit",
             )
-        system_commands = self._commands_for_systems()
         commands = []
-        for command in system_commands:
+        for command in self._commands_for_systems():
             commands += command._commands_for_each()
-        failed_folders = []
+        measured: dict[Path, list[BenchRow]] = {}
         for command in commands:
             if self.each or self.systems:
                 print(command.out.relative_to(self.out))
-            rows = command._run_benchmark(questions)
-            if rows and all(row["error"] is not None for row in rows):
-                failed_folders.append(str(command.out))
+            measured[command.out] = command._run_benchmark(questions)
         if self.each:
-            folders = [command.out for command in commands]
-            write_report(folders, self.out / "report.html", self.prices)
+            write_report(list(measured), self.out / "report.html", self.prices)
         elif self.systems:
-            _print_side_by_side([command.out for command in system_commands])
-        if failed_folders:
-            print_error(f"every question ended in an error: {', '.join(failed_folders)}")
-        if len(failed_folders) == len(commands):
-            return EXIT_FAILED
-        return 0
+            _print_side_by_side(measured)
+        return _name_failed_folders(measured)
 
     def _commands_for_systems(self) -> list[BenchCommand]:
         """Return the command for each of ``systems``, with a folder of its own; else this one.
@@ -343,22 +335,23 @@ class CompareProfilesCommand(MeasurementArguments):
         """Measure the profile, the profile with one setting of the other at a time, and the other.
 
         Each has a folder of its own in ``out``, and continues what is there. Prints a table with a
-        row for each. Returns EXIT_FAILED if every question of all of them ended in an error.
+        row for each. Folders in which every question ended in an error are named. Returns EXIT_FAILED
+        if these are all.
         """
         from kgwb.bench.figures import LoadedResults, make_profile_table
 
         questions = self.load_questions()
+        measured: dict[Path, list[BenchRow]] = {}
         all_results = []
-        has_success = False
         for name, command in self._commands_for_settings().items():
             print(name)
             rows = command._run_benchmark(questions, prints_metrics=False)
-            has_success |= any(row["error"] is None for row in rows)
+            measured[command.out] = rows
             results = LoadedResults.read(command.out, name)
-            all_results.append(results)
+            all_results.append(results.with_rows(rows))
         print()
         print_tables(make_profile_table(all_results))
-        return 0 if has_success else EXIT_FAILED
+        return _name_failed_folders(measured)
 
     def _commands_for_settings(self) -> dict[str, BenchCommand]:
         """Return what is measured by the name of its row.
@@ -381,15 +374,35 @@ class CompareProfilesCommand(MeasurementArguments):
         return commands
 
 
-def _print_side_by_side(folders: Sequence[Path]) -> None:
-    """Print tables of quality, cost and lost answers, with columns or rows for each results folder."""
+def _name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
+    """Print in which results folders every question ended in an error.
+
+    ``measured`` has the rows of the questions that were asked for, by folder. Returns the exit code:
+    EXIT_FAILED if these are all folders.
+    """
+    failed_folders = []
+    for folder, rows in measured.items():
+        if rows and all(row["error"] is not None for row in rows):
+            failed_folders.append(str(folder))
+    if failed_folders:
+        print_error(f"every question ended in an error: {', '.join(failed_folders)}")
+    if len(failed_folders) == len(measured):
+        return EXIT_FAILED
+    return 0
+
+
+def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
+    """Print tables of quality, cost and lost answers, with columns or rows for each results folder.
+
+    ``measured`` has the rows of the questions that were asked for. The folders may have more.
+    """
     from kgwb.bench import figures
 
     all_results = []
-    for folder in folders:
+    for folder, rows in measured.items():
         name = folder.name
         results = figures.LoadedResults.read(folder, name, f", {name}")
-        all_results.append(results)
+        all_results.append(results.with_rows(rows))
     print("\nside by side:")
     print_tables(
         figures.make_quality_table(all_results),
@@ -406,13 +419,7 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     from kgwb.bench import figures
     from kgwb.bench.results import is_lost
 
-    loaded = figures.LoadedResults.read(folder)
-    rows_by_id = {row["id"]: row for row in rows}
-    losses = {}
-    for id_, loss in loaded.losses_by_id.items():
-        if id_ in rows_by_id:
-            losses[id_] = loss
-    asked = replace(loaded, rows=rows_by_id, losses_by_id=losses)
+    asked = figures.LoadedResults.read(folder).with_rows(rows)
     all_results = [asked]
     headline = color(asked.headline, "key")
     print(f"{headline}\n")
