@@ -17,6 +17,7 @@ from kgwb.arguments import (
     commands_for_each,
     describe_missing_settings,
     find_missing_settings,
+    name_assignment_folder,
     open_model_arguments,
     option,
     parse_assignments,
@@ -370,7 +371,7 @@ class CompareProfilesCommand(MeasurementArguments):
                 commands[assignment] = replace(base, set=[*self.set, assignment])
         commands[self.other] = other
         for name, command in commands.items():
-            command.out = self.out / quote(name, safe="=")
+            command.out = self.out / name_assignment_folder(name)
         return commands
 
 
