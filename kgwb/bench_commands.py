@@ -1,4 +1,4 @@
-"""The commands about question sets: bench, retry, report, serve."""
+"""The commands about question sets: bench, compare-profiles, retry, report, serve."""
 
 from __future__ import annotations
 
