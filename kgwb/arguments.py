@@ -256,8 +256,13 @@ def commands_for_each(arguments: T, each: str | None) -> list[tuple[str, T]]:
         else:
             changes["set"] = [*arguments.set, f"{name}={value}"]  # type: ignore[attr-defined]
         command = replace(arguments, **changes)  # type: ignore[type-var]
-        commands.append((quote(f"{name}={shown_value}", safe="= "), command))
+        commands.append((name_assignment_folder(f"{name}={shown_value}"), command))
     return commands
+
+
+def name_assignment_folder(assignment: str) -> str:
+    """Return NAME=VALUE as the name of a folder: what a name of a file cannot have is escaped."""
+    return quote(assignment, safe="= ")
 
 
 def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:

@@ -1,13 +1,13 @@
-"""The commands about question sets: bench, retry, report, serve."""
+"""The commands about question sets: bench, compare-profiles, retry, report, serve."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from kgwb.arguments import (
@@ -17,6 +17,7 @@ from kgwb.arguments import (
     commands_for_each,
     describe_missing_settings,
     find_missing_settings,
+    name_assignment_folder,
     open_model_arguments,
     option,
     parse_assignments,
@@ -57,29 +58,38 @@ MAX_LISTED_CHARS = 150
 """Characters of the answers, and of the gold, of a lost answer that is printed."""
 
 
-# --- bench
-
-
 @dataclass(kw_only=True)
-class BenchCommand(QuestionArguments):
-    """ask every question of a file and score the answers"""
-
-    prints_metrics: ClassVar[bool] = True
-    """Whether all figures of a results folder are printed when its questions have been asked."""
+class MeasurementArguments(QuestionArguments):
+    """The arguments that say which questions are asked, and how their results are kept."""
 
     questions: Path = option("FILE", "QALD, LC-QuAD, MetaQA, JSON lines, ...", ...)
     language: str | None = option("TAG", "language of the questions, if the file has several")
     out: Path = option("DIR", "folder of the results; continues what is there", ...)
     limit: PositiveInt | None = option("N", "only the first N questions")
     workers: PositiveInt = option("N", "questions asked at the same time", 1)
-    systems: str | None = option(
-        "NAME,NAME,... or all", "measure several systems, each in its own folder"
-    )
-    each: str | None = option("NAME=V1,V2,...", EACH_HELP)
     save_runs: bool = option("", "save every run in DIR/runs", False)
     retry_errors: bool = option("", "ask questions that ended in an error again", False)
     budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
     prices: Path | None = option("FILE", PRICES_HELP)
+
+    def load_questions(self) -> list[BenchQuestion]:
+        """Return the questions that are asked. Raises InputError if the file cannot be used."""
+        from kgwb.bench import load_questions
+
+        return load_questions(self.questions, self.language)[: self.limit]
+
+
+# --- bench
+
+
+@dataclass(kw_only=True)
+class BenchCommand(MeasurementArguments):
+    """ask every question of a file and score the answers"""
+
+    systems: str | None = option(
+        "NAME,NAME,... or all", "measure several systems, each in its own folder"
+    )
+    each: str | None = option("NAME=V1,V2,...", EACH_HELP)
     ladder: bool = option(
         "", "name the agent that lost each answer; asks up to 5 times more", False
     )
@@ -94,36 +104,25 @@ class BenchCommand(QuestionArguments):
         side. Folders in which every question ended in an error are named. Returns EXIT_FAILED if
         these are all.
         """
-        from kgwb.bench import load_questions
-
-        questions = load_questions(self.questions, self.language)
-        questions = questions[: self.limit]
+        questions = self.load_questions()
         if self.retention and all(question.dialogue is None for question in questions):
             raise InputError(
                 f"no question of {self.questions} is in a dialogue",
                 hint="leave --retention out, or ask more with --limit",
             )
-        system_commands = self._commands_for_systems()
         commands = []
-        for command in system_commands:
+        for command in self._commands_for_systems():
             commands += command._commands_for_each()
-        failed_folders = []
+        measured: dict[Path, list[BenchRow]] = {}
         for command in commands:
             if self.each or self.systems:
                 print(command.out.relative_to(self.out))
-            rows = command._run_benchmark(questions)
-            if rows and all(row["error"] is not None for row in rows):
-                failed_folders.append(str(command.out))
+            measured[command.out] = command._run_benchmark(questions)
         if self.each:
-            folders = [command.out for command in commands]
-            write_report(folders, self.out / "report.html", self.prices)
+            write_report(list(measured), self.out / "report.html", self.prices)
         elif self.systems:
-            _print_side_by_side([command.out for command in system_commands])
-        if failed_folders:
-            print_error(f"every question ended in an error: {', '.join(failed_folders)}")
-        if len(failed_folders) == len(commands):
-            return EXIT_FAILED
-        return 0
+            _print_side_by_side(measured)
+        return _name_failed_folders(measured)
 
     def _commands_for_systems(self) -> list[BenchCommand]:
         """Return the command for each of ``systems``, with a folder of its own; else this one.
@@ -178,11 +177,14 @@ class BenchCommand(QuestionArguments):
             commands.append(replace(command, out=self.out / name))
         return commands
 
-    def _run_benchmark(self, questions: list[BenchQuestion]) -> list[BenchRow]:
+    def _run_benchmark(
+        self, questions: list[BenchQuestion], *, prints_metrics: bool = True
+    ) -> list[BenchRow]:
         """Find the gold answers, ask all questions, print the results, and return their rows.
 
-        With ``retention``, the questions of dialogues are asked alone too. The budget, the models'
-        prices, and the system's gold for the ladder are checked before any question is asked.
+        Without ``prints_metrics`` nothing is printed of the results. With ``retention``, the questions
+        of dialogues are asked alone too. The budget, the models' prices, and the system's gold for the
+        ladder are checked before any question is asked.
         """
         from kgwb import bench
         from kgwb.bench.ladder import gold_decisions_of
@@ -196,7 +198,9 @@ class BenchCommand(QuestionArguments):
                 budget.prices.find_price(model.name)
         questions = _find_gold(questions, workbench)
         setup = bench.BenchSetup.from_workbench(workbench)
-        rows = self._ask_questions(setup, budget, self.out, questions)
+        rows = self._ask_questions(
+            setup, budget, self.out, questions, prints_metrics=prints_metrics
+        )
         if self.retention:
             self._measure_retention(setup, budget, questions, rows)
         warn_about_rules(workbench)
@@ -232,9 +236,15 @@ class BenchCommand(QuestionArguments):
         print(f"\nkept in dialogues, over {len(ids)} questions: {kept}")
 
     def _ask_questions(
-        self, setup: BenchSetup, budget: Budget, folder: Path, questions: list[BenchQuestion]
+        self,
+        setup: BenchSetup,
+        budget: Budget,
+        folder: Path,
+        questions: list[BenchQuestion],
+        *,
+        prints_metrics: bool = True,
     ) -> list[BenchRow]:
-        """Ask the questions, print the results, and return their rows.
+        """Ask the questions, print the results if wanted, and return their rows.
 
         Raises BudgetSpentError after printing, and KeyboardInterrupt with a message and a hint.
         """
@@ -271,7 +281,7 @@ class BenchCommand(QuestionArguments):
                     f"stopped with {done} of {len(questions)} questions asked",
                     "give the same command again to continue from there",
                 ) from exc
-            if self.prints_metrics:
+            if prints_metrics:
                 print_metrics(folder, rows, budget.prices)
         if benchmark.stop_reason:
             raise BudgetSpentError(
@@ -317,10 +327,8 @@ def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list
 
 
 @dataclass(kw_only=True)
-class CompareProfilesCommand(BenchCommand):
+class CompareProfilesCommand(MeasurementArguments):
     """measure each difference of two profiles by itself: F1, calls and seconds of every setting"""
-
-    prints_metrics: ClassVar[bool] = False
 
     other: str = option("", "profile to compare with: paper (default) or reference", "paper")
 
@@ -328,23 +336,23 @@ class CompareProfilesCommand(BenchCommand):
         """Measure the profile, the profile with one setting of the other at a time, and the other.
 
         Each has a folder of its own in ``out``, and continues what is there. Prints a table with a
-        row for each. Returns EXIT_FAILED if every question of all of them ended in an error.
+        row for each. Folders in which every question ended in an error are named. Returns EXIT_FAILED
+        if these are all.
         """
-        from kgwb.bench import load_questions
         from kgwb.bench.figures import LoadedResults, make_profile_table
 
-        questions = load_questions(self.questions, self.language)[: self.limit]
+        questions = self.load_questions()
+        measured: dict[Path, list[BenchRow]] = {}
         all_results = []
-        has_success = False
         for name, command in self._commands_for_settings().items():
             print(name)
-            rows = command._run_benchmark(questions)
-            has_success |= any(row["error"] is None for row in rows)
+            rows = command._run_benchmark(questions, prints_metrics=False)
+            measured[command.out] = rows
             results = LoadedResults.read(command.out, name)
-            all_results.append(results)
+            all_results.append(results.with_rows(rows))
         print()
         print_tables(make_profile_table(all_results))
-        return 0 if has_success else EXIT_FAILED
+        return _name_failed_folders(measured)
 
     def _commands_for_settings(self) -> dict[str, BenchCommand]:
         """Return what is measured by the name of its row.
@@ -352,28 +360,50 @@ class CompareProfilesCommand(BenchCommand):
         A setting that both profiles have the same value of has no row. Raises SettingError if the
         system does not have one of the profiles.
         """
-        base = self.settings.to_data()
-        other = replace(self, profile=self.other)
-        commands: dict[str, BenchCommand] = {self.profile: self}
+        shared = {field.name: getattr(self, field.name) for field in fields(MeasurementArguments)}
+        base = BenchCommand(**shared)
+        other = replace(base, profile=self.other)
+        base_settings = base.settings.to_data()
+        commands = {self.profile: base}
         for name, value in other.settings.to_data().items():
-            if name != "profile" and value != base[name]:
+            if name != "profile" and value != base_settings[name]:
                 assignment = f"{name}={value}"
-                commands[assignment] = replace(self, set=[*self.set, assignment])
+                commands[assignment] = replace(base, set=[*self.set, assignment])
         commands[self.other] = other
         for name, command in commands.items():
-            commands[name] = replace(command, out=self.out / quote(name, safe="="))
+            command.out = self.out / name_assignment_folder(name)
         return commands
 
 
-def _print_side_by_side(folders: Sequence[Path]) -> None:
-    """Print tables of quality, cost and lost answers, with columns or rows for each results folder."""
+def _name_failed_folders(measured: Mapping[Path, Sequence[BenchRow]]) -> int:
+    """Print in which results folders every question ended in an error.
+
+    ``measured`` has the rows of the questions that were asked for, by folder. Returns the exit code:
+    EXIT_FAILED if these are all folders.
+    """
+    failed_folders = []
+    for folder, rows in measured.items():
+        if rows and all(row["error"] is not None for row in rows):
+            failed_folders.append(str(folder))
+    if failed_folders:
+        print_error(f"every question ended in an error: {', '.join(failed_folders)}")
+    if len(failed_folders) == len(measured):
+        return EXIT_FAILED
+    return 0
+
+
+def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
+    """Print tables of quality, cost and lost answers, with columns or rows for each results folder.
+
+    ``measured`` has the rows of the questions that were asked for. The folders may have more.
+    """
     from kgwb.bench import figures
 
     all_results = []
-    for folder in folders:
+    for folder, rows in measured.items():
         name = folder.name
         results = figures.LoadedResults.read(folder, name, f", {name}")
-        all_results.append(results)
+        all_results.append(results.with_rows(rows))
     print("\nside by side:")
     print_tables(
         figures.make_quality_table(all_results),
@@ -390,13 +420,7 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     from kgwb.bench import figures
     from kgwb.bench.results import is_lost
 
-    loaded = figures.LoadedResults.read(folder)
-    rows_by_id = {row["id"]: row for row in rows}
-    losses = {}
-    for id_, loss in loaded.losses_by_id.items():
-        if id_ in rows_by_id:
-            losses[id_] = loss
-    asked = replace(loaded, rows=rows_by_id, losses_by_id=losses)
+    asked = figures.LoadedResults.read(folder).with_rows(rows)
     all_results = [asked]
     headline = color(asked.headline, "key")
     print(f"{headline}\n")

@@ -1,4 +1,4 @@
-"""The command line: ask, bench, retry, report, serve, doctor, lab, labs, demo, new."""
+"""The command line: ask, bench, compare-profiles, retry, report, serve, doctor, lab, labs, demo, new."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_type_hints
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -124,8 +125,9 @@ class Settings:
         """Return the settings of a profile with some of them changed.
 
         With ``parse_strings`` the changes are texts, such as "true" or "0.5", which are parsed by
-        the type of their setting. Raises SettingError for an unknown setting, for a value that the
-        setting cannot have, and for a profile that the system does not have.
+        the type of their setting; "None" is None where the setting can be that. Raises SettingError
+        for an unknown setting, for a value that the setting cannot have, and for a profile that the
+        system does not have.
         """
         profiles = cls.profile_changes()
         if profile not in profiles:
@@ -142,14 +144,27 @@ class Settings:
         values: dict[str, Any] = {"profile": profile, **profiles[profile]}
         try:
             if parse_strings:
-                parsed = TypeAdapter(cls).validate_strings(changes, strict=False)
-                for name in changes:
-                    values[name] = getattr(parsed, name)
+                values.update(cls._parse_texts(changes))
             else:
                 values.update(changes)
             return cls(**values)
         except ValidationError as exc:
             raise _setting_error(exc, changes, are_strings=parse_strings) from exc
+
+    @classmethod
+    def _parse_texts(cls, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return the values of settings by their texts. Raises ValidationError for an impossible one."""
+        values: dict[str, Any] = {}
+        others = {}
+        for name, text in texts.items():
+            if text == "None" and NoneType in get_args(get_type_hints(cls)[name]):
+                values[name] = None
+            else:
+                others[name] = text
+        parsed = TypeAdapter(cls).validate_strings(others, strict=False)
+        for name in others:
+            values[name] = getattr(parsed, name)
+        return values
 
     @classmethod
     def of(cls, settings: Settings | Mapping[str, Any] | str | None) -> Self:

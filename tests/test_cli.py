@@ -245,6 +245,34 @@ def test_compare_profiles_switches_each_setting_of_the_other_profile_alone(capsy
     assert "code is not published" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "option", [["--systems", "all"], ["--each", "theta=1,2"], ["--ladder"], ["--retention"]]
+)
+def test_compare_profiles_takes_no_option_that_it_has_no_use_for(
+    option: list[str], capsys: Capture
+) -> None:
+    write_questions()
+    with pytest.raises(SystemExit):
+        main(["compare-profiles", *BENCH[1:], *option])
+    assert f"unrecognized arguments: {' '.join(option)}" in capsys.readouterr().err
+
+
+def test_compare_profiles_counts_the_questions_asked_for_and_names_what_failed(
+    capsys: Capture,
+) -> None:
+    write_questions({"answers": [VILLENEUVE]}, {"id": "2", "answers": ["http://e/nobody"]})
+    command = ["--kg", "films", "--questions", "q.jsonl", "--system", "dog"]
+    assert main(["bench", *command, "--out", "out/fast"]) == 0
+    assert main(["compare-profiles", *command, "--out", "out", "--limit", "1"]) == 0
+    table = capsys.readouterr().out.partition("settings ")[2]
+    assert table.splitlines()[1].split()[:2] == ["fast", "1.000"]
+    ask("--save", "run.jsonl", "Who directed Dune: Part Two?")
+    no_reply = ["--model", "replay:run.jsonl"]
+    assert main(["compare-profiles", *command, "--out", "failed", *no_reply]) == 2
+    last_line = capsys.readouterr().err.splitlines()[-1]
+    assert "every question ended in an error: failed/fast, failed/" in last_line
+
+
 def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture) -> None:
     write_questions({"answers": [VILLENEUVE]})
     for parent in ("a", "c"):

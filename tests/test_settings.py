@@ -49,6 +49,10 @@ def test_texts_are_parsed_by_the_type_of_their_setting() -> None:
     assert read == profile("fast", theta=5, spelling=0.5, reword_answer=True, repair="ask_afresh")
     with pytest.raises(SettingError, match="theta is 'three'"):
         profile("fast", are_strings=True, theta="three")
+    none = profile("paper", system="dog", are_strings=True, filtering_exemplars="None")
+    assert none == profile("paper", system="dog", filtering_exemplars=None)
+    with pytest.raises(SettingError, match="theta is 'None'"):
+        profile("fast", are_strings=True, theta="None")
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 
 from kgwb import disk
 from kgwb.errors import InputError
+from kgwb.records import describe_validation_error
 from kgwb.run.agents import System
 from kgwb.run.calls import Call
 from kgwb.run.steps import Step, Totals
@@ -92,8 +93,9 @@ def load_prices(path: str | Path | None = None) -> Prices:
         data = tomllib.loads(disk.read_text(path))
         return Prices.model_validate({**data, "file": str(path)})
     except (OSError, ValueError, RecursionError) as exc:
+        problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
         hint = f"write it like {DEFAULT_PRICES_FILE}"
-        raise InputError(f"cannot read the prices {path}: {exc}", hint=hint) from exc
+        raise InputError(f"cannot read the prices {path}: {problem}", hint=hint) from exc
 
 
 # --- the cost of a run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -72,6 +72,15 @@ class LoadedResults:
                 losses_by_id[id_] = loss
         name = name or single_line(folder.resolve().name)
         return cls(name, tail, folder, config, rows, losses_by_id)
+
+    def with_rows(self, rows: Iterable[BenchRow]) -> LoadedResults:
+        """Return the results with these of its rows alone, and with the losses of their questions."""
+        rows_by_id = {row["id"]: row for row in rows}
+        losses = {}
+        for id_, loss in self.losses_by_id.items():
+            if id_ in rows_by_id:
+                losses[id_] = loss
+        return replace(self, rows=rows_by_id, losses_by_id=losses)
 
     def open_graph(self, kg: Graph | str | None = None) -> Graph:
         """Return ``kg``, or open the graph that was measured.

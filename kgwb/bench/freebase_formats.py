@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
@@ -24,12 +24,6 @@ TopicNames = Annotated[dict[str, str], Field(default_factory=dict)]
 """Names of topic entities by Freebase id, as in the repository of DoG."""
 
 
-class _GoldAnswer(NamedTuple):
-    value: str
-    """The IRI of an entity, or the lexical form of a literal."""
-    name: str
-
-
 def to_freebase_iri(machine_id: str) -> str:
     """Return the IRI of a Freebase id; any other text is returned as it is."""
     if _MACHINE_ID.fullmatch(machine_id):
@@ -37,12 +31,11 @@ def to_freebase_iri(machine_id: str) -> str:
     return machine_id
 
 
-def _gold_fields(answers: Iterable[_GoldAnswer]) -> dict[str, Any]:
-    """Return the fields of a question with these gold answers, each once.
+def _gold_fields(names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a question with the names of its gold answers, by IRI or lexical form.
 
     The gold is not known if there are none: the test questions of some sets are published so.
     """
-    names = {answer.value: answer.name for answer in answers}
     if not names:
         return {"answers": None}
     return {"answers": tuple(names), "answer_labels": tuple(names.values())}
@@ -60,7 +53,6 @@ def _topic_field(topics: TopicNames, *others: str | None) -> dict[str, Any]:
 
 
 class _WebQspAnswer(BaseModel):
-    kind: str = Field("", validation_alias="AnswerType")
     argument: LexicalForm = Field(validation_alias="AnswerArgument")
     name: str | None = Field(None, validation_alias="EntityName")
 
@@ -88,11 +80,10 @@ class WebQspEntry(BaseModel):
         The hops are the predicates of the first parse's chain. A node without a name lies between
         some of them, so that two can be one hop of the walk.
         """
-        answers = []
+        names = {}
         for parse in self.parses:
             for answer in parse.answers:
-                value = to_freebase_iri(answer.argument)
-                answers.append(_GoldAnswer(value, answer.name or answer.argument))
+                names[to_freebase_iri(answer.argument)] = answer.name or answer.argument
         first = self.parses[0] if self.parses else _WebQspParse()
         yield BenchQuestion(
             id=self.id,
@@ -100,7 +91,7 @@ class WebQspEntry(BaseModel):
             language="en",
             sparql=first.sparql,
             hops=len(first.chain) if first.chain else None,
-            **_gold_fields(answers),
+            **_gold_fields(names),
             **_topic_field(self.topic_entity, first.topic),
         )
 
@@ -127,13 +118,13 @@ class CwqEntry(BaseModel):
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
         """Yield the question. Its type is how it was composed, such as "conjunction"."""
-        answers = []
+        names = {}
         for answer in self.answers:
             value = answer.id or answer.name
             if value:
-                answers.append(_GoldAnswer(to_freebase_iri(value), answer.name or value))
-        gold = _gold_fields(answers)
-        if not answers and self.answer:
+                names[to_freebase_iri(value)] = answer.name or value
+        gold = _gold_fields(names)
+        if not names and self.answer:
             gold["answer_labels"] = (self.answer,)
         yield BenchQuestion(
             id=self.id,
@@ -233,10 +224,9 @@ class GrailQaEntry(BaseModel):
 
         The topic entity is the first entity of its graph query, and the hops are its edges.
         """
-        answers = []
+        names = {}
         for answer in self.answers:
-            value = to_freebase_iri(answer.argument)
-            answers.append(_GoldAnswer(value, answer.name or answer.argument))
+            names[to_freebase_iri(answer.argument)] = answer.name or answer.argument
         entities = [node.id for node in self.graph_query.nodes if node.kind == "entity"]
         yield BenchQuestion(
             id=self.id,
@@ -245,7 +235,7 @@ class GrailQaEntry(BaseModel):
             sparql=self.sparql,
             type=self.level or self.function,
             hops=self.hops,
-            **_gold_fields(answers),
+            **_gold_fields(names),
             **_topic_field(self.topic_entity, *entities),
         )
 

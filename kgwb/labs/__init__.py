@@ -17,6 +17,7 @@ from kgwb.errors import InputError, KgwbError
 from kgwb.labs.hand_ins import (
     MAX_ANSWER_CHARS,
     MAX_STORED_ANSWERS,
+    MAX_STUDENT_CHARS,
     HandIn,
     TaskProgress,
     read_hand_in,
@@ -29,9 +30,8 @@ from kgwb.text import remove_controls
 
 MAX_CHECKED_CHARS = 20_000
 """An answer with more characters is not checked."""
-MAX_STUDENT_CHARS = 200
-"""Characters of a student's name; those in the name of the file are fewer."""
 MAX_FILE_NAME_CHARS = 80
+"""Characters of a student's name in the name of a file."""
 WORK_ID_BYTES = 4
 """Bytes of a work's identity: in a class of 1,000, two are equal once in 8,000 classes."""
 

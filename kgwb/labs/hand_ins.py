@@ -19,6 +19,8 @@ MAX_STORED_ANSWERS = 20
 """Answers that are kept of a task, the latest ones."""
 MAX_ANSWER_CHARS = 2_000
 """Characters that are kept of an answer or a remark."""
+MAX_STUDENT_CHARS = 200
+"""Characters of a student's name; those in the name of the file are fewer."""
 CUT_MARK_CHARS = 100
 """Characters that a file may have in addition, for the mark that a text was cut."""
 MAX_FILE_BYTES = 1_000_000
@@ -54,7 +56,7 @@ class HandIn(BaseModel):
     """The number of the lab."""
     work_id: Annotated[str, Field(max_length=40)] = ""
     """The identity of the work: two students can have one name. Earlier versions wrote none."""
-    student: Annotated[str, Field(max_length=200)] = ""
+    student: Annotated[str, Field(max_length=MAX_STUDENT_CHARS)] = ""
     """The name of the student; empty until the work is handed in."""
     tasks: Annotated[
         dict[Annotated[str, Field(max_length=10)], TaskProgress], Field(max_length=50)

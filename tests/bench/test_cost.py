@@ -79,8 +79,9 @@ def test_the_default_prices_have_none_of_a_hosted_model() -> None:
     ],
 )
 def test_an_unreadable_table_is_named_in_the_error(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match=r"prices\.toml"):
+    with pytest.raises(InputError, match=r"prices\.toml") as caught:
         prices(tmp_path, text)
+    assert "\n" not in caught.value.message
 
 
 def test_seconds_by_stage_count_every_step_once() -> None:
