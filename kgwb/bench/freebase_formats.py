@@ -53,6 +53,8 @@ def _topic_field(topics: TopicNames, *others: str | None) -> dict[str, Any]:
 
 
 class _WebQspAnswer(BaseModel):
+    kind: str = Field("", validation_alias="AnswerType")
+    """It is checked that this is a text, and not used: the argument says what it is."""
     argument: LexicalForm = Field(validation_alias="AnswerArgument")
     name: str | None = Field(None, validation_alias="EntityName")
 
