@@ -135,6 +135,22 @@ def server() -> Iterator[str]:
     made.server_close()
 
 
+def test_a_request_of_openai_past_the_run_is_noticed(server: str) -> None:
+    import openai
+
+    @agent
+    def ask_alone(text: str, run: Run) -> str:
+        with openai.OpenAI(api_key="x" * 20, base_url=server, max_retries=0) as client:
+            return str(client.get("/", cast_to=str))
+
+    def asks(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", text=ask_alone("x", run))
+
+    run = Run(System("alone", asks, [ask_alone]), "Who?", kg=films(), models=None)
+    run.go()
+    assert run.past_calls == {"127.0.0.1": 1}
+
+
 def test_requests_past_the_run_are_noticed_and_counted(server: str) -> None:
     @agent
     def ask_alone(text: str, run: Run) -> str:

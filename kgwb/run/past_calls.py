@@ -1,7 +1,8 @@
 """Requests over the network that an agent makes past its run: they are noticed and counted.
 
 Such a request is not recorded, so every execution makes it again. Requests of the libraries httpx
-(which openai uses) and http.client (which urllib, requests and SPARQLWrapper use) are noticed.
+and httpx2 (of which openai uses one, by its version) and http.client (which urllib, requests and
+SPARQLWrapper use) are noticed.
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ def watch_requests() -> None:
             _watched.add("http.client")
             connection = http.client.HTTPConnection
             _watch(connection, "putrequest", lambda self, *_, **__: str(self.host))
-        httpx = sys.modules.get("httpx")
-        if httpx is not None and "httpx" not in _watched:
-            _watched.add("httpx")
-            for client in (httpx.Client, httpx.AsyncClient):
+        for name in ("httpx", "httpx2"):
+            library = sys.modules.get(name)
+            if library is None or name in _watched:
+                continue
+            _watched.add(name)
+            for client in (library.Client, library.AsyncClient):
                 _watch(client, "send", _host_of_httpx_request)
 
 
