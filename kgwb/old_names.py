@@ -56,13 +56,14 @@ def current_step_key(system: str, key: str) -> str:
     return present_name + rest
 
 
-def current_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings, which are values by name, under their present names.
+def current_settings(settings: Mapping[str, Any], system: str) -> dict[str, Any]:
+    """Return the settings of a file, which are values by name, as they are now.
 
-    An old value is replaced by the settings that mean the same, see SETTING_VALUES. They do not
-    replace a setting that is among these settings itself.
+    Old names are replaced. A setting that the file lacks has its value of EARLIER_SETTINGS, if
+    there is one for the system. An old value is replaced by the settings that mean the same, see
+    SETTING_VALUES. They do not replace a setting that is among these settings itself.
     """
-    present: dict[str, Any] = {}
+    present: dict[str, Any] = dict(EARLIER_SETTINGS.get(system, {}))
     replacements: dict[str, Any] = {}
     for old_name, value in settings.items():
         name = SETTINGS.get(old_name, old_name)
@@ -71,11 +72,6 @@ def current_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         else:
             present[name] = value
     return replacements | present
-
-
-def earlier_settings(system: str) -> dict[str, Any]:
-    """Return the settings of a file that was written before some of a system's were added."""
-    return dict(EARLIER_SETTINGS.get(system, {}))
 
 
 def current_prompt(name: str) -> str:

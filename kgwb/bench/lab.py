@@ -167,7 +167,8 @@ class RetryExperiment:
     def _changed_settings(self, typed_settings: Mapping[str, str]) -> Settings:
         """Return the settings that were measured with some changed. Raises SettingError."""
         settings_class = self.system.settings
-        stored = old_names.current_settings(self.earlier_results.config.get("settings", {}))
+        measured = self.earlier_results.config.get("settings", {})
+        stored = old_names.current_settings(measured, self.system.name)
         settings = settings_class(**settings_class.select_known(stored))
         parsed = settings_class.of_profile(settings.profile, parse_strings=True, **typed_settings)
         return settings.with_changes(**{name: getattr(parsed, name) for name in typed_settings})

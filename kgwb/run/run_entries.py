@@ -145,9 +145,8 @@ def run_arguments(header: JsonObject, system: System, kg: Graph | None) -> dict[
     muted = from_data(header.get("muted", []), Triples)
     if kg and muted:
         kg = kg.without(*muted)
-    saved_settings = old_names.current_settings(header["settings"])
-    settings = old_names.earlier_settings(system.name)
-    settings.update(system.settings.select_known(saved_settings))
+    saved_settings = old_names.current_settings(header["settings"], system.name)
+    settings = system.settings.select_known(saved_settings)
     prompts = {}
     saved_prompts = from_data(header["prompts"], dict[str, str])
     for name, text in saved_prompts.items():

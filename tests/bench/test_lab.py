@@ -293,3 +293,20 @@ def test_a_matrix_names_the_best_by_agent_and_by_question(
         and "Denis Villeneuve" in opened.view()
         and opened.run.unrecorded_graph is not None
     )
+
+
+def test_a_retry_of_older_results_keeps_what_was_done_before_a_setting_was_added(
+    tmp_path: Path, graph: Graph, questions: list[BenchQuestion]
+) -> None:
+    """Triad's setting ``relation_examples`` is on by default, and was not there before."""
+    folder = tmp_path / "older"
+    workbench = kgwb.Workbench(graph, "rules", system="triad", embeddings=Embeddings("lexical"))
+    setup = BenchSetup.from_workbench(workbench)
+    Benchmark(setup, Results(folder, setup.to_config(questions[:1]))).run(questions[:1])
+    config = folder / "config.json"
+    data = json.loads(config.read_text(encoding="utf-8"))
+    del data["settings"]["relation_examples"]
+    config.write_text(json.dumps(data), encoding="utf-8")
+    retry = RetryExperiment(folder, kg=graph).make_setup(typed_settings={"theta": "5"})
+    changed: Any = retry.settings
+    assert (changed.theta, changed.relation_examples) == (5, False)

@@ -616,11 +616,11 @@ def test_a_second_try_is_told_what_was_wrong(name: str) -> None:
 
 def test_settings_of_old_files_mean_what_they_meant() -> None:
     old = {"ablation": "unneeded_roles", "debate_rounds": 1}
-    assert current_settings(old) == {
+    assert current_settings(old, "dog") == {
         "ablation": "none",
         "debate_end": "first_valid",
         "says_last_hop": False,
         "debate_rounds": 1,
     }
-    assert current_settings({"ablation": "fused_agent"}) == {"ablation": "fused_agent"}
+    assert current_settings({"ablation": "fused_agent"}, "dog") == {"ablation": "fused_agent"}
     assert profile("fast", system="dog", debate_end="first_valid").ablation == "none"
