@@ -76,8 +76,10 @@ class TermIds:
 
         That is where another literal has that text, or where the text reads as the ID of an IRI.
         """
-        iris = [term for term in self.terms if isinstance(term, URIRef)]
-        texts_of_iris = {text for iri in iris for text in self._texts_of_iri(iri)}
+        texts_of_iris: set[str] = set()
+        for term in self.terms:
+            if isinstance(term, URIRef):
+                texts_of_iris.update(self._texts_of_iri(term))
 
         def format_shortly(term: Term) -> str:
             text = self._write_plainly(term)

@@ -294,15 +294,18 @@ def _ids_in(cell: Cell, place: Place) -> list[str]:
     if cell in place.stored:
         return [cell]
     parts = cell.split(",")
-    return parts if all(part in place.stored for part in parts) else []
+    if all(part in place.stored for part in parts):
+        return parts
+    return []
 
 
 def _parts_of(cell: Cell) -> list[Cell]:
     """Return a cell, and its parts between commas; none of what JSON cannot hold."""
     if isinstance(cell, str):
         return [cell, *cell.split(",")]
-    is_number = isinstance(cell, int | float) and math.isfinite(cell)
-    return [cell] if is_number else []
+    if isinstance(cell, int | float) and math.isfinite(cell):
+        return [cell]
+    return []
 
 
 def _to_json(values: Iterable[Cell]) -> str:
