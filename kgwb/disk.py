@@ -96,15 +96,25 @@ def write_atomically(path: Path, chunks: Iterable[str], errors: str = "strict") 
     is as for ``open``. Raises OSError; the old file is then unchanged.
     """
     path = check_regular_file(Path(os.path.realpath(path)))
+    with draft_of(path) as draft, draft.open("x", encoding="utf-8", errors=errors) as file:
+        with suppress(OSError):  # there is no old file, or the file system has no modes
+            mode = stat.S_IMODE(path.stat().st_mode)
+            os.fchmod(file.fileno(), mode)
+        file.writelines(chunks)
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """Yield a path to write a file under, which then takes the place of ``path``.
+
+    The folders are created if they are missing. If there is an error, the draft is deleted, and
+    what is at ``path`` stays. Raises OSError.
+    """
     random_name = secrets.token_hex(8)
     draft = path.with_name(f".kgwb-{random_name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("x", encoding="utf-8", errors=errors) as file:
-            with suppress(OSError):  # there is no old file, or the file system has no modes
-                mode = stat.S_IMODE(path.stat().st_mode)
-                os.fchmod(file.fileno(), mode)
-            file.writelines(chunks)
+        yield draft
         draft.replace(path)
     finally:
         with suppress(OSError):

@@ -143,7 +143,9 @@ class SurveyWriter:
     def _format_datatype(self, values: ValueSurvey) -> str:
         """Return a class or datatype as a CURIE; another sort, such as a language, as it is."""
         has_iri = values.of is not None and values.of != RDF.langString
-        return self.to_curie(str(values.of)) if has_iri else self._format_sort(values)
+        if has_iri:
+            return self.to_curie(str(values.of))
+        return self._format_sort(values)
 
     def _format_example(self, term: Term) -> str:
         if isinstance(term, URIRef):

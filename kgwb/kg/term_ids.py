@@ -40,7 +40,10 @@ class TermIds:
     """Terms that are shown together: no two of them have the same ID."""
 
     def with_names(self, names: Iterable[tuple[Iri, str]]) -> TermIds:
-        """Return these IDs with more names, and a prefix for each new namespace among them."""
+        """Return these IDs with more names, and a prefix for each new namespace among them.
+
+        If nothing is new, these IDs themselves are returned, with what they have computed.
+        """
         known_names = dict(self.names)
         known_names.update(names)
         namespaces = {split_iri(iri)[0] for iri in known_names}
@@ -50,8 +53,11 @@ class TermIds:
             prefix = choose_prefix(namespace, known_prefixes)
             known_prefixes[prefix] = namespace
             prefixes[prefix] = namespace
-        sorted_names = sorted(known_names.items())
-        return replace(self, prefixes=tuple(prefixes.items()), names=tuple(sorted_names))
+        all_prefixes = tuple(prefixes.items())
+        all_names = tuple(sorted(known_names.items()))
+        if (all_prefixes, all_names) == (self.prefixes, self.names):
+            return self
+        return replace(self, prefixes=all_prefixes, names=all_names)
 
     def with_terms(self, terms: Iterable[Term]) -> TermIds:
         """Return these IDs for more terms that are shown together."""
@@ -76,8 +82,10 @@ class TermIds:
 
         That is where another literal has that text, or where the text reads as the ID of an IRI.
         """
-        iris = [term for term in self.terms if isinstance(term, URIRef)]
-        texts_of_iris = {text for iri in iris for text in self._texts_of_iri(iri)}
+        texts_of_iris: set[str] = set()
+        for term in self.terms:
+            if isinstance(term, URIRef):
+                texts_of_iris.update(self._texts_of_iri(term))
 
         def format_shortly(term: Term) -> str:
             text = self._write_plainly(term)

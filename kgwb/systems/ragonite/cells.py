@@ -178,7 +178,7 @@ class CellReader:
         """Return the meanings of the ids of things in a row."""
         self.thing_ids |= ids
         rows = self._fetch(TERMS_BY_ID_SQL, _to_json(ids))
-        return [Meaning(_to_text(id_), _to_term(term), "id") for id_, term in rows]
+        return [Meaning(_to_text(id_), term_from_json(term), "id") for id_, term in rows]
 
     def _read_name(self, cell: Cell, place: Place, ids_in_row: Set[str], row: Row) -> list[Meaning]:
         """Return the things of a table that a name may mean.
@@ -202,7 +202,8 @@ class CellReader:
             self.thing_ids |= candidates
         text = _to_text(cell)
         return [
-            Meaning(text, _to_term(terms[id_]), "name", is_certain) for id_ in sorted(candidates)
+            Meaning(text, term_from_json(terms[id_]), "name", is_certain)
+            for id_ in sorted(candidates)
         ]
 
     def _read_value(self, cell: Cell, place: Place, ids_in_row: Set[str]) -> list[Meaning]:
@@ -255,7 +256,9 @@ def _to_triples(rows: Iterable[Sequence[Any]], cell: Cell) -> list[StoredTriple]
     triples = []
     for subject_id, name, subject, value, *cells in rows:
         if cell in cells:
-            triples.append(StoredTriple(subject_id, name, _to_term(subject), _to_term(value)))
+            triples.append(
+                StoredTriple(subject_id, name, term_from_json(subject), term_from_json(value))
+            )
     return triples
 
 
@@ -294,15 +297,18 @@ def _ids_in(cell: Cell, place: Place) -> list[str]:
     if cell in place.stored:
         return [cell]
     parts = cell.split(",")
-    return parts if all(part in place.stored for part in parts) else []
+    if all(part in place.stored for part in parts):
+        return parts
+    return []
 
 
 def _parts_of(cell: Cell) -> list[Cell]:
     """Return a cell, and its parts between commas; none of what JSON cannot hold."""
     if isinstance(cell, str):
         return [cell, *cell.split(",")]
-    is_number = isinstance(cell, int | float) and math.isfinite(cell)
-    return [cell] if is_number else []
+    if isinstance(cell, int | float) and math.isfinite(cell):
+        return [cell]
+    return []
 
 
 def _to_json(values: Iterable[Cell]) -> str:
@@ -314,7 +320,7 @@ def _to_text(cell: Cell) -> str:
     return " ".join(str(cell)[:MAX_CELL_CHARS].split())
 
 
-def _to_term(text: str) -> Term:
+def term_from_json(text: str) -> Term:
     """Return the term of a JSON text."""
     return term_from_data(json.loads(text))
 

@@ -16,11 +16,10 @@ from rdflib import URIRef
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.text import normalized_words
 from kgwb.records import from_data
-from kgwb.systems.ragonite.cells import CellReader
+from kgwb.systems.ragonite.cells import CellReader, term_from_json
 from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
-from kgwb.terms import Term, term_from_data
 
 MAX_SOURCE_TRIPLES = 300
 """Triples of the support of one source."""
@@ -210,23 +209,18 @@ class Database:
         triples = []
         ends = set(things)
         for subject_id, subject_name, subject, predicate, object_id, object_name, object_ in rows:
-            triples.append((_term_from_json(subject), URIRef(predicate), _term_from_json(object_)))
+            triples.append((term_from_json(subject), URIRef(predicate), term_from_json(object_)))
             ends.add((subject_id, subject_name, subject))
             if object_id:
                 ends.add((object_id, object_name, object_))
         ids = []
         names = []
         for id_, name, term in sorted(ends):
-            ids.append((id_, _term_from_json(term)))
-            names.append((name, _term_from_json(term)))
+            ids.append((id_, term_from_json(term)))
+            names.append((name, term_from_json(term)))
         return replace(source, triples=tuple(triples), terms=(*ids, *names))
 
 
 def _format_row(row: Iterable[Any]) -> tuple[str, ...]:
     """Return the cells as texts of at most MAX_CELL_CHARS characters; NULL is empty."""
     return tuple("" if cell is None else str(cell)[:MAX_CELL_CHARS] for cell in row)
-
-
-def _term_from_json(text: str) -> Term:
-    """Return the term of a JSON text."""
-    return term_from_data(json.loads(text))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import sqlite3
 import threading
 import time
@@ -118,10 +117,5 @@ def _write_file(path: Path, connection: sqlite3.Connection) -> None:
 
     If that fails, there is no file.
     """
-    draft = path.with_name(f".kgwb-{secrets.token_hex(8)}.part")
-    with suppress(OSError, sqlite3.Error):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError, sqlite3.Error), disk.draft_of(path) as draft:
         connection.execute("VACUUM INTO ?", (str(draft),))
-        draft.replace(path)
-    with suppress(OSError):
-        draft.unlink(missing_ok=True)

@@ -190,9 +190,8 @@ def _sources_of(cited_value: CitedValue, cited: CitedAnswer) -> list[Source]:
 def _make_value(term: Term, cited_value: CitedValue, cited: CitedAnswer, question: str) -> Value:
     """Return a term that a cited value stands for, with its label and its support.
 
-    The term is found by the text of the value in the sources that it cites (see ``_find_term``).
-    The label is the term's name in these sources, else the text of the value. Of the sources'
-    triples, those that fit the question and the answer best come first. At most
+    The label is the term's name in the sources that the value cites, else the text of the value. Of
+    the sources' triples, those that fit the question and the answer best come first. At most
     MAX_TRIPLES_PER_VALUE triples support it.
     """
     sources = _sources_of(cited_value, cited)

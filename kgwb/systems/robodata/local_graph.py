@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 from rdflib import Literal
@@ -16,13 +17,13 @@ from kgwb.terms import Iri, Term, Triple
 from kgwb.text import pluralize
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LocalGraph(Answer):
     """The nodes and triples that a run has fetched. The paper keeps them in a Neo4j database.
 
     Its values are the nodes, which may be literals. The support of a node are the triples with it
     as subject. Because it is an Answer, the subgraph of a run shows it, and ``kg.exports`` writes
-    it, like an answer's support.
+    it, like an answer's support. Unlike other records it has no slots, so that it keeps its ids.
     """
 
     kind: AnswerKind = "list"
@@ -34,7 +35,7 @@ class LocalGraph(Answer):
         edges = pluralize(len(self.support), "edge")
         return f"{nodes}, {edges}"
 
-    @property
+    @cached_property
     def id_mapping(self) -> TermIds:
         """The ids under which a model is shown terms, and by which it names them.
 

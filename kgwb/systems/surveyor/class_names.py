@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Self
 
 from rdflib import URIRef
@@ -27,29 +28,27 @@ class ClassNames:
 
     def __init__(self, classes: NamedClasses, prefixes: Mapping[str, str]) -> None:
         """Name the classes. ``prefixes`` has the prefix of each namespace."""
-        name_of = dict(classes)
-
-        def format_curie(iri: URIRef) -> str:
-            return to_curie(iri, prefixes)
-
-        def format_with_curie(iri: URIRef) -> str:
-            return f"{name_of[iri]} ({format_curie(iri)})"
-
+        self._name_of = dict(classes)
+        self._prefixes = prefixes
         self.titles: Mapping[URIRef, str] = tell_apart(
-            name_of, (name_of.__getitem__, format_with_curie), fold_case=True
+            self._name_of, (self._name_of.__getitem__, self._format_with_curie), fold_case=True
         )
         """The name of each class, with the CURIE behind it where other classes have that name.
 
         Letter case does not tell names apart, because models do not keep it.
         """
-        self._classes_by_text: tuple[dict[str, dict[URIRef, None]], ...] = (
-            defaultdict(dict),
-            defaultdict(dict),
-            defaultdict(dict),
-        )
-        by_identity, by_name, by_folded_text = self._classes_by_text
-        for iri, name in name_of.items():
-            curie = format_curie(iri)
+
+    def _format_with_curie(self, iri: URIRef) -> str:
+        return f"{self._name_of[iri]} ({to_curie(iri, self._prefixes)})"
+
+    @cached_property
+    def _classes_by_text(self) -> tuple[Mapping[str, Mapping[URIRef, None]], ...]:
+        """The classes by the texts that mean them: identities, names, and all in lower case."""
+        by_identity: dict[str, dict[URIRef, None]] = defaultdict(dict)
+        by_name: dict[str, dict[URIRef, None]] = defaultdict(dict)
+        by_folded_text: dict[str, dict[URIRef, None]] = defaultdict(dict)
+        for iri, name in self._name_of.items():
+            curie = to_curie(iri, self._prefixes)
             shown = f"{curie} {quote_text(name)}"
             identities = (curie, str(iri), bracket_iri(iri), shown, self.titles[iri])
             for text in identities:
@@ -57,6 +56,7 @@ class ClassNames:
             by_name[name][iri] = None
             for text in (*identities, name, local_part(iri)):
                 by_folded_text[text.casefold()][iri] = None
+        return by_identity, by_name, by_folded_text
 
     @classmethod
     def of_survey(cls, writer: SurveyWriter) -> Self:
@@ -77,8 +77,8 @@ class ClassNames:
         """
         text = " ".join(text.split())
         without_number = re.sub(r" \d+$", "", text)
+        by_identity, by_name, by_folded_text = self._classes_by_text
         for wanted in (text, without_number):
-            by_identity, by_name, by_folded_text = self._classes_by_text
             found = (
                 by_identity.get(wanted)
                 or by_name.get(wanted)

@@ -120,8 +120,10 @@ def _find_missing_decision(missing: str, reason: str, more: Sequence[str], part:
     names = _names_of(part)
     if names.find_all(more):
         return ""
+    if not more and reason.strip():
+        return ""
     if not more:
-        return "" if reason.strip() else "there is no query, and missing is empty"
+        return "there is no query, and missing is empty"
     problem = f"nothing more can be shown of {list_first(more)}"
     if names.titles:
         known = list_first(names.titles.values(), MAX_NAMED_CLASSES)

@@ -182,7 +182,9 @@ def _format_values(values: Iterable[Term], prefix_of: Mapping[str, str]) -> dict
     """
 
     def format_shortly(value: Term) -> str:
-        return to_curie(value, prefix_of) if isinstance(value, URIRef) else quote_text(value)
+        if isinstance(value, URIRef):
+            return to_curie(value, prefix_of)
+        return quote_text(value)
 
     def format_fully(value: Term) -> str:
         if isinstance(value, Literal):
