@@ -339,10 +339,10 @@ def find_literal(kg: Graph, text: str) -> Literal | None:
     for spelling in spellings:
         literals.append(Literal(spelling))
         literals += [Literal(spelling, lang=tag) for tag in kg.vocabulary.languages if tag]
-    values = " ".join(map(n3, literals))
+    values = values_clause("?o", literals)
     rows = kg.select(
-        f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ VALUES ?o {{ {values} }} ?s ?p ?o }}"
-        f" GROUP BY ?o ORDER BY DESC(?n) ?o LIMIT 1"
+        f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ {values} ?s ?p ?o }}"
+        " GROUP BY ?o ORDER BY DESC(?n) ?o LIMIT 1"
     ).rows
     for literal, _ in rows:
         if isinstance(literal, Literal):
