@@ -67,8 +67,6 @@ class EndpointResponse:
         if rows.names and rows.names.isdisjoint(variables):
             listed = ", ".join(variables)
             raise self.invalid_response_error(f"it has no column of {listed}")
-        if rows.problem is not None:
-            raise self.invalid_response_error(rows.problem) from rows.problem
         max_rows = row_limit + 1
         if self.max_rows:
             max_rows = min(max_rows, self.max_rows)
@@ -87,8 +85,6 @@ class EndpointResponse:
         if isinstance(truth, bool):
             return truth
         variables = self._check_table(data, rows)
-        if rows.problem is not None:
-            raise self.invalid_response_error(rows.problem) from rows.problem
         if variables != (VIRTUOSO_ASK_COLUMN,):
             raise self.invalid_response_error("neither true nor false")
         return any(rows.parsed)
@@ -100,8 +96,7 @@ class EndpointResponse:
     def _read_table(self, rows: _Rows[Any]) -> tuple[str, ...]:
         """Return the variables of a SELECT result in JSON, and add its rows to ``rows``.
 
-        Raises GraphError if they are not lists of names and of objects. What is in the rows is not
-        checked.
+        Raises GraphError if they are not lists of names and of objects, or a row cannot be parsed.
         """
         data = self._read_json(rows)
         return self._check_table(data, rows)
@@ -109,7 +104,7 @@ class EndpointResponse:
     def _check_table(self, data: Mapping[str, Any], rows: _Rows[Any]) -> tuple[str, ...]:
         """Return the variables of a result whose rows were read.
 
-        Raises GraphError if they are not lists of names and of objects.
+        Raises GraphError if they are not lists of names and of objects, or a row cannot be parsed.
         """
         try:
             names = data["head"]["vars"]
@@ -120,6 +115,8 @@ class EndpointResponse:
             raise self.invalid_response_error("its variables are no list of names")
         if not isinstance(bindings, list) or rows.has_other_items:
             raise self.invalid_response_error("its rows are no list of rows")
+        if rows.problem is not None:
+            raise self.invalid_response_error(rows.problem) from rows.problem
         return tuple(names)
 
     def _read_json(self, rows: _Rows[Any]) -> dict[str, Any]:
