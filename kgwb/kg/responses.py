@@ -61,6 +61,7 @@ class EndpointResponse:
         many as the endpoint sends at most. Raises GraphError for a cell that is not an RDF term,
         and if the rows bind none of the variables.
         """
+        self._warn_of_invalid_text()
         variables = tuple(variables) or self._read_variables()
         rows = _Rows(partial(_parse_row, variables=variables), row_limit)
         self._read_table(rows)
@@ -79,6 +80,7 @@ class EndpointResponse:
         Virtuoso 7 sends a table with the column VIRTUOSO_ASK_COLUMN instead: "1" is true, "0" or no
         row is false. Raises GraphError for anything else.
         """
+        self._warn_of_invalid_text()
         rows = _Rows(_parse_virtuoso_truth, sys.maxsize)
         data = self._read_json(rows)
         truth = data.get("boolean")
@@ -123,12 +125,9 @@ class EndpointResponse:
         """Return the JSON object in the body, with an empty list in place of the rows of a result.
 
         The rows, which are under "bindings" in "results", are added to ``rows`` one by one. Bytes
-        that are not UTF-8 are replaced by U+FFFD, with a warning in the log. GraphError is raised
-        for anything but a JSON object, and for one that reports an error in "error" or "exception".
+        that are not UTF-8 are replaced by U+FFFD. GraphError is raised for anything but a JSON
+        object, and for one that reports an error in "error" or "exception".
         """
-        error = self._find_encoding_error()
-        if error is not None:
-            _log.warning("not UTF-8 throughout: %s; broken characters of texts are replaced", error)
         stream = JsonStream(_decode_in_parts(self.body, "replace"))
         data: dict[str, Any] = {}
         is_object = False
@@ -148,6 +147,12 @@ class EndpointResponse:
         if reported:
             raise self.invalid_response_error(f"it says {reported!r}")
         return data
+
+    def _warn_of_invalid_text(self) -> None:
+        """Log a warning if the body is not UTF-8 throughout."""
+        error = self._find_encoding_error()
+        if error is not None:
+            _log.warning("not UTF-8 throughout: %s; broken characters of texts are replaced", error)
 
     def _find_encoding_error(self) -> UnicodeDecodeError | None:
         """Return the first error of the body as UTF-8, or None if it is UTF-8 throughout."""
