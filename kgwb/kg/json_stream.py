@@ -61,28 +61,26 @@ class JsonStream:
 
     def read_members(self) -> Iterator[str]:
         """Read an object: yield the name of each member, whose value must then be read."""
-        self._read_sign("{")
-        if self.next_character() == "}":
-            self._position += 1
-            return
-        while True:
+        for _ in self._read_parts_between("{", "}"):
             name = self.read_value()
             if not isinstance(name, str):
                 raise self._error("expected a name", self._position)
             self._read_sign(":")
             yield name
-            if self._read_sign(",", "}") == "}":
-                return
 
     def read_items(self) -> Iterator[None]:
         """Read an array: yield before each item, which must then be read."""
-        self._read_sign("[")
-        if self.next_character() == "]":
+        return self._read_parts_between("[", "]")
+
+    def _read_parts_between(self, opening: str, closing: str) -> Iterator[None]:
+        """Read brackets and the commas in them: yield before each part, which must then be read."""
+        self._read_sign(opening)
+        if self.next_character() == closing:
             self._position += 1
             return
         while True:
             yield
-            if self._read_sign(",", "]") == "]":
+            if self._read_sign(",", closing) == closing:
                 return
 
     def read_end(self) -> None:

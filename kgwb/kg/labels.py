@@ -14,7 +14,7 @@ from rdflib.namespace import RDF
 
 from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, WIKIBASE_NAMESPACE, Vocabulary
 from kgwb.kg.label_index import Label
-from kgwb.kg.sparql import n3, values_clause
+from kgwb.kg.sparql import n3, string_literal, values_clause
 from kgwb.kg.text import language_rank
 from kgwb.terms import name_from_iri
 
@@ -140,10 +140,20 @@ def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
     return _SchemaScan(fact_patterns, unlabelled, predicates | classes)
 
 
+def fact_condition(vocabulary: Vocabulary) -> str:
+    """Return the SPARQL condition that the predicate ?p is that of a fact, in any graph."""
+    excluded = ", ".join(map(n3, sorted(vocabulary.excluded_predicates)))
+    condition = f"?p NOT IN ({excluded})"
+    for namespace in SCHEMA_NAMESPACES:
+        condition += f" && !STRSTARTS(STR(?p), {string_literal(namespace)})"
+    return condition
+
+
 def _fact_filter(predicates: Iterable[str], vocabulary: Vocabulary) -> str:
     """Return a FILTER of the triples whose predicate ?p is that of a fact.
 
-    It names those of the graph's ``predicates`` that are not.
+    It names those of the graph's ``predicates`` that are not, which is faster in Oxigraph than
+    ``fact_condition``.
     """
     excluded = set(map(str, vocabulary.excluded_predicates))
     conditions = []

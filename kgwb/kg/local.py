@@ -21,7 +21,7 @@ from kgwb.errors import GraphFileError, GraphTimeoutError, QueryError
 from kgwb.kg.base import SCHEMA_NAMESPACES, QueryLimits, ResultSet, Vocabulary
 from kgwb.kg.files import CACHE_VERSION, open_files
 from kgwb.kg.label_index import LabelIndex
-from kgwb.kg.labels import collect_labels
+from kgwb.kg.labels import collect_labels, fact_condition
 from kgwb.kg.muting import add_muted, nodes_of, rewrite_without
 from kgwb.kg.sparql import QueryForm, n3, validate_query
 from kgwb.terms import Term, Triple, Triples, make_literal
@@ -150,8 +150,7 @@ class LocalGraph:
         no_facts = {*self.vocabulary.excluded_predicates, *self.vocabulary.types}
         if predicate in no_facts or str(predicate).startswith(SCHEMA_NAMESPACES):
             return True
-        excluded = ", ".join(map(n3, sorted(no_facts)))
-        is_fact = f"?p NOT IN ({excluded})"
+        is_fact = fact_condition(self.vocabulary)
         conditions = [f"FILTER EXISTS {{ ?s {n3(predicate)} ?o }}"]
         for end in (subject, object_):
             if isinstance(end, URIRef):

@@ -566,14 +566,12 @@ def _node_to_sparql(node: Any) -> str:
     return n3(node)
 
 
-def _path_to_sparql(path: Any) -> str:
-    """Return a path, or the predicate that is a part of one, as SPARQL.
+def _path_to_sparql(path: Path) -> str:
+    """Return a path as SPARQL.
 
     Parts that are paths stand in parentheses. rdflib's ``n3`` cannot be used: it writes "^^" for two
     inverses, and fails at a negated path that has an inverse in it.
     """
-    if not isinstance(path, Path):
-        return n3(path)
     if isinstance(path, InvPath):
         return f"^{_part_to_sparql(path.arg)}"
     if isinstance(path, MulPath):
@@ -587,7 +585,8 @@ def _path_to_sparql(path: Any) -> str:
     return separator.join(map(_part_to_sparql, parts))
 
 
-def _part_to_sparql(path: Any) -> str:
-    if isinstance(path, Path):
-        return f"({_path_to_sparql(path)})"
-    return n3(path)
+def _part_to_sparql(part: Any) -> str:
+    """Return a part of a path as SPARQL: a path in parentheses, or a predicate."""
+    if isinstance(part, Path):
+        return f"({_path_to_sparql(part)})"
+    return n3(part)

@@ -20,7 +20,8 @@ from kgwb.deprecated import renamed_names
 from kgwb.errors import QueryError
 from kgwb.flow import Direction
 from kgwb.kg.algebra import TriplePattern, patterns_and_filters_to_sparql
-from kgwb.kg.base import SCHEMA_CLASSES, SCHEMA_NAMESPACES, Graph
+from kgwb.kg.base import SCHEMA_CLASSES, Graph
+from kgwb.kg.labels import fact_condition
 from kgwb.kg.sparql import LANGUAGE_TAG, n3, string_literal, union_clause, values_clause
 from kgwb.kg.support import (
     MAX_TRIPLES_PER_VALUE,
@@ -211,10 +212,7 @@ def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     if not iris:
         return frozenset()
     vocabulary = kg.vocabulary
-    excluded = ", ".join(map(n3, sorted(vocabulary.excluded_predicates)))
-    is_fact = f"?p NOT IN ({excluded})"
-    for namespace in SCHEMA_NAMESPACES:
-        is_fact += f" && !STRSTARTS(STR(?p), {string_literal(namespace)})"
+    is_fact = fact_condition(vocabulary)
     vertices = values_clause("?v", iris)
     type_predicates = values_clause("?t", vocabulary.types)
     schema_classes = values_clause("?c", SCHEMA_CLASSES)
@@ -341,10 +339,10 @@ def find_literal(kg: Graph, text: str) -> Literal | None:
     for spelling in spellings:
         literals.append(Literal(spelling))
         literals += [Literal(spelling, lang=tag) for tag in kg.vocabulary.languages if tag]
-    values = " ".join(map(n3, literals))
+    values = values_clause("?o", literals)
     rows = kg.select(
-        f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ VALUES ?o {{ {values} }} ?s ?p ?o }}"
-        f" GROUP BY ?o ORDER BY DESC(?n) ?o LIMIT 1"
+        f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ {values} ?s ?p ?o }}"
+        " GROUP BY ?o ORDER BY DESC(?n) ?o LIMIT 1"
     ).rows
     for literal, _ in rows:
         if isinstance(literal, Literal):

@@ -61,14 +61,13 @@ class EndpointResponse:
         many as the endpoint sends at most. Raises GraphError for a cell that is not an RDF term,
         and if the rows bind none of the variables.
         """
+        self._warn_of_invalid_text()
         variables = tuple(variables) or self._read_variables()
         rows = _Rows(partial(_parse_row, variables=variables), row_limit)
         self._read_table(rows)
         if rows.names and rows.names.isdisjoint(variables):
             listed = ", ".join(variables)
             raise self.invalid_response_error(f"it has no column of {listed}")
-        if rows.problem is not None:
-            raise self.invalid_response_error(rows.problem) from rows.problem
         max_rows = row_limit + 1
         if self.max_rows:
             max_rows = min(max_rows, self.max_rows)
@@ -81,14 +80,13 @@ class EndpointResponse:
         Virtuoso 7 sends a table with the column VIRTUOSO_ASK_COLUMN instead: "1" is true, "0" or no
         row is false. Raises GraphError for anything else.
         """
+        self._warn_of_invalid_text()
         rows = _Rows(_parse_virtuoso_truth, sys.maxsize)
         data = self._read_json(rows)
         truth = data.get("boolean")
         if isinstance(truth, bool):
             return truth
         variables = self._check_table(data, rows)
-        if rows.problem is not None:
-            raise self.invalid_response_error(rows.problem) from rows.problem
         if variables != (VIRTUOSO_ASK_COLUMN,):
             raise self.invalid_response_error("neither true nor false")
         return any(rows.parsed)
@@ -100,8 +98,7 @@ class EndpointResponse:
     def _read_table(self, rows: _Rows[Any]) -> tuple[str, ...]:
         """Return the variables of a SELECT result in JSON, and add its rows to ``rows``.
 
-        Raises GraphError if they are not lists of names and of objects. What is in the rows is not
-        checked.
+        Raises GraphError if they are not lists of names and of objects, or a row cannot be parsed.
         """
         data = self._read_json(rows)
         return self._check_table(data, rows)
@@ -109,7 +106,7 @@ class EndpointResponse:
     def _check_table(self, data: Mapping[str, Any], rows: _Rows[Any]) -> tuple[str, ...]:
         """Return the variables of a result whose rows were read.
 
-        Raises GraphError if they are not lists of names and of objects.
+        Raises GraphError if they are not lists of names and of objects, or a row cannot be parsed.
         """
         try:
             names = data["head"]["vars"]
@@ -120,18 +117,17 @@ class EndpointResponse:
             raise self.invalid_response_error("its variables are no list of names")
         if not isinstance(bindings, list) or rows.has_other_items:
             raise self.invalid_response_error("its rows are no list of rows")
+        if rows.problem is not None:
+            raise self.invalid_response_error(rows.problem) from rows.problem
         return tuple(names)
 
     def _read_json(self, rows: _Rows[Any]) -> dict[str, Any]:
         """Return the JSON object in the body, with an empty list in place of the rows of a result.
 
         The rows, which are under "bindings" in "results", are added to ``rows`` one by one. Bytes
-        that are not UTF-8 are replaced by U+FFFD, with a warning in the log. GraphError is raised
-        for anything but a JSON object, and for one that reports an error in "error" or "exception".
+        that are not UTF-8 are replaced by U+FFFD. GraphError is raised for anything but a JSON
+        object, and for one that reports an error in "error" or "exception".
         """
-        error = self._find_encoding_error()
-        if error is not None:
-            _log.warning("not UTF-8 throughout: %s; broken characters of texts are replaced", error)
         stream = JsonStream(_decode_in_parts(self.body, "replace"))
         data: dict[str, Any] = {}
         is_object = False
@@ -151,6 +147,12 @@ class EndpointResponse:
         if reported:
             raise self.invalid_response_error(f"it says {reported!r}")
         return data
+
+    def _warn_of_invalid_text(self) -> None:
+        """Log a warning if the body is not UTF-8 throughout."""
+        error = self._find_encoding_error()
+        if error is not None:
+            _log.warning("not UTF-8 throughout: %s; broken characters of texts are replaced", error)
 
     def _find_encoding_error(self) -> UnicodeDecodeError | None:
         """Return the first error of the body as UTF-8, or None if it is UTF-8 throughout."""

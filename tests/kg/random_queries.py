@@ -55,13 +55,12 @@ def random_case(seed: int) -> Case:
     """Return the case of a seed, always the same one."""
     random = Random(seed)
     graph = random_graph(random)
+    triples = sorted(graph, key=repr)
     without_blank_nodes = [
-        triple
-        for triple in sorted(graph, key=repr)
-        if not any(isinstance(term, BNode) for term in triple)
+        triple for triple in triples if not any(isinstance(term, BNode) for term in triple)
     ]
     muted = random.sample(without_blank_nodes, min(len(without_blank_nodes), random.randint(1, 3)))
-    return Case(graph, tuple(muted), QueryWriter(random, sorted(graph, key=repr)).query())
+    return Case(graph, tuple(muted), QueryWriter(random, triples).query())
 
 
 def random_graph(random: Random) -> rdflib.Graph:
