@@ -79,7 +79,9 @@ def test_a_person_plays_an_agent(lab: Site) -> None:
         cell = page.cell('workbench.cell("qir")').click("Run").wait("attempt 1 of 3")
         assert cell.output.bounding_box()["height"] < 1000  # type: ignore[index]
         cell.wait("Who directed Arrival?").wait("Turn a standalone question into triples")
-        prompt = cell.output.locator("details", has_text="The full prompt, as a model would receive it")
+        prompt = cell.output.locator(
+            "details", has_text="The full prompt, as a model would receive it"
+        )
         expect(prompt).to_have_count(1)
         expect(prompt).not_to_have_attribute("open", "")
         cell.click("Send").wait("attempt 2 of 3")
@@ -193,4 +195,9 @@ def test_a_template_is_filled_and_a_retry_names_its_phase(lab: Site) -> None:
             page.cell(f'workbench.cell("{name}")').run().click("Run").wait(result)
         page.cell("run.go()").run().wait("Jerry Goldsmith")
         debugger = page.cell("workbench.debug()").run().wait("try 1 · parsing: back to parsing")
-        debugger.wait("try 3 · parsing").wait("changed: ⟨Arrival, cost, ?cost⟩")
+        debugger.wait(
+            "try 2 · parsing: back to parsing; changed: ⟨Arrival, production cost, ?cost⟩"
+        )
+        debugger.wait(
+            "try 3 · parsing: back to parsing; changed: ⟨?budget, budget of film, Arrival⟩"
+        )
