@@ -180,7 +180,7 @@ def describe_settings() -> Iterator[str]:
     """Yield the Markdown of the page about settings: a table for each class of settings."""
     yield (
         '# Settings\n\nGive settings as `kgwb.profile("fast", theta=5)` in Python, or as `--set theta=5` in the '
-        "terminal.\nA profile is a named set of values; [Profiles](../profiles.md) explains the two.\n"
+        "terminal.\nA profile is a named set of values; [Profiles](../profiles.md) explains them.\n"
     )
     yield "## All systems\n"
     yield from _settings_table(Settings)
@@ -196,12 +196,13 @@ def describe_settings() -> Iterator[str]:
 
 def _settings_table(settings_class: type[Settings]) -> Iterator[str]:
     """Yield a table of the settings that a class adds to those of its base class."""
-    fast = settings_class.of_profile("fast")
-    paper = settings_class.of_profile("paper")
+    names = settings_class.profile_changes()
+    profiles = [settings_class.of_profile(name) for name in names]
     inherited = {name for base in settings_class.__mro__[1:] for name in vars(base)}
     documented = griffe.load(settings_class.__module__)[settings_class.__name__]
-    yield "| setting | type | `fast` | `paper` | meaning |"
-    yield "|---|---|---|---|---|"
+    headings = ("setting", "type", *(f"`{name}`" for name in names), "meaning")
+    yield f"| {' | '.join(headings)} |"
+    yield f"|{'---|' * len(headings)}"
     for field in fields(settings_class):
         if field.name in inherited:
             continue
@@ -210,8 +211,7 @@ def _settings_table(settings_class: type[Settings]) -> Iterator[str]:
         cells = (
             f"`{field.name}`",
             f"`{_type_text(settings_class, field.name)}`".replace("|", "\\|"),
-            f"`{getattr(fast, field.name)!r}`",
-            f"`{getattr(paper, field.name)!r}`",
+            *(f"`{getattr(profile, field.name)!r}`" for profile in profiles),
             " ".join(docstring.replace("``", "`").split()),
         )
         yield f"| {' | '.join(cells)} |"

@@ -1,4 +1,4 @@
-"""Settings of all systems and of one, and the two profiles."""
+"""Settings of all systems and of one, and the profiles."""
 
 from typing import Any
 

@@ -9,26 +9,14 @@ from kgwb.flow import Answer, Link, RetrievedCandidates
 from kgwb.kg.survey_records import Survey
 from kgwb.records import MAX_LINE_CHARS, is_record, summarize
 from kgwb.run.agents import View, current_version
-from kgwb.show.answers import render_answer, render_answer_parts, render_query_block
-from kgwb.show.candidates import MAX_DEGREE, render_choices, render_link, render_retrieved
-from kgwb.show.fields import render_explanation, render_fields, render_table
-from kgwb.show.graph_results import REPLY_VIEWS, render_graph_result
+from kgwb.show.answers import render_answer
+from kgwb.show.candidates import render_link, render_retrieved
+from kgwb.show.fields import render_fields, render_table
+from kgwb.show.graph_results import REPLY_VIEWS
 from kgwb.show.html import Html, div, preformatted, tag
 from kgwb.show.survey import render_survey
 from kgwb.show.terms import RenderContext
 from kgwb.text import shorten
-
-__all__ = [
-    "MAX_DEGREE",
-    "has_details",
-    "render",
-    "render_answer_parts",
-    "render_choices",
-    "render_explanation",
-    "render_graph_result",
-    "render_query_block",
-    "render_table",
-]
 
 BUILT_IN_VIEWS: Mapping[type, View] = {
     Answer: render_answer,

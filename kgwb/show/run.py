@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from kgwb.records import one_line
 from kgwb.run import Run
 from kgwb.run.steps import Step, group_by_supervisor
+from kgwb.show.answers import render_answer_parts
 from kgwb.show.html import (
     Html,
     agent_kind_badge,
@@ -18,35 +19,12 @@ from kgwb.show.html import (
     table,
     tag,
 )
-from kgwb.show.records import render_answer_parts
 from kgwb.show.run_state import RunState, answer_state, displayed_agent_kind, setup_text
-from kgwb.show.step import (
-    render_attempts,
-    render_inputs,
-    render_source,
-    render_step_body,
-    render_step_header,
-    render_step_notes,
-    render_step_page,
-)
+from kgwb.show.step import render_step_body
 from kgwb.show.terms import RenderContext, context_of
 from kgwb.show.timeline import render_pipeline, render_row_badge, skipped_model
 from kgwb.show.waterfall import render_waterfall
 from kgwb.text import display_name, format_seconds, shorten
-
-__all__ = [
-    "render_answer_banner",
-    "render_attempts",
-    "render_inputs",
-    "render_question_header",
-    "render_run",
-    "render_run_page",
-    "render_source",
-    "render_step_header",
-    "render_step_notes",
-    "render_step_page",
-    "render_waterfall",
-]
 
 MAX_BANNER_CHARS = 1_000
 """Characters of the question, and of the answer, in the large type at the top."""

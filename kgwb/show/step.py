@@ -72,6 +72,7 @@ def render_step_body(
     if step.done and not supervises:
         context = replace(context, inputs=tuple(step.inputs.values()))
         output = render(step.output, context)
+    attempts = _shown_attempts(step, calls)
     key = muted_text(single_line(step.key))
     return render_template(
         "show/templates/step_body.html",
@@ -81,9 +82,9 @@ def render_step_body(
         has_inputs=bool(step.inputs),
         input_count=pluralize(len(step.inputs), "input"),
         inputs=inputs,
-        has_attempts=bool(step.attempts or model_calls_of(step)),
-        attempt_count=pluralize(len(step.attempts or model_calls_of(step)), "attempt"),
-        attempts=render_attempts(step, calls),
+        has_attempts=bool(attempts),
+        attempt_count=pluralize(len(attempts), "attempt"),
+        attempts=_render_attempt_list(attempts),
     )
 
 
@@ -255,6 +256,17 @@ def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     Model calls that an agent made by itself stand below the attempts. A step without any is a line
     that says so.
     """
+    return _render_attempt_list(_shown_attempts(step, calls))
+
+
+def _render_attempt_list(attempts: Sequence[ShownAttempt]) -> Html:
+    if not attempts:
+        return div("body soft", "This step made no model call.")
+    return render_template("show/templates/attempts.html", attempts=attempts)
+
+
+def _shown_attempts(step: Step, calls: Mapping[str, Call]) -> list[ShownAttempt]:
+    """Return what the template shows of the attempts of a step, and of its other model calls."""
     attempts = []
     for attempt in step.attempts:
         call = calls.get(attempt.call)
@@ -263,9 +275,7 @@ def render_attempts(step: Step, calls: Mapping[str, Call]) -> Html:
     for call in model_calls_of(step):
         if call.key not in known:
             attempts.append(_shown_call(call))
-    if not attempts:
-        return div("body soft", "This step made no model call.")
-    return render_template("show/templates/attempts.html", attempts=attempts)
+    return attempts
 
 
 def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:

@@ -200,10 +200,15 @@ def render_triples(
     for triple in triples[:MAX_SUPPORT_TRIPLES]:
         lines.append(_render_triple(triple, context, answer_texts))
     omitted = len(triples) - MAX_SUPPORT_TRIPLES
-    if omitted > 0:
-        count = pluralize(omitted, "more triple")
-        lines.append(muted_text(f"and {count}"))
-    return div("stack tight", *lines)
+    return div("stack tight", *lines, render_omitted_triples(omitted))
+
+
+def render_omitted_triples(number: int) -> Html:
+    """Render "and 3 more triples"; nothing if the number is 0 or less."""
+    if number <= 0:
+        return Html()
+    count = pluralize(number, "more triple")
+    return muted_text(f"and {count}")
 
 
 def _render_triple(triple: Triple, context: RenderContext, answer_texts: set[str]) -> Html:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.show.run import render_step_header
+from kgwb.show.step import render_step_header
 from kgwb.ui.live import render_failure
 from kgwb.ui.session import Session
 from kgwb.ui.step_panel import StepPanel

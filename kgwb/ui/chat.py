@@ -13,7 +13,7 @@ from kgwb.show import html as h
 from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
 from kgwb.show.run_state import answer_state
-from kgwb.show.terms import context_of, render_triples
+from kgwb.show.terms import context_of, render_omitted_triples, render_triples
 from kgwb.text import display_name, pluralize, shorten, single_line
 from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench
@@ -208,9 +208,12 @@ class Chat(Live):
         )
         is_open = number == self.open_turn
         support = Html()
+        omitted_support = Html()
         reasons = Html()
         if is_open:
             support = _render_support(run)
+            if run.answer is not None:
+                omitted_support = render_omitted_triples(len(run.answer.support) - MAX_TRIPLES)
             reasons = render_reasons(run.answer, run.steps)
         return TurnView(
             number=number,
@@ -228,7 +231,7 @@ class Chat(Live):
             is_reworded=number == self.reworded_turn,
             wording_input=wording_input,
             support=support,
-            omitted_support=_render_omitted_support(run),
+            omitted_support=omitted_support,
             reasons=reasons,
         )
 
@@ -341,15 +344,3 @@ def _render_support(run: Run) -> Html:
     context = context_of(run).with_names(answer.names)
     terms = [value.term for value in answer.values]
     return render_triples(triples, context, terms)
-
-
-def _render_omitted_support(run: Run) -> Html:
-    """Render how many supporting triples are left out; nothing if all are shown."""
-    answer = run.answer
-    if answer is None:
-        return Html()
-    omitted_count = len(answer.support) - MAX_TRIPLES
-    if omitted_count <= 0:
-        return Html()
-    omitted = pluralize(omitted_count, "more triple")
-    return h.muted_text(f"and {omitted}")

@@ -14,9 +14,9 @@ from kgwb.errors import GraphError, InputError
 from kgwb.kg.queries import count_degrees
 from kgwb.run.steps import Step
 from kgwb.show import explain
+from kgwb.show.candidates import MAX_DEGREE
 from kgwb.show.form import add_or_remove_row
 from kgwb.show.output_form import OutputForm, choose_option, update_derived_fields
-from kgwb.show.records import MAX_DEGREE
 from kgwb.show.terms import readable_query
 from kgwb.threads import run_in_thread
 from kgwb.ui.live import Event, argument_of, form_of, typed_text

@@ -16,14 +16,14 @@ from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.output_form import OutputForm
 from kgwb.show.records import render
-from kgwb.show.run import (
+from kgwb.show.run_state import displayed_agent_kind, subject_text
+from kgwb.show.step import (
     render_attempts,
     render_inputs,
     render_source,
     render_step_header,
     render_step_notes,
 )
-from kgwb.show.run_state import displayed_agent_kind, subject_text
 from kgwb.show.terms import RenderContext, context_of
 from kgwb.show.timeline import model_calls_of
 from kgwb.text import display_name, shorten

@@ -195,4 +195,9 @@ def test_a_template_is_filled_and_a_retry_names_its_phase(lab: Site) -> None:
             page.cell(f'workbench.cell("{name}")').run().click("Run").wait(result)
         page.cell("run.go()").run().wait("Jerry Goldsmith")
         debugger = page.cell("workbench.debug()").run().wait("try 1 · parsing: back to parsing")
-        debugger.wait("try 3 · parsing").wait("changed: ⟨Arrival, cost, ?cost⟩")
+        debugger.wait(
+            "try 2 · parsing: back to parsing; changed: ⟨Arrival, production cost, ?cost⟩"
+        )
+        debugger.wait(
+            "try 3 · parsing: back to parsing; changed: ⟨?budget, budget of film, Arrival⟩"
+        )

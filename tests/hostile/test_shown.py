@@ -28,8 +28,8 @@ from kgwb.show.html import iri_link as linked
 from kgwb.show.html import load_style, static_page
 from kgwb.show.notebook import to_html
 from kgwb.show.output_form import OutputForm
-from kgwb.show.run import render_waterfall
 from kgwb.show.subgraph import build_subgraph
+from kgwb.show.waterfall import render_waterfall
 from kgwb.text import CONTROL_CHARACTERS
 from kgwb.ui.cell import AgentCell
 from kgwb.ui.choosers import GraphChooser

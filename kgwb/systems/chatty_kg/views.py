@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from kgwb.flow import CANNOT_EXPRESS, CandidateQuery, Context
 from kgwb.run.agents import View
+from kgwb.show.answers import render_query_block
 from kgwb.show.explain import query_part_text
+from kgwb.show.fields import render_explanation, render_table
+from kgwb.show.graph_results import render_graph_result
 from kgwb.show.html import (
     Html,
     bar,
@@ -25,13 +28,7 @@ from kgwb.show.html import (
     table,
     tag,
 )
-from kgwb.show.records import (
-    render,
-    render_explanation,
-    render_graph_result,
-    render_query_block,
-    render_table,
-)
+from kgwb.show.records import render
 from kgwb.show.terms import RenderContext, render_curie
 from kgwb.systems.chatty_kg.records import (
     QIR,

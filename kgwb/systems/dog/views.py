@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from kgwb.run.agents import View
 from kgwb.show import html
+from kgwb.show.answers import render_answer_parts
+from kgwb.show.candidates import render_choices
+from kgwb.show.fields import render_explanation
 from kgwb.show.html import MAX_ROWS, Html, collapsible, div, join, muted_text, span, table, tag
-from kgwb.show.records import render, render_answer_parts, render_choices, render_explanation
+from kgwb.show.records import render
 from kgwb.show.terms import RenderContext, render_curie
 from kgwb.systems.dog import records
 from kgwb.text import and_more, pluralize, shorten

@@ -9,8 +9,9 @@ from rdflib import URIRef
 from kgwb.records import Role
 from kgwb.run.agents import View
 from kgwb.show import html
+from kgwb.show.fields import render_explanation
 from kgwb.show.html import Html, collapsible, div, join, span, tag
-from kgwb.show.records import render, render_explanation
+from kgwb.show.records import render
 from kgwb.show.subgraph import Edge, Node, Subgraph
 from kgwb.show.subgraph_html import render_svg
 from kgwb.show.terms import RenderContext, render_triples

@@ -10,8 +10,8 @@ from rdflib import URIRef
 from kgwb.flow import Value
 from kgwb.records import Role
 from kgwb.run.agents import View
+from kgwb.show.fields import render_explanation
 from kgwb.show.html import MAX_ROWS, Html, collapsible, div, join, muted_text, note, span, table
-from kgwb.show.records import render_explanation
 from kgwb.show.subgraph import Edge, Node, Subgraph, subgraph_of_answer
 from kgwb.show.subgraph_html import render_svg
 from kgwb.show.terms import RenderContext, render_term, render_triples

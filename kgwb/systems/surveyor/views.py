@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kgwb.run.agents import View
+from kgwb.show.fields import render_explanation
 from kgwb.show.html import (
     MAX_ROWS,
     Html,
@@ -18,7 +19,7 @@ from kgwb.show.html import (
     table,
     tag,
 )
-from kgwb.show.records import render, render_explanation
+from kgwb.show.records import render
 from kgwb.show.terms import (
     RenderContext,
     render_candidate,
