@@ -24,9 +24,11 @@ FOLDER = Path(__file__).parent.parent / "notebooks"
 VIEW = "application/vnd.jupyter.widget-view+json"
 WIDGETS = """
 import ipywidgets, json, time
+from kgwb.ui.live import Live
 time.sleep(2)  # what works in the background
 _widgets = ipywidgets.widgets.widget._instances
-print(json.dumps({name: one.static() for name, one in _widgets.items() if hasattr(one, "static")}))
+_live = {name: one for name, one in _widgets.items() if isinstance(one, Live)}
+print(json.dumps({name: one.static_html() for name, one in _live.items()}))
 """
 """What every widget shows when the notebook has come to its end."""
 STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
