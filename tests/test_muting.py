@@ -129,7 +129,9 @@ def test_a_muted_label_is_not_found_and_not_used_as_a_name() -> None:
 
 def test_a_thing_without_a_label_is_not_found_once_its_last_fact_is_muted() -> None:
     schema = "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . :a rdfs:isDefinedBy :apple ."
-    graph = graph_of(f"@prefix : <http://x/> . {schema} :apple :p :b ; rdfs:seeAlso :c . :b :p :c .")
+    graph = graph_of(
+        f"@prefix : <http://x/> . {schema} :apple :p :b ; rdfs:seeAlso :c . :b :p :c ."
+    )
     fact = x("apple"), x("p"), x("b")
     assert kgwb.open_kg(graph).search("apple", 5).hits
     muted = kgwb.open_kg(graph).without(fact)
