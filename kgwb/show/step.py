@@ -133,7 +133,7 @@ def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str
     facts = [span(f"kindword {kind}", AGENT_KIND_LABELS[kind])]
     role = state.run.system.role_of(agent)
     if role:
-        facts.append(span("", role))
+        facts.append(span("", display_name(role)))
     if skipped_model(step, kind):
         facts.append(span("", "was not asked"))
     if step is None:

@@ -231,7 +231,10 @@ class TimelineLine(NamedTuple):
     has_breakpoint: bool
     name: str
     role: str
-    """The role that plays the agent; "" if it has none."""
+    """The displayed name of the role that plays the agent.
+
+    "" if the agent has none, or if it is the role of the line above.
+    """
     tooltip: str
     classes: str
     kind_badge: Html
@@ -255,10 +258,17 @@ def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
     longest_s = _longest_step_s(rows, supervisors)
     shortcuts = _shortcuts(rows, selected)
     lines = []
+    previous_role = role
     for position, row in enumerate(rows):
+        row_role = state.run.system.role_of(agent_of_key(row.key))
+        role_caption = ""
+        if row_role != previous_role:
+            role_caption = display_name(row_role)
+        previous_role = row_role
         line = _timeline_line(
             state,
             row,
+            role_caption=role_caption,
             is_selected=row.key == selected,
             shortcut=shortcuts.get(position, ""),
             supervises=row.key in supervisors,
@@ -322,6 +332,7 @@ def _timeline_line(
     state: RunState,
     row: TimelineRow,
     *,
+    role_caption: str,
     is_selected: bool,
     shortcut: str,
     supervises: bool,
@@ -348,7 +359,7 @@ def _timeline_line(
         shortcut=shortcut,
         has_breakpoint=has_breakpoint,
         name=name,
-        role=state.run.system.role_of(agent),
+        role=role_caption,
         tooltip=tooltip,
         classes=_row_classes(row, step_state, is_selected, supervises),
         kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),

@@ -26,7 +26,7 @@ from kgwb.show.terms import context_of, triple_key
 from kgwb.show.timeline import render_pipeline, render_timeline
 from kgwb.show.waterfall import render_waterfall
 from kgwb.terms import Triple
-from kgwb.text import single_line
+from kgwb.text import display_name, single_line
 from kgwb.ui.live import (
     Event,
     Live,
@@ -155,7 +155,7 @@ class Debugger(StepPanel):
         if not roles:
             return Html()
         options: list[TabOption] = [(ALL_ROLES, ALL_ROLES, "")]
-        options += [(role, role, "") for role in roles]
+        options += [(role, display_name(role), "") for role in roles]
         return h.tabs(options, self.selected_role or ALL_ROLES, "role", borderless=True)
 
     def _render_contents(self) -> Html:
