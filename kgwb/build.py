@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kgwb.adapt.answers import make_answer
 from kgwb.adapt.checking import SystemCheck, check_system
+from kgwb.adapt.langgraph import system_from_langgraph, wrap_langchain
 from kgwb.adapt.openai_client import wrap_openai
 from kgwb.adapt.pipelines import system_from_file, system_from_function
 from kgwb.adapt.rdflib_graph import wrap_rdflib
@@ -115,10 +116,12 @@ __all__ = [
     "select_vertex",
     "system_from_file",
     "system_from_function",
+    "system_from_langgraph",
     "to_data",
     "tool",
     "tool_from_function",
     "use_tool",
+    "wrap_langchain",
     "wrap_openai",
     "wrap_rdflib",
     "wrap_sparqlwrapper",
