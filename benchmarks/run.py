@@ -22,6 +22,7 @@ import overhead
 import pipeline
 import retrying
 import throughput
+import wrapped
 from table import Row, save, seconds_rows, show
 
 BUILD = Path(__file__).parent.parent / "build"
@@ -75,6 +76,7 @@ PARTS: dict[str, Callable[[], list[Row]]] = {
     "memory": memory.select_memory,
     "retry": retrying.retrying,
     "growth": _growth,
+    "wrapped": wrapped.wrapped_overhead,
 }
 
 

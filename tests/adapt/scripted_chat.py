@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -18,6 +19,8 @@ FULL = "PREFIX : <http://example.org/> SELECT ?x WHERE { :arrival :director ?x }
 class ScriptedChat(BaseChatModel):
     asked: ClassVar[list[str]] = []
     """The last message of each request, of all models together."""
+    delay_s: ClassVar[float] = 0.0
+    """How long a reply takes."""
 
     @property
     def _llm_type(self) -> str:
@@ -33,6 +36,7 @@ class ScriptedChat(BaseChatModel):
         run_manager: Any = None,
         **options: Any,
     ) -> ChatResult:
+        time.sleep(self.delay_s)
         said = str(messages[-1].content)
         self.asked.append(said)
         usage = {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import random
 import sys
 import threading
@@ -12,10 +13,12 @@ from typing import Any
 
 import pytest
 from conftest import PIPELINES
+from page import wait_for
 from servers import ChatServer, Endpoint
 from small import films, iri
 
 import kgwb
+from kgwb.bench.results import read_results
 from kgwb.build import (
     System,
     agent,
@@ -24,9 +27,12 @@ from kgwb.build import (
     system_from_file,
     system_from_function,
 )
+from kgwb.cli import main
 from kgwb.llm.base import Message
 from kgwb.run import Run
 from kgwb.systems import resolve_system
+from kgwb.ui.debugger import Debugger
+from kgwb.ui.session import session_of
 
 QUESTION = "Who directed Arrival?"
 KEYS = ["answer", "mentions", "link", "draft", "to_answer"]
@@ -210,6 +216,29 @@ def test_what_has_no_json_form_is_saved_as_a_line(tmp_path: Path) -> None:
     run = Run(system, QUESTION, kg=films(), models=None).go()
     loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
     assert loaded.output("use#2") == [QUESTION, {"n": 1}]
+
+
+def test_a_benchmark_and_its_report_have_it(
+    chats: ChatServer, endpoint: Endpoint, films_file: Path, pipeline: Any, here: Path
+) -> None:
+    question = {"id": "1", "question": QUESTION, "answers": [str(iri("denis"))]}
+    Path("q.jsonl").write_text(json.dumps(question))
+    options = ["--kg", str(films_file), "--questions", "q.jsonl", "--out", "out", "--save-runs"]
+    assert main(["bench", *options, "--systems", str(pipeline("plain_added"))]) == 0
+    [folder] = Path("out").iterdir()
+    [row] = read_results(folder)[1]
+    assert (row["f1"], row["model_calls"], row["error"]) == (1.0, 2, None)
+    assert main(["report", str(folder), "--out", "report.html"]) == 0
+    assert "plain" in Path("report.html").read_text()
+
+
+def test_the_debugger_shows_its_steps_and_edits_messages(run: Run, chats: ChatServer) -> None:
+    debugger = Debugger(session_of(run), step_key="draft")
+    debugger.selected_section = "prompt"
+    assert "Write one SPARQL query" in str(debugger.render_panel())
+    debugger.do_try({"form": {"template": "[user]\nWrite one SPARQL query, now.\n"}})
+    wait_for(lambda: run.status == "paused")
+    assert chats.requests[-1]["messages"][0]["content"] == "Write one SPARQL query, now."
 
 
 def test_benches_compare_it_with_others(system: System, tmp_path: Path) -> None:
