@@ -37,20 +37,20 @@ QUESTION = "Who directed Arrival?"
 
 
 @contextmanager
-def pipeline_servers() -> Iterator[None]:
+def started_servers() -> Iterator[None]:
     """Start the servers that the pipelines ask, and tell them where these are.
 
     They are those of the tests, whose folder can be imported from afterwards.
     """
     sys.path += [str(ADAPT_TESTS), str(ADAPT_TESTS.parent)]
-    import scripts
-    import servers
+    import pipeline_scripts
+    import pipeline_servers as servers
     import small
 
     def slow_reply(body: dict[str, Any]) -> Any:
         """Return the scripted reply after REPLY_S."""
         time.sleep(REPLY_S)
-        return scripts.reply_to(body)
+        return pipeline_scripts.reply_to(body)
 
     with (
         servers.chat_server(slow_reply) as chats,
@@ -92,7 +92,7 @@ def wrapped_overhead() -> list[Row]:
     """Return the row of each pipeline; that of LangGraph only if it is installed."""
     folder = ADAPT_TESTS / "pipelines"
     rows = []
-    with pipeline_servers():
+    with started_servers():
         plain = load_file(folder / "plain.py")
         rows.append(
             row_of(

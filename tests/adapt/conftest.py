@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts import reply_to
-from servers import ChatServer, Endpoint, chat_server, sparql_endpoint
+from pipeline_scripts import PIPELINES, reply_to
+from pipeline_servers import ChatServer, Endpoint, chat_server, sparql_endpoint
 from small import FILMS
-
-PIPELINES = Path(__file__).parent / "pipelines"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import ChatServer
+from pipeline_servers import ChatServer
 from small import films, iri
 
 import kgwb

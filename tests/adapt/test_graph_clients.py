@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import rdflib
 import SPARQLWrapper as sw
+from pipeline_servers import Endpoint
 from pyparsing import ParseException
 from rdflib.plugins.sparql import prepareQuery
-from servers import Endpoint
 from small import FILMS, films, iri
 
 import kgwb

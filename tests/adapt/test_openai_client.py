@@ -7,8 +7,8 @@ from typing import Any
 
 import openai
 import pytest
+from pipeline_servers import ChatServer
 from pydantic import BaseModel
-from servers import ChatServer
 from small import films
 
 from kgwb.build import Answer, System, agent, wrap_openai

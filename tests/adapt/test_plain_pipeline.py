@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import PIPELINES
 from page import wait_for
-from servers import ChatServer, Endpoint
+from pipeline_scripts import PIPELINES
+from pipeline_servers import ChatServer, Endpoint
 from small import films, iri
 
 import kgwb

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+PIPELINES = Path(__file__).parent / "pipelines"
 
 DIRECTOR_QUERY = """
 PREFIX : <http://example.org/>
