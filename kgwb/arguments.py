@@ -174,10 +174,11 @@ class QuestionArguments(GraphArguments):
     def make_workbench(self) -> Workbench:
         """Return the workbench that the arguments describe.
 
-        Raises what opening the graph and the models raises, and SettingError for an unknown setting,
-        system or agent.
+        Raises what opening the graph and the models raises, SettingError for an unknown setting,
+        system or agent, and PromptError for prompts that the system cannot use.
         """
         from kgwb import systems
+        from kgwb.run.prompts import Prompts
         from kgwb.workbench import Workbench
 
         settings = self.settings
@@ -186,12 +187,14 @@ class QuestionArguments(GraphArguments):
         system = systems.resolve_system(self.system)
         for agent in model_specs:
             system.check_model_user(agent)
+        prompts = Prompts.of(self.prompts)
+        system.check_prompts(prompts)
         return Workbench(
             self.open_graph(self.kg),
             system=system,
             models=models,
             settings=settings,
-            prompts=self.prompts,
+            prompts=prompts,
         )
 
 

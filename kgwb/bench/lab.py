@@ -137,9 +137,11 @@ class RetryExperiment:
         """Return the setup that was measured, with these prompts, models and changed settings.
 
         The prompts are by default those that kgwb has now. The values of settings are texts, as they
-        are typed. Raises SettingError, and InputError if the setup ``must_differ`` from what was
-        measured and nothing differs.
+        are typed. Raises SettingError, PromptError for prompts that the system cannot use, and
+        InputError if the setup ``must_differ`` from what was measured and nothing differs.
         """
+        if prompts is not None:
+            self.system.check_prompts(prompts)
         config = self.earlier_results.config
         setup = BenchSetup(
             kg=self.kg,

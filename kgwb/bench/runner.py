@@ -41,7 +41,6 @@ from kgwb.run import Setup as RunSetup
 from kgwb.run.agents import agent_of_key
 from kgwb.run.calls import Call
 from kgwb.run.differences import compare_steps
-from kgwb.run.prompts import shipped_folder
 from kgwb.run.steps import Step
 from kgwb.version import __version__
 
@@ -106,11 +105,8 @@ class BenchSetup(RunSetup):
         These are the prompts of the system and those of the shared entity linking.
         """
         prompts = self.prompts.for_system(self.system.prompts)
-        names = self.system.prompts.own_names()
-        for folder in (self.system.name, "linking"):  # any system may use the shared linking
-            for path in shipped_folder().glob(f"{folder}/*.md"):
-                names.add(f"{folder}/{path.stem}")
-        return {name: fingerprint(prompts.text(name)) for name in sorted(names)}
+        names = sorted(self.system.prompt_names)
+        return {name: fingerprint(prompts.text(name)) for name in names}
 
     config = RenamedAttribute("config", "to_config")
     made_by = RenamedAttribute("made_by", "from_factory")
