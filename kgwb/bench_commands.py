@@ -573,7 +573,7 @@ class RetryCommand(GraphArguments):
     def _ask_again(
         self, experiment: RetryExperiment, setup: BenchSetup, name: str, budget: Budget
     ) -> tuple[Path, str]:
-        """Print an estimate of the cost, and ask the questions again.
+        """Print an estimate of the cost and all that differs, and ask the questions again.
 
         ``name`` is for the folder of the results; "" names it by the changes. Returns this folder,
         and the limits of the budget that stopped it.
@@ -589,6 +589,8 @@ class RetryCommand(GraphArguments):
                 setup, bar, prices=budget.prices, repeats=self.repeats
             )
         print(f"{folder.name}: {estimate}", flush=True)
+        for change in experiment.describe_changes(setup):
+            print(f"  {change}", flush=True)
         with progress_bar(total=len(questions), unit="question") as bar:
             stop_reason = experiment.ask_again(
                 setup,

@@ -28,14 +28,22 @@ from kgwb.show.html import Html, tag
 from kgwb.text import display_name, pluralize, shorten, single_line
 
 UNSTABLE = "varies by itself"
+FAILED = "ended in an error"
 OUTCOME_STATES = {
     "fixed": "ok",
     "broken": "bad",
+    FAILED: "bad",
     UNSTABLE: "stale",
     "still lost": "none",
     "still right": "off",
 }
-"""What can become of a question, with the state badge that shows it."""
+"""What can become of a question, with the state badge that shows it.
+
+A question that ended in an error, before or after the change, is neither fixed nor broken: an
+error, such as that of a server, says nothing about the change.
+"""
+LEFT_OUT_OUTCOMES = (FAILED, UNSTABLE)
+"""Outcomes of questions that the measures before and after the change leave out."""
 UNFOLDED_OUTCOMES = ("fixed", "broken")
 SIGNIFICANCE_LEVEL = 0.05
 """A difference with a higher p-value may be chance."""
@@ -82,6 +90,8 @@ def find_changes(
 
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
     """Return which of OUTCOME_STATES a question has, by its rows before and after the change."""
+    if row["error"] is not None or new_row["error"] is not None:
+        return FAILED
     if new_row.get("varies"):
         return UNSTABLE
     if is_lost(row):
@@ -172,9 +182,12 @@ class ResultsComparison:
     def summary_lines(self) -> Iterator[str]:
         """Yield lines for a terminal: the outcomes, F1 before and after, and a line for each agent.
 
-        The line of F1 is left out if it cannot be compared.
+        The line of F1 is left out if it cannot be compared. If questions ended in an error, the most
+        frequent error is named.
         """
         yield f"{self.after.name}: {_format_counts(self.counts, self.shown_outcomes)}"
+        if self.failed_questions:
+            yield f"  {self.failed_questions}"
         with suppress(InputError):
             _, before, after, difference, chance = self._compare_measure("f1")
             yield f"  F1 {before} → {after}: {difference}, {chance}"
@@ -186,12 +199,15 @@ class ResultsComparison:
     def _compare_measure(self, measure: str) -> tuple[str, str, str, str, str]:
         """Return how many questions are compared, the measure before and after, and its difference.
 
-        The last text says whether the difference may be chance. Questions that vary without a change
-        are left out, since their change is no effect. Raises InputError if there is nothing to compare.
+        The last text says whether the difference may be chance. Questions with LEFT_OUT_OUTCOMES are
+        left out, since their change is no effect. Raises InputError if there is nothing to compare.
         """
-        stable_ids = {change.before["id"] for change in self.changes if change.outcome != UNSTABLE}
-        rows = [row for id_, row in self.before.rows.items() if id_ in stable_ids]
-        new_rows = [row for id_, row in self.after.rows.items() if id_ in stable_ids]
+        compared_ids = set()
+        for change in self.changes:
+            if change.outcome not in LEFT_OUT_OUTCOMES:
+                compared_ids.add(change.before["id"])
+        rows = [row for id_, row in self.before.rows.items() if id_ in compared_ids]
+        new_rows = [row for id_, row in self.after.rows.items() if id_ in compared_ids]
         comparison = compare_results(rows, new_rows, measure)
         low, high = comparison.confidence_interval
         if not comparison.improved_ids and not comparison.worsened_ids:
@@ -265,6 +281,19 @@ class ResultsComparison:
         """The number of questions that vary without a change, with its noun; "" if there are none."""
         count = self.counts[UNSTABLE]
         return pluralize(count, "question") if count else ""
+
+    @property
+    def failed_questions(self) -> str:
+        """How many questions ended in an error, with the most frequent one; "" if none did."""
+        errors: Counter[str] = Counter()
+        for change in self.changes:
+            if change.outcome == FAILED:
+                errors[change.after["error"] or change.before["error"]] += 1
+        if not errors:
+            return ""
+        error, _ = errors.most_common(1)[0]
+        count = pluralize(errors.total(), "question")
+        return f"{count} left out, since they ended in an error: {shorten(single_line(error))}"
 
     def render_agents(self) -> Html:
         """Render a table of outcomes by the agent that decided differently first."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kgwb import old_names, systems
+from kgwb.bench.changes import load_prompt_texts
 from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.questions import BenchQuestion
@@ -39,7 +40,7 @@ from kgwb.run.prompts import Prompts
 from kgwb.run.steps import Step
 from kgwb.settings import Settings
 from kgwb.systems.sources import SystemSource
-from kgwb.text import pluralize
+from kgwb.text import pluralize, single_line
 
 RETRIES_FOLDER = "retries"
 """Folder of what was asked again, inside the results folder."""
@@ -136,19 +137,19 @@ class RetryExperiment:
     ) -> BenchSetup:
         """Return the setup that was measured, with these prompts, models and changed settings.
 
-        The prompts are by default those that kgwb has now. The values of settings are texts, as they
-        are typed. Raises SettingError, PromptError for prompts that the system cannot use, and
+        A prompt that is not given stays the one that was measured, if a saved run used it; else it is
+        the one that kgwb has now. The values of settings are texts, as they are typed. Raises SettingError, PromptError for prompts that the system cannot use, and
         InputError if the setup ``must_differ`` from what was measured and nothing differs.
         """
-        if prompts is not None:
-            self.system.check_prompts(prompts)
+        given_prompts = prompts or Prompts()
+        self.system.check_prompts(given_prompts)
         config = self.earlier_results.config
         setup = BenchSetup(
             kg=self.kg,
             system=self.system,
             models=self.models,
             settings=self._changed_settings(typed_settings or {}),
-            prompts=prompts or Prompts(),
+            prompts=self._with_measured_prompts(given_prompts),
             embeddings=Embeddings(
                 str(config.get("embeddings")), cache_folder=cache_dir(), trusted=False
             ),
@@ -161,10 +162,31 @@ class RetryExperiment:
             )
         return setup
 
+    def _with_measured_prompts(self, prompts: Prompts) -> Prompts:
+        """Return the given prompts, and as texts those that were measured and are not given.
+
+        Only prompts that differ from the system's present ones, and that a saved run used, are added.
+        """
+        measured = self.earlier_results.config.get("prompts", {})
+        present = Prompts().for_system(self.system.prompts)
+        changed_names = []
+        for name in self.system.prompt_names:
+            is_changed = name in measured and fingerprint(present.text(name)) != measured[name]
+            if is_changed and not prompts.has_own(name):
+                changed_names.append(name)
+        for name, text in load_prompt_texts(self.earlier_results, changed_names).items():
+            if fingerprint(text) == measured[name]:
+                prompts = prompts.with_text(name, text)
+        return prompts
+
+    def describe_changes(self, setup: BenchSetup) -> list[str]:
+        """Return a sentence for everything in which a setup differs from what was measured."""
+        changes = describe_config_changes(self.earlier_results.config, setup.to_config())
+        return [single_line(change) for change in changes]
+
     def is_measured_setup(self, setup: BenchSetup) -> bool:
         """Return whether a setup is the one that was measured, so that there is nothing to ask again."""
-        measured_config = self.earlier_results.config
-        return not any(describe_config_changes(measured_config, setup.to_config()))
+        return not self.describe_changes(setup)
 
     def _changed_settings(self, typed_settings: Mapping[str, str]) -> Settings:
         """Return the settings that were measured with some changed. Raises SettingError."""

@@ -118,6 +118,8 @@ class ResultRowSchema(RowSchema):
     repeats: NonNegativeInt = 1
     varies: str = ""
     """The agent whose decision varied when it was asked again."""
+    unreachable: bool = False
+    """Whether the model or the graph could not be reached. The question is then asked again."""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
 
     def model_post_init(self, context: object, /) -> None:
