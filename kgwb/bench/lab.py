@@ -138,8 +138,9 @@ class RetryExperiment:
         """Return the setup that was measured, with these prompts, models and changed settings.
 
         A prompt that is not given stays the one that was measured, if a saved run used it; else it is
-        the one that kgwb has now. The values of settings are texts, as they are typed. Raises SettingError, PromptError for prompts that the system cannot use, and
-        InputError if the setup ``must_differ`` from what was measured and nothing differs.
+        the one that kgwb has now. The values of settings are texts, as they are typed. Raises
+        SettingError, PromptError for prompts that the system cannot use, and InputError if the setup
+        ``must_differ`` from what was measured and nothing differs.
         """
         given_prompts = prompts or Prompts()
         self.system.check_prompts(given_prompts)

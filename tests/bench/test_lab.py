@@ -394,3 +394,25 @@ def test_prompts_that_were_measured_stay_unless_others_are_given(
     assert main(["retry", "r", "--only", "all", "--prompts", "mine"]) == 0
     text = capsys.readouterr().out
     assert f"prompts {QIR} was " in text and "theta" not in text
+
+
+def test_each_given_twice_is_a_matrix_of_both(here: Path, capsys: Capture) -> None:
+    prompts = here / "mine" / f"{QIR}.md"
+    prompts.parent.mkdir(parents=True)
+    prompts.write_text(f"{Prompts().text(QIR)}\nTake care.\n")
+    (here / "none").mkdir()
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    command = ["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "2"]
+    assert main([*command, "--save-runs"]) == 0
+    matrix = ["--each", "prompts=mine,none", "--each", "theta=3,1"]
+    capsys.readouterr()
+    assert main(["retry", "r", "--only", "all", *matrix]) == 0
+    assert "prompts=none, theta=3: this is what was measured" in capsys.readouterr().out
+    folders = [path.name.partition(".")[0] for path in Path("r/retries").iterdir() if path.is_dir()]
+    assert sorted(folders) == [
+        "prompts=mine, theta=1",
+        "prompts=mine, theta=3",
+        "prompts=none, theta=1",
+    ]
+    assert main(["retry", "r", "--each", "theta=1", "--each", "theta=2"]) == 2
+    assert "twice" in capsys.readouterr().err
