@@ -598,6 +598,7 @@ class RetryCommand(GraphArguments):
                 setup,
                 questions,
                 folder,
+                sample=experiment.sample(self.only),
                 repeats=self.repeats,
                 workers=self.workers,
                 budget=budget,

@@ -20,6 +20,7 @@ from kgwb.bench.results import (
     INFORMATIONAL_ENTRIES,
     VERDICT_STATES,
     BenchRow,
+    QuestionSample,
     Results,
     describe_config_changes,
     find_run_file,
@@ -287,6 +288,27 @@ class RetryExperiment:
         spaced_ids = {right_ids[place * len(right_ids) // count] for place in range(count)}
         return lost_ids | spaced_ids
 
+    def sample(self, selectors: Iterable[str] = ()) -> QuestionSample:
+        """Return what the questions of ``choose_questions`` say about all questions.
+
+        Without selectors, each question that was right stands for as many as were not chosen for it.
+        If selectors do not depend on what came of the questions, as "all" or "type=count", each
+        question stands for itself. Else the sample is empty: of questions that were chosen for being
+        lost, some come out right by chance. Raises InputError as ``choose_questions`` does.
+        """
+        selectors = list(selectors)
+        if selectors:
+            if not all(map(_is_independent_of_outcome, selectors)):
+                return QuestionSample()
+            return QuestionSample(frozenset(self._find_selected(selectors)))
+        chosen_ids = self._lost_and_right_ids()
+        rows = self.earlier_results.rows
+        right_ids = {id_ for id_, row in rows.items() if get_verdict(row) == "right"}
+        chosen_right_ids = right_ids & chosen_ids
+        if not right_ids:
+            return QuestionSample(frozenset(chosen_ids))
+        return QuestionSample(frozenset(chosen_ids), len(right_ids) / len(chosen_right_ids))
+
     # --- the cost
 
     def estimate_cost(
@@ -370,18 +392,21 @@ class RetryExperiment:
 
     # --- asking
 
-    def ask_again(
+    def ask_again(  # noqa: PLR0913  # how questions are asked is said by keywords
         self,
         setup: BenchSetup,
         questions: Sequence[BenchQuestion],
         folder: Path,
         *,
+        sample: QuestionSample | None = None,
         repeats: int = 1,
         workers: int = 1,
         budget: Budget | None = None,
         on_row: Callable[[BenchRow], object] = lambda row: None,
     ) -> str:
         """Ask questions again, and write the results to a folder.
+
+        The ``sample`` is what they say about all questions; without one, each stands for itself.
 
         Asking continues where it was stopped. With ``repeats``, calls that differ are made so often,
         before and after the change. The budget counts the calls that are made, not recorded ones.
@@ -390,10 +415,13 @@ class RetryExperiment:
         """
         models = self._measured_models() if repeats > 1 else {}
         earlier_runs = EarlierRuns(self.earlier_results.folder.resolve(), models, repeats)
+        config = setup.to_config(questions)
+        if sample is not None:
+            config = sample.add_to_config(config)
         with lock_folder(folder):
             benchmark = Benchmark(
                 setup,
-                Results(folder, setup.to_config(questions)),
+                Results(folder, config),
                 workers=workers,
                 budget=budget or Budget({}),
                 on_row=on_row,
@@ -407,6 +435,12 @@ class RetryExperiment:
     changed = RenamedAttribute("changed", "make_setup")
     choose = RenamedAttribute("choose", "choose_questions")
     estimate = RenamedAttribute("estimate", "estimate_cost")
+
+
+def _is_independent_of_outcome(selector: str) -> bool:
+    """Return whether a selector chooses questions by what they are, not by what came of them."""
+    name, equals, _ = selector.partition("=")
+    return selector == "all" or (bool(equals) and name in SELECTOR_FIELDS)
 
 
 def _question_of_row(row: BenchRow) -> BenchQuestion:
