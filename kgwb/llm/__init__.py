@@ -121,6 +121,8 @@ def check_models(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
     """Return whether each kind of model can be used; servers are asked for their models.
 
     It waits up to 1.5 times ``timeout_s`` for each server. A server without models is not usable.
+    The statuses come in the order rules, human, the servers, replay; the first two and the last are
+    always usable. Nothing is raised for a server that fails: its status has the error.
     """
     servers = []
     for kind, make_model in SERVER_MODELS.items():

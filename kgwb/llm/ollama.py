@@ -150,7 +150,8 @@ class OllamaModel(RemoteModel):
 
         An error of Ollama becomes a failure with its HTTP status, or "nonsense" if it came inside a
         stream. A refused connection is transient. A line that is not a reply is "nonsense". The
-        base class handles the others.
+        base class handles the others. A reply that is not of the SDK's form is "nonsense", with the
+        first part of it that is wrong.
         """
         import ollama
         import pydantic

@@ -48,7 +48,7 @@ class Prompt:
 
         A value that is no text is written as JSON. Braces inside a value stay as they are. At most
         ``max_examples`` are added, each to the end of its message; None adds all. Variables in
-        examples are not replaced.
+        examples are not replaced. Examples are added in their order, below a line "Example".
 
         Raises PromptError, which names every missing and every unknown variable.
         """
@@ -183,7 +183,10 @@ def _problems_of(prompt: Prompt) -> list[str]:
 
 @cache
 def shipped_folder() -> Path:
-    """Return the folder of kgwb's own prompts: the checkout's, else the installed package's copy."""
+    """Return the folder of kgwb's own prompts: the checkout's, else the installed package's copy.
+
+    The checkout is the folder around the package, if it has ``prompts`` and ``pyproject.toml``.
+    """
     package = Path(__file__).parent.parent
     checkout = package.parent
     folder = checkout / "prompts"
@@ -230,7 +233,10 @@ class Prompts:
         return replace(self, system_prompts=system_prompts)
 
     def own_names(self) -> set[str]:
-        """Return the names of the prompts among the texts and in the folder, not kgwb's own."""
+        """Return the names of the prompts among the texts and in the folder, not kgwb's own.
+
+        A name is the path of the file below the folder, without ".md".
+        """
         names = set(self.texts)
         if self.folder is not None:
             for path in self.folder.rglob("*.md"):
@@ -264,6 +270,8 @@ class Prompts:
 
     def text(self, name: str) -> str:
         """Return the text of a prompt: one of ``texts``, else that of its file, which is read now.
+
+        A text in the system's code comes before any file.
 
         Raises PromptError if there is no such prompt, or its file cannot be read.
         """

@@ -163,7 +163,7 @@ class Run(EditableRun):
 
         A number as ``until`` is a count of steps. A paused run does not stop again where it has
         paused. Raises SettingError if a breakpoint or an argument names an agent that the system
-        does not have.
+        does not have. A boolean counts as a number.
         """
         count = None
         after = set(self.breakpoints)
@@ -278,7 +278,8 @@ class Run(EditableRun):
         The changes may be: question, dialogue, kg, system, models, settings, prompts, embeddings,
         path. The new run starts with the record and the overrides of this one, so only calls with
         another content are made. ``models`` is a model for all agents, or models by agent; the
-        other agents keep theirs then.
+        other agents keep theirs then. ``path`` is the file that the new run is written to; without
+        it, the new run has none.
 
         Raises SettingError for another change, and what ``Run`` raises.
         """
@@ -436,6 +437,7 @@ class Run(EditableRun):
         are written to the same file.
 
         Raises RunFileError for a file that is no run file, is damaged, or has another version.
+        Raises SettingError if a value was put in for an agent that the system does not have.
         """
         file = RunFile(Path(path))
         entries = file.entries()

@@ -26,7 +26,8 @@ def make_header(run: Engine) -> JsonObject:
     """Return the first entry of a run's file: what the run is, without calls and results.
 
     A run from a file keeps the names of the recorded models, except for agents that have a model.
-    Where the system came from is for readers: it is left out for kgwb's own systems.
+    Where the system came from is for readers: it is left out for kgwb's own systems. The prompts
+    are the texts that were used, and the person's own, which go before.
     """
     models = dict(run.recorded_models)
     for agent_name, model in run.models.items():
@@ -105,7 +106,10 @@ def make_end_entry(run: Engine) -> JsonObject:
 
 
 def make_entries(run: Engine) -> list[JsonObject]:
-    """Return all entries of a saved run: header, calls, values put in, steps and end."""
+    """Return all entries of a saved run: header, calls, values put in, messages put in, steps, end.
+
+    An output that is the reply of one of the step's calls is written once (``_without_replies``).
+    """
     entries = make_state_entries(run)
     replies = {}
     for entry in entries:
@@ -209,7 +213,11 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
 
 
 def _read_override(run: Engine, data: JsonObject) -> None:
-    """Put in the value of an "override" entry for its step; None removes an earlier value."""
+    """Put in the value of an "override" entry for its step; None removes an earlier value.
+
+    The value is JSON data of the type of the agent's output. Raises SettingError if the system has
+    no such agent, and what ``from_data`` raises.
+    """
     key = old_names.current_step_key(run.system.name, data["step"])
     value = data["value"]
     if value is None:

@@ -40,7 +40,8 @@ class RulesModel(ChatModel):
         """Return the reply of the system's rule for this prompt, as JSON text.
 
         The rule takes by name what it needs of the prompt's variables, ``kg`` and ``embeddings``.
-        ``cancel`` is not used.
+        ``cancel`` is not used. The messages are not used. Raises KeyError for a parameter of the
+        rule that is none of these.
 
         Raises ModelError if the system has no rule for the prompt, and what the rule raises.
         """

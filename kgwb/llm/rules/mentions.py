@@ -51,7 +51,11 @@ def find_mentions(question: str, kg: Graph | None) -> list[Mention]:
 
 
 def bracketed_mentions(question: str) -> list[Mention]:
-    """Return the names in square brackets, without the brackets, from left to right."""
+    """Return the names in square brackets, without the brackets, from left to right.
+
+    Each name spans the tokens inside of its brackets. Brackets without a token are passed over;
+    without brackets the list is empty.
+    """
     tokens = tokenize(question)
     mentions = []
     for match in BRACKETED_NAME.finditer(question):
