@@ -109,6 +109,7 @@ class Vocabulary:
 
         ``with_added(noise=["http://example.org/"])`` adds a namespace to the noise. Raises
         pydantic's ValidationError, a ValueError, for a value that is not an IRI or a language tag.
+        This vocabulary does not change. Raises KeyError for a field that it does not have.
         """
         data = to_data(self)
         for name, added in additions.items():

@@ -85,7 +85,8 @@ class Embeddings:
         It is ``(1 - spelling)`` times the cosine of their embeddings plus ``spelling`` times the
         cosine of their character trigrams. The second helps because "directed" and "director" look
         alike, but to the model they are hardly nearer than "directed" and "starring". The rounding
-        makes results equal on different machines.
+        makes results equal on different machines. Without names the result is empty, and the model
+        is not loaded.
 
         Raises EmbeddingError if the model cannot be loaded.
         """
@@ -138,7 +139,10 @@ class Embeddings:
         return [self._vectors[text] for text in texts]
 
     def _read_vectors(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return the vectors of those texts that are on disk, by text."""
+        """Return the vectors of those texts that are on disk, by text.
+
+        Empty if none are, or if there is no database.
+        """
         import numpy as np
 
         select = "SELECT vector FROM vectors WHERE text = ?"
@@ -225,7 +229,8 @@ _loading_lock = threading.Lock()
 def _load_encoder(name: str) -> tuple[Encoder, threading.Lock]:
     """Return the encoder of a model, loaded once a process, and the lock to hold while it runs.
 
-    Tokenizers must not be used by several threads at once. Raises EmbeddingError.
+    Tokenizers must not be used by several threads at once. Raises EmbeddingError. Threads wait
+    while another one loads.
     """
     with _loading_lock:
         if name not in _encoders:
@@ -234,7 +239,10 @@ def _load_encoder(name: str) -> tuple[Encoder, threading.Lock]:
 
 
 def _create_encoder(name: str) -> Encoder:
-    """Load the model of this name, and return its encoder.
+    """Return the encoder of the model of this name.
+
+    LEXICAL_MODEL needs no file. DEFAULT_MODEL is read from the package that bundles it, if that is
+    installed. Any other name is a folder or a hub name for sentence-transformers.
 
     Raises EmbeddingError if it cannot be read, or sentence-transformers cannot be imported.
     """

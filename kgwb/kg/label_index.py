@@ -124,11 +124,12 @@ class LabelIndex:
     def search(self, text: str, limit: int) -> SearchResult:
         """Return at most ``limit`` vertices whose labels match a text, the best first.
 
-        Three ways are tried until one finds a label: all words of the text, all words as
-        beginnings of words, and any word. In the last, a word that no label has is replaced by
-        words with a similar spelling. Labels equal to the text are found in any case. How the
-        vertices were found is in the result: "all words", "prefix", "any word", "close spelling"
-        if all words were replaced, or "nothing".
+        Three ways are tried until one finds a label: all words of the text, all words as beginnings
+        of words, and any word. In the last, a word that no label has is replaced by words with a
+        similar spelling. Labels equal to the text are found in any case. How the vertices were
+        found is in the result: "all words", "prefix", "any word", "close spelling" if all words
+        were replaced, or "nothing". The text is cut at MAX_SEARCH_CHARS characters. For a text
+        without words no vertex is found.
 
         Raises GraphFileError if the index cannot be read.
         """
@@ -155,7 +156,8 @@ class LabelIndex:
         """Return at most ``limit`` vertices whose labels have any of the words, the best first.
 
         A word that no label has is replaced by words that are spelled like it. ``key`` is the
-        searched text in normal form.
+        searched text in normal form. The result says "any word", "close spelling" if all words were
+        replaced, or "nothing". A word without a similar one is left out.
         """
         spellings = {}
         queries = []
@@ -182,7 +184,8 @@ class LabelIndex:
         """Return the ids of labels that match at least one query.
 
         Those that match the most queries come first, then those that match the rarest. A query's
-        weight is 1 / ln(2 + its number of matches).
+        weight is 1 / ln(2 + its number of matches). Of each query at most _MAX_MATCHES_PER_WORD
+        matches count. Equals come by id.
         """
         counts: dict[int, int] = defaultdict(int)
         weights: dict[int, float] = defaultdict(float)
@@ -235,7 +238,8 @@ class LabelIndex:
         """Return at most five words of the index spelled like this one, and their similarities.
 
         The most similar comes first. The lengths differ by a third at most. The search ends after
-        SPELLING_SEARCH_TIMEOUT_S, and its result is kept.
+        SPELLING_SEARCH_TIMEOUT_S, and its result is kept. Without similar words the result is
+        empty.
         """
         if word in self._spellings:
             return self._spellings[word]
@@ -287,7 +291,8 @@ def _join_quoted(words: Iterable[str], separator: str, suffix: str = "") -> str:
 def _label_row(label: Label) -> tuple[int, str, str, str, bool]:
     """Return the row of a label in the table of labels.
 
-    The key is empty if the label is not searchable.
+    The key is empty if the label is not searchable. The row has the length of the key, the key, the
+    text, the IRI, and whether the label is the display name.
     """
     key = ""
     if label.is_searchable:

@@ -127,7 +127,8 @@ class LocalGraph:
         """Return a copy of this graph that is queried as if it did not have some triples.
 
         The store is not changed. The label index is built again if the triples affect it, which
-        takes seconds for a large graph.
+        takes seconds for a large graph. Triples that were muted before stay muted. Raises
+        QueryError for what ``add_muted`` refuses.
         """
         muted = add_muted(self.muted, triples)
         graph = copy(self)
@@ -266,7 +267,10 @@ class _FilteredStore:
 
 
 def find_lost_nodes(store: ox.Store, muted: Triples) -> frozenset[Term]:
-    """Return the subjects and objects of muted triples that are in no other triple of a store."""
+    """Return the subjects and objects of muted triples that are in no other triple of a store.
+
+    A predicate's place does not count.
+    """
     filtered = _FilteredStore(store, muted)
     lost = set()
     for node in nodes_of(muted):

@@ -60,7 +60,8 @@ class MiniLM:
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """Return a unit vector of each text, as an array of shape (texts, 384).
 
-        A text is cut after MAX_TOKENS tokens. Many batches are encoded on several threads.
+        A text is cut after MAX_TOKENS tokens. Many batches are encoded on several threads. The
+        order is that of the texts.
         """
         size = self._weights["embeddings.LayerNorm.bias"].size
         vectors = np.empty((len(texts), size), np.float32)
@@ -159,7 +160,10 @@ class MiniLM:
         return means.swapaxes(1, 2).reshape(states.shape)
 
     def _apply_dense(self, states: FloatArray, name: str) -> FloatArray:
-        """Return the states times the weights of a linear layer, plus its bias."""
+        """Return the states times the transposed weights of a linear layer, plus its bias.
+
+        ``name`` is the layer's name in the file of weights.
+        """
         weights = self._weights[f"{name}.weight"]
         bias = self._weights[f"{name}.bias"]
         product: FloatArray = states @ weights.T + bias
@@ -200,9 +204,10 @@ def map_weights(file: Path) -> dict[str, Any]:
 
 
 def gelu(values: FloatArray) -> FloatArray:
-    """Return each value times the share of a standard normal distribution that lies below it.
+    """Return the GELU of each value: it times the share of a standard normal distribution below it.
 
-    The share is computed from the error function's approximation by a polynomial.
+    The share is computed from the error function's approximation by a polynomial. The values are
+    not changed.
     """
     sizes = np.abs(values) * np.float32(0.5**0.5)
     slope = np.float32(ERF_SLOPE)

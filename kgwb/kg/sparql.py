@@ -200,7 +200,10 @@ def _may_end_token(codepoint: int) -> bool:
 
 
 def _tokens_after(tokens: Sequence[Token], keyword: str) -> list[Token]:
-    """Return each token that directly follows the keyword, written in upper or lower case."""
+    """Return each token that directly follows the keyword, in order.
+
+    ``keyword`` is in upper case; the query may have it in any case.
+    """
     following = []
     for before, token in pairwise(tokens):
         if before[0].upper() == keyword:
@@ -209,7 +212,10 @@ def _tokens_after(tokens: Sequence[Token], keyword: str) -> list[Token]:
 
 
 def _find_undeclared_prefixes(tokens: Sequence[Token]) -> tuple[str, ...]:
-    """Return the prefixes that are used but not declared, in the order of their first use."""
+    """Return the prefixes that are used but not declared, each once, by their first use.
+
+    A declaration counts wherever it stands. The empty prefix is "".
+    """
     declared = {token["prefix"] for token in _tokens_after(tokens, "PREFIX")}
     undeclared = []
     for token in tokens:
@@ -258,6 +264,9 @@ def _parse(tokenized: TokenizedQuery) -> ValidatedQuery:
 @lru_cache(maxsize=4096)
 def _parse_skeleton(skeleton: str) -> ValidatedQuery:
     """Return the form and other properties, which all queries with a skeleton share.
+
+    The query is not sent anywhere. ``accepts_limit`` is False for an ASK, and for a query that has
+    a LIMIT or a VALUES clause at its end.
 
     Raises one of PARSE_ERRORS. The cache matters: agents send many queries of few skeletons, and a
     parse takes about 2 ms.
@@ -365,6 +374,9 @@ class QueryClauses:
 
 def split_clauses(query: str) -> QueryClauses:
     """Return the outermost parts of a SELECT or ASK, as they are written, without comments.
+
+    They are the prologue, the dataset (FROM), the inside of WHERE, what follows it, and the aliases
+    "expression AS ?name" of the SELECT.
 
     Raises the errors of ``validate_query``.
     """

@@ -212,7 +212,7 @@ class SurveyBuilder:
     def _count_typed_things(self, schema_terms: Sequence[URIRef]) -> int:
         """Return the number of IRIs with a type, without schema terms.
 
-        What the graph refuses to count is taken for 0.
+        What the graph refuses to count is taken for 0. Two queries are sent.
         """
         typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
         all_typed = self.queries.count(DISTINCT_VERTICES, typed) or 0
@@ -255,7 +255,10 @@ class SurveyBuilder:
         return Instances(self.types, pattern, fractions)
 
     def _find_parents(self) -> ParentClasses:
-        """Return the direct superclasses of each class, but not itself or GENERIC_CLASSES."""
+        """Return the direct superclasses of each class, but not itself or GENERIC_CLASSES.
+
+        Empty if the graph refuses. Classes without a superclass have no entry.
+        """
         query = f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}"
         rows = self.queries.select(query, 2)
         parents: dict[URIRef, set[URIRef]] = defaultdict(set)
@@ -301,7 +304,7 @@ class SurveyBuilder:
     def _find_unused(self, classes: Iterable[URIRef]) -> tuple[URIRef, ...]:
         """Return the predicates and classes that are declared and that no triple uses, sorted.
 
-        Properties of Wikibase are left out, and so are ``classes``.
+        Properties of Wikibase are left out, and so are ``classes``. None if the graph refuses.
         """
         schema = [iri for iri in self.schema_classes if not iri.startswith(WIKIBASE_NAMESPACE)]
         values = values_clause("?k", schema)
@@ -315,7 +318,7 @@ class SurveyBuilder:
         return tuple(sorted(unused))
 
     def _find_names(self, iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
-        """Return display names by IRI; none if the graph refuses."""
+        """Return display names by IRI, asked for with one request; none if the graph refuses."""
         shown = sorted(set(iris))
         if not shown:
             return {}
@@ -344,7 +347,8 @@ class SurveyBuilder:
 
         They are the number of its triples, and of those that are also asserted with subject and
         object exchanged. Predicates are left out if less than a tenth of their triples connect
-        instances of one class.
+        instances of one class. Predicates whose triples were not counted are left out as well, as
+        in a large graph.
         """
         within: Counter[URIRef] = Counter()
         for class_iri, used in properties.items():
@@ -433,7 +437,10 @@ def make_class_surveys(
 
 
 def find_ancestors(iris: Iterable[URIRef], parents: ParentClasses) -> list[URIRef]:
-    """Return the superclasses of classes at any distance, each once, the nearest first."""
+    """Return the superclasses of classes at any distance, each once, the nearest first.
+
+    The classes themselves are left out, unless one is above another. Equally near ones come by IRI.
+    """
     ancestors: dict[URIRef, None] = {}
     waiting = list(iris)
     for iri in waiting:

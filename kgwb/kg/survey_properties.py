@@ -146,7 +146,8 @@ class PropertyCollector:
 
         They are given by the class and the predicate that lead to the nodes. A node only holds
         structure if it is blank and without a class, or an instance of a class that
-        ``_find_structure_classes`` returns.
+        ``_find_structure_classes`` returns. Inner predicates are sorted by IRI. The number of
+        triples also stands for that of the nodes.
         """
         types = self.instances.types
         patterns = []

@@ -42,7 +42,8 @@ class TermIds:
     def with_names(self, names: Iterable[tuple[Iri, str]]) -> TermIds:
         """Return these IDs with more names, and a prefix for each new namespace among them.
 
-        If nothing is new, these IDs themselves are returned, with what they have computed.
+        If nothing is new, these IDs themselves are returned, with what they have computed. These
+        IDs themselves do not change. A later name of an IRI replaces an earlier one.
         """
         known_names = dict(self.names)
         known_names.update(names)
@@ -80,7 +81,8 @@ class TermIds:
     def _id_of(self) -> Mapping[Term, str]:
         """The IDs of ``terms`` as a model writes them: literals in quotes only where need be.
 
-        That is where another literal has that text, or where the text reads as the ID of an IRI.
+        That is where another literal has that text, or where the text reads as the ID of an IRI. If
+        two terms look the same so, both are written in full, and if need be exactly.
         """
         texts_of_iris: set[str] = set()
         for term in self.terms:
@@ -106,7 +108,11 @@ class TermIds:
         return cut_text(term, MAX_LITERAL_CHARS)
 
     def _write_fully(self, term: Term) -> str:
-        """Return a CURIE, an IRI in brackets, or a literal with its language or datatype."""
+        """Return a CURIE, an IRI in brackets, or a literal with its language or datatype.
+
+        A literal is cut at MAX_LITERAL_CHARS characters. A blank node is written as "_:" and its
+        label.
+        """
         if isinstance(term, Literal):
             return format_typed_literal(term, self._prefix_of, MAX_LITERAL_CHARS)
         if isinstance(term, URIRef):
@@ -117,7 +123,7 @@ class TermIds:
         """Return a CURIE, an IRI in brackets, or a literal in quotes; an empty text for None.
 
         Behind the quotes stands the language or the datatype where the text is not enough to tell
-        the literal from other terms that are shown with it.
+        the literal from other terms that are shown with it. A literal is cut at MAX_LITERAL_CHARS.
         """
         if term is None:
             return ""
@@ -169,7 +175,10 @@ class TermIds:
 
     @cached_property
     def _terms_by_text(self) -> tuple[Mapping[str, Mapping[Term, None]], ...]:
-        """The terms by the texts that mean them: their IDs, other texts of one term, and texts."""
+        """The terms by the texts that mean them: their IDs, other texts of one term, and texts.
+
+        These are three mappings, to be looked up in this order. A text may mean several terms.
+        """
         by_id: dict[str, dict[Term, None]] = defaultdict(dict)
         by_full_text: dict[str, dict[Term, None]] = defaultdict(dict)
         by_text: dict[str, dict[Term, None]] = defaultdict(dict)

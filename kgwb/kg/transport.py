@@ -143,7 +143,8 @@ class EndpointUrl:
     def _add_login(self, login: str) -> None:
         """Keep the header for a percent-encoded "USER:PASSWORD" or "USER", and its secrets.
 
-        The user is a secret where there is no password: some services take a key as the user.
+        The user is a secret where there is no password: some services take a key as the user. An
+        empty user adds nothing.
         """
         quoted_user, _, quoted_password = login.partition(":")
         user = Secret(unquote(quoted_user))
@@ -286,7 +287,10 @@ class _SameOriginRedirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Request:
-        """Return the same request for the new address. Raises RedirectError for another server."""
+        """Return the same request for the new address. Raises RedirectError for another server.
+
+        Method, body and headers stay, with the login.
+        """
         fp.close()  # urllib would read the body of the redirect to its end, however long that is
         check_redirect(req.full_url, newurl)
         return Request(
@@ -326,7 +330,8 @@ def _receive_response(url: str, request: Request, limits: QueryLimits) -> Endpoi
 def _response_from(response: Any, body: bytes) -> EndpointResponse:
     """Return the reply with what its status and its headers say of it.
 
-    Virtuoso gives the number of rows that it sends at most in the header X-SPARQL-MaxRows.
+    Virtuoso gives the number of rows that it sends at most in the header X-SPARQL-MaxRows. A result
+    is partial if Virtuoso says so, or for status 206. ``max_rows`` is None without that header.
     """
     headers = response.headers
     is_cut = headers.get(SQL_STATE_HEADER) == PARTIAL_RESULT_STATE
@@ -385,7 +390,10 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
 
 
 def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
-    """Return the first ``max_bytes`` bytes of a body, unpacked. Raises what ``read_body`` does."""
+    """Return the first ``max_bytes`` bytes of a body, unpacked. Raises what ``read_body`` does.
+
+    Bytes after these are not read.
+    """
     chunks = iter(partial(response.read1, READ_CHUNK_BYTES), b"")
     content_encoding = response.headers.get("Content-Encoding", "")
     body = BytesIO()  # a list of chunks would be in memory beside the whole body

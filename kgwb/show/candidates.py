@@ -44,7 +44,7 @@ def render_choices(
 
     The option at position ``selected`` is marked as taken; -1 is none. In an interactive context,
     the other rows say "take this one", and a click on a row sends the event "take" with its
-    position.
+    position. ``options`` are HTML or texts; ``none_label`` stands in the last row.
     """
     choices = []
     for position, option in enumerate(options):

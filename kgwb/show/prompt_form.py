@@ -36,7 +36,7 @@ MIN_VARIABLE_CHARS = 2
 def split_prompt(text: str) -> tuple[str, str]:
     """Return the header of a prompt file with its fences, and the template below it.
 
-    The header is empty if the text does not have one.
+    The header is empty if the text does not have one. Empty lines around the template are removed.
     """
     parts = HEADER_FENCE.split(text, maxsplit=2)
     if len(parts) < 3:
@@ -161,7 +161,10 @@ def _render_variables(values: dict[str, str]) -> Html:
 
 
 def _render_actions() -> Html:
-    """Render the buttons "Try once", "Save to file" and "Back to the file", and a hint."""
+    """Render the buttons "Try once", "Save to file" and "Back to the file", and a hint.
+
+    They send the events "try", "save" and "revert".
+    """
     tooltip = "in this run only; the file stays as it is"
     return div(
         "row controls",
@@ -175,7 +178,8 @@ def _render_actions() -> Html:
 def render_template_diff(before: str, after: str) -> Html:
     """Render the lines of a template that were changed, below their number.
 
-    They are unfolded. Returns nothing if no line was changed.
+    They are unfolded. Returns nothing if no line was changed. At most MAX_ROWS changed lines are
+    shown.
     """
     old_lines = before.splitlines()
     new_lines = after.splitlines()

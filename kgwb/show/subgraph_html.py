@@ -215,7 +215,10 @@ def is_only_expanded(edge: Edge) -> bool:
 
 
 def _describe_edges(subgraph: Subgraph) -> str:
-    """Return the first edges as sentences: "Arrival — director → Denis Villeneuve"."""
+    """Return the first edges as sentences: "Arrival — director → Denis Villeneuve".
+
+    At most MAX_DESCRIBED_EDGES are described, in the order of the subgraph.
+    """
     labels = {node.term: node.label for node in subgraph.nodes}
     sentences = []
     for edge in subgraph.edges[:MAX_DESCRIBED_EDGES]:
@@ -255,7 +258,7 @@ def describe_roles(roles: Iterable[Role]) -> str:
 def render_legend(subgraph: Subgraph, highlighted: Value | None) -> Html:
     """Render what the shapes of the picture mean, and below it the notes of the subgraph.
 
-    What pale parts mean is explained if an answer is ``highlighted``.
+    What pale parts mean is explained if an answer is ``highlighted``. The notes are joined by "; ".
     """
     signs = [
         span("ent small", "linked"),

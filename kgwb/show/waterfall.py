@@ -58,7 +58,10 @@ class StepTime:
 
     @property
     def parts(self) -> list[Part]:
-        """The kinds of time, without those of zero seconds."""
+        """The kinds of time, without those of zero seconds.
+
+        They come as model, graph, and rest. Empty if no time was spent.
+        """
         parts = [
             Part("model", "model", self.model_s),
             Part("graph", "sparql", self.graph_s),
@@ -71,7 +74,7 @@ def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     """Render a bar for each step, end to end, in model time, graph time and the rest.
 
     Calls from the record count with the time they took when they were made. Nothing is rendered if
-    no time was spent.
+    no time was spent. All times are in seconds.
     """
     times = _step_times(steps, calls)
     total = _sum_of_times(times.values())
@@ -102,7 +105,10 @@ def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
 
 
 def _bars(time: StepTime, total: StepTime) -> list[Bar]:
-    """Return the bars of a step, one for each kind of time that was spent."""
+    """Return the bars of a step, one for each kind of time that was spent.
+
+    Their widths are shares of the time of the whole run.
+    """
     bars = []
     for part in time.parts:
         width = _width(part.seconds, total)

@@ -68,7 +68,8 @@ class Glance(Worker):
         """Survey the graph, and then try questions until MAX_EXAMPLE_QUESTIONS are answered.
 
         At most MAX_TRIED_QUESTIONS are tried. Listeners are notified after the survey and after
-        each answer, and a cancel ends the trying.
+        each answer, and a cancel ends the trying. Raises GraphError if the graph cannot be
+        surveyed.
         """
         self.survey = survey_graph(self.kg)
         self.current_task = "trying example questions"
@@ -140,7 +141,8 @@ class Glance(Worker):
 def sample_questions(source: str) -> list[SuggestedQuestion]:
     """Return three or four questions of a sample graph, spread over the first half of its set.
 
-    Their right answers are not given. Returns an empty list for any other graph.
+    Their right answers are not given. Returns an empty list for any other graph. At least six
+    questions must be in the set.
     """
     try:
         path = sample_path(source).with_suffix(".questions.jsonl")
@@ -192,7 +194,11 @@ class GraphChooser(Live):
                 self.event_error = exc
 
     def open_graph(self, name: str) -> Future[None]:
-        """Open a graph by its name, path or URL, on the worker's thread."""
+        """Open a graph by its name, path or URL, on the worker's thread.
+
+        Returns a future that is done when the graph is open or has failed; the error is in
+        ``worker.failure``. Passwords in an address are masked where it is shown.
+        """
         name = name.strip()
         self.input_text = mask_url(name)
         shown_name = single_line(self.input_text)
@@ -202,7 +208,7 @@ class GraphChooser(Live):
         """Open a graph, make it the chosen one, and begin its overview.
 
         It is asked one query before, which fails for an endpoint that does not answer. Raises
-        KgwbError, and leaves everything as it was then.
+        KgwbError, and leaves everything as it was then. The survey goes on in the background.
         """
         kg = open_kg(name)
         kg.ask("ASK { ?s ?p ?o }")

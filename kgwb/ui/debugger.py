@@ -140,7 +140,10 @@ class Debugger(StepPanel):
         return texts
 
     def _render_view_tabs(self) -> Html:
-        """Render the views as tabs; beside "Compare", the number of things to compare with."""
+        """Render the views as tabs; beside "Compare", the number of things to compare with.
+
+        These are the states before each edit, and the forks.
+        """
         options: list[TabOption] = []
         for name, label in VIEW_LABELS.items():
             number: object = ""
@@ -150,7 +153,10 @@ class Debugger(StepPanel):
         return h.tabs(options, self.selected_view, "view", borderless=True)
 
     def _render_role_tabs(self) -> Html:
-        """Render the roles of the system as tabs, which filter the timeline; nothing without any."""
+        """Render the roles of the system as tabs, which filter the timeline; nothing without any.
+
+        The first tab shows all roles.
+        """
         roles = self.run.system.roles
         if not roles:
             return Html()
@@ -159,7 +165,7 @@ class Debugger(StepPanel):
         return h.tabs(options, self.selected_role or ALL_ROLES, "role", borderless=True)
 
     def _render_contents(self) -> Html:
-        """Render the selected view."""
+        """Render the selected view: the answer, the subgraph, the comparison, or else the step."""
         if self.selected_view == "answer":
             return self._render_answer()
         if self.selected_view == "graph":
@@ -177,7 +183,10 @@ class Debugger(StepPanel):
     # The views
 
     def _render_answer(self) -> Html:
-        """Render the answer, why it is empty if it is, and the time of each step, collapsed."""
+        """Render the answer, why it is empty if it is, and the time of each step, collapsed.
+
+        Before the run is done, a text stands in the place of the answer.
+        """
         steps = self.session.all_steps
         answer = self.run.answer
         parts = [h.muted_text("No answer yet.")]
@@ -255,7 +264,10 @@ class Debugger(StepPanel):
     # Events
 
     def do_choose(self, event: Event) -> None:
-        """Show a step. Raises SettingError if the system has no such agent."""
+        """Show a step. Raises SettingError if the system has no such agent.
+
+        The view "step" is opened, and the debugger stays at this step when the run goes on.
+        """
         key = self._checked_key(event)
         self.follows_latest_step = False
         self.requested_key = key
@@ -263,6 +275,7 @@ class Debugger(StepPanel):
         self.selected_section = ""
 
     def do_view(self, event: Event) -> None:
+        """Select the view that the event's ``arg`` names; "step" for any other name."""
         name = event["arg"]
         if name not in VIEW_LABELS:
             name = "step"
@@ -341,7 +354,10 @@ class Debugger(StepPanel):
         self.run_fork("one triple muted", kg=muted_graph)
 
     def _supporting_triples(self) -> dict[str, Triple]:
-        """Return the triples that support the answers of all steps, by ``triple_key``."""
+        """Return the triples that support the answers of all steps, by ``triple_key``.
+
+        Answers inside of other outputs count. Empty if no step has an answer.
+        """
         outputs = tuple(step.output for step in self.run.steps if step.done)
         triples = {}
         for record in nested_records(outputs):

@@ -185,7 +185,10 @@ class Person(Part):
         return steps[0]
 
     def _begin_form(self, pending: PendingRequest, attempts: Sequence[Attempt]) -> None:
-        """Show the form of another request, with the reply of the attempt before, if there is one."""
+        """Show the form of another request, with the reply of the attempt before, if there is one.
+
+        Without one it is filled with defaults. A reply that is no JSON is left out.
+        """
         self.shown_request = pending
         self.is_json = False
         request = pending.request
@@ -200,7 +203,11 @@ class Person(Part):
         self._fill_form(request, data)
 
     def _fill_form(self, request: ChatRequest, data: Any) -> None:
-        """Choose the form's fields for a request, and fill them with the data of a reply."""
+        """Choose the form's fields for a request, and fill them with the data of a reply.
+
+        It is JSON if the person chose that, fields by the schema if the request has one, and
+        otherwise one text.
+        """
         if self.is_json:
             self.form_field = FormField("", "json")
         elif request.schema:
@@ -259,7 +266,10 @@ class Person(Part):
         return rows
 
     def _read_form(self, event: Event) -> dict[str, str]:
-        """Keep and return the values of the event's form, with those of the picked option."""
+        """Keep and return the values of the event's form, with those of the picked option.
+
+        Without options, the values are those of the form.
+        """
         values = dict(form_of(event))
         options = self._numbered_options()
         if options:
@@ -310,7 +320,10 @@ class Person(Part):
         )
 
     def _find_rejected_step(self) -> Step | None:
-        """Return the step whose attempts all failed, if that is why the session failed."""
+        """Return the step whose attempts all failed, if that is why the session failed.
+
+        None if it failed for another reason.
+        """
         failure = self.session.failure
         if isinstance(failure, InvalidReplyError):
             for step in self.session.all_steps:
@@ -350,7 +363,11 @@ class Person(Part):
         raise ModelError("no agent waits for this reply", hint="run the agent again, then reply")
 
     def do_more(self, event: Event) -> None:
-        """Add a row to a list of the form; for the event "less", remove one."""
+        """Add a row to a list of the form; for the event "less", remove one.
+
+        The event's ``arg`` is the path of the list, or of the row to remove. What was typed is
+        kept. Raises OverrideError if the path is not one of a list.
+        """
         values = self._read_form(event)
         path = argument_of(event)
         is_removal = event["do"] == "less"
@@ -418,7 +435,10 @@ def _is_numbered(row: Any) -> bool:
 
 
 def _no_option(option: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the choice "none of these": 0 for numbers, empty texts for the rest."""
+    """Return the values of the choice "none of these": 0 for numbers, empty texts for the rest.
+
+    The keys are those of the option.
+    """
     values: dict[str, Any] = {}
     for name, value in option.items():
         values[name] = ""
@@ -439,7 +459,10 @@ def _render_reply(name: str, step: Step) -> Html:
 
 
 def _option_details(option: Mapping[str, Any]) -> str:
-    """Return the values of an option in one line, without its number and its label."""
+    """Return the values of an option in one line, without its number and its label.
+
+    Values are separated by " · ", and the items of a list by commas.
+    """
     details = []
     for name, value in option.items():
         if name in ("number", "label"):

@@ -129,7 +129,8 @@ class PromptLab(Live):
     def _load_report(self) -> None:
         """Read the retries again, and compare them with the first results.
 
-        The comparison takes long, and is made here so that no view has to wait for it.
+        The comparison takes long, and is made here so that no view has to wait for it. Nothing is
+        done without a retry.
         """
         if not self.result_folders:
             return
@@ -216,7 +217,10 @@ class PromptLab(Live):
     # The retry
 
     def _edited_prompt(self, name: str) -> str:
-        """Return the text of a prompt with the template that was typed, if any was."""
+        """Return the text of a prompt with the template that was typed, if any was.
+
+        A template that was not changed leaves the text exactly as it was.
+        """
         sent = self.prompt_texts[name]
         _header, template = split_prompt(sent)
         draft = self.template_drafts.get(name, template)
@@ -267,7 +271,10 @@ class PromptLab(Live):
         return int(text)
 
     def _typed_budget(self) -> Budget:
-        """Return the typed budget, such as "model_calls=100 seconds=60". Raises InputError."""
+        """Return the typed budget, such as "model_calls=100 seconds=60". Raises InputError.
+
+        An empty text sets no limit.
+        """
         limits = {}
         for limit in self.option_texts["budget"].split():
             name, _, number = limit.partition("=")
@@ -298,6 +305,8 @@ class PromptLab(Live):
 
     def _ask_again(self, retry: Retry, budget: Budget, folder: Path) -> None:
         """Ask the questions, write the results to a folder, and load the report with them.
+
+        It is called on the worker's thread.
 
         Raises InputError if the retry was cancelled or reached the budget. What was asked until
         then is in the report.
@@ -364,7 +373,7 @@ class PromptLab(Live):
         """Open a question of the report in the debugger, at the agent that decided otherwise.
 
         The event's ``arg`` is "NUMBER AGENT<tab>QUESTION", with the number of the results. Raises
-        InputError if the question's run was not kept.
+        InputError if the question's run was not kept. Nothing happens without a report.
         """
         place, _, question = argument_of(event).partition("\t")
         number, _, agent = place.partition(" ")

@@ -82,6 +82,8 @@ class PromptEditor:
     def edited_prompt(self, key: str, event: Event) -> EditedPrompt:
         """Return a step's prompt with the template in the event's form, else with its draft.
 
+        The header is that of the text that the run uses. Without form and draft it is this text.
+
         Raises PromptError if there is no such prompt.
         """
         name = self.prompt_name(key)
@@ -128,7 +130,9 @@ class PromptEditor:
     def render(self, key: str, step: Step | None) -> Html:
         """Render the form of a step's prompt, with the request that it will send.
 
-        ``step`` is None if the step was not run. While a task is executed, no request is shown.
+        ``step`` is None if the step was not run. While a task is executed, no request is shown. A
+        prompt that cannot be used is shown with the problem. An agent without a prompt file shows
+        the messages that it sent.
         """
         name = self.prompt_name(key)
         try:

@@ -121,7 +121,10 @@ class StepView(Live):
 
     @property
     def can_mute(self) -> bool:
-        """Whether the run can be repeated without a triple."""
+        """Whether the run can be repeated without a triple.
+
+        That is in a debugger, with a graph, once the run has ended.
+        """
         if not self.is_in_debugger:
             return False
         if self.run.unrecorded_graph is None:
@@ -133,7 +136,10 @@ class StepView(Live):
         return bool(self.session.current_task or self.graph_worker.current_task)
 
     def announcement(self) -> str:
-        """Return agent, state and outcome of the step: "qir: done, 1 fact"."""
+        """Return agent, state and outcome of the step: "qir: done, 1 fact".
+
+        Without a finished step it is agent and state.
+        """
         agent = display_name(agent_of_key(self.key))
         state = self.session.step_state(self.key)
         step = self.step
@@ -170,7 +176,9 @@ class StepView(Live):
     def sections(self, key: str, step: Step | None) -> list[TabOption]:
         """Return the sections of a step as tabs.
 
-        Agents that ask no model have no prompt and no attempts, and supervisors have no form.
+        Agents that ask no model have no prompt and no attempts, and supervisors have no form. These
+        are the result, the inputs, the prompt, the attempts, and the form. The number of attempts
+        is shown if there are several.
         """
         sections: list[TabOption] = [("result", "Result", ""), ("in", "Inputs", "")]
         if self._asks_model(key, step):
@@ -193,7 +201,8 @@ class StepView(Live):
     def _section_to_show(self, key: str, step: Step | None, names: list[str]) -> str:
         """Return the chosen section, if the step has it; else the one that fits the step's state.
 
-        That is the result once there is one; before, the prompt, or the inputs without a model.
+        That is the result once there is one; before, the prompt, or the inputs without a model. Of
+        an agent that a person plays it is the inputs.
         """
         if self.selected_section in names:
             return self.selected_section
@@ -296,7 +305,8 @@ class StepView(Live):
     def _explain_empty_result(self, graph: Graph, step: Step, steps: tuple[Step, ...]) -> None:
         """Ask a graph why a step's first query has no rows, and keep the reply.
 
-        Nothing is asked if the query has rows, or if the output has no query.
+        Nothing is asked if the query has rows, or if the output has no query. If the query cannot
+        be taken apart, or the graph fails, nothing is kept and nothing raised.
         """
         queries = explain.queries_in(step.output)
         if not queries or not explain.is_unanswered(step.output):

@@ -106,7 +106,9 @@ class SubgraphPanel(Live):
     def _add_neighbours(self, graph: Graph) -> None:
         """Add the triples around the linked vertices and unknowns of a small subgraph.
 
-        The graph is asked at once, so it must be a local one.
+        The graph is asked at once, so it must be a local one. A subgraph of more than
+        MAX_EXPANDED_NODES nodes stays as it is. Each of these vertices gets at most
+        NEIGHBOUR_TRIPLES triples; where the graph fails, none.
         """
         nodes = self.subgraph.nodes
         if len(nodes) > MAX_EXPANDED_NODES:
@@ -153,6 +155,10 @@ class SubgraphPanel(Live):
         )
 
     def _view_to_show(self) -> str:
+        """Return the view that the person chose, else the one that fits the size.
+
+        That is "graph" for more than MAX_PICTURE_NODES nodes, else "picture".
+        """
         if self.selected_view:
             return self.selected_view
         if len(self.subgraph.nodes) > MAX_PICTURE_NODES:
@@ -257,7 +263,8 @@ class SubgraphPanel(Live):
     def do_node(self, event: Event) -> None:
         """Select a node, and ask the graph for its description if it has an IRI.
 
-        If the node is an answer, its support is highlighted.
+        If the node is an answer, its support is highlighted. In a replay no description is asked
+        for.
         """
         number = int(event["arg"])
         self.selected_number = number
@@ -275,7 +282,10 @@ class SubgraphPanel(Live):
             self._submit_description(graph, number, node.term)
 
     def _submit_description(self, graph: Graph, number: int, iri: URIRef) -> None:
-        """Ask the graph to describe an IRI, and keep the reply as that of a node of this subgraph."""
+        """Ask the graph to describe an IRI, and keep the reply as that of a node of this subgraph.
+
+        An error is in ``worker.failure``.
+        """
         descriptions = self.descriptions  # another subgraph, whose numbers differ, has its own
 
         def describe() -> None:
@@ -286,6 +296,8 @@ class SubgraphPanel(Live):
 
     def do_expand(self, event: Event) -> None:
         """Add the triples around the selected node.
+
+        The graph is asked on the worker's thread.
 
         Raises SettingError if no node is selected, or in a replay.
         """

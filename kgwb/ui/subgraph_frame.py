@@ -59,7 +59,8 @@ def frame_page() -> str:
 def to_vis_network(subgraph: Subgraph) -> dict[str, Any]:
     """Return the nodes and edges of a subgraph as data for vis-network.
 
-    The id of a node or edge is its position in the subgraph.
+    The id of a node or edge is its position in the subgraph. Nodes are placed as in the picture.
+    Ellipses are unknowns.
     """
     network = Network(directed=True)
     layout = compute_layout(subgraph)

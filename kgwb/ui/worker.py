@@ -134,7 +134,10 @@ class Worker:
                 task.future.set_result(None)
 
     def _take_next_task(self) -> Task | None:
-        """Make the first task of the queue the current one; return None if the queue is empty."""
+        """Make the first task of the queue the current one; return None if the queue is empty.
+
+        The worker is idle then.
+        """
         if not self._queue:
             self.current_task = ""
             return None
@@ -161,7 +164,11 @@ class Worker:
             raise SettingError(f"busy: {self.current_task}", hint="wait for it, or cancel it")
 
     def notify(self) -> None:
-        """Call every listener now, those with priority first."""
+        """Call every listener now, those with priority first.
+
+        The others wait PRIORITY_DELAY_S, in seconds, for those with priority. A notification that
+        was due soon is dropped.
+        """
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
