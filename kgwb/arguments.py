@@ -30,7 +30,8 @@ HISTORY_FORM = 'a JSON list of questions, or of {"question": ..., "answers": [..
 def option(metavar: str, help: str, default: Any = None) -> Any:
     """Return a dataclass field for an option.
 
-    A default of ``...`` means that it must be given, and ``[]`` that it can be repeated.
+    A default of ``...`` means that it must be given, and ``[]`` that it can be repeated. Without a
+    default it is None. ``metavar`` and ``help`` are shown by --help.
     """
     metadata = {"metavar": metavar or None, "help": help, "is_positional": False}
     if isinstance(default, list):
@@ -67,7 +68,8 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: 
     """Add an argument, whose values are read by its type.
 
     A bool is a flag without a value. A list takes several values; an option is then repeated. Of a
-    union the first type is used ("Path | None").
+    union the first type is used ("Path | None"). The name of an option is that of the field, with
+    "-" for "_".
     """
     details = dict(argument.metadata)
     is_positional = details.pop("is_positional")
@@ -174,6 +176,8 @@ class QuestionArguments(GraphArguments):
     def make_workbench(self) -> Workbench:
         """Return the workbench that the arguments describe.
 
+        ``models`` of agents go before the default model.
+
         Raises what opening the graph and the models raises, and SettingError for an unknown setting,
         system or agent.
         """
@@ -237,7 +241,8 @@ def commands_for_each(arguments: T, each: str | None) -> list[tuple[str, T]]:
     NAME is a setting, "prompts" or "model"; the arguments must have ``set``, ``prompts`` and
     ``model``. A folder of prompts is named by its last parts, as few as tell it apart from the
     others. Without ``each`` it is the command alone, under the name "". Raises InputError if
-    ``each`` has another form.
+    ``each`` has another form. The commands are in the order of the values; the given one does not
+    change.
     """
     if not each:
         return [("", arguments)]

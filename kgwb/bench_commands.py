@@ -129,6 +129,7 @@ class BenchCommand(MeasurementArguments):
 
         The folder is named after the system. If several systems have one name, their folders are
         named after what each is given by, too. Raises InputError if a system lacks a given setting.
+        Nothing is asked yet.
         """
         from kgwb.systems import resolve_system
 
@@ -182,9 +183,10 @@ class BenchCommand(MeasurementArguments):
     ) -> list[BenchRow]:
         """Find the gold answers, ask all questions, print the results, and return their rows.
 
-        Without ``prints_metrics`` nothing is printed of the results. With ``retention``, the questions
-        of dialogues are asked alone too. The budget, the models' prices, and the system's gold for the
-        ladder are checked before any question is asked.
+        Without ``prints_metrics`` nothing is printed of the results. With ``retention``, the
+        questions of dialogues are asked alone too. The budget, the models' prices, and the system's
+        gold for the ladder are checked before any question is asked. Raises InputError if a model
+        has no price while money is limited, and what ``_ask_questions`` raises.
         """
         from kgwb import bench
         from kgwb.bench.ladder import gold_decisions_of
@@ -215,7 +217,8 @@ class BenchCommand(MeasurementArguments):
     ) -> None:
         """Ask the questions of dialogues outside of them, and print how much of F1 dialogues keep.
 
-        ``rows`` are those of all questions, asked in their dialogues.
+        ``rows`` are those of all questions, asked in their dialogues. Only questions with gold
+        count. Their results are in the folder "standalone".
         """
         from kgwb import bench
         from kgwb.bench.questions import make_standalone_questions
@@ -245,6 +248,8 @@ class BenchCommand(MeasurementArguments):
         prints_metrics: bool = True,
     ) -> list[BenchRow]:
         """Ask the questions, print the results if wanted, and return their rows.
+
+        The folder is locked meanwhile. Questions that it has rows of are not asked again.
 
         Raises BudgetSpentError after printing, and KeyboardInterrupt with a message and a hint.
         """
@@ -306,7 +311,8 @@ def _make_budget(limits: Sequence[str], prices: Path | None) -> Budget:
 def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:
     """Return the questions with gold queries and answers from the graph, where they have none.
 
-    If some still have no gold, their number and the first reason are printed.
+    If some still have no gold, their number and the first reason are printed. The questions keep
+    their order; those without gold stay among them.
     """
     from kgwb import bench
 
@@ -415,7 +421,8 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
 def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> None:
     """Print the main figures, the first lost answers, all tables, and the most frequent error.
 
-    ``rows`` are those of the questions that were asked for. The folder may have more.
+    ``rows`` are those of the questions that were asked for. The folder may have more. At most
+    MAX_LISTED_FAILURES lost answers are listed.
     """
     from kgwb.bench import figures
     from kgwb.bench.results import is_lost
@@ -625,7 +632,11 @@ class ReportCommand:
 def write_report(
     folders: Sequence[Path], page: Path, prices: Path | None = None, published: str | None = None
 ) -> None:
-    """Write the report of results folders, and print its main figures and its path."""
+    """Write the report of results folders, and print its main figures and its path.
+
+    The first folder is compared with each of the others. Raises InputError if a folder has no
+    results, or the page cannot be written.
+    """
     from kgwb.bench import Report, load_prices
 
     with progress_bar(unit="run") as bar:
@@ -655,7 +666,10 @@ class ServeCommand(QuestionArguments):
     workers: PositiveInt = option("N", "questions answered at the same time (default: 4)", 4)
 
     def run(self) -> None:
-        """Answer requests until an interrupt."""
+        """Answer requests until an interrupt.
+
+        The address of each dataset is printed first. Raises InputError without a graph.
+        """
         from kgwb.bench import BenchSetup
         from kgwb.bench.serve import Text2SparqlServer
         from kgwb.kg import is_endpoint_url

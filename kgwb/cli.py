@@ -88,7 +88,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse_command(argv: Sequence[str] | None) -> Any:
-    """Return the command with its arguments. Exits with a message if they are wrong."""
+    """Return the command with its arguments. Exits with a message if they are wrong.
+
+    The exit code is then 2. Only ``lab`` takes arguments that it does not know, for JupyterLab.
+    """
     parser = _make_parser()
     arguments, rest = parser.parse_known_args(argv)
     values = vars(arguments)
@@ -227,7 +230,10 @@ class AskCommand(QuestionArguments):
             return workbench.begin(self.question)
 
     def _save(self, run: Run) -> bool:
-        """Save the run if a file is given. Returns False, and prints the error, if that failed."""
+        """Save the run if a file is given. Returns False, and prints the error, if that failed.
+
+        True if no file is given.
+        """
         try:
             if self.save:
                 run.save(self.save)
@@ -270,7 +276,10 @@ def print_answer_and_steps(run: Run, steps: bool = False) -> None:
 
 
 def _print_answer(run: Run) -> None:
-    """Print the answer, and below it the triples that it is derived from."""
+    """Print the answer, and below it the triples that it is derived from.
+
+    Nothing is printed without an answer.
+    """
     if run.answer is None:
         return
     first, *support = run.answer.summary(run.display_names()).splitlines()
@@ -286,7 +295,10 @@ def _to_json(run: Run) -> str:
 
 
 def _run_to_data(run: Run) -> dict[str, Any]:
-    """Return answer, steps and totals of a run that was answered, as JSON data."""
+    """Return answer, steps and totals of a run that was answered, as JSON data.
+
+    Seconds are rounded to microseconds. The run must have an answer.
+    """
     from kgwb.bench.cost import COUNT_FIELDS
     from kgwb.bench.questions import term_to_string
 
@@ -451,7 +463,10 @@ class DemoCommand:
 
 
 def _print_step(run: Run, event: str, step: Step) -> None:
-    """Print a line for a step that has ended. Steps that only supervise others get none."""
+    """Print a line for a step that has ended. Steps that only supervise others get none.
+
+    The line has agent, outcome and cost. Nothing is printed as a step begins.
+    """
     from kgwb.run.steps import step_costs
 
     is_supervisor = any(other.parent == step.key for other in run.steps)

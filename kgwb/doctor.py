@@ -60,7 +60,11 @@ def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
 
 
 def _check_packages() -> Iterator[HealthCheck]:
-    """Check the version of Python, and that each of PACKAGES is installed."""
+    """Check the version of Python, and that each of PACKAGES is installed.
+
+    Another version of Python is a failure with the remedy. Packages are checked by their metadata,
+    without importing them.
+    """
     is_supported = (3, 11) <= sys.version_info[:2] <= (3, 13)
     version = platform.python_version()
     yield HealthCheck("python", is_supported, version, "use Python 3.11, 3.12 or 3.13")
@@ -72,7 +76,10 @@ def _check_packages() -> Iterator[HealthCheck]:
 
 
 def _check_systems() -> Iterator[HealthCheck]:
-    """Check that each system that an installed package announces can be imported."""
+    """Check that each system that an installed package announces can be imported.
+
+    One that cannot is a failure, but not required.
+    """
     from kgwb.systems.sources import installed_systems, load_system
 
     for name, entry_point in installed_systems().items():
@@ -156,7 +163,10 @@ def _check_embeddings() -> Iterator[HealthCheck]:
 
 
 def _check_browser() -> HealthCheck:
-    """Check that one of CHROMIUM_COMMANDS is installed. It is not required."""
+    """Check that one of CHROMIUM_COMMANDS is installed. It is not required.
+
+    The first that is found counts.
+    """
     paths = filter(None, map(shutil.which, CHROMIUM_COMMANDS))
     path = next(paths, "")
     remedy = "needed for kgwb's own tests only"

@@ -47,7 +47,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {}
 def current_step_key(system: str, key: str) -> str:
     """Return the key of a step with the present name of its agent.
 
-    A key is "agent[subject]#2", of which subject and occurrence may be missing.
+    A key is "agent[subject]#2", of which subject and occurrence may be missing. A key of an agent
+    that was not renamed is returned as it is.
     """
     agent, *_ = re.split(r"[\[#]", key, maxsplit=1)
     present_names = AGENTS.get(system, {})

@@ -62,7 +62,8 @@ def find_changes(
     """Return the changes of all questions with gold that both results have.
 
     They are sorted by outcome, in the order of OUTCOME_STATES. Saved runs are replayed to compare
-    their steps; ``on_progress`` is called after each question.
+    their steps; ``on_progress`` is called after each question. Within an outcome the order is that
+    of the earlier results. A question that varied is counted for the agent that varied.
     """
     changes = []
     for id_, row in before.rows.items():
@@ -81,7 +82,10 @@ def find_changes(
 
 
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
-    """Return which of OUTCOME_STATES a question has, by its rows before and after the change."""
+    """Return which of OUTCOME_STATES a question has, by its rows before and after the change.
+
+    A question that varies without a change is "unstable", whatever its answers are.
+    """
     if new_row.get("varies"):
         return UNSTABLE
     if is_lost(row):
@@ -108,7 +112,11 @@ def _find_first_difference(
 
 
 def load_prompt_texts(results: LoadedResults, names: Collection[str]) -> dict[str, str]:
-    """Return the prompts of these names as they were sent, as far as saved runs used them."""
+    """Return the prompts of these names as they were sent, as far as saved runs used them.
+
+    The first saved run that used a prompt counts. Prompts that none used, and runs that cannot be
+    read, are left out.
+    """
     texts: dict[str, Any] = {}
     for row in results.rows.values():
         file = find_run_file(results.folder, row)
@@ -186,8 +194,10 @@ class ResultsComparison:
     def _compare_measure(self, measure: str) -> tuple[str, str, str, str, str]:
         """Return how many questions are compared, the measure before and after, and its difference.
 
-        The last text says whether the difference may be chance. Questions that vary without a change
-        are left out, since their change is no effect. Raises InputError if there is nothing to compare.
+        The last text says whether the difference may be chance. Questions that vary without a
+        change are left out, since their change is no effect. Raises InputError if there is nothing
+        to compare. The difference has its 95 % interval. It may be chance if the p-value is above
+        SIGNIFICANCE_LEVEL.
         """
         stable_ids = {change.before["id"] for change in self.changes if change.outcome != UNSTABLE}
         rows = [row for id_, row in self.before.rows.items() if id_ in stable_ids]
@@ -213,7 +223,8 @@ class ResultsComparison:
     def render_prompt_changes(self) -> Iterator[Html]:
         """Yield the line differences of each prompt that changed.
 
-        The texts come from saved runs; if none used a prompt, only its name is shown.
+        The texts come from saved runs; if none used a prompt, only its name is shown. Prompts are
+        compared by their fingerprints in the configurations.
         """
         prompts = self.before.config.get("prompts") or {}
         new_prompts = self.after.config.get("prompts") or {}
@@ -267,7 +278,10 @@ class ResultsComparison:
         return pluralize(count, "question") if count else ""
 
     def render_agents(self) -> Html:
-        """Render a table of outcomes by the agent that decided differently first."""
+        """Render a table of outcomes by the agent that decided differently first.
+
+        A count of 0 is an empty cell.
+        """
         rows = []
         for agent, counts in self.by_agent.items():
             name = display_name(agent) or h.muted_text("none")
@@ -299,7 +313,10 @@ class ResultsComparison:
     def _render_group(
         self, agent: str, changes: Sequence[QuestionChange], link: RenderLink
     ) -> tuple[Html, Html]:
-        """Render the caption and the table of the questions of one agent."""
+        """Render the caption and the table of the questions of one agent.
+
+        The caption has the agent and the number of questions; "" is no agent.
+        """
         title = "no decision differs"
         if agent:
             title = f"first decision that differs: {display_name(agent)}"
@@ -326,7 +343,8 @@ def _format_counts(counts: Mapping[str, int], outcomes: Sequence[str]) -> str:
 def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
     """Render the first decision that differs, before and after, with changed words marked.
 
-    If the outcomes of the two steps have the same text, their outputs are shown in full.
+    If the outcomes of the two steps have the same text, their outputs are shown in full. Both are
+    "–" without a difference.
     """
     if difference is None:
         return h.muted_text("–"), h.muted_text("–")
@@ -344,7 +362,8 @@ def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
 def render_best_by_agent(comparisons: Sequence[ResultsComparison]) -> Html:
     """Render a table of what each agent fixed and broke, with a column for each comparison.
 
-    The comparison with the largest balance of an agent is marked as the best.
+    The comparison with the largest balance of an agent is marked as the best. The balance is what
+    was fixed without what was broken. Nothing is marked if all are equal.
     """
     rows = []
     for agent in filter(None, distinct_keys(comparison.by_agent for comparison in comparisons)):

@@ -62,6 +62,8 @@ class LoadedResults:
     def read(cls, folder: Path, name: str = "", tail: str = "") -> LoadedResults:
         """Read a results folder. Its name is that of the folder by default, ``tail`` its suffix.
 
+        Losses that are not about the present result are left out. Nothing in the folder is changed.
+
         Raises InputError if it holds no results, or damaged ones.
         """
         config, results = read_results(folder)
@@ -128,7 +130,9 @@ class LoadedResults:
     def losses_by_agent(self) -> dict[Cause, Counter[str]]:
         """The number of lost answers by cause, each by hops; "" counts all.
 
-        Agents come in flow order, and after them the reasons that no agent is known.
+        Agents come in flow order, and after them the reasons that no agent is known. Each cause is
+        an agent, or a reason without an agent, with its stage, which is "–" if it is not known.
+        Hops that are not known are "".
         """
         losses: dict[Cause, Counter[str]] = {}
         for loss in self.losses_by_id.values():
@@ -207,7 +211,8 @@ class ReportTable(NamedTuple):
 def make_quality_table(all_results: AllResults) -> ReportTable:
     """Return a table of all measures, for all questions and for each kind of question.
 
-    F1 and paper F1 have their intervals.
+    F1 and paper F1 have their intervals. Groups that a folder lacks have no row for it. Figures
+    that are not known are "–".
     """
     rows = []
     for name in distinct_keys(results.groups for results in all_results):
@@ -260,6 +265,7 @@ def make_profile_table(all_results: AllResults) -> ReportTable:
     """Return F1 of all questions, and model calls, queries and seconds a question.
 
     There is a row for each results folder, and the difference of its F1 to that of the first one.
+    The change is empty for the first folder with gold, and where F1 is not known.
     """
     headers = ["settings", "F1", "change", "model calls", "queries", "seconds"]
     rows = []
@@ -281,7 +287,10 @@ def make_profile_table(all_results: AllResults) -> ReportTable:
 
 
 def find_missing_prices(all_results: AllResults, prices: Prices | None) -> list[str]:
-    """Return, for each folder whose money cannot be computed, a sentence that says why."""
+    """Return, for each folder whose money cannot be computed, a sentence that says why.
+
+    Empty if none is missing.
+    """
     reasons = []
     for results in all_results:
         try:

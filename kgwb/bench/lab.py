@@ -117,7 +117,11 @@ class RetryExperiment:
         self.models.update(self._given_models)
 
     def _measured_models(self) -> dict[str, ChatModel]:
-        """Return the models that were measured. A given model is used where it is the same one."""
+        """Return the models that were measured. A given model is used where it is the same one.
+
+        A model is the same one if its name is that of the specification. Raises InputError for a
+        model at an address of its own that was not given.
+        """
         models = {}
         for agent, spec in self.earlier_results.model_specs.items():
             given_model = self._given_models.get(agent)
@@ -165,7 +169,10 @@ class RetryExperiment:
         return not any(describe_config_changes(measured_config, setup.to_config()))
 
     def _changed_settings(self, typed_settings: Mapping[str, str]) -> Settings:
-        """Return the settings that were measured with some changed. Raises SettingError."""
+        """Return the settings that were measured with some changed. Raises SettingError.
+
+        Each value is a text, which is parsed. Settings that this version lacks are left out.
+        """
         settings_class = self.system.settings
         measured = self.earlier_results.config.get("settings", {})
         stored = old_names.current_settings(measured, self.system.name)
@@ -176,8 +183,9 @@ class RetryExperiment:
     def get_results_folder(self, setup: BenchSetup, name: str) -> Path:
         """Return the folder for the results of a setup.
 
-        A setup always has the same folder, so asking again continues where it was. The folder's name
-        is ``name`` with a fingerprint of the configuration.
+        A setup always has the same folder, so asking again continues where it was. The folder's
+        name is ``name`` with a fingerprint of the configuration. The fingerprint is of all but
+        INFORMATIONAL_ENTRIES. Nothing is written.
         """
         config = setup.to_config()
         for entry in INFORMATIONAL_ENTRIES:
@@ -275,7 +283,9 @@ class RetryExperiment:
         """Estimate the cost of asking questions again from what they cost before. No call is made.
 
         Each saved run is executed with its recorded calls up to the first agents whose models would
-        have to be asked. With ``repeats``, these calls are made so often before and after the change.
+        have to be asked. With ``repeats``, these calls are made so often before and after the
+        change. Money is None if a model has no price. A question without a saved run counts with
+        what it cost before.
         """
         silent_models: dict[str, ChatModel] = {}
         for name, model in setup.models.items():
@@ -385,7 +395,10 @@ class RetryExperiment:
 
 
 def _question_of_row(row: BenchRow) -> BenchQuestion:
-    """Return the question of a row, with its gold and the labels of the gold."""
+    """Return the question of a row, with its gold and the labels of the gold.
+
+    A gold value without a label is its own label. The gold query is not in a row.
+    """
     names = ("id", "question", *SELECTOR_FIELDS, "turn", "columns")
     fields = {name: row[name] for name in names if name in row}
     fields["answers"] = row["gold"]

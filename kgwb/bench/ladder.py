@@ -77,7 +77,9 @@ def locate_losses(
 
     Returns the rows of ``ladder.jsonl``, one for each lost answer. Rows that are there already are
     kept, if they are about the present result. A saved run is used if there is one; otherwise the
-    question is asked again. ``on_row`` is called with every new row.
+    question is asked again. ``on_row`` is called with every new row. The rows returned are in the
+    order of the questions, without questions that were not lost. Also raises what ``run_tasks``
+    raises.
 
     Raises InputError if the system has no gold decisions.
     """
@@ -138,6 +140,9 @@ def locate_loss(
 ) -> BenchRow:
     """Return the ladder's row of one lost answer.
 
+    Without a gold query, or if the answer is right when the question is asked again, "why" has this
+    reason and no rung is applied.
+
     Raises Cancelled, and the error if the model or the graph cannot be reached.
     """
     loss_row: BenchRow = {}
@@ -172,7 +177,8 @@ def locate_loss(
 def load_gold_query(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
     """Return the parts of a question's gold query, with the display names of its IRIs.
 
-    Returns None without a query that can be taken apart.
+    Returns None without a query that can be taken apart. One request for names is sent to the
+    graph.
     """
     gold = read_gold_query_of(question, kg)
     if gold is None:
@@ -238,7 +244,10 @@ def apply_rungs(
 
 
 def _reproduces_gold(question: BenchQuestion, kg: Graph) -> bool:
-    """Return whether the gold query, run on the graph, gives exactly the gold answers."""
+    """Return whether the gold query, run on the graph, gives exactly the gold answers.
+
+    False if it cannot be run.
+    """
     unanswered = question.model_copy(update={"answers": None})
     [answered] = add_gold_answers([unanswered], kg)
     if answered.answers is None:

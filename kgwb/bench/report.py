@@ -160,8 +160,8 @@ class Report:
     def _write_run_pages(self) -> Iterator[tuple[Path, Path]]:
         """Write the page of every saved run if needed, and yield the run's file and its page.
 
-        A file in its place that is not a page of kgwb is left alone, and so is a link, which may lead
-        anywhere. Raises OSError.
+        A file in its place that is not a page of kgwb is left alone, and so is a link, which may
+        lead anywhere. Raises OSError. Rows without a saved run are passed over.
         """
         for results in self.results:
             for row in results.rows.values():
@@ -189,10 +189,11 @@ class Report:
     ) -> MeasuredRun:
         """Return the run of a question, by its id, in results folder ``number``.
 
-        The run is live: its graph and model are those of the setup, or ``kg`` and ``model``. If those
-        of the setup cannot be opened any more, or the model is at an address that only the folder
-        names, the run has only its record. ``agent`` is the agent to blame, by default the one that
-        the oracle ladder blamed.
+        The run is live: its graph and model are those of the setup, or ``kg`` and ``model``. If
+        those of the setup cannot be opened any more, or the model is at an address that only the
+        folder names, the run has only its record. ``agent`` is the agent to blame, by default the
+        one that the oracle ladder blamed. The step to show is the first of the agent to blame, ""
+        if there is none.
 
         Raises InputError if the run was not kept, and RunFileError if its file is damaged.
         """

@@ -130,6 +130,8 @@ class ResultRowSchema(RowSchema):
 def lock_folder(folder: Path) -> Iterator[None]:
     """Make the folder if needed, and lock it against other benchmarks inside this block.
 
+    The lock is a file ".lock" in it, and ends with the block or the process.
+
     Raises InputError if the folder cannot be used, or if another benchmark has locked it.
     """
     with disk.os_errors_as_input_error(f"{folder} cannot be used", _OTHER_FOLDER_HINT):
@@ -166,7 +168,10 @@ class RowFile:
                 self._read()
 
     def _read(self) -> None:
-        """Read the rows. Raises InputError, which names the line, for one that is not valid."""
+        """Read the rows. Raises InputError, which names the line, for one that is not valid.
+
+        Of several rows with one id the last counts. A last line that is not finished is left out.
+        """
         line_number = 0
         try:
             for line_number, data in disk.read_json_lines(self.path):  # noqa: B007  # for the error
@@ -243,7 +248,7 @@ class Results(RowFile):
     def drop_errors(self) -> None:
         """Remove the rows of questions that ended in an error, so that these are asked again.
 
-        The file is written anew. Raises InputError on a full disk.
+        The file is written anew. Raises InputError on a full disk. The order of the others stays.
         """
         kept = {id_: row for id_, row in self.rows.items() if row["error"] is None}
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
@@ -381,7 +386,10 @@ def _to_json_line(row: BenchRow) -> str:
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration with an entry for each setting: {"settings theta": 3, "kg": ...}."""
+    """Return a configuration with an entry for each setting: {"settings theta": 3, "kg": ...}.
+
+    An entry that is no dictionary keeps its name.
+    """
     entries = {}
     for name, value in config.items():
         parts = value if isinstance(value, dict) else {"": value}

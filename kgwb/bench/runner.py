@@ -206,9 +206,9 @@ class Benchmark:
     def run(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
         """Ask the questions that have no row yet, within the budget.
 
-        Returns the rows of all questions that have one. Raises KeyboardInterrupt and the first error
-        that is not of a single question, such as InputError on a full disk; all finished rows are
-        written.
+        Returns the rows of all questions that have one. Raises KeyboardInterrupt and the first
+        error that is not of a single question, such as InputError on a full disk; all finished rows
+        are written. ``stop_reason`` names the limits that stopped it.
         """
         for row in self.results.rows_for(questions):
             self.budget.add(row)
@@ -259,7 +259,7 @@ class Benchmark:
         """Return the row of a question; None if the question must be asked.
 
         A question is asked again if its run should be saved and could not be, or if it was repeated
-        less often than wanted.
+        less often than wanted. A row with an error counts as finished.
         """
         row = self.results.rows.get(question.id)
         if row is None:
@@ -277,7 +277,8 @@ class Benchmark:
 def run_file_path(question_id: str) -> str:
     """Return the path of a question's saved run, inside the results folder.
 
-    A long id is cut, and its fingerprint added.
+    A long id is cut, and its fingerprint added. Characters that a file's name cannot have are
+    percent-encoded.
     """
     name = quote(question_id.encode("utf-8", "surrogatepass"), safe="")
     if len(name) > MAX_FILE_NAME_CHARS:
@@ -404,7 +405,10 @@ def _find_varying_agent(
 
 
 def _used_calls(run: Run) -> set[str]:
-    """Return the keys of the calls that the run's steps used."""
+    """Return the keys of the calls that the run's steps used.
+
+    Steps that failed count, too.
+    """
     keys: set[str] = set()
     for step in run.steps:
         keys.update(step.calls)
@@ -423,6 +427,8 @@ def _steps_with_other_calls(run: Run, other_keys: set[str]) -> list[str]:
 
 def _repeat_steps(run: Run, step_keys: Sequence[str], canceller: RunCanceller) -> list[Call]:
     """Execute a run with these steps anew. Returns the calls that were made.
+
+    Steps that the run does not have are ignored.
 
     Raises the error if the model or the graph cannot be reached.
     """

@@ -124,9 +124,10 @@ class SystemComparison:
         return f"{pluralize(len(answer.support), 'triple')}, {len(own)} of its own"
 
     def _make_support_table(self) -> ReportTable:
-        """Return a table of all supporting triples, with "yes" for each system whose answer has one.
+        """Return a table of all supporting triples, with "yes" for each system that has one.
 
-        The triples that most systems share come first.
+        The triples that most systems share come first; those that equally many share come in the
+        order of the systems.
         """
         system_counts: Counter[Triple] = Counter()
         for answer in self.answers:
@@ -154,7 +155,8 @@ def ask_all(
 
     A system that fails has its error in its column, and the others are still asked. A
     ``BenchQuestion`` has gold, so that answers are scored; the oracle ladder then finds the agent
-    that lost an answer (kgwb.bench.ladder), which may make further model calls.
+    that lost an answer (kgwb.bench.ladder), which may make further model calls. The systems are
+    asked one after another. A system that is given again is named "NAME#2".
     """
     gold = question if isinstance(question, BenchQuestion) else None
     text = gold.question if gold else str(question)
@@ -174,7 +176,10 @@ def ask_all(
 def _ask_system(
     setup: Setup, text: str, gold: BenchQuestion | None, dialogue: Dialogue
 ) -> SystemAnswer:
-    """Ask one system, and score its answer if the gold answers are known."""
+    """Ask one system, and score its answer if the gold answers are known.
+
+    A failed one has F1 0. Other exceptions than KgwbError are raised.
+    """
     run = setup.begin(text, dialogue)
     error = ""
     try:

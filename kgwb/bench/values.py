@@ -80,7 +80,7 @@ def _decode_escapes(escapes: str) -> str:
     """Return percent escapes as the characters they stand for, as far as an IRI may contain these.
 
     Reserved and control characters stay escaped. Bytes that are not UTF-8 all stay escaped, in
-    upper case.
+    upper case. ``escapes`` is a run of percent escapes.
     """
     try:
         text = unquote_to_bytes(escapes).decode()

@@ -90,7 +90,8 @@ def check_dependent_questions(numbers: Sequence[int]) -> str:
 def check_rephrased_question(question: str) -> str:
     """Return "" if a question names Harry Potter, its first movie and the release, else feedback.
 
-    It must not have a pronoun. Its words are looked at, but not their order.
+    It must not have a pronoun. Its words are looked at, but not their order. The first problem
+    found is returned.
     """
     words = set(re.findall(r"\w+", question.casefold()))
     pronouns = sorted(words & PRONOUNS)
@@ -115,7 +116,8 @@ def check_triples(facts: AnswerTriples) -> str:
     """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
 
     They take the place of what the QIR agent writes for TWO_FILMS_QUESTION. They must name both
-    persons, and have a single unknown.
+    persons, and have a single unknown. Only the films of the answer count, not how the triples are
+    written.
     """
     names: set[str] = set()
     unknowns: set[str] = set()
@@ -167,9 +169,10 @@ def check_vertex(iri: str) -> str:
     "It is a single predicate, a noun made from the verb of the question.",
 )
 def check_predicates(names: list[str]) -> str:
-    """Return "" if the candidate queries with these predicates give the right answer, else feedback.
+    """Return "" if the candidate queries with these predicates give the right answer.
 
-    The queries are those for MUSIC_QUESTION that have one or more of the predicates.
+    The queries are those for MUSIC_QUESTION that have one or more of the predicates, which are
+    given by their display names. Otherwise return feedback.
     """
     triples = [("Vertigo", "composed", "?who")]
     run = _run_with_triples(MUSIC_QUESTION, triples, "?who", until="query_generator")
@@ -261,7 +264,10 @@ def _run_with_triples(
 
 
 def _compare_answer(answer: Answer | None, right_labels: Collection[str]) -> str:
-    """Return what is wrong with an answer, without the right labels; "" if it is right."""
+    """Return what is wrong with an answer, without the right labels; "" if it is right.
+
+    It is right if its labels are exactly these, in any order.
+    """
     if answer is None:
         return "the run has no answer yet; use run.go()"
     labels = set(answer.labels)

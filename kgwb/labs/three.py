@@ -40,7 +40,10 @@ VERIFIABLE_CLAIMS = {"C", "E", "F"}
     "Take the mean over both graphs, and do not round: two of the systems are close to each other.",
 )
 def check_best_f1(system: str) -> str:
-    """Return "" if no other recorded system has a higher mean F1, else feedback."""
+    """Return "" if no other recorded system has a higher mean F1, else feedback.
+
+    A system that was not recorded is answered with the list of those that were.
+    """
     means = {name: mean_f1(name) for name in recorded_systems()}
     if system not in means:
         return _list_systems()
@@ -56,7 +59,10 @@ def check_best_f1(system: str) -> str:
     "Do not go by the number of agents: many are code, and no model is asked about one candidate.",
 )
 def check_fewest_model_calls(system: str) -> str:
-    """Return "" if no other recorded system has a lower median of model calls, else feedback."""
+    """Return "" if no other recorded system has a lower median of model calls, else feedback.
+
+    A system that was not recorded is answered with the list of those that were.
+    """
     medians = {name: _median_model_calls(name) for name in recorded_systems()}
     if system not in medians:
         return _list_systems()
@@ -120,7 +126,8 @@ def check_muted_triples(triples: Sequence[tuple[str, str, str]]) -> str:
     """Return "" if muting these triples leaves only REMAINING_LABEL, else feedback.
 
     Each of them must support the answer, and there must be fewer than the answer has values. IRIs
-    may be in angle brackets.
+    may be in angle brackets. The first problem found is returned. The question is asked again
+    without the triples, by the model ``rules``.
     """
     answer = recording(MUTED_RUN_NAME).answer or Answer("list")
     known = {tuple(map(str, triple)): triple for triple in answer.support}

@@ -153,7 +153,10 @@ def check_misleading_reply(reply: str) -> str:
     "Take the mean of the F1 of all recorded questions of both graphs, with two decimals.",
 )
 def check_mean_f1(f1: float) -> str:
-    """Return "" for the mean F1 of Chatty-KG, within F1_TOLERANCE, else whether it is too high."""
+    """Return "" for the mean F1 of Chatty-KG, within F1_TOLERANCE, else whether it is too high.
+
+    It is the mean over its recorded questions, 0 to 1.
+    """
     right = mean_f1("chatty_kg")
     if abs(f1 - right) <= F1_TOLERANCE:
         return ""

@@ -139,7 +139,10 @@ def is_exact_match(candidate: Candidate) -> bool:
 
 
 def find_candidate(iri: URIRef | None, candidates: Iterable[Candidate]) -> Candidate | None:
-    """Return the first candidate with an IRI; None if there is none."""
+    """Return the first candidate with an IRI; None if there is none.
+
+    No candidate has the IRI None.
+    """
     for candidate in candidates:
         if candidate.iri == iri:
             return candidate
@@ -149,9 +152,9 @@ def find_candidate(iri: URIRef | None, candidates: Iterable[Candidate]) -> Candi
 def find_relation_names(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
     """Return the names of the predicates of each vertex, in two queries.
 
-    Predicates of which the vertex is the subject come first, each group in alphabetical order.
-    The others have "(incoming)" behind their names. Predicates that the graph's vocabulary excludes
-    are left out.
+    Predicates of which the vertex is the subject come first, each group in alphabetical order. The
+    others have "(incoming)" behind their names. Predicates that the graph's vocabulary excludes are
+    left out. Vertices without any have an empty tuple.
     """
     names_by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
     for pattern, ending in (("?v ?p ?o", ""), ("?o ?p ?v", " (incoming)")):
@@ -454,7 +457,10 @@ def _ask_for_name(entity: str, names: list[str], run: Run) -> str | None:
 
 
 def collect_vertices(run: Run) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the IRIs of the vertices that a run chose, and of those that it chose from."""
+    """Return the IRIs of the vertices that a run chose, and of those that it chose from.
+
+    Of entities that were not linked there is no vertex.
+    """
     chosen = {str(link.vertex.iri) for link in list_outputs(run, "vertex_selection") if link.vertex}
     offered: set[str] = set()
     for retrieved in list_outputs(run, "entity_retriever"):
@@ -466,7 +472,7 @@ def make_link_rung(vertices: Mapping[str, URIRef], run: Run, gold: GoldQuery) ->
     """Return the rung that links entities to their gold vertices; None if there are none.
 
     The entity retriever is to blame if a gold vertex is not among the candidates, else the vertex
-    selection.
+    selection. A vertex that is not among them gets its display name.
     """
     links = {}
     blamed = "vertex_selection"

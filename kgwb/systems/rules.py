@@ -115,7 +115,10 @@ def choose_local_name(entity: str, names: Sequence[str]) -> ReplyData:
 
 
 def _compare_spelling(name: str, text: str) -> float:
-    """Return the ratio of matching characters, 0 to 1, of the first MAX_COMPARED_CHARS of each."""
+    """Return the ratio of matching characters, 0 to 1, of the first MAX_COMPARED_CHARS of each.
+
+    Both are compared in normal form.
+    """
     first = normalize(name)[:MAX_COMPARED_CHARS]
     second = normalize(text)[:MAX_COMPARED_CHARS]
     matcher = SequenceMatcher(None, first, second, autojunk=False)

@@ -114,7 +114,10 @@ def installed_systems() -> Mapping[str, EntryPoint]:
 
 @lru_cache(maxsize=8)
 def _read_entry_points(search_path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Return ``installed_systems`` for a value of ``sys.path``; reading takes long."""
+    """Return ``installed_systems`` for a value of ``sys.path``; reading takes long.
+
+    The first package that announces a name counts. Names of kgwb's own systems are left out.
+    """
     found: dict[str, EntryPoint] = {}
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         if entry_point.name not in SYSTEM_NAMES:
@@ -179,7 +182,10 @@ def _make_file_module(path: Path) -> ModuleType:
 
 
 def _execute_module(module: ModuleType) -> None:
-    """Execute the file of a module in it. A module that fails the first time is forgotten."""
+    """Execute the file of a module in it. A module that fails the first time is forgotten.
+
+    Other modules can import it while it is executed. Raises what the file raises.
+    """
     spec = module.__spec__
     assert spec is not None
     assert spec.loader is not None
@@ -195,7 +201,10 @@ def _execute_module(module: ModuleType) -> None:
 
 @contextmanager
 def _searched_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
-    """Let the code inside import modules of a folder, before or after all other modules."""
+    """Let the code inside import modules of a folder, before or after all other modules.
+
+    The folder is removed from ``sys.path`` afterwards.
+    """
     entry = str(folder)
     if is_first:
         sys.path.insert(0, entry)
@@ -231,7 +240,10 @@ def _explained_import(place: str) -> Iterator[None]:
 
 
 def _system_in(module: ModuleType, value_name: str, place: str) -> System:
-    """Return the system that a module has under a name. Raises SettingError if it has none."""
+    """Return the system that a module has under a name. Raises SettingError if it has none.
+
+    The hint names a system that the module has under another name.
+    """
     value = getattr(module, value_name, None)
     if isinstance(value, System):
         return value

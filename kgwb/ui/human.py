@@ -386,9 +386,10 @@ class Person(Part):
         self._fill_form(self.shown_request.request, data)
 
     def do_beside(self, event: Event) -> None:
-        """Submit a fork in which a model plays the person's latest step; show both replies after it.
+        """Submit a fork in which a model plays the person's latest step, and show both replies.
 
-        Raises SettingError for a text that looks like a key, and what opening the model raises.
+        Nothing happens if the person has not played yet. An empty text is the model "rules". Raises
+        SettingError for a text that looks like a key, and what opening the model raises.
         """
         played = self._latest_human_step()
         if played is None:

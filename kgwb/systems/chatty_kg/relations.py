@@ -230,7 +230,11 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
 
 
 def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[RankedPredicate]:
-    """Return predicates with their names and the similarity of these with a relation."""
+    """Return predicates with their names and the similarity of these with a relation.
+
+    They are not sorted. With ``wording_decides_direction``, directions that the wording speaks
+    against are lowered.
+    """
     settings = ChattySettings.of_run(run)
     names = _name_predicates([iri for iri, _ in pairs], run)
     similarities = compute_similarities(relation, names.values(), run)
@@ -305,7 +309,8 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
     """Return the type predicates by which the object of a fact, a class, has instances.
 
     Each has the class and its subclasses that have instances by it. Nothing is found if the fact
-    does not state a type, or if its object is not linked or is no such class.
+    does not state a type, or if its object is not linked or is no such class. They come by IRI,
+    with the similarity 1.
     """
     if not fact.states_type or fact.object not in paths:
         return []
@@ -430,7 +435,8 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
     """Return the predicates found at the ends of a fact, with their directions.
 
     The direction is seen from the subject of the fact. At an end that a path leads to, a sample of
-    ``join_sample`` vertices is looked at. Two queries are made for each path.
+    ``join_sample`` vertices is looked at. Two queries are made for each path. They are counted by
+    the number of ends at which each was found. Literals have no outgoing triples.
     """
     found: Counter[Pair] = Counter()
     limit = ChattySettings.of_run(run).join_sample

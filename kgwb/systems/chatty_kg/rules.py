@@ -63,7 +63,8 @@ def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> Repl
 def extract_published_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
     """Return the triples that ``ground_question`` reads, with entities, unknowns, and the target.
 
-    The target is "" for a yes-or-no question. Raises ModelError if the grammar cannot read the question.
+    The target is "" for a yes-or-no question. Raises ModelError if the grammar cannot read the
+    question. Entities and unknowns stand once each, in the order of the triples.
     """
     reading = ground_question(question, kg, embeddings)
     entities: dict[str, None] = {}
@@ -101,7 +102,11 @@ def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> Reply
 def select_pooled_predicates(
     question: str, predicates: Sequence[str], kg: Graph | None, embeddings: Embeddings
 ) -> ReplyData:
-    """Return the predicates whose names are most like any relation of the question."""
+    """Return the predicates whose names are most like any relation of the question.
+
+    ``predicates`` are the names to choose from; none may be like it. Each is returned once, by the
+    order of the relations. Raises ModelError if the grammar cannot read the question.
+    """
     reading = ground_question(question, kg, embeddings)
     selected: dict[str, None] = {}
     for _, relation, _ in reading.facts:
@@ -150,7 +155,8 @@ def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> Re
 
     An elliptical question ("and where?") is completed from the previous one. Otherwise pronouns are
     replaced by what they most likely stand for. If there are neither pronouns nor names, the most
-    recent thing of the dialogue is inserted. Without a dialogue the question stays.
+    recent thing of the dialogue is inserted. Without a dialogue the question stays. Pronouns inside
+    of names stay. The result begins with a capital letter.
     """
     if not dialogue:
         return {"question": question}
@@ -237,7 +243,10 @@ def _replace_pronoun(
 
 
 def _insert_name(question: str, name: str) -> str:
-    """Return a question with a name at its first INSERTION_POINT, joined by "of" at the end."""
+    """Return a question with a name at its first INSERTION_POINT, joined by "of" at the end.
+
+    Without such a point the question stays as it is.
+    """
     match = INSERTION_POINT.search(question)
     if match is None:
         return question

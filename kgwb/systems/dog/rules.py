@@ -94,7 +94,8 @@ def _choose_direction(step: RelationStep, relations: Names, embeddings: Embeddin
 def _write_relation_question(name: str, step: RelationStep) -> str:
     """Return a question for one relation of a name: "who is the director of [X]".
 
-    The noun is the first word of the relation that leads to an agent, else its first word.
+    The noun is the first word of the relation that leads to an agent, else its first word. A step
+    that leads backward is asked for as "what has [X] as its director".
     """
     words = step.relation.split()
     noun = words[0]
@@ -109,7 +110,10 @@ def _write_relation_question(name: str, step: RelationStep) -> str:
 
 
 def _find_most_similar(relation: str, names: Names, embeddings: Embeddings) -> str:
-    """Return the name most like a relation, without INVERSE_PREFIX; "" if none is like enough."""
+    """Return the name most like a relation, without INVERSE_PREFIX; "" if none is like enough.
+
+    Of equally similar names the last in the alphabet is returned.
+    """
     plain_names = {name.removeprefix(INVERSE_PREFIX) for name in names}
     similar = find_similar_predicates(relation, sorted(plain_names), embeddings)
     if not similar:
@@ -250,7 +254,10 @@ def _drop_description(question: str, name: str, kg: Graph | None) -> str:
 
 
 def simplify_as_fused_agent(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
-    """Return the expert's question as the linguist changes it, without a critic."""
+    """Return the expert's question as the linguist changes it, without a critic.
+
+    The remark has both.
+    """
     expert = simplify_as_expert(question, solved, kg)
     linguist = simplify_as_linguist(solved, [expert], kg)
     linguist["remark"] = f"{expert['remark']} {linguist['remark']}"
@@ -260,7 +267,8 @@ def simplify_as_fused_agent(question: str, solved: Hops, kg: Graph | None) -> Re
 def _remove_solved_hops(question: str, solved: Hops, kg: Graph | None) -> RelationChains:
     """Return the chains that are left of a question after solved hops.
 
-    The chain of each solved entity loses its first step, and stands under what was found.
+    The chain of each solved entity loses its first step, and stands under what was found. An entity
+    without a chain leaves an empty one.
     """
     chains = read_chains(question, kg)
     for hop in solved:

@@ -32,7 +32,10 @@ def render_bracketed_question(
 
 
 def render_relations(relations: records.Relations, context: RenderContext) -> Html:
-    """Render the relations of a head as a table: name, direction, and predicates as links."""
+    """Render the relations of a head as a table: name, direction, and predicates as links.
+
+    Without relations a remark says so.
+    """
     rows = []
     for relation in relations.found:
         direction = _format_direction(relations.head, relation)
@@ -131,7 +134,10 @@ def render_tried_answer(value: records.TriedAnswer, context: RenderContext) -> H
 
 
 def render_remark(value: records.Remark, context: RenderContext) -> Html:
-    """Render the debate up to a remark, which is highlighted."""
+    """Render the debate up to a remark, which is highlighted.
+
+    Earlier remarks are those among the inputs of the step.
+    """
     debate = []
     for step_input in context.inputs:
         if isinstance(step_input, tuple):
@@ -164,7 +170,10 @@ def render_debate(debate: Sequence[records.Remark], current: int = -1) -> Html:
 
 
 def render_hop(value: records.Hop, context: RenderContext) -> Html:
-    """Render how the question became shorter, the results of a hop, and its decision."""
+    """Render how the question became shorter, the results of a hop, and its decision.
+
+    If the hop tried to answer, the decision is rendered below.
+    """
     questions = [*value.before, value.question]
     labels = [""] * len(questions)
     if value.left:

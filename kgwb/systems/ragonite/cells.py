@@ -127,7 +127,8 @@ class CellReader:
     def read(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> tuple[Meaning, ...]:
         """Return the meanings of the texts in the rows, each once, and set ``thing_ids``.
 
-        A cell that no column explains, such as a sum, has no meaning.
+        A cell that no column explains, such as a sum, has no meaning. Rows are read in order. Empty
+        cells have no meaning either.
         """
         places = self._find_places(rows)
         origins = []
@@ -141,7 +142,10 @@ class CellReader:
         return tuple(meanings)
 
     def _find_places(self, rows: Sequence[Sequence[Cell]]) -> list[Place]:
-        """Return the columns that the query reads and that have values of its result."""
+        """Return the columns that the query reads and that have values of its result.
+
+        They are in the order in which the query reads them.
+        """
         wanted: set[Cell] = set()
         for cell in chain.from_iterable(rows):
             wanted.update(_parts_of(cell))
@@ -184,7 +188,8 @@ class CellReader:
         """Return the things of a table that a name may mean.
 
         Of several things with the name, these are the ones whose id is in the row, else those that
-        have the other values in the row.
+        have the other values in the row. A name is certain if one thing is left. None is returned
+        if the table has no such name.
         """
         terms = dict(self._fetch(TERMS_BY_NAME_SQL, place.table.name, cell))
         candidates = set(terms)
@@ -210,7 +215,7 @@ class CellReader:
         """Return the terms that a value may be, of the things in the row if it has any of them.
 
         A text that is the name of its subject stands for the subject. A value that is an IRI or a
-        blank node is shown by its id.
+        blank node is shown by its id. It is certain if there is one.
         """
         triples = self._find_triples(cell, place, ids_in_row)
         if not triples:
@@ -272,7 +277,7 @@ def _choose_origins(name: str, cells: Sequence[Cell], places: Sequence[Place]) -
     """Return the columns that a column of a result may come from.
 
     They have all of its values; of several, those of the same name. If none has all values, they
-    are those that have any, as in a UNION.
+    are those that have any, as in a UNION. Empty cells do not count. Empty if no column has any.
     """
     values = [cell for cell in cells if cell is not None]
     complete = [place for place in places if all(_has(place, cell) for cell in values)]

@@ -180,7 +180,8 @@ class Source(Record):
         """The result as a model is shown it, without the query.
 
         It is the error, the passage with its title, or the number of rows with a line for the
-        column names and one for each row. Values are in quotes.
+        column names and one for each row. Values are in quotes. Long texts and cells are cut. It is
+        said if there are more rows.
         """
         if self.error:
             return f"! it could not be run: {quote_text(self.error, MAX_SHOWN_PASSAGE_CHARS)}"

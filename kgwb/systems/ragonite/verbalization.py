@@ -174,7 +174,7 @@ class PassageWriter:
     def _make_reverse_facts(self, term: Term) -> Iterator[Fact]:
         """Yield the facts that lead to a term: "is director of Dune".
 
-        Types and facts about blank nodes are left out.
+        Types and facts about blank nodes are left out. They are in the order of the triples.
         """
         for number in self._incoming.get(term, ()):
             subject, predicate, _ = self.database.triples[number]
@@ -198,7 +198,10 @@ class PassageWriter:
         return self.database.names.get(term) or self.database.id_by_term[term]
 
     def _name_fully(self, term: Term) -> str:
-        """Return a literal with its language or datatype, or a name with the id in brackets."""
+        """Return a literal with its language or datatype, or a name with the id in brackets.
+
+        A literal without a datatype is returned as it is named.
+        """
         name = self._name_of(term)
         if not isinstance(term, Literal):
             return f"{name} [{self.database.id_by_term[term]}]"
@@ -213,7 +216,10 @@ class PassageWriter:
         return self._name_fully(term)
 
     def _write_passage(self, title: str, passage: Passage) -> None:
-        """Insert a passage with its triples, and add it to the index of words."""
+        """Insert a passage with its triples, and add it to the index of words.
+
+        It gets the next number, from 0. Words are indexed in their normal form.
+        """
         number = self._passage_count
         self._passage_count += 1
         self._written_triples.update(passage.triples)

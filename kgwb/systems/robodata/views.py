@@ -125,7 +125,10 @@ def render_tool_result(value: Observed, context: RenderContext) -> Html:
 
 
 def render_produced_answer(value: records.Produced, context: RenderContext) -> Html:
-    """Render each sentence with its support, nodes and problem, then what is missing."""
+    """Render each sentence with its support, nodes and problem, then what is missing.
+
+    Sentences are numbered from 1.
+    """
     position = context.input_of(records.Position)
     if position:
         context = context.with_names(position.local.names)

@@ -53,7 +53,10 @@ def render_mentions(mentions: records.Mentions, context: RenderContext) -> Html:
 
 
 def render_mention(mention: records.Mention, context: RenderContext) -> Html:
-    """Render a name, and below it a list of its candidates, and of the values that contain it."""
+    """Render a name, and below it its candidates, then the values that contain it.
+
+    Each is an item of a list. Without any of them it is the name alone.
+    """
     rows = [render_candidate(candidate, context) for candidate in mention.candidates]
     for match in mention.values:
         predicate = render_curie(match.predicate, context)

@@ -33,7 +33,8 @@ def render_filled_templates(queries: Queries, context: RenderContext) -> Html:
 def _render_query_table(queries: Queries, filled: Sequence[Filled]) -> Html:
     """Render a row for each query: its options, the number of its values, and the first values.
 
-    At most MAX_ROWS rows are rendered. Returns nothing if there are no queries.
+    At most MAX_ROWS rows are rendered. Returns nothing if there are no queries. The headings are
+    the mentions and triplets that the options are for.
     """
     rows = []
     for number, query in enumerate(filled[:MAX_ROWS], 1):
