@@ -108,7 +108,7 @@ class BenchCommand(MeasurementArguments):
         if self.retention and all(question.dialogue is None for question in questions):
             raise InputError(
                 f"no question of {self.questions} is in a dialogue",
-                hint="leave --retention out, or ask more with --limit",
+                hint="leave --retention out, or raise --limit to questions that are in dialogues",
             )
         commands = []
         for command in self._commands_for_systems():
@@ -703,7 +703,11 @@ class ServeCommand(QuestionArguments):
 
         graphs = parse_assignments(self.dataset, "IRI=GRAPH")
         if len(graphs) < len(self.dataset):
-            raise InputError("a dataset is named twice", hint="give each --dataset IRI=GRAPH once")
+            given = [argument.partition("=")[0] for argument in self.dataset]
+            twice = next(iri for iri in given if given.count(iri) > 1)
+            raise InputError(
+                f"the dataset {twice} is named twice", hint="give each --dataset IRI=GRAPH once"
+            )
         if self.kg:
             graphs[ANY_DATASET] = self.kg
         if not graphs:

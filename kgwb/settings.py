@@ -235,4 +235,7 @@ def _setting_error(
     shown_value = repr(value)
     if are_strings and NUMBER_PATTERN.fullmatch(value):
         shown_value = value
-    return SettingError(f"{name} is {shown_value}", hint=f"give {name} another value: {problem}")
+    return SettingError(
+        f"the setting {name} is {shown_value}, which it cannot be",
+        hint=f"give {name} another value: {problem}",
+    )

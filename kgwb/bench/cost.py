@@ -273,15 +273,19 @@ class Budget:
         for name, limit in limits.items():
             if name not in BUDGET_NAMES:
                 raise InputError(
-                    f"{name!r} is no budget", hint=f"give one of {', '.join(BUDGET_NAMES)}"
+                    f"there is no budget named {name!r}",
+                    hint=f"give one of {', '.join(BUDGET_NAMES)}",
                 )
             try:
                 self.limits[name] = float(limit)
             except ValueError as exc:
-                raise InputError(f"{name} cannot be {limit!r}", hint="give a number") from exc
+                raise InputError(
+                    f"the budget {name}={limit} is not a number",
+                    hint=f"write a number above 0, such as {name}=100",
+                ) from exc
             if not self.limits[name] > 0:  # NaN is not above 0 either
                 raise InputError(
-                    f"the budget {name}={limit} is not above 0", hint="give a larger one"
+                    f"the budget {name}={limit} is not above 0", hint="write a number above 0"
                 )
         self.prices = prices or load_prices()
         self.used = dict.fromkeys(limits, 0.0)

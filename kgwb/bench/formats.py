@@ -76,7 +76,8 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
         for question in _parse_entry(file.entry_class, entry, number, place):
             if is_own and question.id in ids:
                 raise InputError(
-                    f"{place}: the id {question.id!r} was used before", hint="make ids unique"
+                    f"{place}: the id {question.id!r} was used before",
+                    hint="give each question an id of its own",
                 )
             changes = {"id": _take_id(question.id, ids)}
             if question.translations and preferred_language:

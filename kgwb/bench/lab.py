@@ -265,7 +265,10 @@ class RetryExperiment:
             elif get_verdict(row) == "right":
                 right_ids.append(id_)
         if not lost_ids:
-            raise InputError("no answer was lost", hint="choose what is asked again, as --only all")
+            raise InputError(
+                f"no answer of {self.earlier_results.folder} was lost, so there is none to ask again",
+                hint="choose the questions yourself, such as with --only all",
+            )
         count = min(len(lost_ids), len(right_ids))
         spaced_ids = {right_ids[place * len(right_ids) // count] for place in range(count)}
         return lost_ids | spaced_ids

@@ -60,7 +60,7 @@ def gold_decisions_of(system: System) -> GoldDecisions:
     if system.gold is None:
         raise InputError(
             f"{system.name} does not say what gold means to its agents",
-            hint="leave the ladder out, or give the System its gold decisions",
+            hint="leave the ladder out, or make the system with gold decisions: System(..., gold=...)",
         )
     return system.gold
 

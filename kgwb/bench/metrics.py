@@ -412,8 +412,8 @@ def compare_results(
     _check_equal_gold(first, second, shared_ids)
     if not shared_ids:
         raise InputError(
-            "no question with gold to measure",
-            hint="see add_gold_answers, or compare one question set",
+            "no question with gold answers is in both results",
+            hint="compare results of one question set; add_gold_answers finds gold answers",
         )
     changes = []
     improved_ids = []
@@ -458,7 +458,8 @@ def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -
     differing = [id_ for id_ in ids if set(first_gold[id_]) != set(second_gold[id_])]
     if differing:
         raise InputError(
-            f"the gold of {len(differing)} questions differs, as of {differing[0]}",
+            f"the gold of {len(differing)} questions differs, as of {differing[0]}, "
+            "between the two results",
             hint="compare results of one question set on one graph",
         )
 

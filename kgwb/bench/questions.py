@@ -337,7 +337,8 @@ def _run_gold_query(sparql: str, kg: Graph) -> list[StringRow]:
     result = kg.select(sparql)
     if result.cut:
         raise GraphError(
-            f"the gold query has more than {len(result.rows)} rows: open the graph with more"
+            f"the gold query has more than {len(result.rows)} rows, the row limit of the graph: "
+            "open the graph with a larger row_limit"
         )
     return [row_to_strings(row) for row in result.rows]
 
@@ -357,7 +358,9 @@ def _find_vertices_by_label(labels: tuple[str, ...], kg: Graph) -> list[str]:
             names = kg.names(found)
             vertices = [vertex for vertex in found if names[vertex] == label]
         if len(vertices) != 1:
-            raise GraphError(f"{len(found)} vertices of the graph are called {label!r}")
+            raise GraphError(
+                f"{len(found)} vertices of the graph are called {label!r}, not exactly one"
+            )
         iris.append(str(vertices[0]))
     return iris
 

@@ -80,11 +80,13 @@ class Report:
         """
         if not folders:
             raise InputError(
-                "there is nothing to report on", hint="name a folder of kgwb bench --out"
+                "no folder of results is named, so there is nothing to report",
+                hint="name a folder that kgwb bench --out has written",
             )
         paths = [Path(os.path.realpath(folder)) for folder in folders]  # links in a circle, too
         if len(set(paths)) < len(paths):
-            raise InputError("a folder is named twice", hint="give each once")
+            twice = next(path for path in paths if paths.count(path) > 1)
+            raise InputError(f"the folder {twice} is named twice", hint="name each folder once")
         all_results = []
         for path, distinct_name in zip(paths, shortest_distinct_names(paths), strict=True):
             name = single_line(distinct_name)

@@ -196,7 +196,7 @@ class RowFile:
         except ValueError as exc:
             raise InputError(
                 f"the result of {row['id']!r} cannot be kept: {exc}",
-                hint="see which model, graph or question gives it",
+                hint="mend what gives this value: the question, the model or the graph",
             ) from exc
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
             disk.append_text(self.path, _to_json_line(row), disk.JSON_ENCODING_ERRORS)

@@ -78,7 +78,7 @@ class BenchSetup(RunSetup):
         if self.factory is None:
             raise InputError(
                 "this setup cannot be sent to other processes",
-                hint="make it with BenchSetup.from_factory(function), where the function makes it",
+                hint="make it with BenchSetup.from_factory(function), whose function returns the setup",
             )
         return _rebuild_setup, (self.factory, json.dumps(self.to_config(), sort_keys=True))
 

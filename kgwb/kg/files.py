@@ -169,7 +169,10 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
             with file.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256")
         except OSError as error:
-            raise GraphFileError(f"{file} cannot be read: {error.strerror}") from error
+            raise GraphFileError(
+                f"{file} cannot be read: {error.strerror}",
+                hint="check that it is there, and that you may read it",
+            ) from error
         name = file.relative_to(path).as_posix()
         if file == path:
             name = "".join(file.suffixes[-2:])

@@ -99,7 +99,8 @@ class LocalGraph:
             store.extend(cast(ox.Quad, to_ox(statement)) for statement in statements)
         except ValueError as error:
             raise GraphFileError(
-                f"the rdflib graph holds what RDF does not allow: {error}"
+                f"the rdflib graph holds what RDF does not allow: {error}",
+                hint="remove this term from the rdflib graph, or correct it",
             ) from error
         if not len(store):
             raise GraphFileError(

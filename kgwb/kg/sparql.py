@@ -157,7 +157,9 @@ def validate_query(
         raise _permission_error("asks another endpoint (SERVICE)")
     if forms and parsed.form not in forms:
         wanted = " or ".join(map(str.upper, forms))
-        raise QueryError(f"this is no {wanted} query but {parsed.form.upper()}")
+        raise QueryError(
+            f"this is no {wanted} query but {parsed.form.upper()}", hint=f"write it as {wanted}"
+        )
     return replace(
         parsed,
         text=tokenized.text,
@@ -441,7 +443,8 @@ def n3(term: Term) -> str:
     suffix = ""
     if term.language:
         if not LANGUAGE_TAG.fullmatch(term.language):
-            raise QueryError(f"{term.language!r} is not a language tag")
+            hint = "write it like en or pt-BR"
+            raise QueryError(f"{term.language!r} is not a language tag", hint=hint)
         suffix = f"@{term.language}"
     elif term.datatype:
         suffix = f"^^{n3(term.datatype)}"

@@ -275,7 +275,9 @@ def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointRes
             f"{url} cannot be asked: {error}", hint=_CHECK_URL_HINT
         ) from error
     except (OSError, http.client.HTTPException) as error:
-        raise GraphUnreachableError(f"{url} broke off: {error!r}", hint="try again") from error
+        raise GraphUnreachableError(
+            f"the connection to {url} broke off: {error!r}", hint="try again"
+        ) from error
 
 
 class _SameOriginRedirects(HTTPRedirectHandler):

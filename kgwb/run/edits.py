@@ -73,7 +73,7 @@ class EditableRun(Engine):
             return step
         if len(keys) > 1:
             choices = ", ".join(keys)
-            raise SettingError(f"{step} has several steps", hint=f"say which: {choices}")
+            raise SettingError(f"the agent {step} has several steps", hint=f"name one: {choices}")
         self._check_agent(step)
         if not keys:
             return step

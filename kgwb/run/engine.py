@@ -666,7 +666,7 @@ class Engine:
             return ""
         if len(begun) > 1:
             raise OverrideError(
-                f"{step.agent} has several steps",
+                f"a value was put in for the agent {step.agent}, which has several steps",
                 hint="put the value in for one of them: " + ", ".join(begun),
             )
         return step.agent
@@ -806,7 +806,8 @@ class Engine:
         frame = current_frame.get(None)
         if frame is None:
             raise SettingError(
-                "an agent works only inside a run", hint="use Run.go, or Workbench.ask"
+                "no run is being executed here, and an agent works only inside a run",
+                hint="use Run.go, or Workbench.ask",
             )
         return frame
 

@@ -82,7 +82,10 @@ def _read_step(data: JsonObject, run: Run) -> Step:
     """
     origin = data["origin"]
     if origin not in get_args(Origin):
-        raise RunFileError(f"a step has the origin {origin!r}")
+        raise RunFileError(
+            f"the step {data['key']} has the origin {origin!r}, which kgwb does not know",
+            hint="restore the file from a copy, or open it with the kgwb that wrote it",
+        )
     return Step(
         key=from_data(data["key"], str),
         agent=from_data(data["agent"], str),
@@ -126,7 +129,10 @@ def _read_end(run: Run, data: JsonObject) -> None:
     RunFileError for an unknown status.
     """
     if data["status"] not in get_args(Status):
-        raise RunFileError(f"the run ended with the status {data['status']!r}")
+        raise RunFileError(
+            f"the run ended with the status {data['status']!r}, which kgwb does not know",
+            hint="restore the file from a copy, or open it with the kgwb that wrote it",
+        )
     run.status = data["status"]
     run.position = from_data(data["position"], int)
     run.answer = from_data(data["answer"], Answer | None)

@@ -258,8 +258,8 @@ class Run(EditableRun):
                 agent_names.append(spec.name)
         if agent_names and not self.system.rules:
             raise ModelError(
-                f"{self.system.name} needs another model than rules",
-                hint=f"choose a model that can be {list_first(agent_names)}",
+                f"the system {self.system.name} has no rules by which the model rules could answer",
+                hint=f"choose another model for {list_first(agent_names)}, such as openai:NAME",
             )
 
     def _check_answer(self, answer: Any) -> None:

@@ -155,7 +155,7 @@ def load_file(path: Path) -> ModuleType:
     """
     path = path.expanduser().resolve()
     if not path.is_file() or path.suffix != ".py":
-        raise SettingError(f"there is no file {path} of Python", hint="give the path of a .py file")
+        raise SettingError(f"there is no Python file {path}", hint="give the path of a .py file")
     changed_at = path.stat().st_mtime_ns
     known_changed_at, module = _file_modules.get(path, (0, None))
     if module is not None and known_changed_at == changed_at:

@@ -166,7 +166,10 @@ class StepPanel(StepView):
         step = self._shown_step()
         graph = self.run.unrecorded_graph
         if graph is None:
-            raise InputError("this run is a replay without a graph", hint="open it with kg=...")
+            raise InputError(
+                "this run is a replay without a graph",
+                hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
+            )
 
         def stop_if_cancelled() -> None:
             """Raise GraphError if the person has cancelled the question."""

@@ -47,7 +47,8 @@ class RulesModel(ChatModel):
         """
         if request.rule is None:
             raise ModelError(
-                f"rules has no rule for {request.task}", hint="choose another model for this agent"
+                f"the model rules has no rule for the prompt {request.task}",
+                hint="choose another model for this agent",
             )
         available = {**request.variables, "kg": kg, "embeddings": self.embeddings}
         parameters = inspect.signature(request.rule).parameters

@@ -177,7 +177,7 @@ def _refuse_unsupported_words(words: Words, mentions: Mentions) -> None:
         is_in_name = any(mention.start <= position < mention.end for mention in mentions)
         if word in UNSUPPORTED_WORDS and not is_in_name:
             raise ModelError(
-                f"rules cannot read {word!r}, and would answer a different question",
+                f"the model rules cannot read {word!r}, and would answer a different question",
                 hint="reword the question, or choose another model",
             )
 
