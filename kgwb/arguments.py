@@ -323,10 +323,10 @@ def describe_missing_settings(missing: Mapping[str, Sequence[str]]) -> str:
 
 
 def load_history(workbench: Workbench, path: Path) -> None:
-    """Continue the dialogue of a history file (HISTORY_FORM).
+    """Continue the dialogue of a history file (HISTORY_FORM): a JSON list of questions and turns.
 
-    Its questions are asked, and its turns are remembered as they are. Raises InputError if the file
-    cannot be read.
+    In their order, a question is asked now, and a turn is remembered as it is, without asking.
+    Raises InputError if the file cannot be read or has another form, and what asking raises.
     """
     from pydantic import ValidationError
 

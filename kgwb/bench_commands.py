@@ -148,7 +148,10 @@ class BenchCommand(MeasurementArguments):
         return commands
 
     def _check_settings_of(self, systems: Sequence[str]) -> None:
-        """Raise InputError, which says what is missing where, if a system lacks a given setting."""
+        """Raise InputError, which says what is missing where, if a system lacks a given setting.
+
+        Given are the names in ``set``, and that of ``each`` unless it is "prompts" or "model".
+        """
         given = [*parse_assignments(self.set, "NAME=VALUE")]
         if self.each:
             given += parse_assignments([self.each], "NAME=V1,V2,...")
@@ -422,7 +425,8 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     """Print the main figures, the first lost answers, all tables, and the most frequent error.
 
     ``rows`` are those of the questions that were asked for. The folder may have more. At most
-    MAX_LISTED_FAILURES lost answers are listed.
+    MAX_LISTED_FAILURES lost answers are listed. Money is left out, with the reason, if a model has
+    no price.
     """
     from kgwb.bench import figures
     from kgwb.bench.results import is_lost
@@ -518,11 +522,12 @@ class RetryCommand(GraphArguments):
     )
 
     def run(self) -> int:
-        """Ask again with each value of ``each``, and write the report.
+        """Ask again with each value of ``each``, and write the report of all results.
 
         A value that was measured already is said to be that, and is not asked again. If a budget is
-        used up, the report has what was asked so far. Raises InputError if nothing differs from what
-        was measured.
+        used up, no other value is asked, the report has what was asked so far, and
+        EXIT_BUDGET_SPENT is returned; else 0. The report is at ``out``, or beside the new results.
+        Raises InputError if nothing differs from what was measured.
         """
         from kgwb.bench.lab import RetryExperiment
 
@@ -570,7 +575,11 @@ class RetryCommand(GraphArguments):
         return models
 
     def _make_setup(self, experiment: RetryExperiment, *, must_differ: bool) -> BenchSetup:
-        """Return the changed setup. Raises what ``RetryExperiment.make_setup`` raises."""
+        """Return the measured setup with the given prompts and settings.
+
+        Raises what ``RetryExperiment.make_setup`` raises, which is an InputError if it
+        ``must_differ`` and does not.
+        """
         from kgwb.run.prompts import Prompts
 
         prompts = Prompts.of(self.prompts)
@@ -580,10 +589,10 @@ class RetryCommand(GraphArguments):
     def _ask_again(
         self, experiment: RetryExperiment, setup: BenchSetup, name: str, budget: Budget
     ) -> tuple[Path, str]:
-        """Print an estimate of the cost, and ask the questions again.
+        """Print an estimate of the cost, ask the chosen questions again, and return where and why.
 
-        ``name`` is for the folder of the results; "" names it by the changes. Returns this folder,
-        and the limits of the budget that stopped it.
+        ``name`` is for the folder of the results; "" names it by the models, settings and prompts
+        that were given. Returns this folder, and the limits of the budget that stopped it, or "".
         """
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
@@ -666,9 +675,10 @@ class ServeCommand(QuestionArguments):
     workers: PositiveInt = option("N", "questions answered at the same time (default: 4)", 4)
 
     def run(self) -> None:
-        """Answer requests until an interrupt.
+        """Open the graphs and answer HTTP requests until an interrupt.
 
-        The address of each dataset is printed first. Raises InputError without a graph.
+        All datasets have the same system, model and settings. The address of each dataset is
+        printed first. Raises InputError without a graph, or if the address cannot be used.
         """
         from kgwb.bench import BenchSetup
         from kgwb.bench.serve import Text2SparqlServer
@@ -695,9 +705,10 @@ class ServeCommand(QuestionArguments):
             server.serve_forever()
 
     def _graphs_by_dataset(self) -> dict[str, str]:
-        """Return the graph of each dataset; that of ``kg`` for all others.
+        """Return the graph of each dataset by its IRI, as a text that ``open_kg`` can open.
 
-        Raises InputError if there is none, or a dataset is named twice.
+        The graph of ``kg`` is for all other datasets (ANY_DATASET). Raises InputError if there is
+        no graph, or a dataset is named twice.
         """
         from kgwb.bench.serve import ANY_DATASET
 

@@ -109,7 +109,8 @@ def _parse_command(argv: Sequence[str] | None) -> Any:
 def _handle_output_error(error: OSError) -> int:
     """Return the exit code if the output cannot be written; raise any other error again.
 
-    A reader that has closed the pipe, such as ``head``, has read what it wanted.
+    A reader that has closed the pipe, such as ``head``, has read what it wanted: the code is 0. On
+    a full disk the error is printed, and the code is EXIT_FAILED.
     """
     if error.errno not in (errno.EPIPE, *disk.DISK_FULL_ERRNOS):
         raise error
@@ -131,7 +132,11 @@ class _MaskingParser(argparse.ArgumentParser):
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands. The docstrings of their classes are their help."""
+    """Return the parser of all commands, of which one must be given, and of --version.
+
+    The docstrings of their classes are their help. JupyterLab's command has no arguments of its
+    own.
+    """
     parser = _MaskingParser(
         "kgwb",
         description="Question answering over RDF knowledge graphs by LLM agents, step by step.",
@@ -167,8 +172,11 @@ class AskCommand(QuestionArguments):
     def run(self) -> int:
         """Ask the question, print the answer, and save the run if wanted.
 
-        If the run fails, its steps are printed, and it is saved as far as it came. Returns EXIT_FAILED
-        if it could not be saved.
+        With ``systems`` all of these are asked, and a table is printed. Otherwise the run is
+        printed as text, or as JSON. If it fails, its steps are printed, and it is saved as far as
+        it came. Returns EXIT_FAILED if it could not be saved, else 0.
+
+        Raises InputError for ``systems`` with arguments of a single run, and what the run raises.
         """
         names = parse_system_names(self.systems) if self.systems else ()
         if names and (self.json or self.save or self.steps):
@@ -264,9 +272,9 @@ def _check_save_file(path: Path, workbench: Workbench, question: str) -> None:
 
 
 def print_answer_and_steps(run: Run, steps: bool = False) -> None:
-    """Print the question, the answer with its support, and the totals.
+    """Print the question, the answer with its support, and the status with the totals.
 
-    The steps are printed too if they are wanted, or if there is no answer.
+    The steps are printed before the totals if ``steps`` is set, or if there is no answer.
     """
     print(single_line(run.question))
     _print_answer(run)
@@ -335,7 +343,11 @@ class DoctorCommand:
     model: str = option("", "model to try (default: rules)", "rules")
 
     def run(self) -> int:
-        """Print each check as it is made. Returns 1 if something needed is missing."""
+        """Print each check as it is made: state, name, detail, and what to do if it failed.
+
+        The state is "ok", "missing" for what is needed, or "absent" for what is not. With ``kg``
+        the survey of the graph follows. Returns 1 if something needed is missing, else 0.
+        """
         from kgwb.doctor import run_health_checks, survey_lines
 
         healthy = True
@@ -361,7 +373,11 @@ class JupyterLabCommand:
     rest: list[str] = field(default_factory=list)
 
     def run(self) -> None:
-        """Replace this process by JupyterLab. Its own arguments go before those of kgwb."""
+        """Replace this process by JupyterLab, which opens the first notebook.
+
+        Options of kgwb are set unless ``rest`` has them. In a JupyterHub its server is started in
+        place of JupyterLab. Raises InputError if there are no notebooks.
+        """
         defaults = {
             "--ServerApp.root_dir": str(_find_notebooks_root()),
             "--LabApp.default_url": f"/lab/tree/{START_NOTEBOOK}",
@@ -440,7 +456,11 @@ class DemoCommand:
     """play a dialogue about Harry Potter, agent by agent, offline"""
 
     def run(self) -> None:
-        """Ask the turns of the dialogue, and print each step as it ends."""
+        """Ask the questions of one dialogue of the sample graph films, and print each step.
+
+        Chatty-KG answers them with the model ``rules``, so nothing is sent over a network. A step
+        is printed as it ends, and the answer with its support after each question.
+        """
         from kgwb.bench import load_questions
         from kgwb.kg import open_kg, sample_path
         from kgwb.workbench import Workbench

@@ -176,7 +176,8 @@ def _check_browser() -> HealthCheck:
 def _check_cache_folder() -> HealthCheck:
     """Check that files can be written to the cache folder, which is created if it is missing.
 
-    This is not required.
+    Returns the check, whose detail has the folder and, if it failed, the reason. It is not
+    required.
     """
     folder = cache_dir()
     try:

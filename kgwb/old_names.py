@@ -83,8 +83,9 @@ def current_prompt(name: str) -> str:
 def current_fields(record_class: str, data: Any) -> Any:
     """Return the JSON data of a record with the present names of its fields.
 
-    ``record_class`` is the module and the name of its class, such as "kgwb.flow.Turn". Data that is
-    not a JSON object is returned as it is.
+    ``record_class`` is the module and the name of its class, such as "kgwb.flow.Turn". Fields that
+    were not renamed stay. Data of a class without renamed fields, or that is not a JSON object, is
+    returned as it is.
     """
     renamed = FIELDS.get(record_class)
     if not renamed or not isinstance(data, Mapping):

@@ -156,7 +156,10 @@ class Settings:
 
     @classmethod
     def _parse_texts(cls, texts: Mapping[str, str]) -> dict[str, Any]:
-        """Return the values of settings by their texts. Raises ValidationError for an impossible one."""
+        """Return the values of settings by their texts, parsed by the types of the settings.
+
+        "None" is None where the setting can be that. Raises ValidationError for an impossible one.
+        """
         values: dict[str, Any] = {}
         others = {}
         for name, text in texts.items():

@@ -315,7 +315,9 @@ class ResultsComparison:
     ) -> tuple[Html, Html]:
         """Render the caption and the table of the questions of one agent.
 
-        The caption has the agent and the number of questions; "" is no agent.
+        The caption has the agent ("" is no agent) and the number of questions. A row has the
+        question, rendered by ``link``, the answers before and after, the gold, and the first
+        decision that differs, before and after.
         """
         title = "no decision differs"
         if agent:
@@ -403,7 +405,11 @@ def render_best_by_question(comparisons: Sequence[ResultsComparison]) -> Html:
 
 
 def _mark_best(values: Sequence[float], cells: Sequence[object]) -> list[object]:
-    """Return the cells, with those of the highest value in bold; unchanged if all values are equal."""
+    """Return the cells, with those of the highest value in bold and followed by "best".
+
+    There is one value for each cell. Several with the highest value are all marked; if all values
+    are equal, the cells are returned as they are.
+    """
     highest = max(values)
     if min(values) == highest:
         return list(cells)

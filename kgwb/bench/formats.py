@@ -135,7 +135,11 @@ def _choose_wording(wordings: Iterable[tuple[str, str]], language: str) -> dict[
 def _select_language(
     questions: list[BenchQuestion], language: str, path: Path
 ) -> list[BenchQuestion]:
-    """Return the questions in a language, or without one. Raises InputError if there are none."""
+    """Return the questions in a language, and those that do not say their language, in order.
+
+    Only the first part of a language tag counts: "pt" for "pt_BR". ``path`` is for the error.
+    Raises InputError, which names the languages that there are, if no question is left.
+    """
     wanted = _split_language_tag(language)[0]
     selected = []
     languages = set()

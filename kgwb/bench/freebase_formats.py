@@ -120,9 +120,10 @@ class CwqEntry(BaseModel):
     topic_entity: TopicNames
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question. Its type is how it was composed, such as "conjunction".
+        """Yield the question, with the ids of its answers as Freebase IRIs and names as labels.
 
-        Without answers, the single text ``answer`` is the gold label.
+        Its type is how it was composed, such as "conjunction". An answer without an id is its name.
+        If there are no answers, the single text ``answer`` is the gold label.
         """
         names = {}
         for answer in self.answers:

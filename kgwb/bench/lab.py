@@ -222,7 +222,10 @@ class RetryExperiment:
         return questions
 
     def _find_selected(self, selectors: Iterable[str]) -> set[str]:
-        """Return the ids of all questions that a selector names. Raises InputError if one names none."""
+        """Return the ids of all questions that at least one selector names.
+
+        Raises InputError for the first selector that names no question of the results.
+        """
         rows = self.earlier_results.rows
         chosen_ids: set[str] = set()
         for selector in selectors:
@@ -236,7 +239,12 @@ class RetryExperiment:
         return chosen_ids
 
     def _selectors_of(self, row: BenchRow) -> set[str]:
-        """Return every selector that names a row's question."""
+        """Return every selector that names a row's question.
+
+        These are "all", "id=ID", the verdict, the id itself unless it is one of SELECTOR_WORDS, and
+        "NAME=VALUE" for SELECTOR_FIELDS; "lost" and "errors" if it is so; and "blamed=AGENT", which
+        is "blamed=None" if no agent is known.
+        """
         selectors = {"all", f"id={row['id']}", get_verdict(row)}
         if row["id"] not in SELECTOR_WORDS:
             selectors.add(row["id"])

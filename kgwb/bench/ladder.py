@@ -138,10 +138,12 @@ def locate_loss(
     folder: Path,
     canceller: RunCanceller,
 ) -> BenchRow:
-    """Return the ladder's row of one lost answer.
+    """Return the ladder's row of one lost answer: the question, the agent to blame, and the rungs.
 
-    Without a gold query, or if the answer is right when the question is asked again, "why" has this
-    reason and no rung is applied.
+    The saved run in ``folder`` is executed again with its calls, else the question is asked with
+    this dialogue; then the rungs are applied (``apply_rungs``). Without a gold query, if the
+    question cannot be asked, or if the answer is right this time, "why" has this reason and no rung
+    is applied.
 
     Raises Cancelled, and the error if the model or the graph cannot be reached.
     """

@@ -304,7 +304,9 @@ def add_gold_answers(questions: Iterable[BenchQuestion], kg: Graph) -> list[Benc
 def _add_gold_answer(question: BenchQuestion, kg: Graph) -> BenchQuestion:
     """Return the question with gold answers from the graph, or with the reason in ``gold_error``.
 
-    Each answer stands once, in the order of the rows.
+    They are the cells of the gold query's rows, of which only the first column counts unless the
+    question has several columns; else the vertices with the gold labels. Each answer stands once,
+    in the order of the rows. A GraphError is not raised: its message is the reason.
     """
     try:
         if question.sparql and question.sparql.strip():

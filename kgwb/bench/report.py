@@ -239,7 +239,11 @@ class Report:
         return [changes, questions]
 
     def _section_values(self, link: RenderLink) -> dict[str, object]:
-        """Return the values of templates/sections.html, which calls the functions of both modules."""
+        """Return the values of templates/sections.html, by the names that the template uses.
+
+        They are the results, the prices, the rendered changes, the published set, and the two
+        modules whose functions it calls.
+        """
         return {
             "all_results": self.results,
             "prices": self._prices,

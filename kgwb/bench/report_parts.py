@@ -123,7 +123,11 @@ def render_f1_chart(all_results: AllResults) -> Html:
 
 
 def render_seconds_chart(all_results: AllResults) -> Html:
-    """Render a chart of the seconds of a question, in all and by stage."""
+    """Render a chart of the seconds of a question: in all, and by each stage.
+
+    A bar is the median, and its line goes on to the 95th percentile. Each folder has its bars, and
+    nothing is rendered without any.
+    """
     bars = []
     for number, results in enumerate(all_results):
         for name, cost in summarize_costs(results.rows.values()).items():
@@ -198,7 +202,8 @@ def render_published(all_results: AllResults, name: str) -> Html:
 def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[tuple[object, ...]]:
     """Yield a table's rows for an entry of published.toml: measured figures, then the published.
 
-    Folders without the figure have no row. All figures are per cent.
+    A row has the group of questions, the measure, the figure in per cent with two digits, the
+    system, the source, and how it was measured. Folders without the figure have no row.
     """
     group_name = entry.get("group", "all")
     measure = entry["measure"]

@@ -223,9 +223,11 @@ class Results(RowFile):
         super().__init__(results_path)
 
     def _read_same_config(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the stored configuration; empty if there is none.
+        """Return the stored configuration of the folder; empty if there is none.
 
-        Raises InputError if it is damaged, or differs in more than INFORMATIONAL_ENTRIES.
+        ``config`` is the present one. Raises InputError if the stored one is not a JSON object, or
+        if it differs from the present one in more than INFORMATIONAL_ENTRIES; the error names each
+        difference.
         """
         path = self.folder / CONFIG_FILE
         if not path.exists():

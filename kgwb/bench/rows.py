@@ -29,11 +29,12 @@ from kgwb.run import Run
 
 
 def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> BenchRow:
-    """Return the row of a question.
+    """Return the row of a question for a results file: answers, gold, scores, and usage.
 
-    With an error there is no answer and all scores are 0. Without gold there are no scores. ``run``
-    is None if the question could not be asked; then nothing was used. A table also has the F1 of
-    each gold column.
+    ``run`` is None if the question could not be asked; then nothing was used. With an ``error``
+    there is no answer and all scores are 0. Without gold there are no scores. A table has its rows,
+    too, and if the gold is a table, the F1 of each of its columns. Labels of IRIs are added if any
+    is known.
     """
     answer = run.answer if run and error is None else None
     row = _describe_question(question)

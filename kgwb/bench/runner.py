@@ -83,9 +83,10 @@ class BenchSetup(RunSetup):
         return _rebuild_setup, (self.factory, json.dumps(self.to_config(), sort_keys=True))
 
     def to_config(self, questions: Sequence[BenchQuestion] = ()) -> dict[str, Any]:
-        """Return everything that results depend on, as JSON data.
+        """Return everything that results depend on, as JSON data by name.
 
-        Graph, prompts and questions are represented by fingerprints.
+        These are kgwb's version, graph, system, models, embeddings, prompts, settings, questions,
+        and the versions of libraries. Graph, prompts and questions are represented by fingerprints.
         """
         return {
             "kgwb": __version__,

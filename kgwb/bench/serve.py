@@ -112,9 +112,11 @@ def _find_result_columns(run: Run, queries: Iterable[str]) -> list[_ResultColumn
 
 
 def _query_for_values(columns: Sequence[_ResultColumn], values: frozenset[Term]) -> str:
-    """Return a query whose solutions are these values; "" if there is none (``make_answer_query``).
+    """Return a query whose solutions are these values; "" if there is none.
 
-    Queries and columns are taken in their order.
+    Tried in turn are the first column with exactly these values, a union of columns that have no
+    others, and a union of any columns with a VALUES clause, of which those with most of the values
+    come first. See ``make_answer_query``.
     """
     exact = [column for column in columns if column.terms == values]
     if exact:
@@ -338,7 +340,11 @@ class _RequestHandler(BaseHTTPRequestHandler):
         self._send_json(status, {"error": remove_controls(error), "hint": remove_controls(hint)})
 
     def _send_json(self, status: HTTPStatus | int, reply: Mapping[str, str]) -> None:
-        """Send a reply. If the client has closed the connection, nothing is sent."""
+        """Send a reply as JSON with a status.
+
+        The client is waited for REPLY_TIMEOUT_S at most. If it has closed the connection, or does
+        not read, nothing is raised.
+        """
         body = json.dumps(reply).encode()
         self.connection.settimeout(REPLY_TIMEOUT_S)
         with suppress(ConnectionError, TimeoutError):

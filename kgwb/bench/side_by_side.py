@@ -91,7 +91,12 @@ class SystemComparison:
         return ReportTable(("", *self._system_names()), rows)
 
     def _describe_answer(self, answer: SystemAnswer, shared_count: int) -> dict[str, object]:
-        """Return the cells of an answer's column, by the names of the rows."""
+        """Return the cells of an answer's column, by the names of the rows, in their order.
+
+        They are the answer or the error, the support, the triples that all systems share
+        (``shared_count``), model calls, tokens, and times. F1 and the agent that lost the answer
+        are added if any answer was scored.
+        """
         totals = answer.run.totals
         has_gold = any(other.f1 is not None for other in self.answers)
         cells: dict[str, object] = {"answer": answer.run.answer}

@@ -142,9 +142,10 @@ def _resolve_path(source: str | os.PathLike[str]) -> Path:
 
 
 def sample_path(name: str) -> Path:
-    """Return the file of a sample, in the checkout or in the installed package.
+    """Return the Turtle file of a sample, by its name.
 
-    Raises GraphFileError if there is no sample of this name.
+    The checkout is looked into first, then the installed package. Raises GraphFileError, which
+    lists the samples, if there is no sample of this name.
     """
     package = Path(__file__).parent.parent
     for folder in (package.parent / "sample_kgs", package / "_data" / "sample_kgs"):

@@ -70,10 +70,11 @@ class QueryAnalysis:
 
 
 def analyze_query(sparql: str) -> QueryAnalysis:
-    """Return the parts of a SELECT or ASK.
+    """Return the parts of a SELECT or ASK: kind, variables, triple patterns, and filters.
 
-    Raises QueryRefusedError for an update, and QueryError for a query that has another form, does
-    not parse, or uses a prefix without a declaration.
+    Queries that differ only in IRIs are analyzed once. Raises QueryRefusedError for an update, and
+    QueryError for a query that has another form, does not parse, or uses a prefix without a
+    declaration.
     """
     query = validate_query(sparql, "select", "ask")
     if query.undeclared_prefixes:
@@ -233,8 +234,9 @@ def _term_to_pattern_text(term: Any) -> str:
 def _expression_to_sparql(node: Any) -> str:
     """Return an expression of rdflib's algebra as SPARQL.
 
-    Raises NotImplementedError, with the name of the feature, for EXISTS, arithmetic, and functions
-    that are not part of SPARQL.
+    Terms, "&&" and "||", "!", comparisons, IN, and built-in functions can be written. Raises
+    NotImplementedError, with the name of the feature, for EXISTS, arithmetic, and functions that
+    are not part of SPARQL.
     """
     if not isinstance(node, CompValue):
         return _term_to_pattern_text(node)

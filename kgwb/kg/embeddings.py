@@ -123,7 +123,8 @@ class Embeddings:
         """Return the vector of each text: from memory, else from disk, else from the model.
 
         A new vector is kept in memory and on disk. The memory is emptied first if it holds more
-        than MAX_CACHED_VECTORS.
+        than MAX_CACHED_VECTORS. The order is that of the texts, and equal texts have the same
+        vector. Raises EmbeddingError if the model is needed and cannot be loaded.
         """
         if len(self._vectors) > MAX_CACHED_VECTORS:
             self._vectors.clear()

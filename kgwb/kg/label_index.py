@@ -93,9 +93,10 @@ class LabelIndex:
 
     @classmethod
     def build(cls, labels: Iterable[Label], path: Path | None = None) -> LabelIndex:
-        """Build an index of labels in a new file, or in memory without a path.
+        """Build an index of labels in a new SQLite file, or in memory without a path.
 
-        Raises sqlite3.Error if it cannot be written.
+        Labels are stored from short to long, so that where matches are cut, the longest go. Only
+        searchable labels are indexed by their words. Raises sqlite3.Error if it cannot be written.
         """
         connection = sqlite3.connect(
             path or ":memory:", check_same_thread=False, isolation_level=None
@@ -224,6 +225,8 @@ class LabelIndex:
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
         """Return the display name of each IRI: its preferred label, else its local part as words.
 
+        Every IRI has a name.
+
         Raises GraphFileError if the index cannot be read.
         """
         select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
@@ -305,7 +308,8 @@ def _filter_similar(
 ) -> list[tuple[str, float]]:
     """Return the words among the rows that are spelled like this one, with their similarities.
 
-    Rows that could not be compared before ``end_time`` (monotonic) are left out.
+    A similarity is difflib's ratio, and at least MIN_SPELLING_SIMILARITY. The order is that of the
+    rows. Rows that could not be compared before ``end_time`` (monotonic) are left out.
     """
     letters = set(word)
     min_shared_letters = MIN_SPELLING_SIMILARITY * len(letters) - 1

@@ -105,9 +105,11 @@ class MiniLM:
         return batches
 
     def _forward(self, token_ids: NDArray[np.int64]) -> FloatArray:
-        """Return the unit vectors of texts of one length.
+        """Return the unit vectors of texts of one length, by the layers of a BERT encoder.
 
-        ``token_ids`` has the shape (texts, tokens), the result (texts, 384).
+        Embeddings of words, positions and segment are added and normalized. Each layer attends,
+        then has a dense part, both with a residual sum and a LayerNorm. The vector is the mean over
+        the tokens. ``token_ids`` has the shape (texts, tokens), the result (texts, 384).
         """
         texts, length = token_ids.shape
         words = self._weights["embeddings.word_embeddings.weight"]

@@ -277,9 +277,10 @@ def _find_triples_blocks(tokens: Sequence[Token]) -> list[tuple[int, int]]:
 
 
 def _parse_patterns(prologue: str, block: str) -> list[RdflibPattern]:
-    """Return the triple patterns of a block. Raises QueryError if rdflib rejects it.
+    """Return the triple patterns of a block; none for an empty one.
 
-    ``prologue`` declares the prefixes.
+    ``prologue`` declares the prefixes. A blank node is the same in all patterns of the block.
+    Raises QueryError if rdflib rejects it.
     """
     if not block:
         return []
@@ -476,7 +477,11 @@ class _TriplesBlock:
         raise _cannot_mute_error(why, _PATH_HINT)
 
     def _rewrite_steps(self, subject: Any, steps: Sequence[Any], object_: Any) -> str:
-        """Return a path "a/b/c" as a pattern for each step, with new variables between them."""
+        """Return a path "a/b/c" as a pattern for each step, with new variables between them.
+
+        The patterns, each rewritten without the muted triples, are joined by blanks. The new
+        variables are noted as subjects where they certainly are.
+        """
         between = [self._new_variable() for _ in steps[1:]]
         ends = [*between, object_]
         start = subject
@@ -545,7 +550,11 @@ def _subjects_of(subject: Any, predicate: Any, object_: Any) -> set[Any]:
 
 
 def _may_be_empty(path: Any) -> bool:
-    """Return whether a path may match a node with itself without using a triple."""
+    """Return whether a path may match a node with itself without using a triple.
+
+    So do "*" and "?". An alternative may if any way may, a sequence if all steps may, and a
+    predicate or a negated path never.
+    """
     if isinstance(path, MulPath):
         return bool(path.zero) or _may_be_empty(path.path)
     if isinstance(path, InvPath):

@@ -142,9 +142,10 @@ def count_degrees(kg: Graph, iris: Sequence[URIRef], limit: int) -> dict[URIRef,
 
 
 def find_predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Direction], ...]:
-    """Return the predicates of any of the vertices, each with its direction.
+    """Return the predicates of any of the vertices, each with its direction; each pair once.
 
-    They come by IRI, "out" before "in". Labels, descriptions and noise are left out.
+    They come by IRI, "out" before "in". Labels, descriptions and noise are left out. One query is
+    sent, without a limit of its own.
     """
     values = values_clause("?v", vertices)
     result = kg.select(

@@ -192,7 +192,7 @@ class _Rows(Generic[T]):
         self.clear()
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Forget all rows, as if none had been added."""
         self.parsed: list[T] = []
         self.count = 0
         self.names: set[str] = set()

@@ -326,10 +326,11 @@ def _syntax_error(
 
 
 def _locate_error(text: str, undeclared_prefixes: Sequence[str]) -> tuple[int, str] | None:
-    """Return the position of a syntax error, and what Oxigraph expected there.
+    """Return the position of a syntax error in a text, and what Oxigraph expected there.
 
-    None if Oxigraph finds no error. ``undeclared_prefixes`` are declared for it, so that they are
-    not the error.
+    Expectations that people cannot read are left out, and are "" if none is left. None if Oxigraph
+    finds no error, or does not say where. ``undeclared_prefixes`` are declared for it, so that they
+    are not the error.
     """
     prefixes = dict.fromkeys(undeclared_prefixes, "x:")
     try:
@@ -412,7 +413,10 @@ def split_clauses(query: str) -> QueryClauses:
 
 
 def _tokens_outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Yield the tokens that are not inside brackets, and the outermost brackets themselves."""
+    """Yield the tokens that are not inside brackets, and the outermost brackets themselves.
+
+    Brackets are "{", "(" and "[" with their closing ones. The order stays.
+    """
     depth = 0
     for token in tokens:
         if token[0] in ("}", ")", "]"):

@@ -225,6 +225,7 @@ class SurveyBuilder:
 
         The classes are the MAX_SAMPLED_CLASSES largest. If no class is known, the sample is of any
         instances, or of any things if the graph has no types; their classes are added to ``sizes``.
+        The result names the instances, and has the fraction of each class that they are.
         """
         classes = list(sizes)[:MAX_SAMPLED_CLASSES]
         limit = SAMPLED_INSTANCES // max(1, len(classes))
@@ -452,7 +453,11 @@ def find_ancestors(iris: Iterable[URIRef], parents: ParentClasses) -> list[URIRe
 
 
 def _iris_in_properties(properties: ClassProperties) -> Iterator[URIRef]:
-    """Yield the predicates, inner predicates, value types and example IRIs, with duplicates."""
+    """Yield the IRIs in the surveys of predicates, with duplicates.
+
+    For each predicate, and each of its inner ones, these are the predicate itself, the classes and
+    datatypes of its values, and the examples that are IRIs.
+    """
     for used in properties.values():
         for surveyed in used:
             for part in (surveyed, *surveyed.inner):

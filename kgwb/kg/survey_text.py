@@ -79,7 +79,10 @@ class SurveyWriter:
         return f"{curie} {quote_text(name)}"
 
     def format_title(self, group: ClassGroup) -> str:
-        """Return the group's top class with its number of instances."""
+        """Return the group's top class with its number of instances: "ex:Film "film" 120".
+
+        The class is named as ``format_iri`` does, and things without a class by their name.
+        """
         name = group.top_class.name
         if group.top_class.iri:
             name = self.format_iri(group.top_class.iri)
@@ -181,9 +184,10 @@ class SurveyWriter:
         return f"{line} {text}{note}"
 
     def _format_nodes(self, prop: PropertySurvey) -> str:
-        """Return the values of a predicate, some of which only hold structure.
+        """Return the values of a predicate, some of which only hold structure, joined by " or ".
 
-        These come last, with their inner predicates.
+        Those that hold structure come last, or "node" if there are none of them; after "with" their
+        inner predicates follow, each with its values, separated by "; ".
         """
         nodes = []
         others = []

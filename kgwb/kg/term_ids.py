@@ -194,7 +194,11 @@ class TermIds:
         return by_id, by_full_text, by_text
 
     def _full_texts(self, term: Term) -> tuple[str, ...]:
-        """Return texts, other than its ID, that mean only this term."""
+        """Return texts, other than its ID, that mean only this term.
+
+        Those of an IRI are the IRI with and without brackets and its CURIE. Those of a literal are
+        its text with the language or datatype, cut and in full, each also without the quotes.
+        """
         exact = format_exactly(term)
         if isinstance(term, URIRef):
             return (*self._texts_of_iri(term), exact)

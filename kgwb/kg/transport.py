@@ -246,8 +246,10 @@ def _build_request(
 def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
     """Send an HTTP request and return the whole reply. ``url`` is the address named in errors.
 
-    It runs on a background thread, which is abandoned after ``query_timeout_s``. Raises what
-    ``send_query`` does.
+    It runs on a background thread, which is abandoned after ``query_timeout_s``.
+
+    Raises GraphTimeoutError then, GraphUnreachableError if the connection fails, breaks off, or is
+    redirected to another server, and GraphError for a reply that is too long or an HTTP error.
     """
     timeout_error = GraphTimeoutError(
         f"{url} took longer than {limits.query_timeout_s:g} s",

@@ -149,7 +149,11 @@ def check_triples(facts: AnswerTriples) -> str:
     "The question is about a novel, not about a film.",
 )
 def check_vertex(iri: str) -> str:
-    """Return "" for the IRI of the novel Solaris, also in angle brackets, else feedback."""
+    """Return "" for the IRI of the novel Solaris, also in angle brackets, else feedback.
+
+    The IRI must be one of a vertex of the sample graph films that is called "Solaris". The feedback
+    on another one of these names its types.
+    """
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
     chosen = [vertex for vertex in candidates if str(vertex) == iri.strip("<> ")]
@@ -212,7 +216,11 @@ def check_longest_film(sparql: str) -> str:
 
 
 def _add_repair_task(number: int) -> None:
-    """Add the task to repair one of the LOST_ANSWERS to the lab."""
+    """Add the task to repair one of the LOST_ANSWERS, by its number, to the lab.
+
+    The last of its three hints names the agent and has the answer's own hint. The check gets the
+    student's run.
+    """
     lost = LOST_ANSWERS[number]
 
     @LAB.task(

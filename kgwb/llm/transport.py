@@ -192,9 +192,11 @@ def transport_errors() -> tuple[type[Exception], ...]:
 
 
 def validate_url(url: str) -> str:
-    """Return an address without its closing slash.
+    """Return an address of a model server without its closing slashes.
 
-    Raises UnknownModelError if it is not an address of http or https, or holds a login or a query.
+    It must be of http or https, with a host, a port other than 0, and no blank. Raises
+    UnknownModelError if it is not, or if it holds a login or a query: the address is recorded and
+    shown.
     """
     try:
         parts = urlsplit(url)

@@ -62,7 +62,12 @@ def agent(
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        """Return a function that executes this one as a step of the run in its arguments."""
+        """Return a function that executes this one as a step of the run in its arguments.
+
+        Without a run in its arguments it is a step of the run that is being executed, and outside
+        of an execution the function is called as it is. Raises SettingError if ``subject`` is not a
+        parameter.
+        """
         spec = AgentSpec(given_name or function.__name__, function, subject, check, kind)
         signature = inspect.signature(function)
         if subject and subject not in signature.parameters:

@@ -187,9 +187,10 @@ def _merge_keys(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 
 def _compare_step(key: str, first: Step | None, second: Step | None) -> StepDifference:
-    """Compare one step of two runs: "same", "changed", or in one run only.
+    """Compare one step of two runs, of which at least one is given.
 
-    At least one of the steps is given.
+    Its status is "only in first", "only in second", "changed" with the parts that differ
+    (``_changed_parts``), or "same".
     """
     if first is None:
         return StepDifference(key, "only in second", second=second)

@@ -75,9 +75,9 @@ def _cannot_execute(*_: Any) -> Any:
 
 
 def _read_step(data: JsonObject, run: Run) -> Step:
-    """Return the step that JSON data of a run file describes.
+    """Return the step that JSON data of a run file describes, with its output and inputs as data.
 
-    Raises RunFileError for an unknown origin, and InputError or a KeyError for data of another
+    Raises RunFileError for an unknown origin, and KeyError or a ValueError for data of another
     form.
     """
     origin = data["origin"]

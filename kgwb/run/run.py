@@ -80,7 +80,11 @@ class Setup:
     def begin(
         self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None
     ) -> Run:
-        """Return a run of one question, not executed yet. ``path`` is explained in ``Run``."""
+        """Return a new run of one question with this setup, not executed yet.
+
+        ``dialogue`` are the turns before it, and ``path`` is the file that the run is written to,
+        see ``Run``. Raises what ``Run`` raises.
+        """
         return Run(
             self.system,
             question,
@@ -263,7 +267,7 @@ class Run(EditableRun):
             )
 
     def _check_answer(self, answer: Any) -> None:
-        """Raise OutputError unless the system returned an Answer."""
+        """Raise OutputError, which shows the value, unless the system returned an Answer."""
         if not isinstance(answer, Answer):
             raise OutputError(
                 f"the system {self.system.name} returned {value_text(answer)}, not an Answer",

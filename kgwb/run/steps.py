@@ -122,9 +122,10 @@ class Step:
         return summarize(self.output, names, limit=limit).splitlines() or [""]
 
     def to_data(self) -> JsonObject:
-        """Return the step as JSON data, in the form of a run file.
+        """Return the step as JSON data, in the form of a run file: a value for each field.
 
-        The output is None unless the step is done. Seconds are rounded to microseconds.
+        The output is None unless the step is done. Calls are their keys. Seconds are rounded to
+        microseconds.
         """
         return {
             "key": self.key,
@@ -300,7 +301,8 @@ class _Tree:
     def step_lines(self, step: Step) -> Iterator[str]:
         """Yield the lines of one step: key, output and cost, then failed attempts and notes.
 
-        A supervisor shows the first line of its output only: the rest is shown by its steps.
+        Further lines of the output come after the first, but not those of a supervisor: the rest is
+        shown by its steps. An attempt that was accepted has no line.
         """
         output, *parts = step.output_lines(self.names)
         if step.error:

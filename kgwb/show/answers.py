@@ -270,7 +270,10 @@ def _iris_by_name(answer: Answer, context: RenderContext) -> dict[str, list[str]
 
 
 def _support_iris(answer: Answer) -> set[str]:
-    """Return the IRIs in the supporting triples that are shown."""
+    """Return the IRIs in the supporting triples that are shown, predicates among them.
+
+    Shown are MAX_SUPPORT_TRIPLES triples of each of the first MAX_ROWS values.
+    """
     iris = set()
     for value in answer.values[:MAX_ROWS]:
         for triple in value.support[:MAX_SUPPORT_TRIPLES]:
@@ -281,7 +284,11 @@ def _support_iris(answer: Answer) -> set[str]:
 
 
 def _distinctions(iris: Sequence[str]) -> Sequence[str]:
-    """Return what follows the last "/", "#" or ":" of each IRI; the IRIs if that is not unique."""
+    """Return what follows the last "/", "#" or ":" of each IRI, in order.
+
+    A sign at the end of an IRI does not count. If two of the texts are equal, all IRIs are returned
+    whole.
+    """
     endings = []
     for iri in iris:
         parts = re.split(r"[/#:]", iri.rstrip("/#:"))

@@ -232,7 +232,11 @@ def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = Fal
 def _different_decision(
     differences: Differences, runs: Sequence[Run], names: DisplayNames
 ) -> DifferentDecision | None:
-    """Return the first decision that differs, with both outputs in full; None if none differs."""
+    """Return the first decision that differs, with both outputs in full; None if none differs.
+
+    An output that a person put in has a badge. ``runs`` are the two runs, or none: then there are
+    no icon and no prefixes.
+    """
     pair = differences.first_difference
     if pair is None:
         return None

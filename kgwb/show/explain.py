@@ -441,7 +441,11 @@ def execute_query(kg: Graph, sparql: str) -> QueryResult:
 
 
 def render_query_result(executed: QueryResult, context: RenderContext) -> Html:
-    """Render the number of rows and the first MAX_ROWS rows of a query, or the result of an ASK."""
+    """Render the number of rows and the first MAX_ROWS rows of a query, or the result of an ASK.
+
+    The columns are headed by the variables. It is said if the row limit cut the result, and how
+    many rows are not shown.
+    """
     if executed.ask_result is not None:
         ask_result = tag("b", str(executed.ask_result).lower())
         return div("", ask_result, muted_text(" (ASK)"))

@@ -194,7 +194,10 @@ def _linked_vertices(records: Iterable[object]) -> list[URIRef]:
 
 
 def _group_roles(assignments: Iterable[RoleAssignment]) -> RolesByPart:
-    """Return the roles of each term and triple, each role once, in the order of ROLE_TEXTS."""
+    """Return the roles of each term and triple, each role once.
+
+    Roles are in the order of ROLE_TEXTS, then by their details. What has no role has no entry.
+    """
     kinds = list(ROLE_TEXTS)
 
     def rank(role: Role) -> tuple[int, str]:
@@ -227,7 +230,10 @@ class SubgraphPart(NamedTuple):
 def _make_subgraph(
     terms: Iterable[Term], triples: Iterable[Triple], names: DisplayNames, roles: RolesByPart
 ) -> Subgraph:
-    """Return terms as nodes, and triples as edges, with their labels and roles."""
+    """Return terms as nodes, and triples as edges, in order, with their labels and roles.
+
+    ``names`` are display names by IRI. A part that ``roles`` lacks has none.
+    """
     nodes = []
     for term in terms:
         label = _label(term, names)
@@ -301,7 +307,9 @@ def _limit_nodes(vertices: Sequence[URIRef], answer: Answer, max_nodes: int) -> 
 def _omission_note(shown_nodes: int, all_nodes: int, part: Answer, answer: Answer) -> str:
     """Return how many nodes, answers and triples are shown or left out; "" if all are shown.
 
-    ``part`` is the answer with the values and the support that are shown.
+    ``part`` is the answer with the values and the support that are shown. Triples are counted of
+    the first value only, as only its support is cut. For example: "40 of 95 nodes shown, with 3 of
+    9 answers".
     """
     shown_values = len(part.values)
     all_values = len(answer.values)

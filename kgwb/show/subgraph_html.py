@@ -171,10 +171,11 @@ def _node_attributes(number: int, event: str) -> dict[str, object]:
 
 
 def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, object]) -> Html:
-    """Render the box of a node with its lines of text and its tooltip.
+    """Render the box of a node with its lines of text and its tooltip, as a group in SVG.
 
-    Linked vertices and unknowns have round boxes. ``mark`` is the highlight class, and
-    ``attributes`` are those of ``_node_attributes``.
+    The box is centred at its place, with rounded ends for linked vertices and unknowns. The first
+    line is the label; a second one is smaller. ``mark`` is the highlight class, and ``attributes``
+    are those of ``_node_attributes``.
     """
     css_class = CLASSES_BY_SHAPE.get(node.shape, node.shape)
     corner_radius: float = 5
@@ -276,7 +277,8 @@ def render_legend(subgraph: Subgraph, highlighted: Value | None) -> Html:
 def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
     """Render a table of the triples, with their roles and the answers that they support.
 
-    A second table has the nodes with their roles.
+    A second table has the nodes with their roles. Both are in the order of the subgraph, of which
+    they show MAX_ROWS rows.
     """
     names = [(edge.triple[1], edge.label) for edge in subgraph.edges]
     for node in subgraph.nodes:

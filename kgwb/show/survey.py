@@ -265,7 +265,8 @@ def _class_row(
 ) -> ClassRow:
     """Return the row of a class, with the rows of its first MAX_PROPERTIES predicates.
 
-    ``descriptions`` are the graph's own of classes and predicates, by IRI.
+    It has name, CURIE, place, number of instances with a bar relative to the largest class, and the
+    descriptions. ``descriptions`` are the graph's own of classes and predicates, by IRI.
     """
     surveyed = found_class.surveyed
     largest = max(other.total for other in survey.classes) or 1

@@ -283,7 +283,8 @@ def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
 def lay_out(query: str) -> str:
     """Return a query of one line with a line for each triple pattern, indented by its braces.
 
-    A query whose body has several lines is returned unchanged. PREFIX lines stay as they are.
+    A line begins after "{" and "." and before "}" and FILTER; each brace indents by two blanks. A
+    query whose body has several lines is returned unchanged. PREFIX lines stay as they are.
     """
     prologue, body = _split_prologue(query.strip())
     if "\n" in body:

@@ -346,7 +346,11 @@ def _timeline_line(
     supervises: bool,
     longest_s: float,
 ) -> TimelineLine:
-    """Return what the template shows of a row; ``longest_s`` is the time of the longest bar."""
+    """Return what the template shows of a row: badges, texts, classes, and the bar of its time.
+
+    ``longest_s`` is the time of the longest bar, in seconds, and ``shortcut`` a key that selects
+    the row. The tooltip has name, subject and outcome.
+    """
     step = row.step
     step_state = state.step_state(row.key)
     agent = agent_of_key(row.key)
@@ -378,7 +382,11 @@ def _timeline_line(
 
 
 def _row_classes(row: TimelineRow, step_state: str, is_selected: bool, supervises: bool) -> str:
-    """Return the CSS classes of a line; "trow" if nothing is special about it."""
+    """Return the CSS classes of a line; "trow" if nothing is special about it.
+
+    Special are a selected row, a supervisor, an agent without a step, and a state in
+    ROW_STATE_CLASSES.
+    """
     classes = []
     if is_selected:
         classes.append("chosen")

@@ -74,7 +74,8 @@ def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     """Render a bar for each step, end to end, in model time, graph time and the rest.
 
     Calls from the record count with the time they took when they were made. Nothing is rendered if
-    no time was spent. All times are in seconds.
+    no time was spent. All times are in seconds. A supervisor's bar is without the time of its
+    steps.
     """
     times = _step_times(steps, calls)
     total = _sum_of_times(times.values())

@@ -221,7 +221,11 @@ def select_vertex(
 def _choose_unasked(
     retrieved: RetrievedCandidates, question: str, context: Context, settings: Settings
 ) -> Link | None:
-    """Return the link that needs no model, with the reason; None if a model must choose."""
+    """Return the link that needs no model, with the reason; None if a model must choose.
+
+    It is the only vertex found, or the only one with exactly this label, where ``unasked_choice``
+    allows that; else, with ``keeps_links``, the vertex that an earlier turn linked the entity to.
+    """
     entity = retrieved.entity
     candidates = retrieved.candidates
     if is_decided_unasked(candidates, settings):

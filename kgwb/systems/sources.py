@@ -169,9 +169,10 @@ def load_file(path: Path) -> ModuleType:
 
 
 def _make_file_module(path: Path) -> ModuleType:
-    """Return the module of a file, not executed yet. Its name is the file's, unless that is taken.
+    """Return the module of a file, not executed yet, and not registered.
 
-    A name that a module has already, or that could be imported, is made unique by the folder's.
+    Its name is the file's without ".py". A name that a module has already, or that could be
+    imported, is made unique by the folder's name and a number.
     """
     name = path.stem
     if name in sys.modules or importlib.util.find_spec(name) is not None:

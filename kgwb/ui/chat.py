@@ -141,7 +141,11 @@ class Chat(Live):
     # The page
 
     def view(self) -> Html:
-        """Render the dialogue, the progress, the field for a question, and an open debugger."""
+        """Render the dialogue, the progress, the field for a question, and an open debugger.
+
+        From now on the chat follows changes in all turns. Stale turns can be run again while
+        nothing is executed. Examples are those that were not asked yet.
+        """
         conversation = self.conversation
         conversation.subscribe_to_runs()
         turn_count = len(conversation.runs)
@@ -169,7 +173,8 @@ class Chat(Live):
     def _render(self, *, is_interactive: bool, **values: object) -> Html:
         """Render the template chat.html with the header and the turns of the dialogue.
 
-        If interactive, the rest of the page is rendered too, from ``values``.
+        The header names the graph, the system and each model once. If interactive, the rest of the
+        page is rendered too, from ``values``.
         """
         workbench = self.conversation.workbench
         source = single_line(workbench.kg.source)

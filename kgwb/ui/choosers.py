@@ -218,7 +218,11 @@ class GraphChooser(Live):
         self.name = mask_url(name)
 
     def view(self) -> Html:
-        """Render the field for a graph's name, the samples, the progress, and the overview."""
+        """Render the field for a graph's name, the samples, the progress, and the overview.
+
+        The samples cannot be clicked while a graph is being opened. The overview is left out before
+        a graph was opened.
+        """
         name_input = text_input(
             "name",
             INPUT_LABEL,

@@ -100,7 +100,12 @@ class Debugger(StepPanel):
     # The page
 
     def view(self) -> Html:
-        """Render the answer, the buttons, the pipeline, the timeline, and the selected view."""
+        """Render the whole debugger: answer, buttons, pipeline, timeline, and the selected view.
+
+        If a person plays, their form is shown, too, and the right answer if it is known. Buttons
+        that cannot be pressed now are disabled: back without a step, on when the run has ended, and
+        both while a command is executed.
+        """
         state = self.session.run_state()
         key = self.key
         gold_answer = Html()
@@ -221,7 +226,10 @@ class Debugger(StepPanel):
         return self.render_child("graph")
 
     def _render_comparison(self) -> Html:
-        """Render two compared runs, and the buttons that run the question with changes."""
+        """Render two compared runs, and the buttons that run the question with changes.
+
+        The changes are the profiles of the system, and a model whose name is typed.
+        """
         model_input = text_input(
             "model", "another model", placeholder="openai:gpt-4o", id="other-model"
         )
@@ -395,7 +403,10 @@ class ComparisonPanel(Live):
                 self.subscribe_to(run)
 
     def _compared_runs(self) -> list[ComparedRun]:
-        """Return both runs with their names and present states."""
+        """Return both runs with their names and present states, in order.
+
+        That of a run is read from its session, if it has one.
+        """
         compared = []
         for name, run in zip(self.names, self.runs, strict=True):
             if isinstance(run, Session):

@@ -130,7 +130,11 @@ class Person(Part):
         return self._render_idle()
 
     def _render_request(self, pending: PendingRequest, *, queued_count: int) -> Html:
-        """Render a request; ``queued_count`` more requests wait behind it."""
+        """Render a request: its purpose, its variables, the form of the reply, and the full prompt.
+
+        If it is another request than before, a new form is begun. Checks that the last reply failed
+        are listed, with the number of the attempt. ``queued_count`` more requests wait behind it.
+        """
         request = pending.request
         run = self.session.run
         step = self._find_waiting_step(request)
@@ -289,7 +293,8 @@ class Person(Part):
     def _render_idle(self) -> Html:
         """Render that no reply is needed, and after a reply the form that asks a model the same.
 
-        If the last execution ended because no reply was valid, that is rendered instead.
+        With it come the comparison with the model's reply, the progress and the failure of asking
+        it. If the last execution ended because no reply was valid, that is rendered instead.
         """
         rejected = self._find_rejected_step()
         if rejected is not None:

@@ -141,7 +141,11 @@ class PromptLab(Live):
     # The page
 
     def view(self) -> Html:
-        """Render the results, the editor of the selected prompt, the options, and the report."""
+        """Render the results, the editor of the selected prompt, the options, and the report.
+
+        The editor has the template that was typed, and below it what differs from the one that was
+        sent. The estimate and the progress of a retry are shown.
+        """
         template = ""
         text = ""
         prompt_name = self.selected_prompt
@@ -196,7 +200,10 @@ class PromptLab(Live):
         return h.tabs(options, self.selected_prompt, "prompt")
 
     def _render_changes(self, *, has_links: bool) -> list[Html]:
-        """Render what changed in each retry; with links, a click on a question opens it."""
+        """Render what changed in each retry, as sections; none without a report.
+
+        With ``has_links`` a click on a question opens it in the debugger.
+        """
         report = self.report
         if report is None:
             return []

@@ -104,7 +104,12 @@ class Session(Worker):
             )
 
     def _step_states(self) -> dict[str, str]:
-        """Return the state of each step that is stale, ahead, running or unfinished, by key."""
+        """Return the state of each step that is stale, ahead, running or unfinished, by key.
+
+        Stale goes before the others. A step that has failed is left out; so is one that is done.
+        One that is not done is running while a task is executed, else unfinished. "ahead" are steps
+        that the latest execution has not reached.
+        """
         states = {}
         for key, step in self._steps.items():
             if key in self._stale:
@@ -374,6 +379,8 @@ class Session(Worker):
 
     def _submit_command(self, label: str, command: Work) -> Future[None]:
         """Submit a command on the run, to be executed once the embeddings are loaded.
+
+        A command that was cancelled while it waited is not executed. Returns its future.
 
         Raises SettingError if code executes the run.
         """

@@ -208,7 +208,11 @@ class StepPanel(StepView):
         self._ask_graph("degrees", count_degrees, iris, MAX_DEGREE)
 
     def do_examples(self, event: Event) -> None:
-        """Ask for triples of the step's fact with one predicate: ``arg`` is its position."""
+        """Ask the graph for triples of the step's fact with one of its predicates.
+
+        The event's ``arg`` is the position of the predicate. The reply is shown below it. Raises
+        InputError in a replay.
+        """
         position = int(event["arg"])
         output = self._shown_step().output
         predicate = output.predicates[position]

@@ -150,7 +150,11 @@ class StepView(Live):
     # The panel
 
     def render_panel(self) -> Html:
-        """Render the step with its tabs, and the section that is chosen or that fits."""
+        """Render the step with its tabs, and the section that is chosen or that fits.
+
+        ``step`` may not have been run. Notes and errors of the step stand above the section, and a
+        stale step has a button to run it again.
+        """
         key = self.key
         step = self.step
         state = self.session.run_state()
@@ -225,7 +229,12 @@ class StepView(Live):
         return h.tabs(options, key, "which", borderless=True)
 
     def _render_controls(self, step: Step | None) -> Html:
-        """Render the buttons that run the step, ask its model again, undo an edit, and cancel."""
+        """Render the buttons that run the step, ask its model again, undo an edit, and cancel.
+
+        Those that cannot be used now are disabled: all but cancelling while something is executed,
+        and asking again for a step without calls. Undoing is there only for a step that a person
+        overrode. In a debugger cancelling is only for questions to the graph.
+        """
         is_busy = self.is_busy
         is_done = False
         has_calls = False
@@ -251,7 +260,12 @@ class StepView(Live):
         )
 
     def _render_section_body(self, section: str, key: str, step: Step | None) -> Html:
-        """Render a section by its name. Only the prompt is shown before the step was run."""
+        """Render a section by its name: "prompt", "in", "attempts", "form", or else the result.
+
+        Only the prompt is shown before the step was run; the other sections then say that it was
+        not, or that the run ended without it. Inputs have the source of the agent's function below
+        them.
+        """
         if section == "prompt":
             return self.prompt_editor.render(key, step)
         if step is None:
@@ -270,7 +284,11 @@ class StepView(Live):
         return self._render_result(step)
 
     def _render_result(self, step: Step) -> Html:
-        """Render the output of a step, and why it is empty if it is."""
+        """Render the output of a step, and why it is empty if it is.
+
+        A step without output says that it has none, or none yet. Below stands the progress of
+        questions to the graph.
+        """
         if not step.done:
             text = "No result." if step.error else "No result yet."
             return h.div("body soft", text)

@@ -130,7 +130,8 @@ class SubgraphPanel(Live):
     def view(self) -> Html:
         """Render the subgraph in the selected view, the tabs, the legend, and the clicked node.
 
-        Inside another widget, the question is left out.
+        The subgraph is built anew if the run has changed. Without nodes it is a message. Inside
+        another widget, the question is left out. An answer without support is named.
         """
         self._update_subgraph()
         header = Html()
@@ -190,7 +191,7 @@ class SubgraphPanel(Live):
         return self._render_frame()
 
     def render_static(self) -> Html:
-        """Render the picture, and below it the tables."""
+        """Render the picture, its legend, and the tables; a message if the subgraph is empty."""
         self._update_subgraph()
         if not self.subgraph.nodes:
             return picture.EMPTY_MESSAGE
@@ -233,7 +234,11 @@ class SubgraphPanel(Live):
         return h.join(frame, h.muted_text(GRAPH_HINT))
 
     def _render_selected_node(self) -> Html:
-        """Render label, types, IRI, roles and description of the node that was clicked."""
+        """Render label, types, IRI, roles and description of the node that was clicked.
+
+        Without a clicked node it is a hint. Types and description are empty until the graph has
+        replied; a failure of that is shown.
+        """
         node = _item_at(self.subgraph.nodes, self.selected_number)
         if node is None:
             return h.muted_text("Click a node to see what it is, and to expand it.")

@@ -87,7 +87,12 @@ class Worker:
         return task.future
 
     def _start_or_queue(self, task: Task) -> None:
-        """Start a thread with the task if the worker is idle; else append it to the queue."""
+        """Start a thread with the task if the worker is idle; else append it to the queue.
+
+        A start clears the failure and the cancel of the task before. Listeners are called soon in
+        both cases. Raises RuntimeError if the process can start no more threads; the worker is idle
+        then.
+        """
         with self._lock:
             if self.current_task:
                 self._queue.append(task)
@@ -110,7 +115,8 @@ class Worker:
         """Execute a task, and then those of the queue until it is empty.
 
         A failure is kept in ``failure``, and drops the queue. Each future is done after the
-        listeners were called.
+        listeners were called. An exception that is no KgwbError becomes one that asks to report it
+        as a bug.
         """
         next_task: Task | None = first_task
         while next_task is not None:

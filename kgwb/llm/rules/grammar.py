@@ -172,7 +172,10 @@ def leads_to_agent(relation: str) -> bool:
 
 
 def _refuse_unsupported_words(words: Words, mentions: Mentions) -> None:
-    """Raise ModelError if a word of UNSUPPORTED_WORDS stands outside of the names."""
+    """Raise ModelError for the first word of UNSUPPORTED_WORDS that stands outside of the names.
+
+    ``words`` are in lower case.
+    """
     for position, word in enumerate(words):
         is_in_name = any(mention.start <= position < mention.end for mention in mentions)
         if word in UNSUPPORTED_WORDS and not is_in_name:
@@ -339,9 +342,11 @@ class _NameReader:
         return count
 
     def _combine(self, after: Chunks) -> tuple[Chunks, Chunks]:
-        """Return the relations before the name, and those of ``after``, adapted to each other.
+        """Return the relations before the name, and those at the end of the question (``after``).
 
-        ``after`` are the relations at the end of the question.
+        If there are any at the end, those before the name with a question word are left out. A verb
+        such as "start" at the end joins the relation before the name. If nothing is asked before or
+        after the name and the end has no verb, relations that are named twice count once.
         """
         chunks = split_into_chunks(self.left, MENTIONED_NAME)
         before = relations_before_name(chunks)

@@ -79,7 +79,11 @@ class _MentionFinder:
         self.kg = kg
 
     def find_unmarked(self) -> list[Mention]:
-        """Return the names that ``find_mentions`` finds without regard to square brackets."""
+        """Return the names that ``find_mentions`` finds without regard to brackets, in order.
+
+        The longest candidates are taken first, and those that overlap one taken are dropped.
+        Without any candidate it is the longest label in lower case; none if there is no label.
+        """
         labels = self._find_labels()
         likely = [label for label in labels if self._is_likely_name(label)]
         candidates = likely.copy()

@@ -147,7 +147,10 @@ def predicates_within_two_steps(kg: Graph, vertices: Vertices) -> Collection[str
 
 
 def _iris_in(rows: Iterable[Row]) -> set[URIRef]:
-    """Return every IRI of the rows of a result."""
+    """Return every IRI of the rows of a result, each once.
+
+    Other terms and empty cells are left out.
+    """
     iris = set()
     for row in rows:
         for term in row:

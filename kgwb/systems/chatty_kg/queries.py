@@ -102,9 +102,11 @@ def _build_query(
     terms: TermByEnd,
     run: Run,
 ) -> CandidateQuery:
-    """Return the query of a combination: an ASK for a boolean question, else a SELECT of the target.
+    """Return the query of a combination: an ASK for a boolean question, else a SELECT.
 
-    A pattern or filter that several facts have is written once. ``_make_filters`` adds more filters.
+    It selects the target, each row once. A pattern or filter that several facts have is written
+    once. ``_make_filters`` adds more filters. Its score is that of the combination, rounded to four
+    digits.
     """
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}

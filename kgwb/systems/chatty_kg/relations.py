@@ -403,7 +403,11 @@ def _select_pairs(
 
 
 def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
-    """Return pairs of predicates by the better of their two similarities, then by IRI."""
+    """Return pairs of predicates by the better of their two similarities, then by their IRIs.
+
+    The similarity is that of a predicate's name with the relation. A pair is named "FIRST →
+    SECOND".
+    """
     iris: list[URIRef] = []
     for (first, _), (second, _) in pairs:
         iris += [first, second]
@@ -434,9 +438,10 @@ def _sample_clause(where: str, term: str, limit: int) -> str:
 def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
     """Return the predicates found at the ends of a fact, with their directions.
 
-    The direction is seen from the subject of the fact. At an end that a path leads to, a sample of
-    ``join_sample`` vertices is looked at. Two queries are made for each path. They are counted by
-    the number of ends at which each was found. Literals have no outgoing triples.
+    The direction is seen from the subject of the fact, and the number of each pair is at how many
+    ends it was found. At an end that a path leads to, a sample of ``join_sample`` vertices is
+    looked at. Two queries are made for each path, one where the end is a literal, which has no
+    outgoing triples.
     """
     found: Counter[Pair] = Counter()
     limit = ChattySettings.of_run(run).join_sample

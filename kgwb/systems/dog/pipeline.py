@@ -115,7 +115,9 @@ def _results_of(hops: Sequence[Hop]) -> list[FilledTriples]:
 def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
     """Return the answer that the last hop found, with the queries of all hops.
 
-    If it found none, the answer has no values and a reason.
+    If the model tried to answer, it is what its answers name among the results of the last hop and
+    all ``heads``; with the setting ``answers`` "tails" it is the tails of the last hop. If nothing
+    is found, the answer has no values and a reason.
     """
     queries: dict[str, None] = {}
     for result in _results_of(hops):

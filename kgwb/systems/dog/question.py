@@ -172,7 +172,7 @@ def make_topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
     """Return the checks of a model's topic entities.
 
     The first is that there is at least one. The second is that each name is in the question, and
-    none is part of another.
+    none is part of another; its problem names all that are absent, or the first that is a part.
     """
 
     def find_lack(reply: TopicReply) -> str:

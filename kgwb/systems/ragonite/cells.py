@@ -158,9 +158,10 @@ class CellReader:
         return places
 
     def _read_row(self, row: Row) -> list[Meaning]:
-        """Return the meanings of the cells of a row.
+        """Return the meanings of the cells of a row: those of ids first, then names and values.
 
-        The ids in the row say which things its names and values belong to.
+        Each cell is given with the columns that it may come from. The ids in the row say which
+        things its names and values belong to. Meanings may be repeated.
         """
         ids_in_row: set[str] = set()
         for cell, origins in row:

@@ -65,7 +65,10 @@ class Citation:
     def _without_shown_ids(
         self, found: Iterable[Meaning], sources: Iterable[Source]
     ) -> list[Meaning]:
-        """Return the meanings but for names of things whose ids the sources show."""
+        """Return the meanings but for names of things whose ids the sources show.
+
+        The order stays; values and ids are kept.
+        """
         with_id = set()
         for source in sources:
             for meaning in shown_meanings(source):

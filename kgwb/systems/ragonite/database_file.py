@@ -93,8 +93,9 @@ def _make_database(
 ) -> Database:
     """Make the database of a graph in memory, compute the vectors, and write the file.
 
-    Raises what reading the graph and computing the vectors raise. A file that cannot be written is
-    no error.
+    It has the tables of the classes, all triples with their places, the passages, and the schema as
+    JSON. Raises what reading the graph and computing the vectors raise. A file that cannot be
+    written is no error.
     """
     triples = list(read_triples(kg, settings))
     terms = chain.from_iterable(triples)

@@ -193,7 +193,12 @@ class DatabaseBuilder:
             self.connection.execute("INSERT INTO _terms VALUES (?, ?, ?, ?)", row)
 
     def _write_triples(self) -> None:
-        """Fill ``_triples``. A triple that needs no column of its own gets its place already."""
+        """Fill the table ``_triples``: a row for each triple, numbered from 0.
+
+        A row has the ids of its ends, the JSON form, language and cell text of the object, the
+        number or range in it, the tables of both ends, and the place. The place is filled in
+        already for a triple that needs no column of its own, and else is NULL.
+        """
         single_class_tables = self._find_single_class_tables()
         insert = f"INSERT INTO _triples VALUES ({', '.join('?' * 13)})"
         for number, triple in enumerate(self.triples):

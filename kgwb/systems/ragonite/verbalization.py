@@ -68,7 +68,11 @@ class PassageWriter:
                 self._relation_ranks[f"has {self._predicate_names[iri]}"] = 1
 
     def _name_predicates(self) -> Mapping[URIRef, str]:
-        """Return the display name of each predicate, with its CURIE where others have that name."""
+        """Return the display name of each predicate of the database, by IRI.
+
+        Where several have the same name, the CURIE stands behind it in brackets. Its prefix is
+        chosen for each namespace.
+        """
         predicates = sorted({predicate for _, predicate, _ in self.database.triples})
         prefixes: dict[str, str] = {}
         for predicate in predicates:

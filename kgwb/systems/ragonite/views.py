@@ -88,7 +88,10 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
 
 
 def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> Html:
-    """Render the answer, its reason, its values with citations, and each source, cited or not."""
+    """Render the answer, its reason, its values with citations, and each source, cited or not.
+
+    The sources are numbered from 1 and collapsed; a badge says whether a value cites one.
+    """
     rows = []
     for cited in value.values:
         citations = ", ".join(f"[{number}]" for number in cited.sources)

@@ -88,7 +88,9 @@ EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = (
 def make_decider(state: State) -> Agent:
     """Return the agent of a state: it asks the model for tool uses and the next state.
 
-    In the first turn it goes to REMOTE without asking, because the local graph is empty (paper).
+    In the first turn it goes to REMOTE without asking, because the local graph is empty (paper). A
+    state with tools may use at most the setting ``tool_uses``; another one is shown the advice. The
+    agent's check refuses a decision whose next state or tools are not those of the state.
     """
     tools = TOOLS_BY_STATE.get(state, ())
 

@@ -64,7 +64,10 @@ class ClassNames:
 
     @classmethod
     def of_survey(cls, writer: SurveyWriter) -> Self:
-        """Return the names of all classes of a survey that have an IRI."""
+        """Return the names of all classes of a survey that have an IRI, by IRI.
+
+        The prefixes are those of the writer.
+        """
         classes = []
         for surveyed in writer.survey.classes:
             if surveyed.iri:

@@ -92,9 +92,10 @@ def render_draft(draft: records.Draft, context: RenderContext) -> Html:
 
 
 def render_query_result(executed: records.Executed, context: RenderContext) -> Html:
-    """Render the size of a result or its error, the findings, the rows, and the query folded.
+    """Render the size of a result or its error, the findings, the rows, and the query collapsed.
 
-    Findings that are likely to be mistakes are bold. At most MAX_ROWS rows are shown.
+    Findings that are likely to be mistakes are bold. At most MAX_ROWS rows are shown, and how many
+    more there are. Unbound cells are empty.
     """
     context = context.with_names(executed.names)
     if executed.error:

@@ -154,7 +154,9 @@ def _choose_filled_query(
 ) -> Attempt:
     """Have a template written and filled, and one of the queries chosen (sections 3.1 and 3.2).
 
-    If none is chosen, the attempt has the fault and the phase to go back to.
+    Returns the attempt with its template and the query: the first kept one that was chosen. If none
+    is, the attempt has the fault and the phase to go back to (``diagnose_fault``). No model chooses
+    if no query has a result.
     """
     template = write_template(attempt.triplets, question, failed, run)
     attempt = replace(attempt, template=template)
