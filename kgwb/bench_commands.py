@@ -164,9 +164,10 @@ class BenchCommand(MeasurementArguments):
             )
 
     def _commands_for_each(self) -> list[BenchCommand]:
-        """Return the command for each value of ``each``, with a folder of its own.
+        """Return the command for each value of ``each``, with a folder of its own in ``out``.
 
-        Raises InputError if two values mean the same.
+        Without ``each`` it is this command alone. Raises InputError if two values mean the same
+        settings, prompts and model.
         """
         commands: list[BenchCommand] = []
         known: list[object] = []

@@ -437,7 +437,8 @@ class LabsCommand:
     def run(self) -> None:
         """Print the hand-ins of each student, and write the page of the class.
 
-        Raises InputError for an action other than "collect".
+        The hand-ins are those in ``folder``, lab by lab, and the page is written to ``out``. Raises
+        InputError for an action other than "collect", and if there are no hand-ins.
         """
         from kgwb.labs.hand_ins import collect_hand_ins
         from kgwb.labs.pages import save_class_page

@@ -95,7 +95,8 @@ def _check_systems() -> Iterator[HealthCheck]:
 def _check_graph(source: str) -> Iterator[HealthCheck]:
     """Check that a graph can be opened and has a triple, and yield its dialect of label search.
 
-    Raises GraphError.
+    Yields two results: "graph", with the time that it took, and "dialect", which is "label index of
+    kgwb" for a file. Raises GraphError.
     """
     from kgwb.kg import open_kg
 
@@ -144,9 +145,10 @@ def _check_models(spec: str) -> Iterator[HealthCheck]:
 
 
 def _check_embeddings() -> Iterator[HealthCheck]:
-    """Check that the embeddings can be computed, and yield the model and how long it takes.
+    """Check that the embeddings can be computed, and yield one result.
 
-    Raises EmbeddingError if they cannot.
+    It has their name, where the model comes from, and the seconds that loading and one comparison
+    take. Raises EmbeddingError if they cannot be loaded.
     """
     from kgwb.kg.embeddings import DEFAULT_MODEL, LEXICAL_MODEL, Embeddings, bundled_model_folder
 

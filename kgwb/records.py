@@ -410,7 +410,10 @@ def score_text(score: float | None) -> str:
 
 
 def line_with_scores(value: Any) -> str:
-    """Return the line of a record with its scores before it: "0.87 director"."""
+    """Return the line of a record with its scores before it: "0.87 director".
+
+    Scores are the fields marked so, in the order of the class. Without any, it is the line alone.
+    """
     parts = []
     for field in shown_fields(value):
         if field.mark == "score":

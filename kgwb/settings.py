@@ -199,7 +199,7 @@ class Settings:
         return cls.of(run.settings)
 
     def changes_from_profile(self) -> dict[str, Any]:
-        """Return the settings that differ from those of their profile, by name."""
+        """Return the settings that differ from those of their profile, by name, as JSON data."""
         defaults = self.of_profile(self.profile).to_data()
         changes = {}
         for name, value in self.to_data().items():

@@ -221,10 +221,11 @@ class ResultsComparison:
     # --- parts of the page (templates/changes.html and templates/changed_questions.html)
 
     def render_prompt_changes(self) -> Iterator[Html]:
-        """Yield the line differences of each prompt that changed.
+        """Yield for each prompt that changed its changed lines, below its name and their number.
 
-        The texts come from saved runs; if none used a prompt, only its name is shown. Prompts are
-        compared by their fingerprints in the configurations.
+        Prompts are compared by their fingerprints in the configurations, so that one which only one
+        of the results has counts as changed. The texts come from saved runs; if none used a prompt
+        before or after, a line says so.
         """
         prompts = self.before.config.get("prompts") or {}
         new_prompts = self.after.config.get("prompts") or {}

@@ -186,9 +186,11 @@ def _stage_by_agent(system: System) -> Mapping[str, str]:
 
 
 def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
-    """Return the cost of calls as fields of a row: seconds, those of models, COUNT_FIELDS, models.
+    """Return the cost of calls as fields of a row.
 
-    ``models`` has calls and tokens by the model's name. Seconds are rounded to microseconds.
+    They are "seconds" and "model_seconds", rounded to microseconds, the counts of COUNT_FIELDS, and
+    "models": the calls and the tokens of prompts and completions by the model's name. Each call
+    counts, also one from the record.
     """
     models: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for call in calls:

@@ -233,7 +233,11 @@ def make_quality_table(all_results: AllResults) -> ReportTable:
 
 
 def _quality_cells(group: QuestionGroup) -> list[object]:
-    """Return the cells of a group: questions, all measures, errors, questions without gold."""
+    """Return the cells of a group: questions, all measures, errors, questions without gold.
+
+    INTERVAL_MEASURES have their intervals, or "–" without gold; the others are means with three
+    digits.
+    """
     cells: list[object] = [len(group.rows)]
     for measure in INTERVAL_MEASURES:
         cells.append(group.estimate(measure) or "–")

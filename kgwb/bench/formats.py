@@ -282,9 +282,10 @@ class _LcQuad(BaseModel, extra="allow"):
     )
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield one question in the best wording that it has. Raises ValueError if it has none.
+        """Yield one question in the best wording that it has, in English, with its gold query.
 
-        The first of _LC_QUAD_TEXT_FIELDS that has a text counts.
+        The first of _LC_QUAD_TEXT_FIELDS with a text other than "n/a" is the wording. Raises
+        ValueError if there is none.
         """
         fields = self.model_extra or {}
         for name in _LC_QUAD_TEXT_FIELDS:
@@ -311,9 +312,10 @@ class _Dialogue(BaseModel):
     queries: tuple[str, ...]
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield a question for each turn. ``number`` is that of the dialogue in its file.
+        """Yield a question for each turn, with its standalone wording and its gold query.
 
-        Raises ValueError if the three lists differ in length.
+        ``number`` is that of the dialogue in its file; the id is "DIALOGUE-TURN", and turns count
+        from 1. Raises ValueError if the three lists differ in length.
         """
         if not len(self.dialogue) == len(self.original) == len(self.queries):
             raise ValueError("dialogue, original and queries differ in length")

@@ -237,9 +237,10 @@ class GrailQaEntry(BaseModel):
     topic_entity: TopicNames
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question. Its type is its level of generalization, else its function.
+        """Yield the question, with its answers as Freebase IRIs and their names as labels.
 
-        The topic entity is the first entity of its graph query, and the hops are its edges.
+        Its type is its level of generalization, else its function. The topic entity is that of the
+        set, else the first entity of its graph query, and the hops are its edges.
         """
         names = {}
         for answer in self.answers:

@@ -421,7 +421,11 @@ def _question_of_row(row: BenchRow) -> BenchQuestion:
 
 
 def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
-    """Return the model calls of steps, with the name of the model that would be asked now."""
+    """Return the model calls of steps, with the name of the model that would be asked now.
+
+    ``before`` is the run that has the calls, and ``run`` knows the models. They are in the order of
+    the steps; a call that several steps used is repeated.
+    """
     calls = []
     for step in steps:
         for key in step.calls:

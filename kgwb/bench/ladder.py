@@ -109,7 +109,11 @@ def locate_losses(
 def _with_dialogues(
     questions: Sequence[BenchQuestion], rows: dict[str, BenchRow]
 ) -> Iterator[tuple[BenchQuestion, Dialogue]]:
-    """Yield each question with the dialogue before it, as its turns were remembered in their rows."""
+    """Yield each question with the dialogue before it, as its turns were remembered in their rows.
+
+    Questions come dialogue by dialogue. Turns without a row, or that were not answered, are not in
+    the dialogue; outside of dialogues it is empty.
+    """
     for turns in group_by_dialogue(questions):
         dialogue = Dialogue()
         for question in turns:

@@ -223,7 +223,8 @@ class Report:
     def render_changes(self, link: RenderLink) -> list[Html]:
         """Render what changed in the further folders, and every question before and after.
 
-        Returns two sections, or none if there is only one folder.
+        Returns two sections as HTML, or none if there is only one folder. ``link`` renders the
+        question of a change.
         """
         if not self.comparisons:
             return []

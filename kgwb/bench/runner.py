@@ -120,7 +120,10 @@ class BenchSetup(RunSetup):
 
 @cache  # a setup that is sent to other processes needs them for every question
 def _get_versions() -> dict[str, str]:
-    """Return the versions of Python and of RECORDED_LIBRARIES."""
+    """Return the versions of Python and of RECORDED_LIBRARIES, by name.
+
+    Raises PackageNotFoundError if one is not installed.
+    """
     versions = {"python": platform.python_version()}
     for name in RECORDED_LIBRARIES:
         versions[name] = version(name)
@@ -128,7 +131,7 @@ def _get_versions() -> dict[str, str]:
 
 
 def _fingerprint_of(questions: Sequence[BenchQuestion]) -> str:
-    """Return the fingerprint of all fields of all questions."""
+    """Return the fingerprint of all fields of all questions, which depends on their order."""
     lines = []
     for question in questions:
         data = question.model_dump()

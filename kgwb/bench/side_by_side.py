@@ -183,7 +183,8 @@ def _ask_system(
 ) -> SystemAnswer:
     """Ask one system, and score its answer if the gold answers are known.
 
-    A failed one has F1 0. Other exceptions than KgwbError are raised.
+    A run that fails with a KgwbError has this error, and F1 0 if there is gold; any other exception
+    is raised. For an answer whose F1 is below 1 the agent that lost it is looked for.
     """
     run = setup.begin(text, dialogue)
     error = ""

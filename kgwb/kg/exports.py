@@ -38,7 +38,11 @@ def to_networkx(answer: Answer) -> nx.MultiDiGraph[str]:
 
 
 def _add_node(graph: nx.MultiDiGraph[str], term: Term, labels: Mapping[Term, str]) -> str:
-    """Add the node of a term, unless the graph has it, and return its key."""
+    """Add the node of a term, unless the graph has it, and return its key.
+
+    The key is the JSON form of the term. The node has its text as "id", "entity" or "literal" as
+    "type", and a label.
+    """
     key = json.dumps(term_to_data(term))
     node_type = "entity"
     if isinstance(term, Literal):

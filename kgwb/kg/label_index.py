@@ -271,9 +271,9 @@ class LabelIndex:
     def _fetch(
         self, sql: str, *values: Any, read: Callable[[sqlite3.Cursor], list[Any]] = list
     ) -> list[Any]:
-        """Return the rows of a query, or what ``read`` makes of them.
+        """Return the rows of a query with these values, or what ``read`` makes of its cursor.
 
-        Raises GraphFileError if the database cannot be read.
+        Only one thread reads at a time. Raises GraphFileError if the database cannot be read.
         """
         try:
             with self._lock:

@@ -480,7 +480,11 @@ def is_serializable(term: Term) -> bool:
 
 
 def string_literal(text: str) -> str:
-    """Return a text as a string literal of a query. Raises QueryError for a lone surrogate."""
+    """Return a text as a string literal of a query, in double quotes with escapes.
+
+    It is written so that no engine takes a backslash in it for a codepoint escape. Raises
+    QueryError for a lone surrogate.
+    """
     if LONE_SURROGATE.search(text):
         raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
     escaped = str(text).translate(_STRING_ESCAPES)

@@ -234,7 +234,8 @@ class PropertyCollector:
     def _count_unnamed(self, values_by_key: ValuesByKey) -> dict[PropertyKey, int]:
         """Return the number of distinct IRIs without a label among the values of a predicate.
 
-        It is counted for each class, but only for predicates with IRIs without a class as values.
+        The key is class and predicate. Only predicates are counted that have IRIs without a class
+        as values in any class; others have no entry. One query is sent, or none.
         """
         predicates = set()
         for (_, predicate), sorts in values_by_key.items():

@@ -143,9 +143,10 @@ class TermIds:
         return f"{term_id} {quote_text(name)}"
 
     def parse_id(self, text: str) -> URIRef:
-        """Return the IRI that an ID stands for.
+        """Return the IRI that an ID stands for: a known prefix is replaced by its namespace.
 
-        It may also be an IRI, with or without brackets. Raises QueryError if it is neither.
+        The text may also be an IRI, with or without brackets. Whether the graph has it is not
+        asked. Raises QueryError if it is neither.
         """
         text = text.strip()
         prefix, _, local = text.partition(":")

@@ -70,7 +70,11 @@ LOST_ANSWERS = {
     "Three of the five questions depend on an earlier one.",
 )
 def check_dependent_questions(numbers: Sequence[int]) -> str:
-    """Return "" for the numbers of the questions that cannot be understood alone, else feedback."""
+    """Return "" for the numbers of the questions that cannot be understood alone, else feedback.
+
+    The questions are those of DIALOGUE, numbered from 1; the right ones are 2, 4 and 5, in any
+    order.
+    """
     return compare_choices(
         numbers,
         (2, 4, 5),
@@ -198,9 +202,10 @@ def check_predicates(names: list[str]) -> str:
     "SELECT ?film WHERE { ... } ORDER BY DESC(?minutes) LIMIT 1",
 )
 def check_longest_film(sparql: str) -> str:
-    """Return "" if a SELECT has one row, with The Shining in it, else feedback.
+    """Return "" if a SELECT on the graph films has one row, with The Shining in it.
 
-    Raises a GraphError if the query fails.
+    It may be named by its label or its IRI, in any column. Otherwise return feedback. Raises a
+    GraphError if the query fails.
     """
     rows = open_sample("films").select(sparql).rows
     if not rows:
@@ -272,9 +277,10 @@ def _run_with_triples(
 
 
 def _compare_answer(answer: Answer | None, right_labels: Collection[str]) -> str:
-    """Return what is wrong with an answer, without the right labels; "" if it is right.
+    """Return what is wrong with an answer; "" if its labels are exactly the right ones.
 
-    It is right if its labels are exactly these, in any order.
+    Their order does not count. The text says how many are too many and how many are missing, but
+    not which. An answer that is missing or empty has a text of its own.
     """
     if answer is None:
         return "the run has no answer yet; use run.go()"

@@ -78,9 +78,10 @@ def check_fewest_model_calls(system: str) -> str:
     "Two sets share nothing if `row.labels & row.gold_labels` is empty. F1 below 1 is not enough.",
 )
 def check_wrong_systems(names: list[str]) -> str:
-    """Return "" for the names of the systems that answered a question with no gold label.
+    """Return "" for the names of the systems that gave only wrong values for a question.
 
-    Otherwise return feedback.
+    At least one answer of such a system has no gold label among its labels. Otherwise return
+    feedback.
     """
     systems = recorded_systems()
     right_names = [name for name in systems if _has_wrong_answer(name)]
@@ -157,7 +158,11 @@ def check_muted_triples(triples: Sequence[tuple[str, str, str]]) -> str:
     "Open a run that a claim is about, such as kgwb.recording('films/dog/3'), and look for the claim.",
 )
 def check_claims(letters: list[str]) -> str:
-    """Return "" for the letters of VERIFIABLE_CLAIMS, in upper or lower case, else feedback."""
+    """Return "" for the letters of VERIFIABLE_CLAIMS, in upper or lower case, else feedback.
+
+    ``letters`` are in any order. The feedback names the first letter that is no claim or a wrong
+    one.
+    """
     return compare_choices(
         [letter.strip().upper() for letter in letters],
         VERIFIABLE_CLAIMS,

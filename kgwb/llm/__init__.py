@@ -86,9 +86,10 @@ def model(spec: Any, **options: Any) -> ChatModel:
 
 
 def _wrap_model(given: Any, *, name: str = "") -> ChatModel:
-    """Return the model that a value is: a model, an openai client, or a function.
+    """Return the model that a value is: a model as it is, an openai client, or a function.
 
-    Raises UnknownModelError for any other value, and for a client without ``name``.
+    A client has ``chat`` and ``base_url``, and needs the ``name`` of a model. Raises
+    UnknownModelError for any other value, and for a client without a name.
     """
     if hasattr(given, "complete"):
         wrapped: ChatModel = given

@@ -105,10 +105,11 @@ class OpenAIModel(RemoteModel):
         yield reply
 
     def _request_body(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
-        """Return the fields of a chat request.
+        """Return the fields of a chat request, by name.
 
-        Those without a value are left out, and those that the format omits. The length is limited
-        by "max_tokens", or by "max_completion_tokens" if the format omits that.
+        Fields without a value are left out, and those that the format omits. The length is limited
+        by "max_tokens", or by "max_completion_tokens" if the format omits that. A streamed request
+        asks for the token counts.
         """
         body: dict[str, Any] = {
             "model": self.model,

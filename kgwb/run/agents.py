@@ -248,7 +248,10 @@ class System:
         return ""
 
     def check_model_user(self, name: str) -> None:
-        """Raise SettingError unless a model can be given to this name: an agent's, or a role's."""
+        """Raise SettingError unless a model can be given to this name: an agent's, or a role's.
+
+        The error lists the agents and the roles.
+        """
         if name in self.roles:
             return
         try:

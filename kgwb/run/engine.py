@@ -589,7 +589,10 @@ class Engine:
             )
 
     def _check_is_listed(self, spec: AgentSpec) -> None:
-        """Raise SettingError if the system does not list an agent of this name."""
+        """Raise SettingError if the system does not list an agent of this name.
+
+        The agent itself may be another one with the same name.
+        """
         names = [listed.name for listed in self.system.agents]
         if spec.name not in names:
             raise SettingError(
@@ -706,9 +709,10 @@ class Engine:
 
     @property
     def totals(self) -> Totals:
-        """What the latest execution used, with its duration in seconds.
+        """What the latest execution used: calls, tokens, queries and seconds; see ``Totals``.
 
-        A call that several steps used counts once.
+        A call that several steps used counts once. Calls that the system made outside of its agents
+        do not count.
         """
         calls: dict[str, Call] = {}
         live_model_calls = 0

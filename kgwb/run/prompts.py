@@ -253,7 +253,8 @@ class Prompts:
     def path(self, name: str) -> Path:
         """Return the file that a prompt is read from: the person's, the system's, or kgwb's own.
 
-        Raises PromptError if there is none.
+        The first of these folders that has the file NAME.md counts. Raises PromptError, which names
+        all of them, if none has.
         """
         folders = [self.folder, shipped_folder()]
         if self.system_prompts is not None:

@@ -351,7 +351,8 @@ def _render_different_sections(pair: StepDifference, names: DisplayNames) -> lis
 def _sections_as_lines(step: Step | None, names: DisplayNames) -> dict[str, list[str]]:
     """Return the lines of each part of a step by title: output, inputs, calls, replies, cost.
 
-    Returns an empty dictionary without a step.
+    Notes are part of the output. A part without content has no lines. Returns an empty dictionary
+    without a step.
     """
     if step is None:
         return {}

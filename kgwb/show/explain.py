@@ -391,7 +391,10 @@ def names_of_terms(kg: Graph, rows: Iterable[Iterable[Any]]) -> IriNames:
 
 
 def render_examples(examples: PredicateExamples, context: RenderContext) -> Html:
-    """Render example triples of a predicate, and whether they are of other vertices."""
+    """Render example triples of a predicate, and a remark if they are of other vertices.
+
+    Without triples, a text says that the graph has none.
+    """
     if not examples.triples:
         return div("", "no triple in the graph has this predicate")
     triples = render_triples(examples.triples, context.with_names(examples.names))

@@ -394,7 +394,10 @@ class FormReader:
         return rows
 
     def _read_ticks(self, field: FormField, path: str) -> list[Any]:
-        """Return the options that are ticked, in the order of the options."""
+        """Return the options that are ticked, in the order of the options.
+
+        An option is ticked if there is a value under the field's path with its position.
+        """
         choices = []
         for position, choice in enumerate(field.choices):
             name = join_path(path, position)

@@ -193,8 +193,8 @@ def render_template_diff(before: str, after: str) -> Html:
 def render_template_editor(text: str, revision: object) -> Html:
     """Render a template in an editor with its variables marked.
 
-    The page sends what is typed as the event "draft", and in a form as "template". See
-    ``form_html.render_fields`` for the ``revision``.
+    The page sends what is typed as the event "draft", and in a form as "template". The text that is
+    typed stays when the page is rendered again, until ``revision`` changes.
     """
     # A textarea cannot mark words: it lies, transparent, over the same text with marks.
     marked = highlight_pattern(text, TEMPLATE_VARIABLE_PATTERN, "var")

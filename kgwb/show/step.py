@@ -96,9 +96,10 @@ def render_step_body(
 
 
 def render_step_header(state: RunState, key: str, controls: object = "") -> Html:
-    """Render the icon, name, subject and state of a step, and below them its kind and cost.
+    """Render the icon, name, subject and state of a step, and below them its facts.
 
-    ``key`` may be the name of an agent that has no step. ``controls`` are shown at the end.
+    The facts are kind and role of the agent, cost and origin. ``key`` may be the name of an agent
+    that has no step. ``controls`` are shown at the end. The tooltip is the agent's purpose.
     """
     step = state.steps.get(key)
     agent = agent_of_key(key)
@@ -196,7 +197,8 @@ class ShownInput(NamedTuple):
 def render_inputs(step: Step, context: RenderContext) -> Html:
     """Render the inputs of a step, and which earlier step each of them came from.
 
-    Earlier steps are known if the step is one of ``context.steps``.
+    Earlier steps are known if the step is one of ``context.steps``; an input that came from none of
+    them is said to be from the question. A step without inputs says so.
     """
     if not step.inputs:
         return div("body soft", "This step has no inputs.")

@@ -122,7 +122,10 @@ def _render_line(edge: Edge, curve: Curve, mark: str) -> Html:
 
 
 def _render_arrow_head(curve: Curve, mark: str) -> Html:
-    """Render the triangle at the end of an edge, 8 pixels long, in the direction of the curve."""
+    """Render the triangle at the end of an edge, 8 pixels long, in the direction of the curve.
+
+    ``mark`` is the highlight class.
+    """
     end = curve.end
     direction = curve.second_control - end
     distance = abs(direction) or 1

@@ -148,7 +148,7 @@ def _total_time_text(time: StepTime) -> str:
 
 
 def _sum_of_times(times: Collection[StepTime]) -> StepTime:
-    """Return the time of all steps together, kind by kind."""
+    """Return the time of all steps together, kind by kind: model, graph and rest, in seconds."""
     return StepTime(
         model_s=sum(time.model_s for time in times),
         graph_s=sum(time.graph_s for time in times),
@@ -157,7 +157,11 @@ def _sum_of_times(times: Collection[StepTime]) -> StepTime:
 
 
 def _step_times(steps: Sequence[Step], calls: Mapping[str, Call]) -> dict[str, StepTime]:
-    """Return the time spent in each step by key, without that in the steps below it."""
+    """Return the time spent in each step by key, without that in the steps below it.
+
+    It is not negative: steps that were executed at the same time may take more than their
+    supervisor.
+    """
     supervised_s: dict[str, float] = defaultdict(float)
     for step in steps:
         supervised_s[step.parent] += step.seconds

@@ -296,7 +296,8 @@ def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> 
 def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
     """Return candidates as a model sees them: number from 1, label, type, description, relations.
 
-    The key "relations" is left out for a candidate without names of predicates.
+    Types are one text with commas. The key "relations" is left out for a candidate without names of
+    predicates.
     """
     numbered = []
     for number, candidate in enumerate(candidates, 1):
@@ -377,8 +378,8 @@ def _content_words(text: str) -> set[str]:
 def _select_by_label(retrieved: RetrievedCandidates, run: Run) -> Link:
     """Choose a vertex by its label; among several of one label, by the local part of its IRI.
 
-    Each of the two choices is one model call. Source: Chatty-KG, section 5.1.1, and the reference
-    code.
+    The second choice is only made for several. Each is one model call. Without a valid reply the
+    link has no vertex. Source: Chatty-KG, section 5.1.1, and the reference code.
     """
     entity = retrieved.entity
     candidates = retrieved.candidates

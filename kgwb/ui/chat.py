@@ -365,7 +365,10 @@ def _agent_dots(run: Run) -> list[AgentDot]:
 
 
 def _render_support(run: Run) -> Html:
-    """Render the first MAX_TRIPLES supporting triples of the answer; nothing if there are none."""
+    """Render the first MAX_TRIPLES supporting triples of the answer, in which its values stand out.
+
+    Nothing is rendered without an answer or support.
+    """
     answer = run.answer
     if answer is None or not answer.support:
         return Html()

@@ -90,7 +90,7 @@ class Glance(Worker):
         yield from suggest_questions(self.kg, survey)
 
     def _try_question(self, question: str, right_answer: Term | None) -> Answer | None:
-        """Ask Chatty-KG with the model "rules", and return its answer.
+        """Ask Chatty-KG with the model "rules" and lexical embeddings, and return its answer.
 
         Returns None if it fails or finds nothing, or if the right answer is known and not among the
         values of the answer.
@@ -112,9 +112,9 @@ class Glance(Worker):
         return answer
 
     def view(self, *, interactive: bool = True) -> Html:
-        """Render the survey with the example questions, as far as they are known.
+        """Render the survey with the example questions, as far as they are known, and the progress.
 
-        ``interactive`` adds a field that searches the survey.
+        The source of the graph stands above. ``interactive`` adds a field that searches the survey.
         """
         title = h.tag("h2", "Your graph at a glance", class_="title grow")
         source = h.span("id", single_line(self.kg.source))
@@ -262,7 +262,10 @@ class GraphChooser(Live):
         return f"{type(self).__name__}({name})"
 
     def do_choose(self, event: Event) -> None:
-        """Open the graph that was typed. A text with a secret is removed; raises SettingError."""
+        """Open the graph that was typed, on the worker's thread.
+
+        A text that looks like a secret is removed from the field, and SettingError is raised.
+        """
         try:
             name = read_name(event, "name")
         except SettingError:

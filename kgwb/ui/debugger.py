@@ -243,7 +243,8 @@ class Debugger(StepPanel):
     def _render_compared_runs(self) -> Html:
         """Render the run beside its latest fork; without forks, before and after the latest edit.
 
-        A fork that is still executed, or a run without an edit, is a text instead.
+        A fork that is still executed, or a run without an edit, is a text instead. If steps are
+        stale after the edit, a remark says so.
         """
         now = ComparedRun("now", self.session.run_state())
         if self.forks:

@@ -120,7 +120,10 @@ class Person(Part):
     # The request
 
     def view(self) -> Html:
-        """Render the oldest request, or that there is none; nothing if no person plays."""
+        """Render the oldest request, or that no reply is needed.
+
+        Nothing is rendered if no person plays in the run.
+        """
         waiting = self._listen()
         if waiting:
             return self._render_request(waiting[0], queued_count=len(waiting) - 1)
@@ -272,7 +275,9 @@ class Person(Part):
     def _read_form(self, event: Event) -> dict[str, str]:
         """Keep and return the values of the event's form, with those of the picked option.
 
-        Without options, the values are those of the form.
+        An option fills the fields that have the names of its parts; "none of these" fills them with
+        0 and empty texts. Without an option in the form the first one is picked. Requests without
+        options have the values of the form alone.
         """
         values = dict(form_of(event))
         options = self._numbered_options()
@@ -426,7 +431,11 @@ class Person(Part):
 
 
 def _context_values(request: ChatRequest) -> list[tuple[str, str]]:
-    """Return the short text variables of a prompt with their names, without those shown elsewhere."""
+    """Return the short text variables of a prompt, each with its display name.
+
+    They have 1 to MAX_CONTEXT_CHARS - 1 characters. "question" and "dialogue" are left out: they
+    are shown elsewhere.
+    """
     values = []
     for name, value in request.variables.items():
         if name in ("question", "dialogue"):
@@ -454,7 +463,10 @@ def _no_option(option: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _render_reply(name: str, step: Step) -> Html:
-    """Render the last reply to a step, and the step's outcome, below a name."""
+    """Render the last reply to a step, and the step's outcome, below a name.
+
+    A step without attempts has no reply.
+    """
     parts = [h.tag("b", name)]
     if step.attempts:
         last_attempt = step.attempts[-1]

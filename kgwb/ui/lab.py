@@ -190,7 +190,10 @@ class PromptLab(Live):
         )
 
     def _render_prompt_tabs(self) -> Html:
-        """Render the prompts as tabs; those that differ from what was sent are marked."""
+        """Render the prompts as tabs, by their short names; edited ones are marked "edited".
+
+        A prompt is edited if its template differs from what was sent.
+        """
         edited = self._edited_prompts()
         options: list[TabOption] = []
         for name in self.prompt_texts:
@@ -289,7 +292,10 @@ class PromptLab(Live):
         return Budget(limits, self.prices)
 
     def _submit_estimate(self, retry: Retry) -> None:
-        """Estimate the cost of a retry on the worker's thread, from what is recorded."""
+        """Estimate the cost of a retry on the worker's thread, from what is recorded.
+
+        No model is asked. The text of the estimate is then in ``estimate_text``.
+        """
 
         def estimate() -> None:
             """Keep the estimate as a text."""

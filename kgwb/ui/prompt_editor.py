@@ -69,7 +69,10 @@ class PromptEditor:
         return f"{self.run.system.name}/{agent}"
 
     def _versions_of(self, key: str) -> list[Step]:
-        """Return the step with this key now and before each edit, the newest first."""
+        """Return the step with this key now and before each edit, the newest first.
+
+        Empty if no execution has reached it.
+        """
         versions = []
         steps = self.session.steps
         if key in steps:

@@ -213,9 +213,10 @@ class Session(Worker):
         return finished
 
     def run_to(self, key: str) -> Future[None]:
-        """Submit an execution up to the end of a step or agent.
+        """Submit an execution up to the end of a step or agent, given by its key or name.
 
-        If the step is done, the run goes back to its end.
+        If the step is done and not stale, the run goes back to its end instead. Raises SettingError
+        if code executes the run.
         """
 
         def run_to() -> None:

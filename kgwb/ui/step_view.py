@@ -217,7 +217,10 @@ class StepView(Live):
         return "in"
 
     def _render_step_tabs(self, key: str) -> Html:
-        """Render the steps of the agent as tabs; nothing in a debugger, or if there is only one."""
+        """Render the steps of the agent as tabs, by their subjects, or by their keys without one.
+
+        Nothing is rendered in a debugger, or if there is only one.
+        """
         steps = self.session.steps_of(agent_of_key(key))
         if self.is_in_debugger or len(steps) < 2:
             return Html()

@@ -169,7 +169,8 @@ class SubgraphPanel(Live):
     def _render_answer_tabs(self) -> Html:
         """Render the first MAX_ANSWER_TABS answers as tabs, and one that highlights nothing.
 
-        Answers whose labels are the same are numbered.
+        Answers whose labels are the same are numbered. The tab of the highlighted answer is
+        selected.
         """
         labels = [_tab_label(answer) for answer in self.subgraph.answers]
         options: list[TabOption] = []

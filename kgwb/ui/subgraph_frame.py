@@ -98,7 +98,10 @@ def _tooltip(item: Node | Edge) -> str:
 
 
 def _curve(curvature: float) -> dict[str, Any] | bool:
-    """Return how vis-network bends an edge; False for a straight one."""
+    """Return how vis-network bends an edge: clockwise or not, by the sign of the curvature.
+
+    False for a straight one.
+    """
     if not curvature:
         return False
     direction = "curvedCW"

@@ -189,7 +189,7 @@ class Worker:
             listener()
 
     def notify_soon(self) -> None:
-        """Call every listener in NOTIFY_DELAY_S, once for all changes until then."""
+        """Call every listener in NOTIFY_DELAY_S, on a thread, once for all changes until then."""
         with self._lock:
             if self._timer is None:
                 self._timer = threading.Timer(NOTIFY_DELAY_S, self.notify)

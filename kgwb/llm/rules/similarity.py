@@ -83,7 +83,7 @@ def _predicates_of_event(event: str, names: Names, embeddings: Embeddings) -> li
 
 
 def _names_from(threshold: float, names: Names, similarities: Sequence[float]) -> list[str]:
-    """Return the names whose similarity is not below a threshold."""
+    """Return the names whose similarity is not below a threshold, in their order."""
     similar = []
     for name, similarity in zip(names, similarities, strict=True):
         if similarity >= threshold:

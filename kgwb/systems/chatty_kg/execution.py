@@ -168,7 +168,9 @@ def _collect_values(queries: Sequence[CandidateQuery], target: str, run: Run) ->
 def _merge_names(results: _Results, run: Run) -> None:
     """Leave out each text that is the name of a thing among the values; the thing gets its triples.
 
-    Letter case does not count. Numbers, dates and truth values are no names.
+    ``results`` is changed. The thing keeps the better score of the two; of several things of one
+    name it is the first. Letter case does not count. Numbers, dates and truth values are no names.
+    Without a text or without a thing, no name is looked up.
     """
     texts = [term for term in results.supports if is_text(term)]
     has_things = any(isinstance(term, URIRef) for term in results.supports)

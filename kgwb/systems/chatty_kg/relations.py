@@ -291,7 +291,8 @@ def _name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
 def _keep_best(fact: Fact, ranked: Sequence[RankedPredicate], run: Run) -> LinkedRelation:
     """Return a fact with its best ``predicates_per_relation`` predicates, in all their directions.
 
-    The step notes how many were dropped.
+    ``ranked`` has the best first. A predicate in both directions counts once, and a pair over a
+    node counts as another one. The step notes how many were dropped.
     """
     identities = [(predicate.iri, predicate.onward) for predicate in ranked]
     limit = ChattySettings.of_run(run).predicates_per_relation

@@ -346,7 +346,11 @@ def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
-    """Return whether no gold hop is left after a hop; None if no head of the hop has any before."""
+    """Return whether no gold hop is left for any head after a hop.
+
+    ``number`` counts from 1. None if the run has no such hop, or if no head has a gold hop before
+    it.
+    """
     hop: Hop | None = get_output(run, f"iteration[hop {number}]")
     heads = _read_heads(number, run, gold)
     if hop is None or not any(each.left for each in heads):

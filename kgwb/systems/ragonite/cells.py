@@ -258,7 +258,10 @@ class CellReader:
 
 
 def _to_triples(rows: Iterable[Sequence[Any]], cell: Cell) -> list[StoredTriple]:
-    """Return the rows of TRIPLES_SQL whose cells have a value: 5 is not "5"."""
+    """Return the rows of TRIPLES_SQL whose cells have a value, as triples.
+
+    Type counts: 5 is not "5", which SQLite takes for equal.
+    """
     triples = []
     for subject_id, name, subject, value, *cells in rows:
         if cell in cells:

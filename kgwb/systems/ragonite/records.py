@@ -231,7 +231,10 @@ class CitedAnswer(Record):
 
     @property
     def cited_numbers(self) -> frozenset[int]:
-        """The numbers of the sources that any value cites."""
+        """The numbers of the sources that any value cites, which count from 1.
+
+        Numbers in brackets in the text do not count.
+        """
         numbers: set[int] = set()
         for value in self.values:
             numbers.update(value.sources)

@@ -72,7 +72,8 @@ def render_mention(mention: records.Mention, context: RenderContext) -> Html:
 def render_draft(draft: records.Draft, context: RenderContext) -> Html:
     """Render the question and the query with its terms, columns, assumptions and reason.
 
-    Without a query, what is missing in the graph is shown in its place.
+    Without a query, what is missing in the graph is shown in its place. The question is shown if
+    the step has the mentions as input.
     """
     parts: list[Html] = []
     mentions = context.input_of(records.Mentions)

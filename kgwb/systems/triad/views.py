@@ -13,9 +13,10 @@ from kgwb.text import pluralize, shorten
 
 
 def render_filled_templates(queries: Queries, context: RenderContext) -> Html:
-    """Render a template with its slots highlighted, and its queries as tables.
+    """Render a template with its slots highlighted, and its queries as two tables.
 
-    The table of the queries without a result is folded.
+    The first has the queries with a result; the table of those without one is collapsed below their
+    number, and left out if there are none.
     """
     template = lay_out(queries.template)
     parts: list[object] = list(re.split(r"<([^<>]+)>", template))
