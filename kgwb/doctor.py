@@ -78,7 +78,8 @@ def _check_packages() -> Iterator[HealthCheck]:
 def _check_systems() -> Iterator[HealthCheck]:
     """Check that each system that an installed package announces can be imported.
 
-    One that cannot is a failure, but not required.
+    A system that cannot is reported with the reason, but it is not required. Nothing is yielded if
+    none is announced.
     """
     from kgwb.systems.sources import installed_systems, load_system
 

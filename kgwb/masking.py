@@ -54,7 +54,7 @@ def mask_url(url: str) -> str:
 
     A parameter without a value, or with a name that does not look like one, is masked as a whole:
     it may be the key. A text that is not an address, such as the name of a file, is returned as it
-    is. A fragment is left out.
+    is.
     """
     match = _URL_PARTS.match(url)
     if match is None:

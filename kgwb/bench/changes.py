@@ -84,7 +84,9 @@ def find_changes(
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
     """Return which of OUTCOME_STATES a question has, by its rows before and after the change.
 
-    A question that varies without a change is "unstable", whatever its answers are.
+    It is UNSTABLE if an agent varied without a change, whatever the answers are. Otherwise it is
+    "fixed" or "still lost" for an answer that was lost before, and "broken" or "still right" for
+    another one.
     """
     if new_row.get("varies"):
         return UNSTABLE

@@ -326,8 +326,8 @@ def term_from_text(text: str) -> Term:
 def instantiate_patterns(patterns: Iterable[TriplePattern], binding: Mapping[str, Any]) -> Triples:
     """Return the triples that patterns become when each variable ("?x") is replaced by its binding.
 
-    All variables of the patterns must be bound. A term that is no variable becomes an IRI or a
-    literal. A variable without a binding becomes a literal of its name.
+    All variables of the patterns must be bound. Other terms become IRIs and literals. The order and
+    the number of the patterns stay.
     """
 
     def instantiate(text: str) -> Any:

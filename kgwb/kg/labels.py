@@ -148,7 +148,8 @@ def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
 def fact_condition(vocabulary: Vocabulary) -> str:
     """Return the SPARQL condition that the predicate ?p is that of a fact, in any graph.
 
-    The namespaces are those of RDF, RDFS, OWL and Wikibase themselves.
+    It is not so for a predicate that the vocabulary excludes, and for one in the namespaces of RDF,
+    RDFS, OWL and Wikibase themselves.
     """
     excluded = ", ".join(map(n3, sorted(vocabulary.excluded_predicates)))
     condition = f"?p NOT IN ({excluded})"

@@ -305,7 +305,7 @@ class SurveyBuilder:
     def _find_unused(self, classes: Iterable[URIRef]) -> tuple[URIRef, ...]:
         """Return the predicates and classes that are declared and that no triple uses, sorted.
 
-        Properties of Wikibase are left out, and so are ``classes``. None if the graph refuses.
+        Properties of Wikibase are left out, and so are ``classes``. Empty if the graph refuses.
         """
         schema = [iri for iri in self.schema_classes if not iri.startswith(WIKIBASE_NAMESPACE)]
         values = values_clause("?k", schema)

@@ -169,8 +169,8 @@ def values_of_pairs(variables: str, pairs: Iterable[tuple[URIRef, URIRef]]) -> s
 def untyped_pattern(types: str) -> str:
     """Return a pattern that binds ?v to things without a class, but not to classes or predicates.
 
-    ``types`` is a property path over the predicates from a vertex to its class. They are IRIs that
-    are the subject of a triple. The same thing is bound once for each of its triples.
+    ``types`` is a property path over the predicates from a vertex to its class. A thing is an IRI
+    that is the subject of a triple; it is bound once for each of its triples.
     """
     return (
         f"?v ?any ?value FILTER(isIRI(?v)) FILTER NOT EXISTS {{ ?v ({types}) ?type }}"

@@ -220,8 +220,8 @@ class Survey(Record):
     def subclass_texts(self, surveyed: ClassSurvey) -> list[str]:
         """Return the direct subclasses of a class, each with its number of instances.
 
-        Those are in the order of the survey; instances of subclasses count. Without subclasses the
-        list is empty.
+        That number includes the instances of their own subclasses. The order is that of the survey.
+        Without subclasses the list is empty.
         """
         texts = []
         for subclass in self.classes:

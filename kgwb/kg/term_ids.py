@@ -40,10 +40,10 @@ class TermIds:
     """Terms that are shown together: no two of them have the same ID."""
 
     def with_names(self, names: Iterable[tuple[Iri, str]]) -> TermIds:
-        """Return these IDs with more names, and a prefix for each new namespace among them.
+        """Return new IDs with more names, and a prefix for each new namespace among them.
 
-        If nothing is new, these IDs themselves are returned, with what they have computed. These
-        IDs themselves do not change. A later name of an IRI replaces an earlier one.
+        A later name of an IRI replaces an earlier one. If nothing is new, these IDs themselves are
+        returned, with what they have computed; otherwise they do not change.
         """
         known_names = dict(self.names)
         known_names.update(names)

@@ -87,8 +87,8 @@ def compare_choices(
     """Return what is wrong with the options that a student chose; "" if they are the right ones.
 
     The three texts are the feedback if a choice is not an option, if an option is wrongly chosen,
-    and if a right one is missing. "{}" in a text stands for the smallest such choice. They are
-    looked for in this order. Order and repetitions of the choices do not count.
+    and if a right one is missing; the first of these counts. "{}" in a text stands for the smallest
+    such choice. Order and repetitions of the choices do not count.
     """
     unknown_choices = set(chosen).difference(options)
     if unknown_choices:

@@ -49,8 +49,8 @@ class EditableRun(Engine):
     def output(self, step: str) -> Any:
         """Return the output of a step, given by key or agent.
 
-        Raises SettingError if the step is not done. Raises SettingError as well if the system has
-        no such agent, or the agent has several steps.
+        Raises SettingError if the step is not done, if the system has no such agent, or if the
+        agent has several steps.
         """
         reached = self[step]
         if not reached.done:

@@ -522,9 +522,9 @@ class Engine:
     def prompt_text(self, name: str) -> str:
         """Return the text of a prompt, and keep it as used by the run and by the current step.
 
-        A text that the run has not used for this prompt yet is also written to the run's file.
-        Raises PromptError if there is no such prompt. The text is that of a person's edit, of the
-        person's folder, of the system, or kgwb's own, whichever comes first.
+        It is the text of ``prompts``, see ``Prompts.text``. A text that the run has not used for
+        this prompt yet is also written to the run's file. Raises PromptError if there is no such
+        prompt.
         """
         text = self.prompts.text(name)
         prompts = self._current_frame().step.prompts

@@ -131,10 +131,10 @@ def _step_badge(step: Step | None, step_state: str) -> tuple[str, str]:
 
 
 def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str) -> list[Html]:
-    """Render facts about a step: role and kind of the agent, cost, origin, and the model if asked.
+    """Render facts about a step: kind and role of the agent, cost, origin, and the model.
 
-    A step that was not executed has only role and kind. It is said if the model was not asked. They
-    come in this order.
+    They come in this order. It is said if the model was not asked, and the model is named only if
+    it was. A step that was not executed has only kind and role.
     """
     facts = [span(f"kindword {kind}", AGENT_KIND_LABELS[kind])]
     role = state.run.system.role_of(agent)

@@ -220,8 +220,8 @@ class GraphChooser(Live):
     def view(self) -> Html:
         """Render the field for a graph's name, the samples, the progress, and the overview.
 
-        The samples cannot be clicked while a graph is being opened. The overview is left out before
-        a graph was opened.
+        The button beside the field is disabled while a graph is being opened. The overview is left
+        out before a graph was opened.
         """
         name_input = text_input(
             "name",

@@ -174,8 +174,7 @@ def find_leading_pronoun(question: str) -> str:
     """Return the first pronoun of a question; "" if there is none or a name stands before it.
 
     Only pronouns in lower case count, and not a contraction ("it's"). A digit counts as a name, and
-    so does a capital letter that does not begin the question. A name is a word with a capital
-    letter.
+    so does a capital letter that does not begin the question.
     """
     pronoun = PRONOUN_WORD.search(question)
     if not pronoun or NAME_START.search(question[: pronoun.start()]):

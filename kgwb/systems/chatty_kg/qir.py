@@ -166,10 +166,9 @@ def _has_complete_triples(reply: PublishedReply) -> bool:
 
 
 def _find_missing_entity(reply: PublishedReply) -> str:
-    """Return a problem if all ends of the triples are unknowns or blank.
+    """Return a problem if all ends of the triples are unknowns or blank, else "".
 
-    There is none if triples cannot express the question. In that case, and without a problem, "" is
-    returned.
+    There is no problem if triples cannot express the question.
     """
     if _list_inexpressible(reply):
         return ""

@@ -189,8 +189,8 @@ class CellReader:
         """Return the things of a table that a name may mean.
 
         Of several things with the name, these are the ones whose id is in the row, else those that
-        have the other values in the row. A name is certain if one thing is left. None is returned
-        if the table has no such name.
+        have the other values in the row. The meaning is certain if one thing is left, which is then
+        added to ``thing_ids``. Empty if the table has no such name.
         """
         terms = dict(self._fetch(TERMS_BY_NAME_SQL, place.table.name, cell))
         candidates = set(terms)
@@ -216,7 +216,8 @@ class CellReader:
         """Return the terms that a value may be, of the things in the row if it has any of them.
 
         A text that is the name of its subject stands for the subject. A value that is an IRI or a
-        blank node is shown by its id. It is certain if there is one.
+        blank node is shown by its id. The meaning is certain if there is only one term. If the row
+        does not say which thing has the value, and only one has it, that is added to ``thing_ids``.
         """
         triples = self._find_triples(cell, place, ids_in_row)
         if not triples:

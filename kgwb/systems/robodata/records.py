@@ -114,7 +114,8 @@ class Position(Record):
     def usage_counts(self) -> str:
         """How often each transition was made and each tool used: "LOCAL → LOCAL 1; get_node 2".
 
-        Each is named by its first use; transitions come first. "" before the first turn.
+        They are in the order of their first use, transitions before tools. "" before the first
+        turn.
         """
         transitions = Counter(f"{visit.state} → {visit.next}" for visit in self.visits)
         results = chain.from_iterable(visit.results for visit in self.visits)

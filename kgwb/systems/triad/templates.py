@@ -35,7 +35,7 @@ def find_template_problems(template: str, triplets: Triplets, *_: object) -> Ite
     """Yield what is wrong with a template in which the triplets are to be filled.
 
     It must have every triplet, be a SELECT of one variable or one count, or an ASK, and meet what
-    ``find_slot_problems`` asks of it. The first triplets that are missing are named first.
+    ``find_slot_problems`` asks of it. Missing triplets come first, in their order.
     """
     filled = _fill_with_slots(template, triplets)
     for slot, triplet in zip(_relation_slots(triplets), triplets, strict=True):
