@@ -155,7 +155,7 @@ def _rebuild_setup(factory: Callable[[], BenchSetup], config: str) -> BenchSetup
             changes = "; ".join(describe_config_changes(json.loads(config), setup.to_config()))
             if changes:
                 raise InputError(
-                    f"a worker has another setup: {changes}",
+                    f"a worker process has another setup than this one: {changes}",
                     hint="let every worker have the same kgwb, graph, models and prompts",
                 )
             _setups_by_config[config] = setup

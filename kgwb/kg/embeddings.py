@@ -111,7 +111,8 @@ class Embeddings:
         """
         if not self._trusted:
             raise EmbeddingError(
-                f"the file names the embeddings {self.name}, which are loaded only if you ask for them",
+                f"the run's file names the embeddings {self.name}, "
+                "which are loaded only if you name them yourself",
                 hint=f"if you trust them, set KGWB_EMBEDDINGS={self.name}",
             )
         # An interrupt must not stop an import of torch: it could not be imported again.

@@ -248,7 +248,7 @@ def parse_count(number: Term | None) -> int:
         return int(str(number))
     except ValueError as error:
         hint = "ask again, or try another graph"
-        raise QueryError(f"the graph counted {number!r}", hint=hint) from error
+        raise QueryError(f"the graph returned {number!r} in place of a count", hint=hint) from error
 
 
 def find_triples(

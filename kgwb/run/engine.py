@@ -853,7 +853,7 @@ def _explain_failure(error: Exception) -> AgentFailedError:
     last_frame = traceback.extract_tb(error.__traceback__)[-1]
     return AgentFailedError(
         f"{type(error).__name__}: {error}",
-        hint=f"it arose in {last_frame.filename}, line {last_frame.lineno}",
+        hint=f"correct it where it arose: {last_frame.filename}, line {last_frame.lineno}",
     )
 
 

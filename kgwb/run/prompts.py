@@ -270,11 +270,10 @@ class Prompts:
         raise PromptError(f"no prompt file for {name}", hint=f"write it to {places}")
 
     def text(self, name: str) -> str:
-        """Return the text of a prompt: one of ``texts``, else that of its file, which is read now.
+        """Return the text of a prompt: one of ``texts``, else the system's in code, else a file's.
 
-        A text in the system's code comes before any file.
-
-        Raises PromptError if there is no such prompt, or its file cannot be read.
+        The file is read now. The person's folder goes before a text in the system's code. Raises
+        PromptError if there is no such prompt, or its file cannot be read.
         """
         if name in self.texts:
             return self.texts[name]

@@ -232,7 +232,7 @@ def _explained_import(place: str) -> Iterator[None]:
         frames = traceback.extract_tb(exc.__traceback__)
         last_frame = frames[-1]
         where = f"{last_frame.filename}, line {last_frame.lineno}"
-        hint = f"it arose in {where}"
+        hint = f"correct it where it arose: {where}"
         if isinstance(exc, ModuleNotFoundError):
             hint = f"install {exc.name}, or go to the folder that holds it"
         raise SettingError(
