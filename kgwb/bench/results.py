@@ -376,7 +376,10 @@ def is_lost(row: BenchRow) -> bool:
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    """Return a configuration. Raises OSError, and ValueError if the file is not a JSON object."""
+    """Return the configuration in a file, which must be a JSON object.
+
+    Raises OSError if it cannot be read, and ValueError for anything else than an object.
+    """
     config = json.loads(disk.read_text(path))
     if not isinstance(config, dict):
         raise ValueError(f"{CONFIG_FILE} holds no object")

@@ -203,7 +203,10 @@ def _answer_to_text(answer: object) -> str:
 
 
 def _truncate(text: str) -> str:
-    """Return a text without control characters, cut at MAX_ANSWER_CHARS with "…" at its end."""
+    """Return a text without control characters, cut at MAX_ANSWER_CHARS characters.
+
+    "…" is added to a text that is cut.
+    """
     text = remove_controls(text)
     if len(text) <= MAX_ANSWER_CHARS:
         return text

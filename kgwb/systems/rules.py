@@ -33,6 +33,7 @@ def choose_vertex(
     Otherwise it is the one spelled most alike, if its label has all words of the name or has
     MIN_SPELLING_SIMILARITY. If none has, the number is 0 and the label empty. There must be a
     candidate. Candidates have "number", "label", "type", "description", and perhaps "relations".
+    The reply has a "reason" as well.
     """
     name = normalize(entity)
     name_words = set(name.split())

@@ -89,7 +89,8 @@ def extract_published_qir(question: str, kg: Graph | None, embeddings: Embedding
 def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> ReplyData:
     """Return for each triple the predicates whose names are most like its relation, possibly none.
 
-    Each of ``relations`` has a "triple" and the names of its candidate "predicates".
+    Each of ``relations`` has a "triple" and the names of its candidate "predicates". The lists of
+    names are in "predicates", in the order of the triples, beside "reasoning".
     """
     predicates = []
     for relation in relations:
@@ -105,7 +106,8 @@ def select_pooled_predicates(
     """Return the predicates whose names are most like any relation of the question.
 
     ``predicates`` are the names to choose from; none may be like it. Each is returned once, by the
-    order of the relations. Raises ModelError if the grammar cannot read the question.
+    order of the relations. Raises ModelError if the grammar cannot read the question. The names are
+    in "predicates", beside "reasoning".
     """
     reading = ground_question(question, kg, embeddings)
     selected: dict[str, None] = {}
@@ -131,7 +133,7 @@ def classify_question(question: str, kg: Graph | None) -> ReplyData:
 
     It depends on it if a pronoun refers back, if nothing is named, or if it is short and begins
     like "and" or "what about". A pronoun refers to a name before it in the question, if there is
-    one, unless the question begins with an auxiliary.
+    one, unless the question begins with an auxiliary. The reply has "label" and "reason".
     """
     tokens = tokenize(question)
     mentions = find_mentions(question, kg)
@@ -156,7 +158,7 @@ def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> Re
     An elliptical question ("and where?") is completed from the previous one. Otherwise pronouns are
     replaced by what they most likely stand for. If there are neither pronouns nor names, the most
     recent thing of the dialogue is inserted. Without a dialogue the question stays. Pronouns inside
-    of names stay. The result begins with a capital letter.
+    of names stay. The result begins with a capital letter. The reply has "question" alone.
     """
     if not dialogue:
         return {"question": question}

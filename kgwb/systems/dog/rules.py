@@ -53,7 +53,8 @@ def choose_relation(
 
     ``relations`` are the names to choose from, with INVERSE_PREFIX for the inverse direction. No
     relation is chosen if none is alike, if the entity has no chain, or if another entity has a
-    longer chain: that one is solved first.
+    longer chain: that one is solved first. The reply has "subquestion", "relation" and "reason";
+    the first two are "" without a relation.
     """
     chains = read_chains(question, kg, embeddings)
     steps = chains.get(entity, [])
@@ -131,7 +132,8 @@ def try_answer(
     ``found`` has for each entity its "triples" and a "note". Answers are the ends of the triples of
     the first relation of the entity's chain, if they are ends for all entities. It is enough if
     there are answers and one relation at most is read in the question. It is not for a yes-or-no
-    question, nor for a count unless all answers are numbers.
+    question, nor for a count unless all answers are numbers. The reply has "sufficient", which is
+    "yes" or "no", "reason" and "answers"; with "no" there are no answers.
     """
     chains = read_chains(question, kg, embeddings)
     tail_lists = []
@@ -193,7 +195,11 @@ def _tails_of(triples: Sequence[Names], relation: str, embeddings: Embeddings) -
 
 
 def simplify_as_expert(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
-    """Return the question with what was found in the place of the words for each solved hop."""
+    """Return the question with what was found in the place of the words for each solved hop.
+
+    The hops are taken one after another. The reply has "question" and "remark", which names each
+    hop.
+    """
     remarks = []
     for hop in solved:
         question = _shorten_question(question, hop, kg)
@@ -223,7 +229,7 @@ def simplify_as_critic(
 def simplify_as_linguist(solved: Hops, debate: Sequence[Any], kg: Graph | None) -> ReplyData:
     """Return the question proposed last without descriptions of what was found ("the films").
 
-    ``debate`` are the replies of the others.
+    ``debate`` are the replies of the others. The reply has "question" and "remark".
     """
     proposed = debate[-1]["question"]
     polished = proposed

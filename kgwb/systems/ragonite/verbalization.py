@@ -220,9 +220,10 @@ class PassageWriter:
         return self._name_fully(term)
 
     def _write_passage(self, title: str, passage: Passage) -> None:
-        """Insert a passage with its triples, and add it to the index of words.
+        """Insert a passage with its triples into the database, and add it to the index of words.
 
-        It gets the next number, from 0. Words are indexed in their normal form.
+        It gets the next number, from 0. Title and text are indexed in their normal form. Its
+        triples count as written.
         """
         number = self._passage_count
         self._passage_count += 1

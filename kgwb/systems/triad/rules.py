@@ -48,7 +48,8 @@ def choose_relations(
 
     ``most`` is how many are returned at most. Each of ``relations`` has a "number" and a "triple".
     If a name occurs in both directions, it is the last one with the direction of the triplet; the
-    direction is turned if one of the two names leads to an agent and the other does not.
+    direction is turned if one of the two names leads to an agent and the other does not. They are
+    in "numbers", beside "reason"; the list may be empty.
     """
     subject, relation, _ = triplet
     names = dict.fromkeys(candidate["triple"][1] for candidate in relations)
@@ -73,7 +74,8 @@ def write_template(question: str, triplets: Sequence[Triplet], kg: Graph | None)
     """Return a SPARQL template of all triplets, with names in angle brackets.
 
     It is an ASK query for a yes-or-no question. Otherwise it selects the target of the question; if
-    there are several triplets, the entities in them are excluded from the answers.
+    there are several triplets, the entities in them are excluded from the answers. It is in
+    "sparql", beside "reason".
 
     Raises ModelError if the grammar cannot read the question.
     """
