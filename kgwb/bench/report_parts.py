@@ -296,10 +296,11 @@ def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
 
 
 def _render_question(number: int, id_: str, all_results: AllResults, link: LinkToRun) -> Html:
-    """Render a question as a table row. Its CSS classes are what the page's filter looks for.
+    """Render a question as a table row: what it is, its gold, and the cells of each folder.
 
-    They are "lost" and "error", if that happened in one of the folders, and "differs", if F1 is not
-    the same in all.
+    What describes the question is of the first folder that has it. Its CSS classes are what the
+    page's filter looks for: "lost" and "error", if that happened in one of the folders, and
+    "differs", if F1 is not the same in all. A folder without it says "not asked".
     """
     all_rows = [results.rows.get(id_) for results in all_results]
     rows = [row for row in all_rows if row]
