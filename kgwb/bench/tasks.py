@@ -101,7 +101,10 @@ def run_tasks(
             future.add_done_callback(finished.put)
 
     def submit_waiting_tasks(pool: Executor) -> None:
-        """Start tasks, until there are none left or as many calls are pending as may be."""
+        """Start tasks, until there are none left or as many calls are pending as may be.
+
+        Without ``max_pending`` all are started.
+        """
         while max_pending is None or len(pending) < max_pending:
             task = next(waiting_tasks, None)
             if task is None:

@@ -180,6 +180,10 @@ def translate_query(sparql: str) -> CompValue:
     numbered: dict[BNode, BNode] = {}
 
     def number_blank_node(node: Any) -> BNode | None:
+        """Return the numbered blank node for one of the query; None for any other node.
+
+        None makes rdflib leave the node as it is.
+        """
         if not isinstance(node, BNode):
             return None  # leaves the node as it is
         if node not in numbered:

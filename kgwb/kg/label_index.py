@@ -84,7 +84,10 @@ class LabelIndex:
 
     @classmethod
     def open(cls, path: Path) -> LabelIndex:
-        """Open the index in a file, read-only. Raises sqlite3.Error if the file is not an index."""
+        """Open the index in an SQLite file, read-only, for several threads.
+
+        Raises sqlite3.Error if the file is missing or is not an index.
+        """
         file_uri = path.absolute().as_uri()
         uri = f"{file_uri}?mode=ro&immutable=1"
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False)

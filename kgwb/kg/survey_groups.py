@@ -210,6 +210,7 @@ def _choose_examples(values: Sequence[Term]) -> tuple[Term, ...]:
     are_numbers = all(NUMBER_PATTERN.fullmatch(str(value)) for value in values)
 
     def rank(value: Term) -> tuple[float, str]:
+        """Return the key that values are sorted by: as numbers if all are, else as texts."""
         text = str(value)
         if are_numbers:
             return float(text), text

@@ -90,6 +90,7 @@ class TermIds:
                 texts_of_iris.update(self._texts_of_iri(term))
 
         def format_shortly(term: Term) -> str:
+            """Return a CURIE or a plain text, but in full what reads as the ID of an IRI."""
             text = self._write_plainly(term)
             if isinstance(term, URIRef) or text not in texts_of_iris:
                 return text

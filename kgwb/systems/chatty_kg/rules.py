@@ -228,7 +228,8 @@ def _replace_pronoun(
     """Return a question in which a name takes the place of the pronoun at a token's position.
 
     A demonstrative is replaced with the noun after it ("this film"). "There" becomes "in X", and a
-    possessive "X's".
+    possessive "X's". The name is the one that ``_resolve_pronoun`` chooses. The rest of the
+    question stays.
     """
     pronoun = tokens[position]
     following = tokens[position + 1 : position + 2]

@@ -226,7 +226,10 @@ def make_answer_checks(filled: Sequence[FilledTriples]) -> tuple[Check[TryingRep
         return ""
 
     def find_unknown_names(reply: TryingReply) -> str:
-        """Return a problem with the first five answers that are not in the triples, or ""."""
+        """Return a problem with the first five answers that are not in the triples, or "".
+
+        Letter case and white space do not count.
+        """
         unknown = [repr(name) for name in reply.answers if normalize_name(name) not in known]
         if unknown:
             return f"{', '.join(unknown[:5])} is not in the triples"

@@ -226,6 +226,7 @@ def _format_terms(
         return quote_text(term, MAX_SHOWN_LITERAL_CHARS)
 
     def format_fully(term: Term) -> str:
+        """Return a CURIE with its name, or a literal with its language or datatype."""
         if isinstance(term, URIRef):
             return f"{to_curie(term, prefix_of)} {quote_text(names.get(term, ''))}"
         if isinstance(term, rdflib.Literal):

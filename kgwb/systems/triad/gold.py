@@ -267,7 +267,10 @@ def _list_iris(patterns: Sequence[TriplePattern]) -> list[str]:
 
 
 def make_type_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the type of answer that the gold query has; None if no model was asked, or said so."""
+    """Return the type of answer that the gold query has; None if no model was asked, or said so.
+
+    The type is for example "count" or "yes or no".
+    """
     asked = get_output(run, "answer_type")
     gold_type = ANSWER_TYPE_BY_KIND[gold.kind]
     if asked is None or asked == gold_type:
