@@ -89,8 +89,8 @@ class EditableRun(Engine):
         """Put in a value by hand: the step returns it from the next execution on.
 
         ``step`` is a key, or the name of an agent that has one step or none yet. ``value`` is a
-        record or its JSON data. Nothing is executed now; the position goes back to before the step.
-        The value is also written to the run's file.
+        record or its JSON data. Nothing is executed now; the position goes back to before the step,
+        if it was reached. The value is also written to the run's file.
 
         Returns the run. Raises OverrideError if the value has not the type of the step's output, or
         fails the agent's check, which is made only if the step was reached; and SettingError if the

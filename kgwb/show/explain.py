@@ -349,9 +349,9 @@ def find_examples(
 
     ``mentions`` are the ends of the fact in the order of the question, and the outputs of ``steps``
     link them to vertices; the first link of a mention counts. With direction "in", the first
-    mention is the object. Triples of the subject come before those of the object. Raises a
-    GraphError. At most as many triples as ``_example_triples`` asks for are returned, and whether
-    they are of any vertices (``from_anywhere``).
+    mention is the object. Triples of the subject come before those of the object. At most
+    MAX_EXAMPLES are returned, with the display names of their IRIs, and whether they are of any
+    vertices (``from_anywhere``). Raises a GraphError.
     """
     vertices: dict[str, str] = {}
     for step in steps:

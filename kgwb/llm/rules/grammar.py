@@ -92,11 +92,11 @@ def parse_question(question: str, kg: Graph | None) -> ParsedQuestion:
 def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) -> ParsedQuestion:
     """Read a question as triples, given its tokens and its names.
 
-    Each group of names gives one chain of relations. A group without relations of its own has those
-    of the group before it. In a yes-or-no question with several groups the first one is the
+    Each group of names gives one chain of relations, read in the words between the group before and
+    it; the last group has the words after it as well. A group without relations of its own has
+    those of the group before it. In a yes-or-no question with several groups the first one is the
     subject: its chain leads to "?subject", which the chains of the others lead to as well; without
-    relations, the name itself takes that place. Only the first group has the words before it, and
-    only the last group those after it. Without any name there are no facts.
+    relations, the name itself takes that place. Without any name there are no facts.
 
     Raises ModelError if a word of UNSUPPORTED_WORDS stands outside of the names.
     """
