@@ -10,7 +10,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
-from kgwb.records import type_adapter
+from kgwb.records import JsonObject, type_adapter
 
 AgentKind = Literal["model", "search", "sparql", "code"]
 """What an agent does: asks a model, searches labels, queries the graph, or computes."""
@@ -35,8 +35,15 @@ class AgentSpec:
 
     @functools.cached_property
     def output_type(self) -> Any:
-        """The type of the output, from the annotation of the function; Any if it has none."""
-        return get_type_hints(self.function).get("return", Any)
+        """The type of the output, from the annotation of the function; Any if it has none.
+
+        A TypedDict is a plain dictionary: it can be neither checked nor, before Python 3.12, saved
+        as its type.
+        """
+        promised = get_type_hints(self.function).get("return", Any)
+        if isinstance(promised, type) and hasattr(promised, "__total__"):
+            return JsonObject
+        return promised
 
     @property
     def purpose(self) -> str:

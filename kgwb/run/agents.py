@@ -54,7 +54,7 @@ def agent(
     Each call of the decorated function is a step of the run: recorded, and shown to the person, who
     can replace its output. The run is the function's parameter ``run``, its last one. A function
     without this parameter belongs to the run that is being executed; outside of an execution it is
-    called as it is.
+    called as it is. A step of an ``async def`` function is awaited.
 
     ``name`` is by default the name of the function. ``subject`` names the parameter that tells the
     steps of this agent apart. ``check`` judges a replacement. The decorated function has the
@@ -70,6 +70,7 @@ def agent(
         """
         spec = AgentSpec(given_name or function.__name__, function, subject, check, kind)
         signature = inspect.signature(function)
+        is_awaited = inspect.iscoroutinefunction(function)
         if subject and subject not in signature.parameters:
             names = ", ".join(signature.parameters)
             raise SettingError(
@@ -86,11 +87,22 @@ def agent(
             run = inputs.pop("run", None) or current_run()
             if run is None:
                 return work()
-            result: T = run.execute(spec, inputs, work)
+            execute_step = run.execute_async if is_awaited else run.execute
+            result: T = execute_step(spec, inputs, work)
             return result
 
-        execute.spec = spec  # type: ignore[attr-defined]
-        return execute
+        decorated: Any = execute
+        if is_awaited:
+
+            @functools.wraps(function)
+            async def execute_awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
+                """Do what ``execute`` does, as a coroutine function, which libraries tell apart."""
+                awaited: Any = execute(*args, **kwargs)
+                return await awaited
+
+            decorated = execute_awaited
+        decorated.spec = spec
+        return decorated  # type: ignore[no-any-return]
 
     if callable(name):
         given_name = ""

@@ -10,13 +10,13 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
@@ -89,6 +89,9 @@ class Engine:
     """Whether a person has changed something, so that other calls than the recorded are expected."""
     _is_edited = False
     """Whether a person has changed something since the latest execution began."""
+
+    _has_stopped = False
+    """Whether the latest execution has raised Stopped, at which every branch of it ends."""
 
     _begun: frozenset[str] = frozenset()
     """Keys of the steps that the latest execution began."""
@@ -177,8 +180,12 @@ class Engine:
     def _recorded_model_name(self, agent_name: str) -> str:
         return self._of_agent(self.recorded_models, agent_name) or ""
 
-    def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
+    def chat(
+        self, request: ChatRequest, own_model: ChatModel | None = None
+    ) -> tuple[Call, ChatReply]:
         """Ask the model of the current agent, and return the call and the reply.
+
+        ``own_model`` is asked in its place, except in a replay: the client of a pipeline.
 
         A recorded reply is used if and only if model, content and repeat number are equal. The
         repeat number counts how often this agent, for its subject, has sent the same request in
@@ -191,12 +198,16 @@ class Engine:
         request = self._edited_request(step, request)
         if self._stop_condition.is_preview(step):
             self._previewed_request = request
-            raise Stopped
+            self._stop()
         agent_name = step.agent or request.task
-        content = self._content_to_record(request, agent_name, step.subject)
+        if own_model is None:
+            content = self._content_to_record(request, agent_name, step.subject)
+            model = self.model_for(agent_name)
+        else:
+            content = self._content_for_model(own_model.name, request)
+            model = None if self.is_replay else own_model
         repeat = self._count_request(content, agent_name, step.subject)
 
-        model = self.model_for(agent_name)
         is_remote = self.kg.remote
         make = None
         if model is not None:
@@ -274,6 +285,11 @@ class Engine:
         """The graph without recording; None in a replay."""
         return self.kg.inner
 
+    @property
+    def is_replay(self) -> bool:
+        """Whether everything comes from the record: the run has neither a graph nor a model."""
+        return self.unrecorded_graph is None and not self.models
+
     def call(
         self,
         kind: str,
@@ -321,8 +337,7 @@ class Engine:
             "phrase": phrase,
             "names": list(names),
         }
-        is_replay = self.unrecorded_graph is None and not self.models
-        if is_replay:
+        if self.is_replay:
             return self.call("similarity", request, None)
         make = partial(self.embeddings.similarity, phrase, names, spelling)
         return self.call("similarity", request, make)
@@ -360,7 +375,7 @@ class Engine:
         key = call_key(kind, request, repeat)
         is_recorded = self._record.find(key) is not None
         if self._stop_condition.preview_of and not is_recorded:
-            raise Stopped
+            self._stop()
 
         if not is_recorded:
             self._note_change(step, kind, request)
@@ -547,19 +562,41 @@ class Engine:
         fails the agent's check, OutputError for an output of another type than promised, and what
         the function raises.
         """
+        with self._executed_step(spec, inputs) as step:
+            if not self._take_override(spec, step):
+                self._set_output(spec, step, function())
+        self._count_step(step)
+        return step.output
+
+    async def execute_async(
+        self, spec: AgentSpec, inputs: Inputs, function: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        """Execute one step of an agent that is awaited; see ``execute``."""
+        with self._executed_step(spec, inputs) as step:
+            if not self._take_override(spec, step):
+                self._set_output(spec, step, await function())
+        self._count_step(step)
+        return step.output
+
+    @contextmanager
+    def _executed_step(self, spec: AgentSpec, inputs: Inputs) -> Iterator[Step]:
+        """Begin a step, and let the code inside set its output.
+
+        It is done at the end, or it has the error that the code raised.
+        """
         self._stop_if_cancelled()
         self._check_is_listed(spec)
         parent = self._current_frame()
         step = self._new_step(spec, inputs, parent.step)
         parent.steps.append(step)
         if self._stop_condition.stops_before(step):
-            raise Stopped
+            self._stop()
 
         self._notify_listeners("start", step)
         token = current_frame.set(Frame(step, parent.steps, self))
         started = time.perf_counter()
         try:
-            self._set_output(spec, step, function)
+            yield step
             step.done = True
         except Exception as exc:
             step.error = step.error or getattr(exc, "message", "") or repr(exc)
@@ -570,11 +607,17 @@ class Engine:
             self._note_past_calls(step)
             self._notify_listeners("end", step)
 
+    def _count_step(self, step: Step) -> None:
+        """Count a step as done. Raises Stopped if the execution is to stop after it."""
         with self._lock:
             self.position += 1
             if self._stop_condition.stops_after(step, self.position):
-                raise Stopped
-        return step.output
+                self._stop()
+
+    def _stop(self) -> NoReturn:
+        """Raise Stopped, here and at whatever another branch of the execution begins after it."""
+        self._has_stopped = True
+        raise Stopped
 
     def _note_past_calls(self, step: Step) -> None:
         """Add a note to a step for each host to which it sent requests past the run.
@@ -634,26 +677,31 @@ class Engine:
             views=self.system.views,
         )
 
-    def _set_output(self, spec: AgentSpec, step: Step, function: Callable[[], Any]) -> None:
-        """Set the output of a step: the value that a person put in, else that of the function.
+    def _set_output(self, spec: AgentSpec, step: Step, output: Any) -> None:
+        """Set the output of a step to what its function returned.
 
-        Raises OutputError for an output of another type than the agent promises, OverrideError for a
-        value that fails the agent's check, and what the function raises.
+        Raises OutputError for an output of another type than the agent promises.
+        """
+        if not matches_type(output, spec.output_type):
+            promised = type_text(spec.output_type)
+            raise OutputError(
+                f"{step.key} promises {promised} and returned {value_text(output)}",
+                hint=f"return {promised}, or change the annotation of {spec.name}",
+            )
+        step.output = output
+
+    def _take_override(self, spec: AgentSpec, step: Step) -> bool:
+        """Set the output of a step to the value that a person put in, and return whether there is one.
+
+        Raises OverrideError for a value that fails the agent's check.
         """
         override_key = self._override_key(step)
         if not override_key:
-            output = function()
-            if not matches_type(output, spec.output_type):
-                promised = type_text(spec.output_type)
-                raise OutputError(
-                    f"{step.key} promises {promised} and returned {value_text(output)}",
-                    hint=f"return {promised}, or change the annotation of {spec.name}",
-                )
-            step.output = output
-            return
+            return False
         step.output = self.overrides[override_key]
         step.origin = "by hand"
         self._check_override(spec, step.key, step.output, step.inputs)
+        return True
 
     def _override_key(self, step: Step) -> str:
         """Return the key in ``overrides`` of the value put in for a step; empty if there is none.
@@ -767,6 +815,7 @@ class Engine:
         self._step_counts.clear()
         self._request_counts.clear()
         self._stop_condition = stop_condition
+        self._has_stopped = False
         root = Step("", "", "", "", {}, None)
         self._root = root
         watch_requests()
@@ -799,8 +848,11 @@ class Engine:
             self._stop_condition = StopCondition()
 
     def _stop_if_cancelled(self) -> None:
+        """Raise Cancelled or Stopped if the execution has been cancelled, or has stopped."""
         if self._cancel.is_set():
             raise Cancelled
+        if self._has_stopped:
+            raise Stopped
 
     def _current_frame(self) -> Frame:
         """Return the position of the execution on this thread.

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kgwb.errors import PromptError
 from kgwb.llm.base import Message
 
-MESSAGE_LINE = re.compile(r"^\[(system|user|assistant)\]\s*$", re.MULTILINE)
+MESSAGE_LINE = re.compile(r"^\[(system|user|assistant|developer|tool)\]\s*$", re.MULTILINE)
 
 
 def messages_to_text(messages: Iterable[Message]) -> str:

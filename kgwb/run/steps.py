@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from pydantic.errors import PydanticUserError
+from pydantic_core import PydanticSerializationError
+
 from kgwb.flow import Link
 from kgwb.kg.survey_records import Survey
 from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, JsonObject, one_line, summarize, to_data
@@ -132,8 +135,8 @@ class Step:
             "agent": self.agent,
             "subject": self.subject,
             "parent": self.parent,
-            "inputs": {name: to_data(value) for name, value in self.inputs.items()},
-            "output": to_data(self.output, self.output_type) if self.done else None,
+            "inputs": {name: _to_saved_data(value) for name, value in self.inputs.items()},
+            "output": _to_saved_data(self.output, self.output_type) if self.done else None,
             "done": self.done,
             "origin": self.origin,
             "calls": self.calls,
@@ -208,6 +211,18 @@ class Totals:
             format_seconds(self.seconds),
         ]
         return ", ".join(parts)
+
+
+def _to_saved_data(value: Any, value_type: Any = None) -> Any:
+    """Return a value of a step as JSON data; its line, if it has no JSON form.
+
+    A client that a function is given has none, for example. Executing the run again does not need
+    it.
+    """
+    try:
+        return to_data(value, value_type)
+    except (PydanticUserError, PydanticSerializationError):
+        return one_line(value)
 
 
 def group_by_supervisor(steps: Collection[Step]) -> dict[str | None, list[Step]]:
