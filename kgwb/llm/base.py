@@ -54,7 +54,11 @@ class ChatRequest:
     have no effect but for the messages."""
 
     def recorded_content(self) -> dict[str, Any]:
-        """Return what a recorded reply is found by, besides the model and the repeat number."""
+        """Return what a recorded reply is found by, besides the model and the repeat number.
+
+        These are messages (role and content), schema, temperature, seed, and the limit of tokens,
+        as JSON data. The timeout, and the variables of the prompt, do not count.
+        """
         messages = [[message.role, message.content] for message in self.messages]
         if self.options is not None:
             return {"messages": messages, "options": self.options}

@@ -20,6 +20,8 @@ def messages_to_text(messages: Iterable[Message]) -> str:
 def messages_from_text(text: str) -> tuple[Message, ...]:
     """Return the messages that ``messages_to_text`` wrote, or that a person changed.
 
+    Empty lines around a message's content are removed. A message may be empty.
+
     Raises PromptError if the text does not begin with a role, or has no message.
     """
     before, *sections = MESSAGE_LINE.split(text.replace("\r\n", "\n"))
