@@ -78,7 +78,7 @@ $(READY): pyproject.toml requirements.lock tests/bench/text2sparql.txt
 	@echo "Setting up .venv. The first time this takes some minutes and about 2 GB of disk."
 	$(PYTHON) -m venv .venv
 	$(PIP) $$(grep '^torch==' requirements.lock) -c requirements.lock
-	$(PIP) -e '.[dev]' -c requirements.lock
+	$(PIP) -e '.[dev,traces]' -c requirements.lock
 	$(PIP) --no-deps --upgrade --target .venv/text2sparql -r tests/bench/text2sparql.txt
 	@touch $@
 

@@ -676,6 +676,11 @@ class Engine:
         return counts
 
     @property
+    def own_calls(self) -> tuple[str, ...]:
+        """The keys of the calls that the latest execution made outside of its agents."""
+        return tuple(self._root.calls)
+
+    @property
     def totals(self) -> Totals:
         """What the latest execution used. A call that several steps used counts once."""
         calls: dict[str, Call] = {}

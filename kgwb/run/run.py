@@ -14,6 +14,7 @@ from typing import Any
 from kgwb import disk
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
+    InputError,
     ModelError,
     OutputError,
     QuestionError,
@@ -393,6 +394,32 @@ class Run(EditableRun):
 
         self._write(write)
         return Path(path)
+
+    def export(self, target: str | Path, *, to: str = "openinference") -> str:
+        """Write the run's trace to a file, or send it to an address that begins with http.
+
+        The trace has the latest execution as OpenTelemetry spans under OpenInference's names: as
+        OTLP JSON in a file, or by OTLP over HTTP. Phoenix, Langfuse and others show it. Secrets in
+        texts are masked. "openinference" is the only form so far.
+
+        Returns the id of the trace: the same content has the same id. Raises SettingError for
+        another form, and InputError if the extra "traces" is not installed, or if the trace cannot
+        be written or sent.
+        """
+        if to != "openinference":
+            raise SettingError(
+                f"a run cannot be exported to {to!r}", hint='give to="openinference"'
+            )
+        try:
+            from kgwb.run import otlp
+        except ModuleNotFoundError as exc:
+            raise InputError(
+                f"exporting a trace needs the package {exc.name}",
+                hint="install the extra: pip install 'kgwb[traces]'",
+            ) from exc
+        if str(target).lower().startswith(("http://", "https://")):
+            return otlp.send_trace(self, str(target))
+        return otlp.write_trace(self, Path(target))
 
     def _write_to(self, path: str | Path | None) -> None:
         """Make the file to which every further call is written; without a path, do nothing.
