@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,14 +26,16 @@ from kgwb.flow import Answer, Dialogue, Question
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import ChatModel, ChatRequest
+from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import JsonObject
 from kgwb.run.agents import System
+from kgwb.run.asked_again import NewReplies, ask_call_again
 from kgwb.run.calls import utc_now
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
 from kgwb.run.execution import StopCondition
-from kgwb.run.models import Models, open_models
+from kgwb.run.messages import messages_from_text
+from kgwb.run.models import Models, open_model, open_models
 from kgwb.run.outputs import value_text
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
@@ -53,6 +55,8 @@ from kgwb.terms import Triple
 from kgwb.text import list_first, pluralize, single_line
 from kgwb.threads import shielded
 
+MAX_TIMES = 100
+"""How often a call can be asked again at once."""
 FORK_PARAMETERS = (
     "question",
     "dialogue",
@@ -337,6 +341,43 @@ class Run(EditableRun):
         stop_condition = StopCondition(after=after, preview_of=step)
         copy._run(stop_condition)
         return copy._previewed_request
+
+    def ask_again(
+        self,
+        step: str,
+        model: ChatModel | str | Sequence[ChatModel | str],
+        *,
+        messages: str | Sequence[Message] | None = None,
+        times: int = 1,
+        number: int = 0,
+    ) -> NewReplies:
+        """Ask a model call of a step again, also of a run that can only be read.
+
+        ``model`` is a model or its specification, or several. ``messages`` are sent in place of the
+        recorded ones; they may be a text with a line [system], [user] or [assistant] above each.
+        Each model is asked ``times`` times, each time but the first with another seed if the call
+        has one. ``number`` counts the model calls of the step from 0. Calls of tools are sent as
+        texts. The run does not change.
+
+        Raises SettingError if the step has no such call, PromptError for a text without roles, and
+        the ModelErrors of the models.
+        """
+        calls = []
+        for key in self[step].calls:
+            if self.calls[key].kind == "model":
+                calls.append(self.calls[key])
+        if not 0 <= number < len(calls):
+            count = pluralize(len(calls), "model call")
+            raise SettingError(f"step {step} has {count}, and no number {number}")
+        if not 1 <= times <= MAX_TIMES:
+            raise SettingError(
+                f"a call cannot be asked {times} times", hint=f"give 1 to {MAX_TIMES}"
+            )
+        if isinstance(messages, str):
+            messages = messages_from_text(messages)
+        models = model if isinstance(model, list | tuple) else [model]
+        opened = [open_model(each) for each in models]
+        return ask_call_again(calls[number], opened, messages, times, self.unrecorded_graph)
 
     def diff(self, other: Run) -> Differences:
         """Return this run's steps beside the other's, aligned by key."""

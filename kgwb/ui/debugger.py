@@ -113,6 +113,7 @@ class Debugger(StepPanel):
             header=render_question_header(self.run),
             answer_banner=render_answer_banner(state, gold_answer),
             person=self.render_child("person"),
+            is_read_only=bool(self.run.read_only),
             cannot_go_back=self.is_busy or not self.run.steps,
             cannot_go_on=self.is_busy or state.has_ended,
             continue_class="" if state.has_ended else "primary",
@@ -140,9 +141,14 @@ class Debugger(StepPanel):
         return texts
 
     def _render_view_tabs(self) -> Html:
-        """Render the views as tabs; beside "Compare", the number of things to compare with."""
+        """Render the views as tabs; beside "Compare", the number of things to compare with.
+
+        A run that can only be read has nothing to compare with.
+        """
         options: list[TabOption] = []
         for name, label in VIEW_LABELS.items():
+            if name == "compare" and self.run.read_only:
+                continue
             number: object = ""
             if name == "compare":
                 number = len(self.session.history) + len(self.forks)
