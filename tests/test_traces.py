@@ -144,6 +144,7 @@ def test_the_debugger_shows_the_trace_and_the_subgraph_of_its_queries() -> None:
     assert "Denis Villeneuve directed Arrival." in text(debugger)
     buttons = [each.label for each in page(debugger).elements if each.tag == "button"]
     assert {"Continue", "Back", "Run again", "Ask anew", "Edit as a form"}.isdisjoint(buttons)
+    assert not any(label.startswith("stop after") for label in buttons)
     debugger.update({"do": "choose", "arg": "sparql#2"})
     assert "f:director" in text(debugger)
     classes = {each.attributes.get("class") for each in page(debugger).elements}
@@ -166,6 +167,8 @@ def test_a_call_is_asked_again_in_the_debugger(monkeypatch: pytest.MonkeyPatch) 
     assert [request.messages[-1].content for request in model.requests] == ["And Dune?"] * 2
     assert "reply 2" in text(debugger)
     assert "And Dune?" in text(debugger)
+    do(debugger, "Ask again")  # what was typed stays
+    assert len(model.requests) == 4
     do(debugger, "Ask again", model="openai:any", times="many")
     assert "many" in str(debugger.event_error)
     do(debugger, "Ask again", model=KEY)
@@ -397,6 +400,13 @@ def test_odd_spans_are_steps_all_the_same(tmp_path: Path) -> None:
     assert len({step.key for step in run.steps}) == 6
     assert str(kgwb.debug(run).view())
     assert run.summary()
+
+
+def test_spans_below_each_other_without_end_are_shown(tmp_path: Path) -> None:
+    spans = [{"name": f"span {number % 7}", "parent": number} for number in range(3_000)]
+    run = kgwb.open_trace(write(tmp_path / "t.json", *spans))
+    assert len(run.steps) == 3_000
+    assert len(run.summary().splitlines()) == 3_000
 
 
 @pytest.mark.parametrize(

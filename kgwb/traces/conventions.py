@@ -115,7 +115,8 @@ def output_of(span: Span) -> Any:
     for item in items:
         document = {}
         for name, value in item.items():
-            document[name.removeprefix("document.")] = value
+            short_name = name.removeprefix("document.")
+            document[short_name] = value
         documents.append(document)
     if documents:
         return documents
@@ -159,18 +160,22 @@ def model_use_of(span: Span) -> ModelUse:
     parameters = _from_json(attributes.get(OPENINFERENCE["parameters"]))
     if not isinstance(parameters, dict):
         parameters = {}
-    names = ("model", "response_model", "request_model")
-    model = attributes.get(OPENINFERENCE["model"])
-    for name in names[1:]:
-        model = model or attributes.get(GEN_AI[name])
-    maximum = parameters.get("max_tokens") or attributes.get(GEN_AI["max_tokens"])
+    model = (
+        attributes.get(OPENINFERENCE["model"])
+        or attributes.get(GEN_AI["response_model"])
+        or attributes.get(GEN_AI["request_model"])
+        or "unknown model"
+    )
+    values = {}
+    for name in ("temperature", "seed", "max_tokens"):
+        values[name] = parameters.get(name, attributes.get(GEN_AI[name]))
     return ModelUse(
-        model=str(model or "unknown model"),
+        model=str(model),
         messages=_messages_of(span),
         reply=_reply_of(span),
-        temperature=_number(parameters.get("temperature", attributes.get(GEN_AI["temperature"]))),
-        seed=_whole_number(parameters.get("seed", attributes.get(GEN_AI["seed"]))),
-        max_tokens=_whole_number(maximum),
+        temperature=_number(values["temperature"]),
+        seed=_whole_number(values["seed"]),
+        max_tokens=_whole_number(values["max_tokens"]),
         prompt_tokens=_tokens(attributes, "prompt_tokens"),
         completion_tokens=_tokens(attributes, "completion_tokens"),
     )
@@ -249,11 +254,9 @@ def _openinference_messages(attributes: Mapping[str, Any], name: str) -> ChatMes
         for content in _items_below(item, "message.contents"):
             texts.append(str(content.get("message_content.text", "")))
         for call in _items_below(item, "message.tool_calls"):
-            texts.append(
-                _call_text(
-                    call.get("tool_call.function.name"), call.get("tool_call.function.arguments")
-                )
-            )
+            name_of_tool = call.get("tool_call.function.name")
+            arguments = call.get("tool_call.function.arguments")
+            texts.append(_call_text(name_of_tool, arguments))
         text = "\n".join(filter(None, texts))
         messages.append([str(item.get("message.role", "user")), text])
     return messages
@@ -285,11 +288,15 @@ def _part_text(part: Any) -> str:
 def _old_messages(attributes: Mapping[str, Any], name: str) -> ChatMessages:
     """Return messages written as NAME.0.role and NAME.0.content, or NAME as one text."""
     messages = []
+    usual_role = "assistant"
+    if name == GEN_AI["old_messages"]:
+        usual_role = "user"
     for item in _items_below(attributes, name):
-        role = "user" if name == GEN_AI["old_messages"] else "assistant"
-        messages.append([str(item.get("role", role)), str(item.get("content", ""))])
+        role = str(item.get("role", usual_role))
+        content = str(item.get("content", ""))
+        messages.append([role, content])
     if not messages and isinstance(attributes.get(name), str):
-        messages.append(["user", attributes[name]])
+        messages.append([usual_role, attributes[name]])
     return messages
 
 
@@ -303,9 +310,12 @@ def _items_below(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any
     items: dict[int, dict[str, Any]] = {}
     prefix = f"{name}."
     for key, value in attributes.items():
+        if not key.startswith(prefix):
+            continue
         number, _, field = key.removeprefix(prefix).partition(".")
-        if key.startswith(prefix) and number.isdecimal() and field:
-            items.setdefault(int(number), {})[field] = value
+        if number.isdecimal() and field:
+            item = items.setdefault(int(number), {})
+            item[field] = value
     return [items[number] for number in sorted(items)]
 
 

@@ -27,6 +27,8 @@ from kgwb.traces.otlp_file import Span
 from kgwb.version import __version__
 
 MAX_NAME_CHARS = 60
+MAX_DEPTH = 100
+"""The number of spans below each other that are shown as such."""
 MAX_QUESTION_CHARS = 1_000
 """A question longer than that is cut: it may be a whole document."""
 
@@ -55,11 +57,12 @@ def header_of_spans(spans: Sequence[Span], source: str) -> JsonObject:
 
 
 def _question_of_model_call(spans: Sequence[Span]) -> str:
-    """Return the last message of a person in the first model call; "" if there is none."""
+    """Return the last message of a person in the first model call that has one; else ""."""
     for span in spans:
         if kind_of(span) == "model":
             texts = [text for role, text in model_use_of(span).messages if role == "user"]
-            return texts[-1] if texts else ""
+            if texts:
+                return texts[-1]
     return ""
 
 
@@ -85,7 +88,8 @@ def entries_of_spans(spans: Sequence[Span]) -> list[JsonObject]:
 def walk(spans: Sequence[Span]) -> Iterator[tuple[Span, str]]:
     """Yield each span with the id of the one it is below, which comes before it; "" for none.
 
-    A span whose parent is not in the file is at the top. So is one in a circle of parents.
+    A span whose parent is not in the file is at the top. So is one in a circle of parents. What is
+    deeper than MAX_DEPTH is shown at that depth.
     """
     known = {span.span_id for span in spans}
     below: dict[str, list[Span]] = {}
@@ -95,15 +99,16 @@ def walk(spans: Sequence[Span]) -> Iterator[tuple[Span, str]]:
     seen: set[str] = set()
     tops = [*below.get("", ()), *spans]  # the second are for circles
     for top in tops:
-        waiting = [(top, "")]
+        waiting = [(top, "", 1)]
         while waiting:
-            span, parent = waiting.pop()
+            span, parent, depth = waiting.pop()
             if span.span_id in seen:
                 continue
             seen.add(span.span_id)
             yield span, parent
+            parent_of_children = span.span_id if depth < MAX_DEPTH else parent
             for child in reversed(below.get(span.span_id, ())):
-                waiting.append((child, span.span_id))
+                waiting.append((child, parent_of_children, depth + 1))
 
 
 def step_keys(spans: Sequence[Span]) -> Mapping[str, str]:
@@ -114,7 +119,10 @@ def step_keys(spans: Sequence[Span]) -> Mapping[str, str]:
     for span, _ in walk(spans):
         name = agent_of_span(span, kinds)
         counts[name] += 1
-        keys[span.span_id] = name if counts[name] == 1 else f"{name}#{counts[name]}"
+        key = name
+        if counts[name] > 1:
+            key = f"{name}#{counts[name]}"
+        keys[span.span_id] = key
     return keys
 
 

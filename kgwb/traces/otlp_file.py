@@ -16,6 +16,7 @@ from typing import Any
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.masking import mask_data, mask_text
+from kgwb.run.run_file import DAMAGED_FILE_ERRORS
 
 HINT = "give OTLP JSON, as kgwb export and OpenTelemetry's file exporters write it"
 ERROR_CODES = (2, "STATUS_CODE_ERROR")
@@ -61,7 +62,7 @@ def read_spans(path: Path) -> list[Span]:
         for data in _spans_data(_read_json(path)):
             span = _read_span(data)
             spans[span.trace_id, span.span_id] = span
-    except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as exc:
+    except DAMAGED_FILE_ERRORS as exc:
         raise InputError(f"{path} is no trace: {exc!r}", hint=HINT) from exc
     if not spans:
         raise InputError(f"{path} has no spans", hint=HINT)
@@ -141,10 +142,7 @@ def _read_error(data: Mapping[str, Any]) -> str:
 
 def _read_attributes(pairs: Any) -> dict[str, Any]:
     """Return the attributes of a span by name, as JSON data without secrets."""
-    attributes = {}
-    for pair in pairs:
-        attributes[str(pair["key"])] = _read_value(pair.get("value") or {})
-    masked: dict[str, Any] = mask_data(attributes)
+    masked: dict[str, Any] = mask_data(_read_pairs(pairs))
     return masked
 
 
@@ -158,8 +156,14 @@ def _read_value(value: Mapping[str, Any]) -> Any:
         if kind == "arrayValue":
             return [_read_value(item) for item in content.get("values", ())]
         if kind == "kvlistValue":
-            return {
-                str(pair["key"]): _read_value(pair.get("value") or {})
-                for pair in content.get("values", ())
-            }
+            return _read_pairs(content.get("values", ()))
     return None
+
+
+def _read_pairs(pairs: Any) -> dict[str, Any]:
+    """Return pairs of a key and a value of OTLP as an object."""
+    data = {}
+    for pair in pairs:
+        key = str(pair["key"])
+        data[key] = _read_value(pair.get("value") or {})
+    return data

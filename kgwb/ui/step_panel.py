@@ -101,10 +101,12 @@ class StepPanel(StepView):
         """
         step = self._shown_step()
         results = self.results_of(step)
-        names = read_name(event, "model").replace(",", " ").split()
+        results.typed_models = read_name(event, "model")
+        results.typed_times = read_name(event, "times")
+        names = results.typed_models.replace(",", " ").split()
         if not names:
             raise SettingError("no model is named", hint="type one, such as openai:gpt-4o")
-        times = read_name(event, "times")
+        times = results.typed_times
         if not times.isdecimal():
             raise SettingError(f"it cannot be asked {times!r} times", hint="type a number")
         models = [open_model(name) for name in names]

@@ -55,6 +55,9 @@ class StepResults:
     """Replies of the graph to questions about the output, by the name of the question."""
     new_replies: NewReplies | None = None
     """The replies to its model call, when it was asked again last."""
+    typed_models: str = ""
+    """The models that were typed then, and how often each was to be asked."""
+    typed_times: str = "1"
     typed_form: Mapping[str, str] | None = None
     """The values of the form as they were typed."""
 
@@ -299,8 +302,10 @@ class StepView(Live):
         return render_page(
             "frozen_call.html",
             editor=render_template_editor(text, self.prompt_editor.revision),
-            model_input=text_input("model", "model", placeholder="openai:gpt-4o", id="again-model"),
-            times_input=text_input("times", "times", "1", id="again-times", size=3),
+            model_input=text_input(
+                "model", "model", results.typed_models, placeholder="openai:gpt-4o"
+            ),
+            times_input=text_input("times", "times", results.typed_times),
             is_busy=self.is_busy,
             progress=render_progress(self.graph_worker),
             replies=replies,
