@@ -26,7 +26,7 @@ ROOMS = (
     "run",
     "traces",
     "show",
-    "build systems",
+    "adapt build systems",
     "bench",
     "ui",
     "kgwb labs workbench",
