@@ -16,6 +16,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 MODEL_SERVER := .venv-server/.ready
+PHOENIX := .venv-phoenix/.ready
 # A process for each core runs whole files, since the tests of a file share what they start: an engine, a browser, a
 # model server. The files come in the order of their names: by number of tests, as is the default, the slow files
 # with few tests would come last.
@@ -24,7 +25,7 @@ READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help lab demo test test-all check notebooks screenshots bench docs density model-server clean
+.PHONY: help lab demo test test-all check notebooks screenshots bench docs density model-server phoenix clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -64,8 +65,10 @@ density: $(READY) ## print the size and the density of the package, room by room
 
 model-server: $(MODEL_SERVER) ## build llama.cpp's server with a small model, for the tests that ask one
 
+phoenix: $(PHOENIX) ## install Phoenix, for the tests that send traces to it
+
 clean: ## remove .venv, builds and caches
-	rm -rf .venv .venv-server build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-server .venv-phoenix build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml requirements.lock tests/bench/text2sparql.txt
@@ -78,7 +81,7 @@ $(READY): pyproject.toml requirements.lock tests/bench/text2sparql.txt
 	@echo "Setting up .venv. The first time this takes some minutes and about 2 GB of disk."
 	$(PYTHON) -m venv .venv
 	$(PIP) $$(grep '^torch==' requirements.lock) -c requirements.lock
-	$(PIP) -e '.[dev]' -c requirements.lock
+	$(PIP) -e '.[dev,traces]' -c requirements.lock
 	$(PIP) --no-deps --upgrade --target .venv/text2sparql -r tests/bench/text2sparql.txt
 	@touch $@
 
@@ -99,4 +102,10 @@ $(MODEL_SERVER): tests/model_server.txt
 	$(PYTHON) -m venv .venv-server
 	CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" \
 	  .venv-server/bin/python -m pip --disable-pip-version-check install --no-deps --retries 10 -r $<
+	@touch $@
+
+$(PHOENIX): tests/phoenix.txt
+	@echo "Installing Phoenix in .venv-phoenix: a minute, about 850 MB of disk, once."
+	$(PYTHON) -m venv .venv-phoenix
+	.venv-phoenix/bin/python -m pip --disable-pip-version-check install --no-deps --retries 10 -r $<
 	@touch $@

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kgwb.kg import open_kg
     from kgwb.labs import lab
     from kgwb.systems import profile
+    from kgwb.traces import open_trace
     from kgwb.ui.lab import PromptLab
     from kgwb.workbench import Workbench, compare, debug, load_run, model, recording
 
@@ -35,6 +36,7 @@ __all__ = [
     "load_run",
     "model",
     "open_kg",
+    "open_trace",
     "profile",
     "recording",
 ]
@@ -43,6 +45,7 @@ _MODULES = {
     "PromptLab": "kgwb.ui.lab",
     "lab": "kgwb.labs",
     "open_kg": "kgwb.kg",
+    "open_trace": "kgwb.traces",
     "profile": "kgwb.systems",
 }
 """The modules of public names that are not in ``kgwb.workbench``."""

@@ -1,4 +1,4 @@
-"""The command line: ask, bench, compare-profiles, retry, report, serve, doctor, lab, labs, demo, new."""
+"""The command line: ask, bench, compare-profiles, retry, report, serve, export, doctor, lab, labs, demo, new."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from kgwb.bench_commands import (
     ServeCommand,
 )
 from kgwb.errors import InputError, KgwbError, RunFileError
+from kgwb.export_command import ExportCommand
 from kgwb.masking import mask_url
 from kgwb.new_command import NewCommand
 from kgwb.terminal import (
@@ -505,6 +506,7 @@ COMMANDS: dict[str, type[Any]] = {
     "retry": RetryCommand,
     "report": ReportCommand,
     "serve": ServeCommand,
+    "export": ExportCommand,
     "doctor": DoctorCommand,
     "lab": JupyterLabCommand,
     "labs": LabsCommand,

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import AnyStr
+from typing import Any, AnyStr
 from urllib.parse import quote, quote_plus, unquote_plus
 
 MASK = "***"
@@ -36,6 +36,13 @@ SECRET_NAME_PATTERN = re.compile(
     re.IGNORECASE,
 )
 """Matches within the names of parameters whose values are secret for certain."""
+
+KEY_PATTERN = re.compile(
+    r"""\b(?:sk|pk|rk|gsk|hf|xai|ghp|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{20,}"""
+    r"""|(?<=Bearer )\S+|(?<=Basic )\S+|(?:(?<=api_key=)|(?<=api-key=)|(?<=apikey=))[^\s&"']+""",
+    re.IGNORECASE,
+)
+"""Text that looks like a key."""
 
 # These patterns search what servers send. Their repetitions are bounded and cannot overlap, so that
 # the time is in proportion to the length of the text.
@@ -105,6 +112,50 @@ def mask_urls_in_text(text: str) -> str:
     """
     without_logins = _LOGIN.sub(rf"\1{MASK}@", text)
     return _PARAMETER.sub(_mask_secret_value, without_logins)
+
+
+def mask_text(text: str) -> str:
+    """Return any text with logins and secret parameters of addresses masked, and all keys in it.
+
+    A key is what looks like one. See ``mask_urls_in_text`` for the addresses.
+    """
+    return KEY_PATTERN.sub(_mask_key, mask_urls_in_text(text))
+
+
+def _mask_key(match: re.Match[str]) -> str:
+    """Return the mask for a match of KEY_PATTERN, but a plain word as it is: "the bearer of"."""
+    is_after_blank = match.string[: match.start()].endswith(" ")
+    word = match[0].strip(".,;:!?()'\"")
+    if is_after_blank and (not word or word.isalpha()):
+        return match[0]
+    return MASK
+
+
+def mask_data(data: Any) -> Any:
+    """Return JSON data with the secrets in its texts masked, and the texts that are secrets.
+
+    A text is one if its name in an object is that of a secret, such as "api_key", and it looks like
+    a key or a password (``is_distinctive_secret``), in one word.
+    """
+    if isinstance(data, str):
+        return mask_text(data)
+    if isinstance(data, list | tuple):
+        return [mask_data(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    masked = {}
+    for name, value in data.items():
+        masked[name] = mask_data(value)
+        if isinstance(value, str) and _is_secret_value(str(name), value):
+            masked[name] = MASK
+    return masked
+
+
+def _is_secret_value(name: str, value: str) -> bool:
+    """Return whether a text is a secret by its name, and by its form."""
+    if not SECRET_NAME_PATTERN.search(name) or len(value.split()) != 1:
+        return False
+    return is_distinctive_secret(value)
 
 
 def _mask_secret_value(match: re.Match[str]) -> str:

@@ -9,6 +9,7 @@ of its system.
 
 from __future__ import annotations
 
+import json
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -315,11 +316,13 @@ def decision_of(value: Any) -> Any:
 def one_line(value: Any) -> str:
     """Return a value in one line, cut after MAX_LINE_CHARS characters.
 
-    A list or tuple is the number of its items and their lines: "2 items: Dune; Arrival". A record
-    without a ``__str__`` of its own is the name of its class.
+    A list or tuple is the number of its items and their lines: "2 items: Dune; Arrival". An object
+    of JSON is JSON text. A record without a ``__str__`` of its own is the name of its class.
     """
     if isinstance(value, list | tuple):
         return _items_in_one_line(value)
+    if isinstance(value, dict):
+        return shorten(json.dumps(value, ensure_ascii=False, default=str), MAX_LINE_CHARS)
     if not has_custom_str(value):
         return type(value).__name__
     text = shorten(str(value), MAX_LINE_CHARS)

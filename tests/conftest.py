@@ -24,6 +24,7 @@ LONG = {
     "test_muting_random.py",
     "test_notebooks.py",
     "test_parser_bombs.py",
+    "test_phoenix.py",
     "test_real_server.py",
     "test_same_answers.py",
     "test_small_model.py",

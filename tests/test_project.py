@@ -16,19 +16,21 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-DECLARED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
+EXTRAS = PROJECT["optional-dependencies"]
+DECLARED = [*PROJECT["dependencies"], *EXTRAS["dev"], *EXTRAS["traces"]]
 
 ROOMS = (
     "deprecated disk errors flow masking network old_names records settings terms text threads version",
     "kg",
     "llm",
     "run",
+    "traces",
     "show",
     "adapt build systems",
     "bench",
     "ui",
     "kgwb labs workbench",
-    "__main__ arguments bench_commands cli doctor new_command terminal",
+    "__main__ arguments bench_commands cli doctor export_command new_command terminal",
 )
 """A file imports from its own room and those before it; kgwb itself is the facade."""
 RANK_OF = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms.split()}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from kgwb.masking import MASK, mask_secrets
+from kgwb.masking import KEY_PATTERN, MASK, mask_secrets
 from kgwb.network import MAX_ERROR_BYTES
 
 MAX_EXCERPT_CHARS = 300
@@ -16,12 +15,6 @@ MAX_EXCERPT_CHARS = 300
 TRANSIENT_STATUSES = frozenset({408, 409, 429})
 """HTTP statuses below 500 after which the same request may succeed."""
 FORMAT_WORDS = ("format", "schema", "grammar")
-KEY_PATTERN = re.compile(
-    r"""\b(?:sk|pk|rk|gsk|hf|xai|ghp|nvapi)[-_][\w*.-]{6,}|\bAIza[\w-]{20,}"""
-    r"""|(?<=Bearer )\S+|(?<=Basic )\S+|(?:(?<=api_key=)|(?<=api-key=)|(?<=apikey=))[^\s&"']+""",
-    re.IGNORECASE,
-)
-"""Text that looks like a key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,9 @@ RESULT_TYPES: JsonObject = {
 
 Systems have further kinds. They give the types of these to ``Run.call``.
 """
-QUERY_KINDS = frozenset({"select", "ask", "construct"})
+TRACED_QUERY = "query"
+"""The kind of a query in the trace of another program. Its reply is JSON data of any form."""
+QUERY_KINDS = frozenset({"select", "ask", "construct", TRACED_QUERY})
 """Kinds that count as queries in the cost of a step."""
 SEARCH_KINDS = frozenset({"search", "exact"})
 """Kinds that count as label searches in the cost of a step."""

@@ -85,6 +85,10 @@ class Engine:
 
     read_only = ""
     """Why the run can only be read, as its system is missing; empty for any other run."""
+    read_only_hint = "name its system: kgwb.load_run(path, system='./mine.py')"
+    """What to do instead, if the run can only be read."""
+    recorded_seconds = 0.0
+    """For a run that can only be read: how long its execution took."""
     _has_edits = False
     """Whether a person has changed something, so that other calls than the recorded are expected."""
     _is_edited = False
@@ -756,6 +760,11 @@ class Engine:
         return counts
 
     @property
+    def own_calls(self) -> tuple[str, ...]:
+        """The keys of the calls that the latest execution made outside of its agents."""
+        return tuple(self._root.calls)
+
+    @property
     def totals(self) -> Totals:
         """What the latest execution used: calls, tokens, queries and seconds; see ``Totals``.
 
@@ -769,7 +778,8 @@ class Engine:
             for key in step.calls:
                 if key in self.calls:
                     calls[key] = self.calls[key]
-        return Totals.of(calls.values(), live_model_calls, self._seconds)
+        seconds = self._seconds or self.recorded_seconds
+        return Totals.of(calls.values(), live_model_calls, seconds)
 
     @contextmanager
     def _exclusive_execution(self, cancel: threading.Event) -> Iterator[None]:
@@ -872,7 +882,7 @@ class Engine:
         if self.read_only:
             raise SettingError(
                 f"this run can only be read: {self.read_only}",
-                hint="name its system: kgwb.load_run(path, system='./mine.py')",
+                hint=self.read_only_hint,
             )
 
     # The file

@@ -9,7 +9,9 @@ from typing import Any, get_args
 
 from kgwb.errors import RunFileError, SettingError
 from kgwb.flow import Answer
+from kgwb.kg.base import Graph
 from kgwb.records import JsonObject, from_data
+from kgwb.run.agent_spec import AgentKind
 from kgwb.run.agents import System, agent
 from kgwb.run.engine import Status
 from kgwb.run.run import Run
@@ -28,15 +30,26 @@ def read_only_run(path: str | Path, missing: str) -> Run:
     """
     header, *entries = RunFile(Path(path)).entries()
     with damage_errors(path):
-        data_of_steps = [entry["step"] for entry in entries if "step" in entry]
-        calls = [entry for entry in entries if "call" in entry]
-        system = _recorded_system(header, data_of_steps)
-        run = Run.of_entries(system, header, calls)
-        run.steps = [_read_step(data, run) for data in data_of_steps]
-        for entry in entries:
-            if "end" in entry:
-                _read_end(run, entry["end"])
-        run.read_only = missing
+        return run_of_entries(header, entries, missing)
+
+
+def run_of_entries(
+    header: JsonObject, entries: Sequence[JsonObject], missing: str, kg: Graph | None = None
+) -> Run:
+    """Return a run that can only be read, from the header and the entries of a run file.
+
+    ``kg`` is the graph that a person can ask about the run. Raises DAMAGED_FILE_ERRORS and
+    InputErrors if the entries lack their form.
+    """
+    data_of_steps = [entry["step"] for entry in entries if "step" in entry]
+    calls = [entry for entry in entries if "call" in entry]
+    system = _recorded_system(header, data_of_steps)
+    run = Run.of_entries(system, header, calls, kg=kg)
+    run.steps = [_read_step(data, run) for data in data_of_steps]
+    for entry in entries:
+        if "end" in entry:
+            _read_end(run, entry["end"])
+    run.read_only = missing
     return run
 
 
@@ -53,9 +66,11 @@ def _recorded_system(header: JsonObject, data_of_steps: Sequence[JsonObject]) ->
     for data in data_of_steps:
         agent_name = from_data(data["agent"], str)
         agent_of_step[data["key"]] = agent_name
-        kind: Any = "code"
+        kind: Any = data.get("kind", "code")  # the steps of a trace have it
         if data["attempts"] or data["prompts"]:
             kind = "model"
+        if kind not in get_args(AgentKind):
+            raise RunFileError(f"a step has the kind {kind!r}")
         if agent_name not in agents:
             agents[agent_name] = agent(agent_name, kind=kind)(_cannot_execute)
         supervisor = agent_of_step.get(data["parent"])
@@ -66,8 +81,7 @@ def _recorded_system(header: JsonObject, data_of_steps: Sequence[JsonObject]) ->
     return System(name, _cannot_execute, agents.values(), supervisors=supervisors)
 
 
-def _cannot_execute(*_: Any) -> Any:
-    """Raise SettingError: the system of this run is missing."""
+def _cannot_execute(*_: Any) -> Any:  # without a docstring, which would be an agent's purpose
     raise SettingError(
         "the system of this run is missing",
         hint="name it: kgwb.load_run(path, system='./mine.py')",
@@ -136,6 +150,7 @@ def _read_end(run: Run, data: JsonObject) -> None:
     run.status = data["status"]
     run.position = from_data(data["position"], int)
     run.answer = from_data(data["answer"], Answer | None)
+    run.recorded_seconds = from_data(data.get("totals", {}).get("seconds", 0.0), float)
     run.error = None
     if data["error"]:
         run.error = SettingError(from_data(data["error"], str))

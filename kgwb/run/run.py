@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any
 from kgwb import disk
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
+    InputError,
     ModelError,
     OutputError,
     QuestionError,
@@ -25,14 +26,16 @@ from kgwb.flow import Answer, Dialogue, Question
 from kgwb.kg import GraphSource, open_kg
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import ChatModel, ChatRequest
+from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import JsonObject
 from kgwb.run.agents import System
+from kgwb.run.asked_again import NewReplies, ask_call_again
 from kgwb.run.calls import utc_now
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
 from kgwb.run.execution import StopCondition
-from kgwb.run.models import Models, open_models
+from kgwb.run.messages import messages_from_text
+from kgwb.run.models import Models, open_model, open_models
 from kgwb.run.outputs import value_text
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
@@ -52,6 +55,8 @@ from kgwb.terms import Triple
 from kgwb.text import list_first, pluralize, single_line
 from kgwb.threads import shielded
 
+MAX_TIMES = 100
+"""How often a call can be asked again at once."""
 FORK_PARAMETERS = (
     "question",
     "dialogue",
@@ -342,6 +347,43 @@ class Run(EditableRun):
         copy._run(stop_condition)
         return copy._previewed_request
 
+    def ask_again(
+        self,
+        step: str,
+        model: ChatModel | str | Sequence[ChatModel | str],
+        *,
+        messages: str | Sequence[Message] | None = None,
+        times: int = 1,
+        number: int = 0,
+    ) -> NewReplies:
+        """Ask a model call of a step again, also of a run that can only be read.
+
+        ``model`` is a model or its specification, or several. ``messages`` are sent in place of the
+        recorded ones; they may be a text with a line [system], [user] or [assistant] above each.
+        Each model is asked ``times`` times, each time but the first with another seed if the call
+        has one. ``number`` counts the model calls of the step from 0. Calls of tools are sent as
+        texts. The run does not change.
+
+        Raises SettingError if the step has no such call, PromptError for a text without roles, and
+        the ModelErrors of the models.
+        """
+        calls = []
+        for key in self[step].calls:
+            if self.calls[key].kind == "model":
+                calls.append(self.calls[key])
+        if not 0 <= number < len(calls):
+            count = pluralize(len(calls), "model call")
+            raise SettingError(f"step {step} has {count}, and no number {number}")
+        if not 1 <= times <= MAX_TIMES:
+            raise SettingError(
+                f"a call cannot be asked {times} times", hint=f"give 1 to {MAX_TIMES}"
+            )
+        if isinstance(messages, str):
+            messages = messages_from_text(messages)
+        models = model if isinstance(model, list | tuple) else [model]
+        opened = [open_model(each) for each in models]
+        return ask_call_again(calls[number], opened, messages, times, self.unrecorded_graph)
+
     def diff(self, other: Run) -> Differences:
         """Return this run's steps beside the other's, aligned by key."""
         return compare_steps(self.steps_by_key, other.steps_by_key)
@@ -398,6 +440,32 @@ class Run(EditableRun):
 
         self._write(write)
         return Path(path)
+
+    def export(self, target: str | Path, *, to: str = "openinference") -> str:
+        """Write the run's trace to a file, or send it to an address that begins with http.
+
+        The trace has the latest execution as OpenTelemetry spans under OpenInference's names: as
+        OTLP JSON in a file, or by OTLP over HTTP. Phoenix, Langfuse and others show it. Secrets in
+        texts are masked. "openinference" is the only form so far.
+
+        Returns the id of the trace: the same content has the same id. Raises SettingError for
+        another form, and InputError if the extra "traces" is not installed, or if the trace cannot
+        be written or sent.
+        """
+        if to != "openinference":
+            raise SettingError(
+                f"a run cannot be exported to {to!r}", hint='give to="openinference"'
+            )
+        try:
+            from kgwb.run import otlp
+        except ModuleNotFoundError as exc:
+            raise InputError(
+                f"exporting a trace needs the package {exc.name}",
+                hint="install the extra: pip install 'kgwb[traces]'",
+            ) from exc
+        if str(target).lower().startswith(("http://", "https://")):
+            return otlp.send_trace(self, str(target))
+        return otlp.write_trace(self, Path(target))
 
     def _write_to(self, path: str | Path | None) -> None:
         """Make the file to which every further call is written; without a path, do nothing.

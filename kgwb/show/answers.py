@@ -66,7 +66,7 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
         parts.append(note(UNGROUNDED_NOTE, level="bad"))
     if answer.text:
         parts.append(div("b", shorten(answer.text, MAX_LINE_CHARS)))
-    if not answer.values:
+    if not answer.values and (answer.reason or not answer.text):
         parts.append(note(_reason_text(answer.reason)))
     values = []
     for number, value in enumerate(answer.values[:MAX_ROWS], 1):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rdflib import BNode, Literal, URIRef
 
+from kgwb.kg.query_text import is_query, without_fence
 from kgwb.records import (
     EXPLANATION_PREFIXES,
+    MAX_LINE_CHARS,
     ShownField,
     has_custom_str,
     is_record,
@@ -17,7 +20,7 @@ from kgwb.records import (
     shown_fields,
 )
 from kgwb.show.form import field_label
-from kgwb.show.html import Html, div, join, score_bar, span, table, tag
+from kgwb.show.html import Html, div, join, preformatted, score_bar, span, table, tag
 from kgwb.show.terms import RenderContext, render_curie, render_query, render_term
 from kgwb.text import display_name, shorten
 
@@ -97,6 +100,32 @@ def render_table(records: Sequence[Any], context: RenderContext) -> Html:
         rows.append(cells)
     headings = [field_label(column.name) for column in columns]
     return table(headings, rows)
+
+
+def render_object(data: Mapping[str, Any], context: RenderContext) -> Html:
+    """Render an object of JSON as a table: the name of each field, and its value.
+
+    Queries are highlighted, and texts keep their lines. Lists and objects in it are JSON text.
+    """
+    rows = []
+    for name, value in data.items():
+        rows.append([span("soft", str(name)), _render_json(value, context)])
+    return table((), rows)
+
+
+def _render_json(value: Any, context: RenderContext) -> Html:
+    """Render a value of a JSON object; None is empty."""
+    text = ""
+    if isinstance(value, str):
+        text = value
+    elif value is not None:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    if is_query(text):
+        return render_query(without_fence(text), context)
+    cut = shorten(text, MAX_LINE_CHARS)
+    if "\n" in cut:
+        return preformatted(cut)
+    return tag("bdi", cut)
 
 
 def _is_filled(field_name: str, records: Sequence[Any]) -> bool:

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from kgwb.flow import Answer, Link, RetrievedCandidates
+from kgwb.kg.query_text import is_query, without_fence
 from kgwb.kg.survey_records import Survey
 from kgwb.records import MAX_LINE_CHARS, is_record, summarize
 from kgwb.run.agents import View, current_version
 from kgwb.show.answers import render_answer
 from kgwb.show.candidates import render_link, render_retrieved
-from kgwb.show.fields import render_fields, render_table
+from kgwb.show.fields import render_fields, render_object, render_table
 from kgwb.show.graph_results import REPLY_VIEWS
 from kgwb.show.html import Html, div, preformatted, tag
 from kgwb.show.survey import render_survey
-from kgwb.show.terms import RenderContext
+from kgwb.show.terms import RenderContext, render_query
 from kgwb.text import shorten
 
 BUILT_IN_VIEWS: Mapping[type, View] = {
@@ -32,9 +33,10 @@ def render(value: Any, context: RenderContext) -> Html:
     """Render a record, or any other value.
 
     A view of the system for the record's class or a class it derives from comes first, then one of
-    BUILT_IN_VIEWS. Without a view a list is a table, a record is shown by the types of its fields,
-    and anything else is its text. An empty list is "nothing". A text with line ends keeps them;
-    another one is cut at MAX_LINE_CHARS.
+    BUILT_IN_VIEWS. Without a view a list is a table, an object of JSON is a table of its fields, a
+    record is shown by the types of its fields, and anything else is its text. An empty list is
+    "nothing". A query is highlighted. A text with line ends keeps them; another one is cut at
+    MAX_LINE_CHARS.
     """
     view = find_view(type(value), context.views)
     if view is not None:
@@ -45,10 +47,19 @@ def render(value: Any, context: RenderContext) -> Html:
         return div("body", render_table(value, context))
     if is_record(value):
         return render_fields(value, context)
+    if isinstance(value, dict) and value:
+        return div("body", render_object(value, context))
+    return div("body", _render_text(value, context))
+
+
+def _render_text(value: Any, context: RenderContext) -> Html:
+    """Render a value as its text: a query highlighted, and several lines as they are."""
     text = str(value)
+    if is_query(text):
+        return render_query(without_fence(text), context)
     if "\n" in text:
-        return div("body", preformatted(value))
-    return div("body", tag("bdi", shorten(text, MAX_LINE_CHARS)))
+        return preformatted(value)
+    return tag("bdi", shorten(text, MAX_LINE_CHARS))
 
 
 def find_view(record_class: type, views: Mapping[type, View]) -> View | None:
@@ -80,5 +91,7 @@ def _view_of_class(record_class: type, views: Mapping[type, View]) -> View | Non
 
 def has_details(value: Any, context: RenderContext) -> bool:
     """Return whether rendering a value shows more than its one line."""
+    if isinstance(value, dict) or (isinstance(value, str) and is_query(value)):
+        return True
     has_view = find_view(type(value), context.views) is not None
     return has_view or "\n" in summarize(value)

@@ -115,16 +115,17 @@ def subject_text(step: Step) -> str:
 def setup_text(run: Run) -> str:
     """Return system, models, profile and muted triples: "chatty_kg · rules · fast · without ...".
 
-    A replay has "recorded replies" in the place of models. Of a run that can only be read, it is
-    said what is missing. Each model is named once. The parts are separated by " · ".
+    A replay has "recorded replies" in the place of models. A run that can only be read has the
+    names of its recorded models and no profile, and it is said what is missing.
+    Each model is named once. The parts are separated by " · ".
     """
     names = [model.name for model in run.models.values()]
     models = ", ".join(dict.fromkeys(names))
-    parts = [
-        run.system.name,
-        single_line(models or "recorded replies"),
-        run.settings.profile,
-    ]
+    if run.read_only:
+        models = ", ".join(dict.fromkeys(run.recorded_models.values()))
+    parts = [run.system.name, single_line(models or "recorded replies")]
+    if not run.read_only:
+        parts.append(run.settings.profile)
     if run.kg.muted:
         parts.append(f"without {_muted_text(run)}")
     if run.read_only:
@@ -212,6 +213,8 @@ def _state_of_answer(question: str, answer: Answer, cost: str) -> AnswerState:
         text = str(answer.text or ", ".join(answer.labels))
         details = f"from the model's own knowledge · {cost}"
         return AnswerState("none", "Not grounded", text, details)
+    if not answer and answer.text and not answer.reason:  # a program that answers with a text
+        return AnswerState("ok", "Answered", single_line(shorten(answer.text)), cost)
     if not answer:
         return _state_without_values(answer.reason, cost)
     text = single_line(shorten(str(answer)))

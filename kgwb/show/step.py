@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from kgwb.records import one_line
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.agents import agent_of_key, current_version
+from kgwb.run.asked_again import NewReplies
 from kgwb.run.calls import Call
 from kgwb.run.steps import Attempt, CheckResult, Step, names_in_steps, step_costs
 from kgwb.show.html import (
@@ -330,6 +331,20 @@ def _model_call_cost(call: Call) -> str:
     tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
     duration = format_seconds(call.seconds)
     return f"{model_name} · {tokens} · {duration}"
+
+
+def render_new_replies(asked: NewReplies, context: RenderContext) -> Html:
+    """Render the replies to a call that was asked again, each with its model and its cost."""
+    parts = []
+    for number, reply in enumerate(asked.replies, 1):
+        label = state_badge("ok", f"reply {number}")
+        if reply.text == asked.before:
+            label = state_badge("ok", f"reply {number}, as in the record")
+        tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
+        cost = f"{reply.model} · {tokens} · {format_seconds(reply.seconds)}"
+        head = div("row", label, muted_text(cost))
+        parts.append(div("stack tight", head, render(reply.text, context)))
+    return div("stack", *parts)
 
 
 def _render_check(check: CheckResult) -> Html:

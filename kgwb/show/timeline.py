@@ -283,6 +283,7 @@ def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
         "show/templates/timeline.html",
         lines=lines,
         paused_position=_paused_position(state, rows),
+        is_read_only=bool(state.run.read_only),
     )
 
 

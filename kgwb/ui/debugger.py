@@ -118,6 +118,7 @@ class Debugger(StepPanel):
             header=render_question_header(self.run),
             answer_banner=render_answer_banner(state, gold_answer),
             person=self.render_child("person"),
+            is_read_only=bool(self.run.read_only),
             cannot_go_back=self.is_busy or not self.run.steps,
             cannot_go_on=self.is_busy or state.has_ended,
             continue_class="" if state.has_ended else "primary",
@@ -148,9 +149,12 @@ class Debugger(StepPanel):
         """Render the views as tabs; beside "Compare", the number of things to compare with.
 
         These are the states before each edit, and the forks.
+        A run that can only be read has nothing to compare with.
         """
         options: list[TabOption] = []
         for name, label in VIEW_LABELS.items():
+            if name == "compare" and self.run.read_only:
+                continue
             number: object = ""
             if name == "compare":
                 number = len(self.session.history) + len(self.forks)

@@ -8,6 +8,7 @@ from kgwb.errors import KgwbError, PromptError
 from kgwb.llm.base import Message
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run.agents import agent_of_key
+from kgwb.run.asked_again import recorded_messages
 from kgwb.run.messages import messages_to_text
 from kgwb.run.steps import Step
 from kgwb.show import html as h
@@ -62,7 +63,7 @@ class PromptEditor:
             if step.prompts:
                 return step.prompts[-1]
         is_done = bool(versions) and versions[0].done
-        if not is_done and not self.session.current_task:
+        if not (is_done or self.run.read_only or self.session.current_task):
             request = self.session.peek(key)
             if request is not None:
                 return request.task
@@ -180,6 +181,17 @@ class PromptEditor:
         for role, content in calls[0].request["content"]["messages"]:
             messages.append(Message(role, content))
         return messages_to_text(messages)
+
+    def frozen_messages(self, key: str, step: Step | None) -> str | None:
+        """Return the draft of a step's messages, else those of its first model call as text.
+
+        Returns None for a step that made no model call. Roles that cannot be sent again are those
+        under which the messages will be sent.
+        """
+        if step is None or not model_calls_of(step):
+            return None
+        messages = recorded_messages(model_calls_of(step)[0])
+        return self.drafts.get(key, messages_to_text(messages))
 
     def _render_own_messages(self, key: str, step: Step | None) -> Html:
         """Render the messages that a step sent without a prompt file; a text if it sent none."""

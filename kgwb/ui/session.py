@@ -39,7 +39,7 @@ class Session(Worker):
     """
 
     def __init__(self, run: Run) -> None:
-        """Follow a run, and begin to load its embeddings unless it is a replay.
+        """Follow a run, and begin to load its embeddings unless it is a replay or only read.
 
         Use ``session_of`` instead: all widgets of a run must share its session.
         """
@@ -61,7 +61,7 @@ class Session(Worker):
         self._has_new_steps = False
         """Whether the run has begun or ended a step since its steps were taken over."""
         self._previews: dict[tuple[str, str, str], ChatRequest | None] = {}
-        if run.unrecorded_graph is not None:
+        if run.unrecorded_graph is not None and not run.read_only:
             self.embeddings_loader.submit("loading the embeddings, once", self._load_embeddings)
             self.embeddings_loader.subscribe(self.notify)
         run.listeners.append(self._on_step)  # code of the person may execute the run, too

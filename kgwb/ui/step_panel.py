@@ -10,8 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from kgwb.errors import GraphError, InputError
+from kgwb.errors import GraphError, InputError, SettingError
 from kgwb.kg.queries import count_degrees
+from kgwb.run.messages import messages_from_text
+from kgwb.run.models import open_model
 from kgwb.run.steps import Step
 from kgwb.show import explain
 from kgwb.show.candidates import MAX_DEGREE
@@ -19,7 +21,7 @@ from kgwb.show.form import add_or_remove_row
 from kgwb.show.output_form import OutputForm, choose_option, update_derived_fields
 from kgwb.show.terms import readable_query
 from kgwb.threads import run_in_thread
-from kgwb.ui.live import Event, argument_of, form_of, typed_text
+from kgwb.ui.live import Event, argument_of, form_of, read_name, typed_text
 from kgwb.ui.step_view import StepView
 
 
@@ -89,6 +91,36 @@ class StepPanel(StepView):
             self.session.restore(key)
         else:
             self.session.go(key)
+
+    def do_again(self, event: Event) -> None:
+        """Ask the first model call of the step again, as often as typed, with the typed messages.
+
+        It is for a run that can only be read. The replies are shown below the form. Raises
+        SettingError without a model or with another number, PromptError for messages without
+        roles, and UnknownModelError.
+        """
+        step = self._shown_step()
+        results = self.results_of(step)
+        results.typed_models = read_name(event, "model")
+        results.typed_times = read_name(event, "times")
+        names = results.typed_models.replace(",", " ").split()
+        if not names:
+            raise SettingError("no model is named", hint="type one, such as openai:gpt-4o")
+        times = results.typed_times
+        if not times.isdecimal():
+            raise SettingError(f"it cannot be asked {times!r} times", hint="type a number")
+        models = [open_model(name) for name in names]
+        text = typed_text(form_of(event)["template"])
+        messages = messages_from_text(text)
+        self.prompt_editor.keep_draft(self.key, text)
+
+        def ask() -> None:
+            ask_again = partial(self.run.ask_again, step.key, models, messages=messages)
+            results.new_replies = run_in_thread(
+                partial(ask_again, times=int(times)), poll=self._stop_if_graph_cancelled
+            )
+
+        self.graph_worker.submit("asking the model", ask)
 
     def do_save(self, event: Event) -> str:
         """Write the edited prompt to its file, and use it in this run.
@@ -175,20 +207,22 @@ class StepPanel(StepView):
                 hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
             )
 
-        def stop_if_cancelled() -> None:
-            """Raise GraphError if the person has cancelled the question."""
-            if self.graph_worker.cancelled:
-                raise GraphError(
-                    "the question to the graph was cancelled",
-                    hint="the graph may work on it until its time limit; ask for less",
-                )
-
         def work() -> None:
-            reply = run_in_thread(partial(ask, graph, *arguments), poll=stop_if_cancelled)
+            reply = run_in_thread(
+                partial(ask, graph, *arguments), poll=self._stop_if_graph_cancelled
+            )
             results = self.results_of(step)
             results.graph_results[question] = reply
 
         self.graph_worker.submit("asking the graph", work)
+
+    def _stop_if_graph_cancelled(self) -> None:
+        """Raise GraphError if the person has cancelled the question."""
+        if self.graph_worker.cancelled:
+            raise GraphError(
+                "the question was cancelled",
+                hint="the server may work on it until its time limit; ask for less",
+            )
 
     def do_where(self, event: Event) -> None:
         """Ask where the vertices of a typed name or IRI are among the candidates.

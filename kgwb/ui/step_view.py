@@ -10,16 +10,19 @@ from typing import Any
 from kgwb.errors import KgwbError
 from kgwb.kg.base import Graph
 from kgwb.run.agents import agent_of_key
+from kgwb.run.asked_again import NewReplies
 from kgwb.run.steps import Step
 from kgwb.show import explain
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.output_form import OutputForm
+from kgwb.show.prompt_form import render_template_editor
 from kgwb.show.records import render
 from kgwb.show.run_state import displayed_agent_kind, subject_text
 from kgwb.show.step import (
     render_attempts,
     render_inputs,
+    render_new_replies,
     render_source,
     render_step_header,
     render_step_notes,
@@ -34,6 +37,7 @@ from kgwb.ui.live import (
     TabOption,
     render_page,
     render_progress,
+    text_input,
 )
 from kgwb.ui.prompt_editor import PromptEditor
 from kgwb.ui.session import Session
@@ -49,6 +53,11 @@ class StepResults:
     output: Any
     graph_results: dict[str, Any] = field(default_factory=dict)
     """Replies of the graph to questions about the output, by the name of the question."""
+    new_replies: NewReplies | None = None
+    """The replies to its model call, when it was asked again last."""
+    typed_models: str = ""
+    """The models that were typed then, and how often each was to be asked."""
+    typed_times: str = "1"
     typed_form: Mapping[str, str] | None = None
     """The values of the form as they were typed."""
 
@@ -123,9 +132,9 @@ class StepView(Live):
     def can_mute(self) -> bool:
         """Whether the run can be repeated without a triple.
 
-        That is in a debugger, with a graph, once the run has ended.
+        That is in a debugger, with a graph, once the run has ended, unless it can only be read.
         """
-        if not self.is_in_debugger:
+        if not self.is_in_debugger or self.run.read_only:
             return False
         if self.run.unrecorded_graph is None:
             return False
@@ -180,9 +189,10 @@ class StepView(Live):
     def sections(self, key: str, step: Step | None) -> list[TabOption]:
         """Return the sections of a step as tabs.
 
-        Agents that ask no model have no prompt and no attempts, and supervisors have no form. These
-        are the result, the inputs, the prompt, the attempts, and the form. The number of attempts
-        is shown if there are several.
+        Agents that ask no model have no prompt and no attempts. Supervisors have no form, and
+        neither has a run that can only be read.
+        The sections are the result, the inputs, the prompt, the attempts, and the form. The number
+        of attempts is shown if there are several.
         """
         sections: list[TabOption] = [("result", "Result", ""), ("in", "Inputs", "")]
         if self._asks_model(key, step):
@@ -191,7 +201,7 @@ class StepView(Live):
                 count = len(step.attempts)
             sections.append(("prompt", "Prompt", ""))
             sections.append(("attempts", "Attempts", count))
-        if self.run.system.agent_kind(key) != "group":
+        if self.run.system.agent_kind(key) != "group" and not self.run.read_only:
             sections.append(("form", "Edit as a form", ""))
         return sections
 
@@ -237,7 +247,10 @@ class StepView(Live):
         Those that cannot be used now are disabled: all but cancelling while something is executed,
         and asking again for a step without calls. Undoing is there only for a step that a person
         overrode. In a debugger cancelling is only for questions to the graph.
+        A run that can only be read has none of them.
         """
+        if self.run.read_only:
+            return Html()
         is_busy = self.is_busy
         is_done = False
         has_calls = False
@@ -270,21 +283,57 @@ class StepView(Live):
         them.
         """
         if section == "prompt":
-            return self.prompt_editor.render(key, step)
+            return self._render_prompt(key, step)
         if step is None:
             text = "Not run yet."
             if self.session.run_state().has_ended:
                 text = "The run ended without this step."
             return h.div("body soft", text)
         if section == "in":
-            context = self._context_of(step)
-            source = render_source(self.run.system.agent_spec(step.agent))
-            return h.join(render_inputs(step, context), source)
+            return self._render_inputs(step)
         if section == "attempts":
             return render_attempts(step, self.run.calls)
         if section == "form":
             return self._render_form(step)
         return self._render_result(step)
+
+    def _render_prompt(self, key: str, step: Step | None) -> Html:
+        """Render the form of a step's prompt, or the messages of a run that can only be read."""
+        if self.run.read_only:
+            return self._render_frozen_call(key, step)
+        return self.prompt_editor.render(key, step)
+
+    def _render_inputs(self, step: Step) -> Html:
+        """Render the inputs of a step and its source, which a run that can only be read lacks."""
+        inputs = render_inputs(step, self._context_of(step))
+        if self.run.read_only:
+            return inputs
+        source = render_source(self.run.system.agent_spec(step.agent))
+        return h.join(inputs, source)
+
+    def _render_frozen_call(self, key: str, step: Step | None) -> Html:
+        """Render the form in which the first model call of a step is asked again, and the replies.
+
+        It is for a run that can only be read. A step without a model call is a line that says so.
+        """
+        text = self.prompt_editor.frozen_messages(key, step)
+        if step is None or text is None:
+            return h.div("body soft", "This step made no model call.")
+        results = self.results_of(step)
+        replies = Html()
+        if results.new_replies is not None:
+            replies = render_new_replies(results.new_replies, self._context_of(step))
+        return render_page(
+            "frozen_call.html",
+            editor=render_template_editor(text, self.prompt_editor.revision),
+            model_input=text_input(
+                "model", "model", results.typed_models, placeholder="openai:gpt-4o"
+            ),
+            times_input=text_input("times", "times", results.typed_times),
+            is_busy=self.is_busy,
+            progress=render_progress(self.graph_worker),
+            replies=replies,
+        )
 
     def _render_result(self, step: Step) -> Html:
         """Render the output of a step, and why it is empty if it is.

@@ -17,6 +17,7 @@ from browser.servers import serving
 
 HEIGHT = 1700
 """Of the window: a picture can be no higher."""
+TRACE = Path(__file__).parents[1] / "traces" / "langgraph.json"
 SETUP = """
 import kgwb
 from kgwb.kg import sample_path
@@ -206,7 +207,16 @@ def open_question(cell: Cell) -> None:
 
 WIDTHS, BESIDE = (905, 700), 432
 """Pixels of a widget, and of all that JupyterLab shows beside one."""
+
+
+def ask_of_trace(cell: Cell) -> None:
+    """The prompt of a model call of a trace, which can be asked again."""
+    cell.row("Model").first.click()
+    cell.wait("Attempts").tab("Prompt").wait("Ask again")
+
+
 SUBJECTS = {
+    "trace": Subject(f'kgwb.debug(kgwb.open_trace("{TRACE}", kg="films"))', ask_of_trace, 1200),
     **{name: Subject(f'walk.cell("{name}")', run_agent) for name in AGENTS},
     **{f"dog_{name}": Subject(f'hops.cell("{name}")', run_agent) for name in ROLES},
     **{f"surveyor_{name}": Subject(f'asked.cell("{name}")', run_agent, 1200) for name in DRAFTERS},

@@ -1,0 +1,403 @@
+"""What a span is about, under the names of OpenInference or of OpenTelemetry for generative AI.
+
+The names are those of the packages openinference-semantic-conventions and
+opentelemetry-semantic-conventions; a test compares them. To open a trace needs neither.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kgwb.kg.query_text import is_query, without_fence
+from kgwb.masking import mask_data
+from kgwb.traces.otlp_file import Span
+
+SpanKind = Literal["model", "search", "sparql", "code"]
+"""The kinds of agents that spans become."""
+
+OPENINFERENCE = {
+    "kind": "openinference.span.kind",
+    "input": "input.value",
+    "output": "output.value",
+    "model": "llm.model_name",
+    "messages": "llm.input_messages",
+    "reply": "llm.output_messages",
+    "parameters": "llm.invocation_parameters",
+    "prompt_tokens": "llm.token_count.prompt",
+    "completion_tokens": "llm.token_count.completion",
+    "cost": "llm.cost.total",
+    "documents": "retrieval.documents",
+    "reranked": "reranker.output_documents",
+    "tool_parameters": "tool.parameters",
+}
+GEN_AI = {
+    "kind": "gen_ai.operation.name",
+    "request_model": "gen_ai.request.model",
+    "response_model": "gen_ai.response.model",
+    "instructions": "gen_ai.system_instructions",
+    "messages": "gen_ai.input.messages",
+    "reply": "gen_ai.output.messages",
+    "prompt_tokens": "gen_ai.usage.input_tokens",
+    "completion_tokens": "gen_ai.usage.output_tokens",
+    "old_prompt_tokens": "gen_ai.usage.prompt_tokens",
+    "old_completion_tokens": "gen_ai.usage.completion_tokens",
+    "old_messages": "gen_ai.prompt",
+    "old_reply": "gen_ai.completion",
+    "temperature": "gen_ai.request.temperature",
+    "seed": "gen_ai.request.seed",
+    "max_tokens": "gen_ai.request.max_tokens",
+    "arguments": "gen_ai.tool.call.arguments",
+    "result": "gen_ai.tool.call.result",
+}
+DATABASE_QUERIES = ("db.query.text", "db.statement")
+MODEL_OPERATIONS = ("chat", "text_completion", "generate_content")
+SEARCH_KINDS = ("RETRIEVER", "RERANKER", "EMBEDDING", "embeddings", "retrieval")
+QUESTION_NAMES = ("question", "query", "input", "user_input", "text")
+ANSWER_NAMES = ("answer", "output", "result", "response", "text", "content")
+ChatMessages = list[list[str]]
+"""Role and text of each message."""
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """A model call of a trace."""
+
+    model: str
+    messages: ChatMessages
+    reply: str
+    temperature: float | None
+    """None if the trace does not say, as for the next two."""
+    seed: int | None
+    max_tokens: int | None
+    prompt_tokens: int
+    completion_tokens: int
+
+
+def kind_of(span: Span) -> SpanKind:
+    """Return what a span does, by its kind or operation; "sparql" if it executes a query."""
+    kind = span.attributes.get(OPENINFERENCE["kind"]) or span.attributes.get(GEN_AI["kind"])
+    has_request = GEN_AI["request_model"] in span.attributes and kind is None
+    if kind == "LLM" or kind in MODEL_OPERATIONS or has_request:
+        return "model"
+    if query_of(span):
+        return "sparql"
+    if kind in SEARCH_KINDS:
+        return "search"
+    return "code"
+
+
+def input_of(span: Span) -> Any:
+    """Return the input of a span as JSON data; None without one. A text that is JSON is read."""
+    attributes = span.attributes
+    for name in (OPENINFERENCE["input"], GEN_AI["arguments"], *DATABASE_QUERIES):
+        if name in attributes:
+            return _from_json(attributes[name])
+    messages = _messages_of(span)
+    return messages or None
+
+
+def output_of(span: Span) -> Any:
+    """Return the output of a span as JSON data; None without one.
+
+    That of a model call is its reply, and that of a search without output what was found.
+    """
+    if kind_of(span) == "model":
+        return model_use_of(span).reply
+    for name in (OPENINFERENCE["output"], GEN_AI["result"]):
+        if name in span.attributes:
+            return _from_json(span.attributes[name])
+    documents = []
+    items = _items_below(span.attributes, OPENINFERENCE["documents"])
+    items += _items_below(span.attributes, OPENINFERENCE["reranked"])
+    for item in items:
+        document = {}
+        for name, value in item.items():
+            short_name = name.removeprefix("document.")
+            document[short_name] = value
+        documents.append(document)
+    if documents:
+        return documents
+    return _reply_of(span) or None
+
+
+def query_of(span: Span) -> str:
+    """Return the SPARQL query that a span executes; "" for none, and for chains and agents.
+
+    It is looked for in the input and the parameters of tools, and of spans of databases.
+    """
+    attributes = span.attributes
+    is_chain = attributes.get(OPENINFERENCE["kind"], "TOOL") not in ("TOOL", "RETRIEVER")
+    is_agent = attributes.get(GEN_AI["kind"], "execute_tool") not in ("execute_tool", "retrieval")
+    if is_chain or is_agent:
+        return ""
+    names = (
+        OPENINFERENCE["input"],
+        OPENINFERENCE["tool_parameters"],
+        GEN_AI["arguments"],
+        *DATABASE_QUERIES,
+    )
+    for name in names:
+        for text in _texts_in(_from_json(attributes.get(name))):
+            if is_query(text):
+                return without_fence(text)
+    return ""
+
+
+def cost_of(span: Span) -> float | None:
+    """Return what a model call cost, in the currency of the trace; None if it does not say."""
+    cost = span.attributes.get(OPENINFERENCE["cost"])
+    if isinstance(cost, int | float) and not isinstance(cost, bool):
+        return float(cost)
+    return None
+
+
+def model_use_of(span: Span) -> ModelUse:
+    """Return the messages, the reply, the parameters and the tokens of a model call."""
+    attributes = span.attributes
+    parameters = _from_json(attributes.get(OPENINFERENCE["parameters"]))
+    if not isinstance(parameters, dict):
+        parameters = {}
+    model = (
+        attributes.get(OPENINFERENCE["model"])
+        or attributes.get(GEN_AI["response_model"])
+        or attributes.get(GEN_AI["request_model"])
+        or "unknown model"
+    )
+    values = {}
+    for name in ("temperature", "seed", "max_tokens"):
+        values[name] = parameters.get(name, attributes.get(GEN_AI[name]))
+    return ModelUse(
+        model=str(model),
+        messages=_messages_of(span),
+        reply=_reply_of(span),
+        temperature=_number(values["temperature"]),
+        seed=_whole_number(values["seed"]),
+        max_tokens=_whole_number(values["max_tokens"]),
+        prompt_tokens=_tokens(attributes, "prompt_tokens"),
+        completion_tokens=_tokens(attributes, "completion_tokens"),
+    )
+
+
+def _tokens(attributes: Mapping[str, Any], name: str) -> int:
+    """Return a number of tokens, by its name in either convention; 0 if it is not known."""
+    keys = (OPENINFERENCE[name], GEN_AI[name], GEN_AI[f"old_{name}"])
+    for key in keys:
+        number = _whole_number(attributes.get(key))
+        if number is not None and number >= 0:
+            return number
+    return 0
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return None
+
+
+def _whole_number(value: Any) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return None
+
+
+# Messages
+
+
+def _messages_of(span: Span) -> ChatMessages:
+    """Return the messages that were sent in a model call; none if the trace does not have them."""
+    attributes = span.attributes
+    messages = _openinference_messages(attributes, OPENINFERENCE["messages"])
+    if messages:
+        return messages
+    for part in _as_list(attributes.get(GEN_AI["instructions"])):
+        messages.append(["system", _part_text(part)])
+    for message in _as_list(attributes.get(GEN_AI["messages"])):
+        messages.append(_gen_ai_message(message))
+    if not messages:
+        messages = _old_messages(attributes, GEN_AI["old_messages"])
+    if not messages and OPENINFERENCE["input"] in attributes and kind_is_model(span):
+        messages = [["user", str(attributes[OPENINFERENCE["input"]])]]
+    return messages
+
+
+def kind_is_model(span: Span) -> bool:
+    """Return whether a span says by itself that it is a model call."""
+    return span.attributes.get(OPENINFERENCE["kind"]) == "LLM"
+
+
+def _reply_of(span: Span) -> str:
+    """Return the text of a model's reply; "" if the trace does not have it."""
+    attributes = span.attributes
+    messages = _openinference_messages(attributes, OPENINFERENCE["reply"])
+    if not messages:
+        replies = _as_list(attributes.get(GEN_AI["reply"]))
+        messages = [_gen_ai_message(message) for message in replies]
+    if not messages:
+        messages = _old_messages(attributes, GEN_AI["old_reply"])
+    if messages:
+        return "\n\n".join(text for _, text in messages)
+    if kind_is_model(span):
+        return str(attributes.get(OPENINFERENCE["output"], ""))
+    return ""
+
+
+def _openinference_messages(attributes: Mapping[str, Any], name: str) -> ChatMessages:
+    """Return the messages below a name of OpenInference, with calls of tools as JSON text."""
+    messages = []
+    for item in _items_below(attributes, name):
+        texts = []
+        if isinstance(item.get("message.content"), str):
+            texts.append(item["message.content"])
+        for content in _items_below(item, "message.contents"):
+            texts.append(str(content.get("message_content.text", "")))
+        for call in _items_below(item, "message.tool_calls"):
+            name_of_tool = call.get("tool_call.function.name")
+            arguments = call.get("tool_call.function.arguments")
+            texts.append(_call_text(name_of_tool, arguments))
+        text = "\n".join(filter(None, texts))
+        messages.append([str(item.get("message.role", "user")), text])
+    return messages
+
+
+def _gen_ai_message(message: Any) -> list[str]:
+    """Return role and text of a message in the form of OpenTelemetry: {"role", "parts"}."""
+    if not isinstance(message, dict):
+        return ["user", str(message)]
+    parts: Any = message.get("parts", message.get("content", ""))
+    if not isinstance(parts, list):
+        parts = [parts]
+    text = "\n".join(filter(None, map(_part_text, parts)))
+    return [str(message.get("role", "user")), text]
+
+
+def _part_text(part: Any) -> str:
+    """Return the text of a part of a message: a text, or what a tool is asked and replies."""
+    if not isinstance(part, dict):
+        return str(part)
+    if part.get("type") == "tool_call":
+        return _call_text(part.get("name"), part.get("arguments"))
+    for name in ("content", "text", "response", "result"):
+        if name in part:
+            return _to_text(part[name])
+    return _to_text(part)
+
+
+def _old_messages(attributes: Mapping[str, Any], name: str) -> ChatMessages:
+    """Return messages written as NAME.0.role and NAME.0.content, or NAME as one text."""
+    messages = []
+    usual_role = "assistant"
+    if name == GEN_AI["old_messages"]:
+        usual_role = "user"
+    for item in _items_below(attributes, name):
+        role = str(item.get("role", usual_role))
+        content = str(item.get("content", ""))
+        messages.append([role, content])
+    if not messages and isinstance(attributes.get(name), str):
+        messages.append([usual_role, attributes[name]])
+    return messages
+
+
+def _call_text(name: Any, arguments: Any) -> str:
+    """Return a call of a tool as text: sparql({"query": "..."})."""
+    return f"{name}({_to_text(arguments)})"
+
+
+def _items_below(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the items of a list that is flattened as NAME.0.FIELD, NAME.1.FIELD, by field."""
+    items: dict[int, dict[str, Any]] = {}
+    prefix = f"{name}."
+    for key, value in attributes.items():
+        if not key.startswith(prefix):
+            continue
+        number, _, field = key.removeprefix(prefix).partition(".")
+        if number.isdecimal() and field:
+            item = items.setdefault(int(number), {})
+            item[field] = value
+    return [items[number] for number in sorted(items)]
+
+
+# Values
+
+
+def _from_json(value: Any) -> Any:
+    """Return the data of a text that is a JSON object or list, without secrets; else the value."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        return mask_data(json.loads(value))
+    except (ValueError, RecursionError):
+        return value
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _as_list(value: Any) -> list[Any]:
+    """Return a list, also of a text that is JSON; a single value is a list of it."""
+    data = _from_json(value)
+    if data is None:
+        return []
+    if isinstance(data, list):
+        return data
+    return [data]
+
+
+def _texts_in(data: Any) -> Iterator[str]:
+    """Yield the texts in JSON data."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        for value in data.values():
+            yield from _texts_in(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _texts_in(value)
+
+
+def question_text(data: Any) -> str:
+    """Return the question in the input of a program; "" if none is found in it.
+
+    That is a text, the field of an object that is named like a question, the only text in it, or
+    the last message of a person.
+    """
+    return _text_in_fields(data, QUESTION_NAMES)
+
+
+def answer_text(data: Any) -> str:
+    """Return the answer in the output of a program, as ``question_text`` does the question."""
+    return _text_in_fields(data, ANSWER_NAMES)
+
+
+def _text_in_fields(data: Any, names: tuple[str, ...]) -> str:
+    """Return the text of JSON data: itself, its first field of these names, or its last message.
+
+    Of an object with one field, it is the text of that. Returns "" if there is none of these.
+    """
+    if isinstance(data, dict):
+        return _text_in_object(data, names)
+    if isinstance(data, list):
+        if not data:
+            return ""
+        return _text_in_fields(data[-1], (*names, "content"))
+    if data is None:
+        return ""
+    return str(data)
+
+
+def _text_in_object(data: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """Return the text of an object, see ``_text_in_fields``."""
+    for name in names:
+        if isinstance(data.get(name), str):
+            return str(data[name])
+    inner = None
+    if len(data) == 1:
+        inner = next(iter(data.values()))
+    for name in ("messages", "kwargs"):  # LangChain has the content of a message in "kwargs"
+        inner = data.get(name, inner)
+    return _text_in_fields(inner, (*names, "content"))

@@ -1,0 +1,207 @@
+"""A run is exported as a trace: OpenTelemetry spans under OpenInference's names."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from traces_of import of_kind, parsed, receiver, spans_of_file
+
+import kgwb
+from kgwb.cli import main
+from kgwb.errors import InputError, KgwbError, SettingError
+from kgwb.llm import Scripted
+from kgwb.llm.base import ChatRequest, Message
+from kgwb.records import to_data
+from kgwb.run import Run, System, agent
+from kgwb.run.calls import QUERY_KINDS
+
+NAMES = ("films/chatty_kg/1", "films/ragonite/1", "scholars/triad/1")
+KEY = "sk-proj-abcdef0123456789"
+
+
+@pytest.fixture(params=NAMES)
+def run(request: pytest.FixtureRequest) -> Run:
+    return kgwb.recording(request.param)
+
+
+def used_calls(run: Run) -> Counter[str]:
+    """The calls of the latest execution by kind, each once."""
+    keys = {key for step in run.steps for key in step.calls}
+    return Counter(run.calls[key].kind for key in [*keys, *run.own_calls])
+
+
+def test_each_call_is_one_span(run: Run, tmp_path: Path) -> None:
+    run.export(tmp_path / "trace.json")
+    spans = spans_of_file(tmp_path / "trace.json")
+    calls = used_calls(run)
+    assert len(of_kind(spans, "LLM")) == calls["model"] == run.totals.model_calls
+    assert len(of_kind(spans, "RETRIEVER")) == calls["search"] + calls["exact"] + calls["nearest"]
+    assert len(of_kind(spans, "RERANKER")) == calls["similarity"]
+    assert len(of_kind(spans, "AGENT")) == 1 + len(run.steps)
+    assert len(spans) == 1 + len(run.steps) + calls.total()
+    assert len({span["spanId"] for span in spans}) == len(spans)
+
+
+def test_spans_stand_below_their_steps_and_within_the_run(run: Run, tmp_path: Path) -> None:
+    run.export(tmp_path / "trace.json")
+    spans = {span["spanId"]: span for span in spans_of_file(tmp_path / "trace.json")}
+    [root] = [span for span in spans.values() if "parentSpanId" not in span]
+    assert root["name"] == run.system.name
+    assert root["attributes"]["input.value"] == run.question
+    assert {span["traceId"] for span in spans.values()} == {root["traceId"]}
+    assert all(len(span["traceId"]) == 32 and len(span["spanId"]) == 16 for span in spans.values())
+    for span in spans.values():
+        key = span["attributes"].get("kgwb.step")
+        if key is not None and run[key].parent:
+            parent = spans[span["parentSpanId"]]
+            assert parent["attributes"]["kgwb.step"] == run[key].parent
+        assert int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"])
+        assert int(root["startTimeUnixNano"]) <= int(span["startTimeUnixNano"])
+        assert int(span["endTimeUnixNano"]) <= int(root["endTimeUnixNano"])
+
+
+def test_a_model_call_has_messages_reply_and_tokens(run: Run, tmp_path: Path) -> None:
+    run.export(tmp_path / "trace.json")
+    shown = []
+    for span in of_kind(spans_of_file(tmp_path / "trace.json"), "LLM"):
+        attributes = span["attributes"]
+        messages = []
+        while f"llm.input_messages.{len(messages)}.message.role" in attributes:
+            place = f"llm.input_messages.{len(messages)}.message"
+            messages.append([attributes[f"{place}.role"], attributes[f"{place}.content"]])
+        reply = attributes["llm.output_messages.0.message.content"]
+        tokens = attributes["llm.token_count.prompt"], attributes["llm.token_count.completion"]
+        shown.append((messages, reply, tuple(map(int, tokens))))
+    calls = [call for call in run.calls.values() if call.kind == "model"]
+    expected = [
+        (
+            call.request["content"]["messages"],
+            call.result.text,
+            (call.result.prompt_tokens, call.result.completion_tokens),
+        )
+        for call in calls
+    ]
+    assert sorted(shown, key=str) == sorted(expected, key=str)
+
+
+def test_a_query_is_a_tool_with_its_sparql(run: Run, tmp_path: Path) -> None:
+    run.export(tmp_path / "trace.json")
+    tools = of_kind(spans_of_file(tmp_path / "trace.json"), "TOOL")
+    shown = {
+        span["attributes"]["input.value"]
+        for span in tools
+        if span["attributes"]["tool.name"] in QUERY_KINDS
+    }
+    keys = {key for step in run.steps for key in step.calls}
+    asked = {run.calls[key].request["query"] for key in keys if run.calls[key].kind in QUERY_KINDS}
+    assert shown == asked
+
+
+def test_the_same_run_is_the_same_trace_and_an_edited_one_is_another(tmp_path: Path) -> None:
+    run = kgwb.recording(NAMES[0])
+    first = run.export(tmp_path / "first.json")
+    assert kgwb.recording(NAMES[0]).export(tmp_path / "again.json") == first
+    qir = to_data(run.output("qir"))
+    qir["facts"][0]["relation"] = "composer"
+    run.override("qir", qir)
+    with suppress(KgwbError):  # what follows is not recorded
+        run.go()
+    assert run.export(tmp_path / "edited.json") != first
+
+
+def test_a_server_gets_the_spans_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api_key=secret")
+    run = kgwb.recording(NAMES[0])
+    with receiver() as server:
+        trace = run.export(f"http://127.0.0.1:{server.server_port}")
+    assert run.export(tmp_path / "trace.json") == trace
+    [(path, headers, body)] = server.received
+    assert path == "/v1/traces"
+    assert headers["api_key"] == "secret"
+    sent = {span.span_id.hex(): span.name for span in parsed(body)}
+    written = {span["spanId"]: span["name"] for span in spans_of_file(tmp_path / "trace.json")}
+    assert sent == written
+
+
+def test_a_server_that_refuses_is_an_error_with_the_reason() -> None:
+    run = kgwb.recording(NAMES[0])
+    with receiver(401) as server, pytest.raises(InputError, match="401") as caught:
+        run.export(f"http://me:{KEY}@127.0.0.1:{server.server_port}/v1/traces")
+    assert KEY not in str(caught.value)
+
+
+@agent(kind="model")
+def think(question: str, run: Run) -> str:
+    """Ask with a key in the prompt."""
+    run.note(f"the key is {KEY}")
+    request = ChatRequest("think", (Message("user", f"{question} with {KEY}"),) * 60)
+    _, reply = run.chat(request)
+    if "fail" in question:
+        raise SettingError(f"no such thing: http://me:{KEY}@host.example/")
+    return reply.text
+
+
+def answer(question, dialogue, run):  # type: ignore[no-untyped-def]
+    from kgwb.flow import Answer
+
+    return Answer("list", reason=think(question.text, run))
+
+
+SYSTEM = System("thinker", answer, [think])
+
+
+def ask(question: str) -> Run:
+    model = Scripted({"think": f"the reply has {KEY}"})
+    return kgwb.Workbench("films", model, system=SYSTEM).begin(question)
+
+
+def test_keys_are_masked_and_no_message_is_left_out(tmp_path: Path) -> None:
+    ask("Who?").go().export(tmp_path / "trace.json")
+    assert KEY not in (tmp_path / "trace.json").read_text()
+    [call] = of_kind(spans_of_file(tmp_path / "trace.json"), "LLM")
+    assert call["attributes"]["llm.input_messages.59.message.content"] == "Who? with ***"
+
+
+def test_a_failed_step_is_a_span_with_an_error(tmp_path: Path) -> None:
+    run = ask("Do fail?")
+    with pytest.raises(SettingError):
+        run.go()
+    run.export(tmp_path / "trace.json")
+    assert KEY not in (tmp_path / "trace.json").read_text()
+    statuses = [span["status"] for span in spans_of_file(tmp_path / "trace.json")]
+    assert [status["code"] for status in statuses].count(2) == 2  # the run and its step
+
+
+def test_without_the_extra_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "kgwb.run.otlp", raising=False)
+    monkeypatch.delattr("kgwb.run.otlp", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry.context", None)
+    with pytest.raises(InputError) as caught:
+        kgwb.recording(NAMES[0]).export(tmp_path / "trace.json")
+    assert "kgwb[traces]" in caught.value.hint
+
+
+def test_another_form_and_a_place_that_cannot_be_written_are_errors(tmp_path: Path) -> None:
+    run = kgwb.recording(NAMES[0])
+    with pytest.raises(SettingError, match="graphml"):
+        run.export(tmp_path / "trace.json", to="graphml")
+    with pytest.raises(InputError):
+        run.export(tmp_path)
+
+
+def test_the_command_writes_the_same_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = kgwb.recording(NAMES[0])
+    run.save("run.jsonl")
+    assert main(["export", "run.jsonl", "--to", "openinference"]) == 0
+    assert run.export("again.json") in capsys.readouterr().out
+    assert spans_of_file(Path("trace.json"))[0]["name"] == "chatty_kg"
+    assert main(["export", "run.jsonl", "--out", "http://127.0.0.1:9/"]) == 2

@@ -1,0 +1,444 @@
+"""The trace of another program is shown as a run that can only be read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openinference.semconv import trace as openinference
+from opentelemetry.semconv._incubating.attributes import db_attributes, gen_ai_attributes
+from page import do, page, text
+from rdflib import URIRef
+from traces_of import DATA
+
+import kgwb
+from kgwb.errors import InputError, PromptError, SettingError
+from kgwb.llm import Scripted
+from kgwb.show.subgraph import build_subgraph
+from kgwb.traces import conventions
+from kgwb.traces.traced_queries import TracedQuery
+
+LANGGRAPH = DATA / "langgraph.json"
+FILMS = "https://kgwb.example/films/"
+KEY = "sk-proj-abcdef0123456789"
+QUERY = f"SELECT ?who WHERE {{ <{FILMS}Arrival> <{FILMS}director> ?who }}"
+
+
+# --- a LangGraph program, recorded by OpenInference's instrumentation (tests/traces/README.md)
+
+
+def test_a_langgraph_program_is_a_tree_of_steps() -> None:
+    run = kgwb.open_trace(LANGGRAPH)
+    assert run.question == "Who directed Arrival?"
+    assert str(run.answer) == "Denis Villeneuve directed Arrival."
+    parents = {step.key: step.parent for step in run.steps}
+    assert parents == {
+        "LangGraph": "",
+        "draft": "LangGraph",
+        "Model": "draft",
+        "execute": "LangGraph",
+        "sparql": "execute",
+        "RunnableCallable": "execute",
+        "draft#2": "LangGraph",
+        "Model#2": "draft#2",
+        "execute#2": "LangGraph",
+        "sparql#2": "execute#2",
+        "RunnableCallable#2": "execute#2",
+        "say": "LangGraph",
+        "Model#3": "say",
+    }
+
+
+def test_its_model_calls_have_messages_replies_and_tokens() -> None:
+    run = kgwb.open_trace(LANGGRAPH)
+    call = run.calls[run["Model#2"].calls[0]]
+    assert [role for role, _ in call.request["content"]["messages"]] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert call.request["content"]["messages"][1][1] == "Who directed Arrival?"
+    assert call.request["content"]["temperature"] == 0.2
+    assert "director" in call.result.text
+    assert (call.result.prompt_tokens, call.result.completion_tokens) == (88, 24)
+    assert run.totals.model_calls == 3
+    assert run.totals.queries == 2
+    assert run.totals.prompt_tokens == 61 + 88 + 40
+    assert run.totals.seconds == run["LangGraph"].seconds > call.seconds
+
+
+def test_its_queries_are_highlighted_and_run_again_on_a_graph() -> None:
+    without_graph = kgwb.open_trace(LANGGRAPH).output("sparql#2")
+    assert isinstance(without_graph, TracedQuery)
+    assert "f:director" in without_graph.sparql
+    assert without_graph.run_again is None
+    run = kgwb.open_trace(LANGGRAPH, kg="films")
+    again = run.output("sparql#2").run_again
+    assert again.labels == ("Denis Villeneuve",)
+    assert run.output("sparql").run_again.values == ()
+    triple = (
+        URIRef(f"{FILMS}Arrival"),
+        URIRef(f"{FILMS}director"),
+        URIRef(f"{FILMS}Denis_Villeneuve"),
+    )
+    assert run.answer is not None
+    assert run.answer.support == (triple,)
+    assert [edge.triple for edge in build_subgraph(run).edges] == [triple]
+    assert str(run.answer) == "Denis Villeneuve directed Arrival."
+
+
+def test_it_can_only_be_read_and_saved(tmp_path: Path) -> None:
+    run = kgwb.open_trace(LANGGRAPH)
+    with pytest.raises(SettingError) as caught:
+        run.go()
+    assert "ask_again" in caught.value.hint
+    again = kgwb.load_run(run.save(tmp_path / "run.jsonl"))
+    assert [step.key for step in again.steps] == [step.key for step in run.steps]
+    assert again.read_only
+
+
+# --- asking again
+
+
+def test_a_call_is_asked_again_with_other_messages_and_models_several_times() -> None:
+    run = kgwb.open_trace(LANGGRAPH)
+    before = dict(run.calls)
+    first, second = Scripted(lambda request: request.messages[-1].content), Scripted(lambda _: "no")
+    asked = run.ask_again("Model", [first, second], messages="[user]\nAnd Dune?", times=3)
+    assert [reply.text for reply in asked.replies] == ["And Dune?"] * 3 + ["no"] * 3
+    assert "f:producer" in asked.before
+    assert {request.temperature for request in first.requests} == {0.2}
+    assert run.calls == before
+    [reply] = run.ask_again("Model", first).replies
+    assert reply.text == "Who directed Arrival?"
+
+
+def test_what_cannot_be_asked_is_said() -> None:
+    run = kgwb.open_trace(LANGGRAPH)
+    model = Scripted(lambda _: "")
+    with pytest.raises(SettingError, match="0 model calls"):
+        run.ask_again("sparql", model)
+    with pytest.raises(SettingError, match="no number 1"):
+        run.ask_again("Model", model, number=1)
+    with pytest.raises(SettingError, match="0 times"):
+        run.ask_again("Model", model, times=0)
+    with pytest.raises(PromptError):
+        run.ask_again("Model", model, messages="no role")
+
+
+def test_the_calls_of_any_run_are_asked_again_with_further_seeds() -> None:
+    run = kgwb.recording("films/chatty_kg/1")
+    model = Scripted(lambda _: "{}")
+    run.ask_again("qir", model, times=2)
+    first, second = model.requests
+    assert first.seed is not None and second.seed == first.seed + 1
+    assert first.schema == second.schema is not None
+
+
+def test_the_debugger_shows_the_trace_and_the_subgraph_of_its_queries() -> None:
+    debugger = kgwb.debug(kgwb.open_trace(LANGGRAPH, kg="films"))
+    assert "Denis Villeneuve directed Arrival." in text(debugger)
+    buttons = [each.label for each in page(debugger).elements if each.tag == "button"]
+    assert {"Continue", "Back", "Run again", "Ask anew", "Edit as a form"}.isdisjoint(buttons)
+    assert not any(label.startswith("stop after") for label in buttons)
+    debugger.update({"do": "choose", "arg": "sparql#2"})
+    assert "f:director" in text(debugger)
+    classes = {each.attributes.get("class") for each in page(debugger).elements}
+    assert "kw" in classes
+    debugger.update({"do": "view", "arg": "graph"})
+    assert debugger.event_error is None
+    assert "Denis Villeneuve" in text(debugger)
+
+
+def test_a_call_is_asked_again_in_the_debugger(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Scripted(lambda request: request.messages[-1].content)
+    monkeypatch.setattr("kgwb.ui.step_panel.open_model", lambda name: model)
+    debugger = kgwb.debug(kgwb.open_trace(LANGGRAPH))
+    debugger.update({"do": "choose", "arg": "Model#2"})
+    debugger.update({"do": "section", "arg": "prompt"})
+    assert "This query has no rows. Write another one." in text(debugger)
+    do(debugger, "Ask again")
+    assert "no model is named" in text(debugger)
+    do(debugger, "Ask again", model="openai:any", times="2", template="[user]\nAnd Dune?\n")
+    assert [request.messages[-1].content for request in model.requests] == ["And Dune?"] * 2
+    assert "reply 2" in text(debugger)
+    assert "And Dune?" in text(debugger)
+    do(debugger, "Ask again")  # what was typed stays
+    assert len(model.requests) == 4
+    do(debugger, "Ask again", model="openai:any", times="many")
+    assert "many" in str(debugger.event_error)
+    do(debugger, "Ask again", model=KEY)
+    assert KEY not in text(debugger)
+
+
+# --- kgwb's own traces
+
+
+@pytest.mark.parametrize("name", ["films/chatty_kg/1", "films/ragonite/1", "scholars/triad/1"])
+def test_a_run_that_was_exported_is_opened_again(name: str, tmp_path: Path) -> None:
+    run = kgwb.recording(name)
+    run.export(tmp_path / "trace.json")
+    trace = kgwb.open_trace(tmp_path / "trace.json")
+    assert trace.question == run.question
+    assert str(trace.answer) == str(run.answer)
+    calls = [call for call in run.calls.values() if call.kind == "model"]
+    read = [call for call in trace.calls.values() if call.kind == "model"]
+    assert sorted(call.result.text for call in read) == sorted(call.result.text for call in calls)
+    assert trace.totals.model_calls == run.totals.model_calls
+    assert trace.totals.queries == run.totals.queries
+    assert trace.totals.prompt_tokens == run.totals.prompt_tokens
+    queries = {step.output.sparql for step in trace.steps if isinstance(step.output, TracedQuery)}
+    asked = {call.request["query"] for call in run.calls.values() if call.kind in ("select", "ask")}
+    assert queries == asked
+
+
+# --- OpenTelemetry's names for generative AI
+
+
+def otlp(*spans: dict[str, Any]) -> dict[str, Any]:
+    """OTLP JSON of spans that are given by name, parent, attributes, and other fields."""
+    written = []
+    for number, span in enumerate(spans, 1):
+        attributes = [
+            {
+                "key": key,
+                "value": {"intValue": str(value)}
+                if type(value) is int
+                else {"doubleValue": value}
+                if isinstance(value, float)
+                else {"stringValue": value},
+            }
+            for key, value in span.get("attributes", {}).items()
+        ]
+        written.append(
+            {
+                "traceId": span.get("trace", "0af7651916cd43dd8448eb211c80319c"),
+                "spanId": f"{number:016x}",
+                "parentSpanId": f"{span['parent']:016x}" if "parent" in span else "",
+                "name": span["name"],
+                "startTimeUnixNano": str(1_700_000_000_000_000_000 + number * 1_000_000),
+                "endTimeUnixNano": str(1_700_000_001_000_000_000),
+                "attributes": attributes,
+                **span.get("more", {}),
+            }
+        )
+    return {"resourceSpans": [{"scopeSpans": [{"spans": written}]}]}
+
+
+def write(path: Path, *spans: dict[str, Any]) -> Path:
+    path.write_text(json.dumps(otlp(*spans)))
+    return path
+
+
+GEN_AI = (
+    {"name": "invoke_agent finder", "attributes": {"gen_ai.operation.name": "invoke_agent"}},
+    {
+        "name": "chat gpt-4o",
+        "parent": 1,
+        "attributes": {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": "gpt-4o",
+            "gen_ai.response.model": "gpt-4o-2024",
+            "gen_ai.request.temperature": 0.5,
+            "gen_ai.request.seed": 3,
+            "gen_ai.usage.input_tokens": 30,
+            "gen_ai.usage.output_tokens": 5,
+            "gen_ai.system_instructions": json.dumps([{"type": "text", "content": "Be short."}]),
+            "gen_ai.input.messages": json.dumps(
+                [{"role": "user", "parts": [{"type": "text", "content": "Who made Arrival?"}]}]
+            ),
+            "gen_ai.output.messages": json.dumps(
+                [
+                    {
+                        "role": "assistant",
+                        "parts": [
+                            {"type": "tool_call", "name": "sparql", "arguments": {"query": QUERY}}
+                        ],
+                        "finish_reason": "tool_calls",
+                    }
+                ]
+            ),
+        },
+    },
+    {
+        "name": "execute_tool sparql",
+        "parent": 1,
+        "attributes": {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "sparql",
+            "gen_ai.tool.call.arguments": json.dumps({"query": QUERY}),
+            "gen_ai.tool.call.result": "Denis Villeneuve",
+        },
+    },
+)
+
+
+def test_a_trace_under_opentelemetrys_names(tmp_path: Path) -> None:
+    run = kgwb.open_trace(write(tmp_path / "trace.json", *GEN_AI), kg="films")
+    assert run.question == "Who made Arrival?"
+    assert [run.system.agent_kind(step.key) for step in run.steps] == ["group", "model", "sparql"]
+    call = run.calls[run["chat gpt-4o"].calls[0]]
+    assert call.request["model"] == "gpt-4o-2024"
+    assert call.request["content"]["messages"] == [
+        ["system", "Be short."],
+        ["user", "Who made Arrival?"],
+    ]
+    assert (call.request["content"]["temperature"], call.request["content"]["seed"]) == (0.5, 3)
+    assert "sparql({" in call.result.text
+    assert (call.result.prompt_tokens, call.result.completion_tokens) == (30, 5)
+    query = run.output("execute_tool sparql")
+    assert (query.sparql, query.result) == (QUERY, "Denis Villeneuve")
+    assert query.run_again.labels == ("Denis Villeneuve",)
+
+
+def test_messages_in_events_and_under_older_names(tmp_path: Path) -> None:
+    event = {
+        "name": "gen_ai.client.inference.operation.details",
+        "attributes": [
+            {
+                "key": "gen_ai.input.messages",
+                "value": {"stringValue": '[{"role": "user", "parts": [{"content": "One"}]}]'},
+            }
+        ],
+    }
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+    older = {"gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Two"}
+    older |= {"gen_ai.completion.0.content": "Three", "gen_ai.usage.prompt_tokens": 4}
+    path = write(
+        tmp_path / "trace.json",
+        {"name": "new", "attributes": chat, "more": {"events": [event]}},
+        {"name": "old", "attributes": chat | older},
+    )
+    new, old = kgwb.open_trace(path).calls.values()
+    assert new.request["content"]["messages"] == [["user", "One"]]
+    assert old.request["content"]["messages"] == [["user", "Two"]]
+    assert (old.result.text, old.result.prompt_tokens) == ("Three", 4)
+
+
+def test_the_names_are_those_of_the_conventions() -> None:
+    classes = [value for value in vars(openinference).values() if isinstance(value, type)]
+    known = {text for each in classes for text in vars(each).values() if isinstance(text, str)}
+    assert set(conventions.OPENINFERENCE.values()) <= known
+    gen_ai = {text for text in vars(gen_ai_attributes).values() if isinstance(text, str)}
+    assert set(conventions.GEN_AI.values()) <= gen_ai
+    operations = {each.value for each in gen_ai_attributes.GenAiOperationNameValues}
+    assert set(conventions.MODEL_OPERATIONS) <= operations
+    database = {text for text in vars(db_attributes).values() if isinstance(text, str)}
+    assert set(conventions.DATABASE_QUERIES) <= database
+
+
+# --- files
+
+
+def test_keys_in_spans_are_masked(tmp_path: Path) -> None:
+    attributes = {
+        "openinference.span.kind": "LLM",
+        "input.value": json.dumps({"question": "Who?", "api_key": "abcdef0123456789"}),
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": f"the key is {KEY}",
+        "output.value": f"see http://me:{KEY}@host.example/?token=abcdef0123456789",
+    }
+    failed = {"status": {"code": 2, "message": f"401 for {KEY}"}}
+    path = write(
+        tmp_path / "trace.json",
+        {"name": f"call {KEY}", "attributes": attributes},
+        {
+            "name": "tool",
+            "parent": 1,
+            "attributes": attributes | {"openinference.span.kind": "TOOL"},
+        },
+        {"name": "failed", "parent": 1, "more": failed},
+    )
+    run = kgwb.open_trace(path)
+    shown = run.save(tmp_path / "run.jsonl").read_text() + str(kgwb.debug(run).view())
+    assert KEY not in shown
+    assert "abcdef0123456789" not in shown
+    assert run["failed"].error == "401 for ***"
+
+
+def test_lines_lists_and_gzipped_files_are_read(tmp_path: Path) -> None:
+    first, second = otlp(*GEN_AI[:1]), otlp(*GEN_AI)
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text(json.dumps(first) + "\n" + json.dumps(second) + "\n")
+    zipped = tmp_path / "trace.jsonl.gz"
+    zipped.write_bytes(gzip.compress(lines.read_bytes()))
+    listed = tmp_path / "list.json"
+    listed.write_text(json.dumps([first, second]))
+    for path in (lines, zipped, listed):
+        assert len(kgwb.open_trace(path).steps) == 3
+
+
+def test_one_of_several_traces_is_chosen(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t.json", {"name": "one", "trace": "a1"}, {"name": "two", "trace": "b2"}
+    )
+    with pytest.raises(InputError, match="2 traces") as caught:
+        kgwb.open_trace(path)
+    assert "trace=2 (two)" in caught.value.hint
+    assert [step.key for step in kgwb.open_trace(path, trace=2).steps] == ["two"]
+    assert [step.key for step in kgwb.open_trace(path, trace="a1").steps] == ["one"]
+    with pytest.raises(InputError, match="no trace 3"):
+        kgwb.open_trace(path, trace=3)
+
+
+def test_odd_spans_are_steps_all_the_same(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "t.json",
+        {"name": "a[b]#2", "parent": 9},
+        {"name": "", "parent": 3},
+        {"name": "circle", "parent": 2},
+        {"name": "same", "attributes": {"openinference.span.kind": "LLM"}},
+        {"name": "same"},
+        {"name": "deep", "parent": 4, "attributes": {"input.value": "[" * 5000}},
+    )
+    run = kgwb.open_trace(path)
+    assert len(run.steps) == 6
+    assert len({step.key for step in run.steps}) == 6
+    assert str(kgwb.debug(run).view())
+    assert run.summary()
+
+
+def test_spans_below_each_other_without_end_are_shown(tmp_path: Path) -> None:
+    spans = [{"name": f"span {number % 7}", "parent": number} for number in range(3_000)]
+    run = kgwb.open_trace(write(tmp_path / "t.json", *spans))
+    assert len(run.steps) == 3_000
+    assert len(run.summary().splitlines()) == 3_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "no json",
+        "{}",
+        "[]",
+        "7",
+        '{"resourceSpans": []}',
+        '{"resourceSpans": 7}',
+        '{"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}',
+        '{"resourceSpans": [{"scopeSpans": [{"spans": [7]}]}]}',
+        json.dumps(otlp({"name": "x", "more": {"startTimeUnixNano": "soon"}})),
+        json.dumps(otlp({"name": "x", "more": {"startTimeUnixNano": "9" * 40}})),
+        json.dumps(otlp({"name": "x", "more": {"attributes": [{"value": 3}]}})),
+        json.dumps(otlp({"name": "x", "more": {"events": 3}})),
+        "[" * 100_000,
+    ],
+)
+def test_a_malformed_file_is_a_clear_error(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"trace\.json") as caught:
+        kgwb.open_trace(path)
+    assert caught.value.hint
+
+
+def test_a_missing_file_and_a_run_file_are_clear_errors(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="missing"):
+        kgwb.open_trace(tmp_path / "missing.json")
+    run = kgwb.recording("films/chatty_kg/1").save(tmp_path / "run.jsonl")
+    with pytest.raises(InputError, match="no trace"):
+        kgwb.open_trace(run)
