@@ -40,11 +40,12 @@ from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
 from kgwb.run.prompts import Prompts
 from kgwb.run.tools import Tool, act, tool, tool_from_function, use_tool
 from kgwb.settings import STRICT_CONFIG, Count, Settings
-from kgwb.systems.linking import link_entity, retrieve_candidates, select_vertex
+from kgwb.systems.linking import LINKING_AGENTS, link_entity, retrieve_candidates, select_vertex
 from kgwb.terms import Iri, Term, Triple, Triples
 
 __all__ = [
     "CANNOT_EXPRESS",
+    "LINKING_AGENTS",
     "NOT_IN_GRAPH",
     "STRICT_CONFIG",
     "Agent",
