@@ -1,4 +1,4 @@
-"""What systems are built of: the one place to import from. ``docs/reference/build.md`` tells each name."""
+"""What systems are built of. ``docs/reference/build.md`` tells each name; ``kgwb.build.graph`` is the graph's."""
 
 from __future__ import annotations
 

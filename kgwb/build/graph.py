@@ -1,6 +1,28 @@
-"""Asking a graph: what systems find in it beyond the queries that they write themselves."""
+"""What systems find in a graph, and how they write queries, beside ``run.kg`` itself.
 
-from kgwb.kg.queries import find_predicates, find_triples
-from kgwb.systems.queries import label_terms
+``docs/reference/build.md`` tells each name.
+"""
 
-__all__ = ["find_predicates", "find_triples", "label_terms"]
+from kgwb.kg.queries import (
+    describe_vertices,
+    find_literal,
+    find_predicates,
+    find_triples,
+    with_display_names,
+)
+from kgwb.kg.sparql import n3, validate_query, values_clause
+from kgwb.systems.queries import execute_sparql, find_row_support, label_terms
+
+__all__ = [
+    "describe_vertices",
+    "execute_sparql",
+    "find_literal",
+    "find_predicates",
+    "find_row_support",
+    "find_triples",
+    "label_terms",
+    "n3",
+    "validate_query",
+    "values_clause",
+    "with_display_names",
+]
