@@ -25,7 +25,7 @@ ROOMS = (
     "llm",
     "run",
     "show",
-    "build systems",
+    "adapt build systems",
     "bench",
     "ui",
     "kgwb labs workbench",
