@@ -46,7 +46,9 @@ def executed(path: Path) -> Any:
             cell.outputs, cell.execution_count = [], None
     notebook.cells.append(nbformat.v4.new_code_cell(WIDGETS))
     resources = {"metadata": {"path": str(FOLDER)}}
-    NotebookClient(notebook, timeout=100, kernel_name="python3", resources=resources).execute()
+    NotebookClient(
+        notebook, timeout=100, kernel_name="python3", resources=resources, coalesce_streams=True
+    ).execute()
     widgets = json.loads(notebook.cells.pop().outputs[0].text)
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if view := output.get("data", {}).get(VIEW):

@@ -125,8 +125,8 @@ def test_a_misspelt_subject_is_said_where_it_is_written() -> None:
 # --- when it happens
 
 
-def test_an_agent_outside_of_the_system_is_said() -> None:
-    @agent
+def test_an_agent_outside_of_the_system_is_said_with_the_function_to_add() -> None:
+    @agent("another")
     def other(text: str, run: Run) -> str:
         return text
 
@@ -134,8 +134,9 @@ def test_an_agent_outside_of_the_system_is_said() -> None:
         return Answer("list", reason=other("x", run))
 
     run = run_of(System("forgot", calls_other, [mention]))
-    with pytest.raises(SettingError, match="other is not among the agents of forgot"):
+    with pytest.raises(SettingError, match="another is not among the agents of forgot") as error:
         run.go()
+    assert "[..., other]" in error.value.hint
     assert isinstance(run.error, SettingError)
 
 

@@ -16,7 +16,7 @@ from page import wait_for
 from small import films
 
 import kgwb
-from kgwb.build import Answer, ChatRequest, Message, Run, Scripted, System, agent
+from kgwb.build import Answer, ChatRequest, Message, Run, Scripted, Settings, System, agent
 from kgwb.errors import NotRecordedError, PromptError
 from kgwb.show.run_state import RunState
 from kgwb.show.step import render_attempts, render_step_header
@@ -54,6 +54,28 @@ def greeting() -> tuple[Run, Scripted]:
 
 
 # --- messages of an agent's own
+
+
+@pytest.mark.parametrize(("own", "expected"), [({}, 7.0), ({"timeout_s": 3.0}, 3.0)])
+def test_a_request_has_the_time_limit_of_the_settings_or_its_own(own: Any, expected: float) -> None:
+    limits = []
+
+    def reply(request: ChatRequest) -> str:
+        limits.append(request.timeout_s)
+        return "Hello"
+
+    @agent(kind="model")
+    def hail(text: str, run: Run) -> str:
+        _, answered = run.chat(ChatRequest("hail", (Message("user", text),), **own))
+        return answered.text
+
+    def hails(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", reason=hail(question.text, run))
+
+    settings = Settings(model_timeout_s=7.0)
+    system = System("hailer", hails, [hail])
+    Run(system, "Bob", kg=films(), models=Scripted(reply), settings=settings).go()
+    assert limits == [expected]
 
 
 def test_messages_of_an_agents_own_are_shown_with_the_reply() -> None:

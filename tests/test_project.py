@@ -1,6 +1,7 @@
 """The project's files agree with each other, and the package keeps its shape."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -201,3 +202,10 @@ def system(name: str, systems: Collection[str]) -> str:
     """`chatty_kg` of kgwb.systems.chatty_kg.qir; empty for what no system owns."""
     parts = name.split(".")
     return parts[2] if parts[1:2] == ["systems"] and len(parts) > 2 and parts[2] in systems else ""
+
+
+@pytest.mark.parametrize("module", ["kgwb.build", "kgwb.build.graph"])
+def test_the_page_about_systems_tells_each_name(module: str) -> None:
+    page = (ROOT / "docs" / "reference" / "build.md").read_text()
+    names = importlib.import_module(module).__all__
+    assert [name for name in names if name not in re.findall(r"\w+", page)] == []

@@ -88,7 +88,8 @@ def test_an_error_lists_all_problems_of_a_prompt() -> None:
     ("text", "problem"),
     [
         ("", "has no header"),
-        ("[user]\nhello", "has no header"),
+        ("hello\n[user]\nhello", "has no header"),
+        ("---\n---\n[user]\nhello", "has an empty header"),
         ("---\npurpose\n---\n[user]\n", "header line 'purpose' is not `name: value`"),
         (HEAD + "{{a}}{{b}}", "has no [system] or [user] message"),
         (HEAD + "[assistant]\n{{a}}{{b}}", "has no [system] or [user] message"),
@@ -100,6 +101,14 @@ def test_a_wrong_prompt_file_is_refused(text: str, problem: str) -> None:
         parse_prompt("x/y", text)
     assert problem in caught.value.message
     assert caught.value.hint
+
+
+def test_a_prompt_without_a_header_has_the_variables_of_its_messages() -> None:
+    prompt = parse_prompt("x/y", "\n[system]\nIn {{place}}.\n[user]\n{{question}}\n---\n")
+    assert prompt.variables == ("place", "question")
+    assert prompt.header == {}
+    system, user = prompt.fill({"place": "Ulm", "question": "Who?"})
+    assert (system.content, user.content) == ("In Ulm.", "Who?\n---")
 
 
 def test_an_error_lists_all_missing_and_unknown_variables() -> None:

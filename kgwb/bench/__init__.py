@@ -10,6 +10,7 @@ from kgwb.bench.questions import add_gold_answers, add_gold_queries
 from kgwb.bench.report import Report
 from kgwb.bench.results import Results, read_results
 from kgwb.bench.runner import Benchmark, BenchSetup
+from kgwb.bench.side_by_side import SystemComparison, compare_runs
 from kgwb.deprecated import renamed_names
 
 __all__ = [
@@ -18,9 +19,11 @@ __all__ = [
     "Budget",
     "Report",
     "Results",
+    "SystemComparison",
     "add_gold_answers",
     "add_gold_queries",
     "compare_results",
+    "compare_runs",
     "compute_retention",
     "load_prices",
     "load_questions",

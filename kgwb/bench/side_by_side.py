@@ -165,17 +165,39 @@ def ask_all(
     """
     gold = question if isinstance(question, BenchQuestion) else None
     text = gold.question if gold else str(question)
-    answers: list[SystemAnswer] = []
-    for setup in setups:
-        answer = _ask_system(setup, text, gold, dialogue)
-        earlier = sum(other.run.system.name == answer.system for other in answers)
+    answers = [_ask_system(setup, text, gold, dialogue) for setup in setups]
+    return _compare_answers(text, answers)
+
+
+def compare_runs(question: str | BenchQuestion, runs: Sequence[Run]) -> SystemComparison:
+    """Return the answers of finished runs side by side, such as of recorded ones; nothing is asked.
+
+    They are scored if the question is a ``BenchQuestion`` with gold. Which agent lost an answer is
+    not looked for.
+    """
+    gold = question if isinstance(question, BenchQuestion) else None
+    answers = []
+    for run in runs:
+        f1 = None
+        if gold is not None and gold.answers is not None:
+            f1 = score_answers(answer_to_strings(run.answer), gold.answers).f1
+        answers.append(SystemAnswer(run.system.name, run, f1=f1))
+    return _compare_answers(gold.question if gold else str(question), answers)
+
+
+def _compare_answers(question: str, answers: Sequence[SystemAnswer]) -> SystemComparison:
+    """Return a comparison in which each answer has a name of its own."""
+    named: list[SystemAnswer] = []
+    for answer in answers:
+        earlier = sum(other.run.system.name == answer.system for other in named)
         if earlier:
-            answer = replace(answer, system=f"{answer.system}#{earlier + 1}")
-        answers.append(answer)
+            named.append(replace(answer, system=f"{answer.system}#{earlier + 1}"))
+        else:
+            named.append(answer)
     names: dict[str, str] = {}
-    for answer in reversed(answers):  # the names of the first system go before those of others
+    for answer in reversed(named):  # the names of the first system go before those of others
         names.update(answer.run.display_names())
-    return SystemComparison(text, tuple(answers), names)
+    return SystemComparison(question, tuple(named), names)
 
 
 def _ask_system(

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from kgwb.kg.base import Graph
 
+DEFAULT_TIMEOUT_S = 60.0
 ReplyMode = Literal["schema", "json", "prompt", "none"]
 """How a reply's form was enforced: by JSON schema, by JSON mode, by the prompt alone, or not at all."""
 ReplyData = dict[str, Any]
@@ -46,7 +47,8 @@ class ChatRequest:
     temperature: float = 0.0
     seed: int | None = 7
     max_output_tokens: int = 2048
-    timeout_s: float = 60.0
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    """A run replaces the default by its setting ``model_timeout_s``."""
     rule: Rule | None = field(default=None, compare=False)
     """How the model ``rules`` answers; None if the system has no rule for this prompt."""
     options: Mapping[str, Any] | None = None

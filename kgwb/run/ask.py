@@ -210,7 +210,7 @@ def _vary_request(request: ChatRequest, sample: int, settings: Settings) -> Chat
 
 def _check_reply_name(prompt: Prompt, reply_class: type[BaseModel]) -> None:
     """Raise PromptError if the header of a system's own prompt names another reply class."""
-    named = prompt.header["reply"]
+    named = prompt.header.get("reply", reply_class.__name__)
     if named != reply_class.__name__:
         raise PromptError(
             f"prompt {prompt.name} says `reply: {named}`, "

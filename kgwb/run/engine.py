@@ -33,7 +33,7 @@ from kgwb.flow import Answer, Dialogue, Turn
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.findings import describe_unbound_concat
-from kgwb.llm.base import ChatModel, ChatReply, ChatRequest, Message
+from kgwb.llm.base import DEFAULT_TIMEOUT_S, ChatModel, ChatReply, ChatRequest, Message
 from kgwb.records import JsonObject, from_data
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.agents import System, agent_of_key, subject_of
@@ -200,6 +200,8 @@ class Engine:
         """
         step = self._current_frame().step
         request = self._edited_request(step, request)
+        if request.timeout_s == DEFAULT_TIMEOUT_S:
+            request = replace(request, timeout_s=self.settings.model_timeout_s)
         if self._stop_condition.is_preview(step):
             self._previewed_request = request
             self._stop()
@@ -641,10 +643,11 @@ class Engine:
         The agent itself may be another one with the same name.
         """
         names = [listed.name for listed in self.system.agents]
+        function_name = spec.function.__name__
         if spec.name not in names:
             raise SettingError(
                 f"{spec.name} is not among the agents of {self.system.name}",
-                hint=f"add it: System({self.system.name!r}, answer, [..., {spec.name}])",
+                hint=f"add it: System({self.system.name!r}, answer, [..., {function_name}])",
             )
 
     def _new_step(self, spec: AgentSpec, inputs: Inputs, parent: Step) -> Step:

@@ -4,6 +4,8 @@ A file ``prompts/<system>/<agent>.md`` begins with a header of ``name: value`` l
 lines of ``---``. Then come messages, each below a line ``[system]`` or ``[user]``, and examples,
 each below a line ``[example]`` after the message that it belongs to. A variable is written
 ``{{name}}``. Single braces mean themselves, so JSON and SPARQL need no escaping.
+
+A text that begins with a message has no header. It declares the variables that its messages use.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -38,8 +40,9 @@ class Prompt:
     name: str
     """System and agent: "chatty_kg/qir"."""
     header: Mapping[str, str]
+    """Empty for a prompt without a header."""
     variables: tuple[str, ...]
-    """The variables that the header declares."""
+    """The variables that the header declares; without a header, those that the messages use."""
     messages: tuple[Message, ...]
     """The messages with unfilled variables, and without their examples."""
     examples: tuple[tuple[int, str], ...] = ()
@@ -69,7 +72,7 @@ class Prompt:
         return tuple(filled)
 
     def _check_variables(self, variables: JsonObject) -> None:
-        """Raise PromptError unless these are exactly the variables that the header declares.
+        """Raise PromptError unless these are exactly the variables that the prompt declares.
 
         It names every missing and every unknown variable.
         """
@@ -80,8 +83,8 @@ class Prompt:
         if problems:
             raise PromptError(
                 f"prompt {self.name}: {'; '.join(problems)}",
-                hint=f"the line `variables:` of prompts/{self.name}.md must name exactly the "
-                "variables that its agent fills in",
+                hint=f"the line `variables:` of prompts/{self.name}.md, or its messages if it has no "
+                "header, must name exactly the variables that its agent fills in",
             )
 
 
@@ -95,7 +98,7 @@ def _to_text(value: Any) -> str:
 def parse_prompt(name: str, text: str) -> Prompt:
     """Parse and check the text of a prompt file; the form is described at the top of this module.
 
-    The header must have all HEADER_NAMES, and its variables must be exactly those in the messages.
+    A header must have all HEADER_NAMES, and its variables must be exactly those in the messages.
     There must be a message, and no text or example before the first one.
 
     Raises PromptError: for a name that is no path below the folder, for a missing or wrong header,
@@ -105,14 +108,7 @@ def parse_prompt(name: str, text: str) -> Prompt:
         raise PromptError(
             f"{name!r} is not the name of a prompt", hint="prompts are named like chatty_kg/qir"
         )
-    parts = HEADER_FENCE.split(text, maxsplit=2)
-    if len(parts) != 3 or parts[0].strip():
-        raise PromptError(
-            f"prompt {name} has no header",
-            hint="begin the file with header lines between two lines of `---`",
-        )
-    _, header_text, body = parts
-    header = _parse_header(name, header_text)
+    header, body = _split_header(name, text)
     before_messages, *sections = SECTION_LINE.split(body)
     messages: list[Message] = []
     examples = []
@@ -124,7 +120,10 @@ def parse_prompt(name: str, text: str) -> Prompt:
             messages.append(Message("system", content))
         else:
             messages.append(Message("user", content))
-    declared = tuple(re.findall(r"\w+", header.get("variables", "")))
+    if header:
+        declared = tuple(re.findall(r"\w+", header.get("variables", "")))
+    else:
+        declared = tuple(sorted(_used_variables(messages)))
     prompt = Prompt(name, header, declared, tuple(messages), tuple(examples))
 
     problems = _problems_of(prompt)
@@ -136,6 +135,27 @@ def parse_prompt(name: str, text: str) -> Prompt:
             hint=f"fix prompts/{name}.md; CONTRIBUTING.md shows the form of a prompt file",
         )
     return prompt
+
+
+def _split_header(name: str, text: str) -> tuple[dict[str, str], str]:
+    """Return the values in the header of a prompt by name, and the text after it.
+
+    The header of a text that begins with a message is empty. Raises PromptError if the text begins
+    with something else, or if a line of the header is not "name: value".
+    """
+    if SECTION_LINE.match(text.lstrip()):
+        return {}, text.lstrip()
+    parts = HEADER_FENCE.split(text, maxsplit=2)
+    if len(parts) != 3 or parts[0].strip():
+        raise PromptError(
+            f"prompt {name} has no header",
+            hint="begin with header lines between two lines of `---`, or with the line [user]",
+        )
+    _, header_text, body = parts
+    header = _parse_header(name, header_text)
+    if not header:
+        raise PromptError(f"prompt {name} has an empty header", hint="fill it in, or leave it out")
+    return header, body
 
 
 def _parse_header(name: str, text: str) -> dict[str, str]:
@@ -165,12 +185,10 @@ def _problems_of(prompt: Prompt) -> list[str]:
     "prompt NAME ...". Without problems the list is empty.
     """
     declared = set(prompt.variables)
-    used = set()
-    for message in prompt.messages:
-        used.update(VARIABLE.findall(message.content))
+    used = _used_variables(prompt.messages)
     problems = []
     for header_name in HEADER_NAMES:
-        if header_name not in prompt.header:
+        if prompt.header and header_name not in prompt.header:
             problems.append(f"has no header line {header_name}")
     for variable in sorted(used - declared):
         problems.append(f"uses {variable}, which its header does not declare")
@@ -181,6 +199,14 @@ def _problems_of(prompt: Prompt) -> list[str]:
     if not prompt.messages:
         problems.append("has no [system] or [user] message")
     return problems
+
+
+def _used_variables(messages: Iterable[Message]) -> set[str]:
+    """Return the names of the variables in some messages."""
+    used = set()
+    for message in messages:
+        used.update(VARIABLE.findall(message.content))
+    return used
 
 
 @cache

@@ -218,6 +218,10 @@ def select_vertex(
     return _select_by_number(retrieved, question, run)
 
 
+LINKING_AGENTS = (link_entity, retrieve_candidates, select_vertex)
+"""The agents that a system lists if it calls ``link_entity``."""
+
+
 def _choose_unasked(
     retrieved: RetrievedCandidates, question: str, context: Context, settings: Settings
 ) -> Link | None:

@@ -149,7 +149,7 @@ class Person(Part):
         if step is not None:
             agent = agent_of_key(step.key)
             parsed_prompt = run.prompts.load(request.task)
-            purpose = parsed_prompt.header["purpose"]
+            purpose = parsed_prompt.header.get("purpose", "")
         question = request.variables.get("question", run.question)
         options = self._numbered_options()
         title = "The full prompt, as a model would receive it"

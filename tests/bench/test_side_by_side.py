@@ -6,6 +6,7 @@ import pytest
 
 import kgwb
 from kgwb import cli, systems
+from kgwb.bench import compare_runs
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import read_results
 from kgwb.errors import SettingError
@@ -38,6 +39,26 @@ def test_every_system_has_a_column_with_its_answer_or_error() -> None:
     text, page = repr(shown), str(shown._repr_html_())
     assert all(name in text and name in page for name in systems.list_systems())
     assert "Denis Villeneuve" in text and "failed: " in text
+
+
+def test_finished_runs_are_laid_side_by_side_and_scored() -> None:
+    workbench = kgwb.Workbench(kgwb.open_kg("films"))
+    run = workbench.ask("Who directed Arrival?")
+    other = run.fork(settings=kgwb.profile("paper")).go()
+    question = BenchQuestion(id="1", question="Who directed Arrival?", answers=(DENIS,))
+    scored = compare_runs(question, [run, other])
+    assert [each.system for each in scored.answers] == ["chatty_kg", "chatty_kg#2"]
+    assert [each.f1 for each in scored.answers] == [1.0, 1.0]
+    assert scored["chatty_kg#2"] is other
+    unscored = compare_runs("Who directed Arrival?", [run, other])
+    assert [each.f1 for each in unscored.answers] == [None, None]
+
+
+def test_a_run_without_an_answer_scores_nothing() -> None:
+    run = kgwb.Workbench(kgwb.open_kg("films")).begin("Who directed Arrival?")
+    question = BenchQuestion(id="1", question="Who directed Arrival?", answers=(DENIS,))
+    [answer] = compare_runs(question, [run]).answers
+    assert answer.f1 == 0
 
 
 def test_two_systems_of_one_name_are_told_apart(

@@ -117,6 +117,23 @@ def test_a_dialogue_is_held_with_the_newest_turn_in_view(lab: Site) -> None:
         cell.click("Subgraph").wait("pale: not used").tab("Table").wait("supports")
 
 
+def test_a_system_written_in_cells_is_stepped_edited_muted_and_compared(lab: Site) -> None:
+    with lab.visit("14_your_own_system.ipynb") as page:
+        page.run_all()
+        kept = page.cell('workbench.cell("choose_ends")').wait("Spirited Away")
+        kept.tab("Attempts").wait("only three can be chosen")
+        page.cell("run.go().fork().override").wait("all four").wait("The Boy and the Heron")
+        page.cell("workbench.subgraph()").wait("Stephen King").tab("Table").wait("supports")
+        page.cell("run.mute").wait("20 July 2001")
+        assert "tog 0.86" in page.cell("compare_runs").text
+        debugger = page.cell("workbench.debug()")
+        debugger.click("To the start").wait("No answer yet")
+        debugger.click("Step").click("Continue", until="Answered")
+        assert "The Boy and the Heron" not in debugger.text
+        debugger.row("choose ends").click()
+        debugger.tab("Edit as a form", until="Use this result")
+
+
 def test_a_lost_question_opens_from_its_benchmark(lab: Site) -> None:
     with lab.visit("50_benchmark.ipynb") as page:
         page.run_all()

@@ -1,4 +1,4 @@
-"""What systems are built of: the one place to import from. ``docs/reference/build.md`` tells each name."""
+"""What systems are built of. ``docs/reference/build.md`` tells each name; ``kgwb.build.graph`` is the graph's."""
 
 from __future__ import annotations
 
@@ -47,11 +47,12 @@ from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
 from kgwb.run.prompts import Prompts
 from kgwb.run.tools import Tool, act, tool, tool_from_function, use_tool
 from kgwb.settings import STRICT_CONFIG, Count, Settings
-from kgwb.systems.linking import link_entity, retrieve_candidates, select_vertex
+from kgwb.systems.linking import LINKING_AGENTS, link_entity, retrieve_candidates, select_vertex
 from kgwb.terms import Iri, Term, Triple, Triples
 
 __all__ = [
     "CANNOT_EXPRESS",
+    "LINKING_AGENTS",
     "NOT_IN_GRAPH",
     "STRICT_CONFIG",
     "Agent",
