@@ -252,7 +252,7 @@ def _iris_by_name(answer: Answer, context: RenderContext) -> dict[str, list[str]
     labels = {}
     for value in answer.values[:MAX_ROWS]:
         if isinstance(value.term, URIRef):
-            labels[str(value.term)] = value.label
+            labels[str(value.term)] = value.term_label
     iris = _support_iris(answer).union(labels)
     iris_by_name: dict[str, list[str]] = defaultdict(list)
     for iri in sorted(iris):
