@@ -12,7 +12,7 @@ from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.flow import Candidate, Context, Link, RetrievedCandidates, Turn
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
-from kgwb.systems.linking import retrieve_candidates, select_vertex
+from kgwb.systems.linking import number_candidates, retrieve_candidates, select_vertex
 
 DUNES = (
     Candidate(iri("dune"), "Dune", 1.0, ("film",)),
@@ -340,3 +340,10 @@ def test_a_label_with_other_signs_is_not_taken_without_a_model(
     replies = {"vertex_selection": [vertex(0, "")]}
     link, _, model = alone(choose, replies, kg=films(LANGUAGES))
     assert (link.vertex and link.vertex.iri, model.call_count()) == (meant and iri(meant), asked)
+
+
+def test_candidates_that_would_be_the_same_row_have_their_iri() -> None:
+    twins = (Candidate(iri("a"), "Dune"), Candidate(iri("b"), "Dune"), Candidate(iri("c"), "Dunes"))
+    first, second, third = number_candidates(twins)
+    assert (first["iri"], second["iri"]) == (str(iri("a")), str(iri("b")))
+    assert "iri" not in third
