@@ -22,7 +22,10 @@ PLURAL_ENDINGS = {"ex": "ices", "y": "ies", "ch": "ches", "ss": "sses"}
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return a number with its noun, singular or plural: "1 query", "2 queries", "1,000 films"."""
+    """Return a number with its noun, singular or plural: "1 query", "2 queries", "1,000 films".
+
+    0 is plural. Thousands have commas.
+    """
     if number == 1:
         return f"1 {noun}"
     plural = f"{noun}s"
@@ -98,7 +101,8 @@ def tell_apart(
     The text of an item is the first of the ``forms`` in which it differs from all others. The last
     form must differ for all items. Texts that differ only in their normal form (NFC), white space
     and invisible characters look the same, and with ``fold_case`` those that differ in letter case:
-    for texts that are compared without it.
+    for texts that are compared without it. Items that look the same go on to the next form
+    together, until none do. If two still look the same in the last form, both keep it.
     """
     form_numbers = dict.fromkeys(items, 0)
     last_number = len(forms) - 1

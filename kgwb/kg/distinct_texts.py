@@ -19,7 +19,8 @@ def format_typed_literal(
 ) -> str:
     """Return a literal in quotes with its language or datatype: "Dune"@en, "5"^^xsd:integer.
 
-    The datatype is a CURIE by ``prefixes``, or in brackets.
+    The datatype is a CURIE by ``prefixes``, or in brackets. The text is cut at ``max_chars``. A
+    literal without a datatype has xsd:string.
     """
     quoted = quote_text(literal, max_chars)
     if literal.language:
@@ -29,7 +30,7 @@ def format_typed_literal(
 
 
 def format_exactly(term: Term) -> str:
-    """Return a term in full, like N-Triples: an IRI in brackets, a literal with what it has.
+    """Return a term in full, like N-Triples.
 
     The text is in ASCII, so that no two terms look the same.
     """

@@ -61,7 +61,11 @@ def exact_form(text: str) -> str:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the words of a text in any script, in order, without accents."""
+    """Return the words of a text in any script, in order, without accents.
+
+    Letters are decomposed (NFKD), and those of _LETTER_FOLDING replaced. Vowel signs of Indic
+    scripts stay. Every other character that is no letter or digit separates words.
+    """
     decomposed = unicodedata.normalize("NFKD", text).translate(_LETTER_FOLDING)
     chars = []
     for char in decomposed:
