@@ -264,6 +264,11 @@ class Value(Record):
         return self.label
 
     @property
+    def term_label(self) -> str:
+        """The label of ``term`` alone; "" for a row of a table, whose label names all its cells."""
+        return "" if self.row else self.label
+
+    @property
     def terms(self) -> tuple[Term, ...]:
         """The terms of the row without empty cells, or the one term if there is no row."""
         cells = tuple(cell for cell in self.row if cell is not None)

@@ -1,11 +1,17 @@
-"""Text for people: numbers with their nouns, lists that are cut, and text that is safe to print."""
+"""Text for people: numbers with their nouns, lists that are cut, names that differ where they stand
+side by side, and text that is safe to print."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+H = TypeVar("H", bound=Hashable)
 
 MAX_LABEL_CHARS = 300
 """Characters shown of a label or a literal."""
@@ -84,29 +90,66 @@ def shorten(text: str, limit: int = MAX_LABEL_CHARS) -> str:
     return f"{text[:limit]}… ({len(text):,} letters)"
 
 
+def tell_apart(
+    items: Iterable[H], forms: Sequence[Callable[[H], str]], *, fold_case: bool = False
+) -> dict[H, str]:
+    """Return a text for each item, so that no two of them look the same where they stand together.
+
+    A name is shown, but two things may have one name. What a person or a model sees together, or
+    chooses from, gets a longer text only where a short one would look like another.
+
+    The text of an item is the first of the ``forms`` in which it differs from all others. The last
+    form must differ for all items. Texts that differ only in their normal form (NFC), white space
+    and invisible characters look the same, and with ``fold_case`` those that differ in letter case:
+    for texts that are compared without it. Items that look the same go on to the next form
+    together, until none do. If two still look the same in the last form, both keep it.
+    """
+    form_numbers = dict.fromkeys(items, 0)
+    last_number = len(forms) - 1
+    while True:
+        texts = {item: forms[number](item) for item, number in form_numbers.items()}
+        items_by_look: dict[str, list[H]] = defaultdict(list)
+        for item, text in texts.items():
+            look = _look_of(text)
+            if fold_case:
+                look = look.casefold()
+            items_by_look[look].append(item)
+
+        unclear: list[H] = []
+        for alike in items_by_look.values():
+            if len(alike) > 1:
+                unclear += [item for item in alike if form_numbers[item] < last_number]
+        if not unclear:
+            return texts
+        for item in unclear:
+            form_numbers[item] += 1
+
+
+def _look_of(text: str) -> str:
+    """Return a text without what cannot be seen: format characters, and which blanks it has."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+        text = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    return " ".join(text.split())
+
+
 def shortest_distinct_names(paths: Sequence[Path]) -> list[str]:
     """Return for each path its last parts, as few as tell it apart from all other paths.
 
     "p" is enough for "a/p" beside "a/q"; beside "c/p" it is "a/p". A path that is there twice has
     the same name twice.
     """
-    names = []
-    for path in paths:
-        others = [other for other in paths if other != path]
-        names.append(_shortest_distinct_name(path, others))
-    return names
+    depth = max((len(path.parts) for path in paths), default=0)
+    forms = [partial(_last_parts, count=count) for count in range(1, depth + 1)]
+    names = tell_apart(paths, forms)
+    return [names[path] for path in paths]
 
 
-def _shortest_distinct_name(path: Path, others: Sequence[Path]) -> str:
-    """Return the last parts of a path, as few as no other path ends with.
-
-    The whole path if there are none.
-    """
-    for count in range(1, len(path.parts)):
-        last_parts = path.parts[-count:]
-        if all(other.parts[-count:] != last_parts for other in others):
-            return str(Path(*last_parts))
-    return str(path)
+def _last_parts(path: Path, count: int) -> str:
+    """Return the last parts of a path; the whole path if it has no more parts."""
+    if count >= len(path.parts):
+        return str(path)
+    return str(Path(*path.parts[-count:]))
 
 
 def display_name(name: str) -> str:

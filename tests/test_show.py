@@ -36,7 +36,7 @@ from kgwb.show.records import render
 from kgwb.show.run import render_run_page
 from kgwb.show.run_state import describe_type_mismatch
 from kgwb.show.step import render_inputs, render_step_page
-from kgwb.show.terms import RenderContext, lay_out, readable_query, render_query
+from kgwb.show.terms import RenderContext, curie_text, lay_out, readable_query, render_query
 from kgwb.show.waterfall import render_waterfall
 from kgwb.systems import load_system
 from kgwb.systems.chatty_kg.records import (
@@ -534,3 +534,33 @@ Asserted in both directions: 1 next to (2 of 3)"""
     assert counts.split(", ") == [f"{count} {noun}" for noun, count in seen.counts().items()]
     assert re.match(r"boat +3  length 100%", largest_class)
     assert str(seen).startswith("2 classes")
+
+
+# --- what has one name
+
+
+PLACES = ("http://one.example/org/d", "http://two.example/org/d", "http://www.w3.org/ns/org#d")
+
+
+@pytest.mark.parametrize("prefixes", [{}, {"http://two.example/org/": "org"}])
+@pytest.mark.parametrize("order", [1, -1])
+def test_no_two_iris_have_one_curie_in_a_context(prefixes: dict[str, str], order: int) -> None:
+    context = RenderContext(prefixes=prefixes)
+    texts = {curie_text(iri, context) for iri in PLACES[::order]}
+    assert len(texts) == len(PLACES)
+    if prefixes:
+        assert curie_text(PLACES[1], context) == "org:d"
+
+
+LONG = "A very long name " * 40
+LOOK_ALIKES = [("Dune", "Dune"), (LONG + "1", LONG + "2"), ("Dune", "Dune\N{ZERO WIDTH SPACE}")]
+
+
+@pytest.mark.parametrize("labels", LOOK_ALIKES)
+def test_values_that_look_alike_are_told_apart(labels: tuple[str, str]) -> None:
+    iris = [URIRef(f"{EX}{end}/d") for end in "ab"]
+    values = [Value(iri, label) for iri, label in zip(iris, labels, strict=True)]
+    page = record_html(Answer("list", tuple(values)))
+    titles = re.findall(r"<b>(.*?)</b>", page)
+    assert len(set(titles[:2])) == 2
+    assert all(f"({iri})" in page for iri in iris)

@@ -115,8 +115,8 @@ def _collect_labels(
         for iri, name in answer.names:
             labels[str(iri)] = name
         for value in answer.values:
-            if not value.row:
-                labels[str(value.term)] = value.label
+            if value.term_label:
+                labels[str(value.term)] = value.term_label
     shown_iris = {text for text in (*gold, *answers) if "://" in text}
     return {iri: label for iri, label in labels.items() if iri in shown_iris}
 

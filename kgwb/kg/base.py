@@ -233,7 +233,7 @@ class Hit:
     label: str
     """The label that matched."""
     score: float
-    """0 to 1; it is 1 if label and text differ only in letter case, accents and punctuation."""
+    """0 to 1; it is 1 only if label and text differ in letter case at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ class Graph(Protocol):
     def exact(self, labels: Sequence[str]) -> Mapping[str, tuple[URIRef, ...]]:
         """Return the vertices that have each text as a label, sorted by IRI.
 
-        Letter case does not count. Texts that are no label are left out.
+        Letter case does not count, but signs and accents do. Texts that are no label are left out.
         """
 
     def names(self, iris: Sequence[URIRef]) -> Mapping[URIRef, str]:

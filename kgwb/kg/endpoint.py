@@ -27,7 +27,7 @@ from kgwb.kg.probing import choose_dialect, labelled_vertices, search_labels
 from kgwb.kg.queries import find_label_usage, find_schema_terms
 from kgwb.kg.sparql import is_valid_iri, string_literal, values_clause
 from kgwb.kg.sparql_client import SparqlClient
-from kgwb.kg.text import lowercase_words, normalize, rank_labels
+from kgwb.kg.text import exact_form, lowercase_words, normalize, rank_labels
 from kgwb.kg.wikibase import LabelledVertices
 from kgwb.terms import Triple, name_from_iri
 
@@ -122,7 +122,7 @@ class Endpoint(SparqlClient):
             labels = []
             for iri, label in equal + matching:
                 labels.append((iri, label, normalize(label)))
-            ranked = rank_labels(normalize(text), labels, len(labels))
+            ranked = rank_labels(text, labels, len(labels))
             hits = self._without_schema_terms(ranked, limit)
             if hits:
                 return SearchResult(hits, stage, query)
@@ -149,11 +149,11 @@ class Endpoint(SparqlClient):
 
         iris_by_key: dict[str, set[URIRef]] = defaultdict(set)
         for hit in self._without_schema_terms(hits, len(hits)):
-            key = normalize(hit.label)
+            key = exact_form(hit.label)
             iris_by_key[key].add(hit.iri)
         found = {}
         for label in labels:
-            iris = iris_by_key.get(normalize(label))
+            iris = iris_by_key.get(exact_form(label))
             if iris:
                 found[label] = tuple(sorted(iris))
         return found

@@ -24,7 +24,8 @@ def to_networkx(answer: Answer) -> nx.MultiDiGraph[str]:
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     labels: dict[Term, str] = dict(answer.names)
     for value in answer.values:
-        labels[value.term] = value.label
+        if value.term_label:
+            labels[value.term] = value.term_label
     for value in answer.values:
         for term in value.terms:
             _add_node(graph, term, labels)

@@ -22,13 +22,12 @@ from kgwb.kg.algebra import (
     patterns_to_sparql,
 )
 from kgwb.kg.base import Graph, ResultSet
-from kgwb.kg.distinct_texts import tell_apart
 from kgwb.kg.queries import Row, explain_empty_result, parse_count
 from kgwb.kg.sparql import split_clauses, validate_query
 from kgwb.kg.survey_records import PropertySurvey, Survey
 from kgwb.kg.term_text import bracket_iri, format_value, quote_text, short_name
 from kgwb.terms import Iri, Term, name_from_iri
-from kgwb.text import list_first, pluralize
+from kgwb.text import list_first, pluralize, tell_apart
 
 MAX_PATTERNS = 10
 """Triple patterns of a query without rows that are tried one by one."""

@@ -22,7 +22,7 @@ from rdflib import URIRef
 
 from kgwb.errors import GraphFileError
 from kgwb.kg.base import SearchResult
-from kgwb.kg.text import MAX_SEARCH_CHARS, normalize, normalized_words, rank_labels
+from kgwb.kg.text import MAX_SEARCH_CHARS, exact_form, normalize, normalized_words, rank_labels
 from kgwb.terms import name_from_iri
 
 MIN_SPELLING_SIMILARITY = 0.75
@@ -137,10 +137,12 @@ class LabelIndex:
 
         Raises GraphFileError if the index cannot be read.
         """
-        key = normalize(text[:MAX_SEARCH_CHARS])
+        searched = text[:MAX_SEARCH_CHARS]
+        key = normalize(searched)
         words = normalized_words(text)
+        # All of them, since the exact ones among them may be the last.
         equal = self._fetch(
-            f"{_SELECT_LABELS_SQL}length AND key = ? ORDER BY iri LIMIT ?", key, limit
+            f"{_SELECT_LABELS_SQL}length AND key = ? LIMIT ?", key, _MAX_MATCHES_PER_WORD
         )
         queries = {
             "all words": _join_quoted(words, " "),
@@ -152,16 +154,16 @@ class LabelIndex:
                 select = f"{_SELECT_LABELS_SQL} id IN ({_MATCH_SQL})"
                 matching = self._fetch(select, query, 4 * limit)
             if matching or equal:
-                hits = rank_labels(key, equal + matching, limit)
+                hits = rank_labels(searched, equal + matching, limit)
                 return SearchResult(tuple(hits), how, query or key)
-        return self._search_any_word(key, words, limit)
+        return self._search_any_word(searched, words, limit)
 
-    def _search_any_word(self, key: str, words: Sequence[str], limit: int) -> SearchResult:
+    def _search_any_word(self, text: str, words: Sequence[str], limit: int) -> SearchResult:
         """Return at most ``limit`` vertices whose labels have any of the words, the best first.
 
-        A word that no label has is replaced by words that are spelled like it. ``key`` is the
-        searched text in normal form. The result says "any word", "close spelling" if all words were
-        replaced, or "nothing". A word without a similar one is left out.
+        A word that no label has is replaced by words that are spelled like it. The result says "any
+        word", "close spelling" if all words were replaced, or "nothing". A word without a similar
+        one is left out.
         """
         spellings = {}
         queries = []
@@ -181,7 +183,7 @@ class LabelIndex:
             how = "any word"
         else:
             how = "close spelling"
-        hits = rank_labels(key, labels, limit, spellings)
+        hits = rank_labels(text, labels, limit, spellings)
         return SearchResult(tuple(hits), how, " OR ".join(queries))
 
     def _rank_matches(self, queries: Sequence[str]) -> list[int]:
@@ -208,21 +210,20 @@ class LabelIndex:
     def exact(self, labels: Sequence[str]) -> dict[str, tuple[URIRef, ...]]:
         """Return the vertices that have a label equal to a text, sorted, by text.
 
-        Labels and texts are compared in normal form. Texts that no vertex has are left out. Raises
-        GraphFileError if the index cannot be read.
+        Letter case does not count, but signs and accents do. Texts that no vertex has are left out.
+        Raises GraphFileError if the index cannot be read.
         """
-        keys = {label: normalize(label) for label in labels}
-        searched = json.dumps(list(keys.values()))
+        searched = json.dumps([normalize(label) for label in labels])
         select = f"{_SELECT_LABELS_SQL} length AND key IN {_GIVEN_VALUES_SQL}"
         vertices: dict[str, set[str]] = defaultdict(set)
-        for iri, _, key in self._fetch(select, searched):
-            vertices[key].add(iri)
+        for iri, text, _ in self._fetch(select, searched):
+            vertices[exact_form(text)].add(iri)
 
         found = {}
-        for label, key in keys.items():
-            if key in vertices:
-                iris = sorted(vertices[key])
-                found[label] = tuple(map(URIRef, iris))
+        for label in labels:
+            iris = vertices.get(exact_form(label))
+            if iris:
+                found[label] = tuple(map(URIRef, sorted(iris)))
         return found
 
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:

@@ -10,13 +10,12 @@ from dataclasses import replace
 from rdflib import RDF, RDFS, XSD, URIRef
 
 from kgwb.kg.base import Vocabulary
-from kgwb.kg.distinct_texts import tell_apart
 from kgwb.kg.survey_groups import ClassGroup, group_classes, merge_values
 from kgwb.kg.survey_properties import MAX_LISTED_VALUES, holds_structure
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.kg.term_text import INVALID_IRI_CHARACTER, UNQUOTED_VALUE, quote_text, to_curie
 from kgwb.terms import KNOWN_PREFIXES, Term, choose_prefix, local_part, name_from_iri, split_iri
-from kgwb.text import list_first
+from kgwb.text import list_first, tell_apart
 
 LABEL_PREDICATES = Vocabulary().labels
 MAX_PREFIXES = 20

@@ -11,10 +11,11 @@ from functools import cached_property
 from rdflib import Literal, URIRef
 
 from kgwb.errors import QueryError
-from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal
 from kgwb.kg.sparql import is_valid_iri
 from kgwb.kg.term_text import Prefixes, bracket_iri, cut_text, quote_text, to_curie
 from kgwb.terms import KNOWN_PREFIXES, Iri, Term, choose_prefix, split_iri
+from kgwb.text import tell_apart
 
 MAX_LITERAL_CHARS = 300
 """Characters of a literal that are shown."""

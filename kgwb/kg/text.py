@@ -17,6 +17,9 @@ MAX_SEARCH_CHARS = 2_000
 MAX_SEARCH_WORDS = 32
 """Distinct words of a searched text that are used; the rest is ignored."""
 
+SAME_WORDS_SCORE = 0.995
+"""The score of a label that has the words of the searched text, but other signs or accents."""
+
 SimilarWords = Mapping[str, Mapping[str, float]]
 """For each word that is in no label, similar words of labels with a likeness from 0 to 1."""
 NO_SIMILAR_WORDS: SimilarWords = MappingProxyType({})
@@ -41,6 +44,20 @@ def normalize(text: str) -> str:
     if not words:
         return folded.strip()
     return " ".join(words)
+
+
+def exact_form(text: str) -> str:
+    """Return a form of a text that is equal for texts that differ in letter case alone.
+
+    Signs and accents count, but neither white space around and between words nor the normal form of
+    Unicode. Source: The Unicode Standard, D145 (canonical caseless matching).
+    """
+    if text.isascii():
+        folded = text.lower()
+    else:
+        decomposed = unicodedata.normalize("NFD", text)
+        folded = unicodedata.normalize("NFD", decomposed.casefold())
+    return " ".join(folded.split())
 
 
 def _split_words(text: str) -> list[str]:
@@ -118,15 +135,27 @@ def language_rank(language: str, languages: tuple[str, ...]) -> int:
     return len(languages)
 
 
-def score_label(text: str, label: str, similar_words: SimilarWords = NO_SIMILAR_WORDS) -> float:
+def score_label(text: str, label: str) -> float:
+    """Return how well a label fits a searched text, from 0 to 1.
+
+    The score is 1 only for a label that is the text but for letter case (``exact_form``). It is
+    SAME_WORDS_SCORE for one that is equal in normal form, such as "C#" for "C++" or "Cafe" for
+    "Café". For others see ``_score_normal_forms``.
+    """
+    if exact_form(text) == exact_form(label):
+        return 1.0
+    return _score_normal_forms(normalize(text), normalize(label), NO_SIMILAR_WORDS)
+
+
+def _score_normal_forms(text: str, label: str, similar_words: SimilarWords) -> float:
     """Return how well a label fits a searched text, from 0 to 1. Both are in normal form.
 
-    Equal texts score 1, and 0 if either has no words. Otherwise the score is 0.99 times the share
-    of the letters of both that they have in common (the Dice coefficient), times 0.9 unless the
-    label contains the text as it stands, but from 0.01 to 0.99.
+    Equal texts score SAME_WORDS_SCORE. The score is 0 if either has no words. Otherwise it is 0.99
+    times the share of the letters of both that they have in common (the Dice coefficient), times
+    0.9 unless the label contains the text as it stands, but from 0.01 to 0.99.
     """
     if text == label:
-        return 1.0
+        return SAME_WORDS_SCORE
     label_words = label.split()
     text_words = dict.fromkeys(text.split())
     if not text_words or not label_words:
@@ -170,13 +199,16 @@ def rank_labels(
 ) -> list[Hit]:
     """Return the best ``limit`` hits of a search, by score and then by IRI.
 
-    ``labels`` are (IRI, label, label in normal form), ``text`` is in normal form. Each IRI is
-    returned once, with its best label; of labels with the same score, the first in the alphabet.
-    The score is that of ``score_label``.
+    ``labels`` are (IRI, label, label in normal form). Scores are those of ``score_label``. Each IRI
+    is returned once, with its best label; of labels with the same score, the first in the alphabet.
     """
+    exact_text = exact_form(text)
+    normal_text = normalize(text)
     best: dict[str, tuple[float, str, str]] = {}
-    for iri, label, normal_form in labels:
-        score = score_label(text, normal_form, similar_words)
+    for iri, label, normal_label in labels:
+        score = _score_normal_forms(normal_text, normal_label, similar_words)
+        if exact_form(label) == exact_text:
+            score = 1.0
         candidate = (-score, iri, label)
         if iri not in best or candidate < best[iri]:
             best[iri] = candidate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -38,8 +37,10 @@ from kgwb.show.terms import (
     render_triples,
 )
 from kgwb.terms import name_from_iri
-from kgwb.text import pluralize, shorten
+from kgwb.text import MAX_LABEL_CHARS, pluralize, shorten, tell_apart
 
+MAX_DISTINCT_CHARS = 150
+"""Characters of a name that are shown before what tells it apart from an equal one."""
 MAX_VALUES = 12
 """Values of an answer whose triples are shown at once; the others are collapsed."""
 MAX_EDITOR_LINES = 16
@@ -237,36 +238,39 @@ def render_query_block(
 def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
     """Return a context in which the vertices of an answer have names that differ.
 
-    Those that share a name have the last part of their IRI added: "Dune (Dune_2021)".
+    Those that share a name have the last part of their IRI added: "Dune (Dune_2021)", or the IRI
+    where that is shared, too.
     """
-    names = dict(context.names)
-    for name, iris in _iris_by_name(answer, context).items():
-        if len(iris) == 1:
-            names[iris[0]] = name
-            continue
-        distinctions = _distinctions(iris)
-        for iri, distinction in zip(iris, distinctions, strict=True):
-            names[iri] = f"{shorten(name)} ({distinction})"
-    return replace(context, names=names)
+    name_of = _names_of_iris(answer, context)
+
+    def name_with_ending(iri: str) -> str:
+        *_, ending = re.split(r"[/#:]", iri.rstrip("/#:"))
+        return f"{shorten(name_of[iri], MAX_DISTINCT_CHARS)} ({ending})"
+
+    def name_with_iri(iri: str) -> str:
+        return f"{shorten(name_of[iri], MAX_DISTINCT_CHARS)} ({iri})"
+
+    def name_alone(iri: str) -> str:
+        name = name_of[iri]
+        return name if len(name) <= MAX_LABEL_CHARS else shorten(name, MAX_DISTINCT_CHARS)
+
+    names = tell_apart(name_of, (name_alone, name_with_ending, name_with_iri, ascii))
+    return replace(context, names={**context.names, **names})
 
 
-def _iris_by_name(answer: Answer, context: RenderContext) -> dict[str, list[str]]:
-    """Return the IRIs among the values and supporting triples that are shown, by display name.
+def _names_of_iris(answer: Answer, context: RenderContext) -> dict[str, str]:
+    """Return the names of the IRIs among the values and supporting triples that are shown.
 
     The name is that of the context, else the label of the value, else made of the IRI.
     """
     labels = {}
     for value in answer.values[:MAX_ROWS]:
         if isinstance(value.term, URIRef):
-            labels[str(value.term)] = value.label
-    iris = _support_iris(answer).union(labels)
-    iris_by_name: dict[str, list[str]] = defaultdict(list)
-    for iri in sorted(iris):
-        name = context.names.get(iri)
-        if not name:
-            name = labels.get(iri) or name_from_iri(iri)
-        iris_by_name[name].append(iri)
-    return iris_by_name
+            labels[str(value.term)] = value.term_label
+    names = {}
+    for iri in sorted(_support_iris(answer).union(labels)):
+        names[iri] = context.names.get(iri) or labels.get(iri) or name_from_iri(iri)
+    return names
 
 
 def _support_iris(answer: Answer) -> set[str]:
@@ -281,18 +285,3 @@ def _support_iris(answer: Answer) -> set[str]:
                 if isinstance(term, URIRef):
                     iris.add(str(term))
     return iris
-
-
-def _distinctions(iris: Sequence[str]) -> Sequence[str]:
-    """Return what follows the last "/", "#" or ":" of each IRI, in order.
-
-    A sign at the end of an IRI does not count. If two of the texts are equal, all IRIs are returned
-    whole.
-    """
-    endings = []
-    for iri in iris:
-        parts = re.split(r"[/#:]", iri.rstrip("/#:"))
-        endings.append(parts[-1])
-    if len(set(endings)) < len(iris):
-        return iris
-    return endings

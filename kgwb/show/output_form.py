@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -23,6 +24,7 @@ from kgwb.show.form import (
 )
 from kgwb.show.form_html import render_fields
 from kgwb.show.html import Html
+from kgwb.text import tell_apart
 
 MANUAL_REASON = "chosen by hand"
 """The reason of an output in which a person chose another option, and did not write a reason."""
@@ -229,10 +231,23 @@ def _choice_field(name: str, options: list[Any], *, has_many: bool) -> FormField
     """
     distinct = list(dict.fromkeys(options))
     choices = [to_data(option) for option in distinct]
-    labels = [one_line(option) for option in distinct]
+    labels = _label_options(distinct)
     kind: InputKind = "ticks"
     if not has_many:
         kind = "choice"
         choices = [None, *choices]
         labels = ["none", *labels]
     return FormField(name, kind, choices=tuple(choices), choice_labels=tuple(labels))
+
+
+def _label_options(options: Sequence[Any]) -> list[str]:
+    """Return a label for each option in one line; all its data where two labels would be the same."""
+
+    def format_line(position: int) -> str:
+        return one_line(options[position])
+
+    def format_data(position: int) -> str:
+        return json.dumps(to_data(options[position]))
+
+    labels = tell_apart(range(len(options)), (format_line, format_data))
+    return list(labels.values())

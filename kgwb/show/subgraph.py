@@ -134,7 +134,8 @@ def build_subgraph(run: Run, *, max_nodes: int = MAX_NODES) -> Subgraph:
     names = texts_by_iri(answer.names)
     names |= run.display_names()
     for value in part.answer.values:
-        names[str(value.term)] = value.label
+        if value.term_label:
+            names[str(value.term)] = value.term_label
     return part.to_subgraph(names, _group_roles(assignments))
 
 
@@ -298,7 +299,7 @@ def _limit_nodes(vertices: Sequence[URIRef], answer: Answer, max_nodes: int) -> 
             continue
         shown = extended
         label = single_line(shorten(value.label))
-        kept.append(Value(value.term, label, triples))
+        kept.append(replace(value, label=label, support=triples))
     part = replace(answer, values=tuple(kept))
     note = _omission_note(len(shown), len(all_terms), part, answer)
     return SubgraphPart(list(shown), part, note)

@@ -32,7 +32,7 @@ from kgwb.show.html import (
 )
 from kgwb.show.terms import RenderContext, curie_text, render_curie, texts_by_iri
 from kgwb.terms import DisplayNames, format_term, local_part, name_from_iri
-from kgwb.text import and_more, list_first, pluralize, shorten
+from kgwb.text import and_more, list_first, pluralize, shorten, tell_apart
 
 MAX_CLASSES = 40
 """Classes that are shown with their predicates. Of smaller ones the name and the size are shown."""
@@ -375,8 +375,10 @@ def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
     After them it is said how many more sorts there are, and how many values have no name.
     """
     parts: list[object] = []
-    for values in prop.values[:MAX_VALUE_TYPES]:
-        parts.append(_render_values(values, context))
+    shown = prop.values[:MAX_VALUE_TYPES]
+    names = _name_sorts(shown, context)
+    for values, name in zip(shown, names, strict=True):
+        parts.append(_render_values(values, name, context))
     omitted = len(prop.values) - MAX_VALUE_TYPES
     parts.append(and_more(omitted))
     if prop.unnamed:
@@ -384,13 +386,27 @@ def _render_value_sorts(prop: PropertySurvey, context: RenderContext) -> Html:
     return join_with_dots(*parts)
 
 
-def _render_values(values: ValueSurvey, context: RenderContext) -> Html:
-    """Render a sort of values with examples: "decimal: 7 … 30.5", "Port 2: Rotterdam, Genoa".
+def _name_sorts(sorts: Sequence[ValueSurvey], context: RenderContext) -> list[str]:
+    """Return what the sorts of values of a predicate are called, with a CURIE where names are equal."""
+
+    def name_sort(number: int) -> str:
+        return _sort_name(sorts[number], context.names)
+
+    def name_with_curie(number: int) -> str:
+        of = sorts[number].of
+        return f"{name_sort(number)} ({curie_text(of, context)})" if of else name_sort(number)
+
+    names = tell_apart(range(len(sorts)), (name_sort, name_with_curie))
+    return list(names.values())
+
+
+def _render_values(values: ValueSurvey, name: str, context: RenderContext) -> Html:
+    """Render a sort of values by its name with examples: "decimal: 7 … 30.5", "Port 2: Genoa".
 
     The number of triples is only shown for IRIs. The examples are all values, if the survey has
     all; the least and the greatest of numbers and dates; else the first MAX_EXAMPLES.
     """
-    head = tag("bdi", _sort_name(values, context.names))
+    head = tag("bdi", name)
     if values.sort in ("class", "IRI"):
         head = join(head, f" {values.triples:,}")
     examples = []

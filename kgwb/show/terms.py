@@ -33,6 +33,7 @@ from kgwb.show.html import (
     tag,
 )
 from kgwb.terms import (
+    KNOWN_PREFIXES,
     DisplayNames,
     Term,
     Triple,
@@ -74,6 +75,8 @@ class RenderContext:
     names: DisplayNames = field(default_factory=dict)
     prefixes: Mapping[str, str] = field(default_factory=dict)
     """The graph's own prefixes, by namespace."""
+    used_prefixes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """The prefixes that this page uses, by namespace; each stands for one namespace only."""
     inputs: tuple[Any, ...] = ()
     """The inputs of the step whose output is rendered."""
     steps: tuple[Step, ...] = ()
@@ -99,8 +102,27 @@ class RenderContext:
         return None
 
     def prefix_of(self, namespace: str) -> str:
-        """Return the graph's own prefix of a namespace, else a well-known or a generated one."""
-        return self.prefixes.get(namespace) or choose_prefix(namespace)
+        """Return the graph's own prefix of a namespace, else a well-known or a generated one.
+
+        Another namespace never has the same prefix in this context, so that CURIEs tell IRIs apart.
+        A prefix of the graph's author is not generated for another namespace.
+        """
+        used = self.used_prefixes
+        if namespace not in used:
+            prefix = self.prefixes.get(namespace, "")
+            taken = set(used.values())
+            if not prefix or prefix in taken:
+                prefix = choose_prefix(namespace, taken | self._authors_prefixes())
+            used[namespace] = prefix
+        return used[namespace]
+
+    def _authors_prefixes(self) -> set[str]:
+        """Return the graph's prefixes but the usual ones, which rdflib binds in every graph."""
+        prefixes = set()
+        for namespace, prefix in self.prefixes.items():
+            if KNOWN_PREFIXES.get(namespace) != prefix:
+                prefixes.add(prefix)
+        return prefixes
 
     def with_names(self, names: Iterable[tuple[URIRef, str]]) -> RenderContext:
         """Return a copy of this context that also has the given display names.
@@ -128,14 +150,19 @@ def context_of(
     inputs: tuple[Any, ...] = ()
     if step is not None:
         inputs = tuple(step.inputs.values())
-    return RenderContext(
-        names=run.display_names(),
+    names = run.display_names()
+    context = RenderContext(
+        names=names,
         prefixes=prefixes_of(run),
         inputs=inputs,
         steps=shown_steps,
         views=run.system.views,
         **known,
     )
+    # All pages of a run choose the same prefixes, whatever stands on them.
+    for namespace in sorted({split_iri(iri)[0] for iri in names}):
+        context.prefix_of(namespace)
+    return context
 
 
 def prefixes_of(run: Run) -> Mapping[str, str]:

@@ -301,7 +301,7 @@ def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]
     """Return candidates as a model sees them: number from 1, label, type, description, relations.
 
     Types are one text with commas. The key "relations" is left out for a candidate without names of
-    predicates.
+    predicates. Candidates of which all this is the same have their IRI, too.
     """
     numbered = []
     for number, candidate in enumerate(candidates, 1):
@@ -314,7 +314,23 @@ def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]
         if candidate.relations:
             shown["relations"] = list(candidate.relations)
         numbered.append(shown)
+    iris = [str(candidate.iri) for candidate in candidates]
+    tell_rows_apart(numbered, "iri", iris)
     return numbered
+
+
+def tell_rows_apart(rows: Sequence[dict[str, object]], name: str, texts: Sequence[str]) -> None:
+    """Add a text for each row to those rows that are the same but for their number.
+
+    ``name`` is the key of the texts. Rows that differ already are left as they are.
+    """
+    looks = []
+    for row in rows:
+        looks.append(str([value for key, value in row.items() if key != "number"]))
+    counts = Counter(looks)
+    for row, look, text in zip(rows, looks, texts, strict=True):
+        if counts[look] > 1:
+            row[name] = text
 
 
 def find_earlier_link(

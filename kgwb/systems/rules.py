@@ -8,7 +8,7 @@ from typing import Any
 
 from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.text import normalize
+from kgwb.kg.text import exact_form, normalize
 from kgwb.llm.base import ReplyData, Rule
 from kgwb.llm.rules.grammar import parse_question
 from kgwb.llm.rules.similarity import max_similarity
@@ -29,7 +29,8 @@ def choose_vertex(
 ) -> ReplyData:
     """Return the number and label of the candidate that an entity of a question means.
 
-    It is a candidate whose label is the name; of several, the one that fits the question best.
+    It is a candidate whose label is the name, but for letter case; else one whose label has the
+    same words with other signs or accents. Of several, it is the one that fits the question best.
     Otherwise it is the one spelled most alike, if its label has all words of the name or has
     MIN_SPELLING_SIMILARITY. If none has, the number is 0 and the label empty. There must be a
     candidate. Candidates have "number", "label", "type", "description", and perhaps "relations".
@@ -37,15 +38,19 @@ def choose_vertex(
     """
     name = normalize(entity)
     name_words = set(name.split())
-    same: list[Any] = []
+    exact: list[Any] = []
+    with_same_words: list[Any] = []
     containing: list[Any] = []
     for candidate in candidates:
         label = normalize(candidate["label"])
+        if exact_form(candidate["label"]) == exact_form(entity):
+            exact.append(candidate)
         if label == name:
-            same.append(candidate)
+            with_same_words.append(candidate)
         if name_words <= set(label.split()):
             containing.append(candidate)
 
+    same = exact or with_same_words
     if len(same) > 1:
         best = _choose_homonym(question, entity, same, kg, embeddings)
     else:
@@ -55,7 +60,7 @@ def choose_vertex(
         if not containing and spelling < MIN_SPELLING_SIMILARITY:
             reason = f"no label is like {entity!r}"
             return {"reason": reason, "number": 0, "label": ""}
-    reason = "the label is the name" if same else "the label most like the name"
+    reason = "the label is the name" if exact else "the label most like the name"
     return {"reason": reason, "number": best["number"], "label": best["label"]}
 
 

@@ -14,7 +14,7 @@ from small import films
 from kgwb.kg.base import Vocabulary
 from kgwb.kg.label_index import Label, LabelIndex
 from kgwb.kg.local import LocalGraph
-from kgwb.kg.text import normalize, score_label
+from kgwb.kg.text import SAME_WORDS_SCORE, normalize, score_label
 from kgwb.terms import name_from_iri
 
 EX = "http://example.org/"
@@ -104,6 +104,33 @@ def test_exact_compares_whole_labels() -> None:
     assert [*found] == ["tom hanks", "ocean's eleven", "!!!", "the boy who lived"]
     assert found["tom hanks"] == (URIRef(EX + "hanks"), URIRef(EX + "hanks2"))
     assert len(shared.exact([f"{n}" for n in range(2000)] + ["the"])) == 1
+
+
+SIGNS = {"plus": "A+", "minus": "A-", "plain": "A", "accent": "Å"}
+
+
+def test_only_a_label_with_the_same_signs_and_accents_is_exact() -> None:
+    labels = [Label(EX + name, text, True, True) for name, text in SIGNS.items()]
+    by_signs = LabelIndex.build(labels)
+    for name, text in SIGNS.items():
+        first, *others = by_signs.search(text.lower(), 1 + len(SIGNS)).hits
+        assert (first.iri, first.score) == (URIRef(EX + name), 1)
+        assert len(others) == len(SIGNS) - 1
+        assert {hit.score for hit in others} == {SAME_WORDS_SCORE}
+        assert by_signs.exact([text]) == {text: (URIRef(EX + name),)}
+    assert by_signs.exact(["A#", "A++"]) == {}
+
+
+def test_an_exact_label_is_found_behind_many_that_differ_in_a_sign() -> None:
+    labels = [Label(f"{EX}{n:03}", f"A{'+' * n}", True, True) for n in range(300)]
+    (hit,) = LabelIndex.build(labels).search("a" + 299 * "+", 1).hits
+    assert (hit.iri, hit.score) == (URIRef(f"{EX}299"), 1)
+
+
+@pytest.mark.parametrize("text", ["Zoe\u0308", " zoë ", "ZOË"])
+def test_white_space_case_and_normal_form_do_not_count_for_an_exact_label(text: str) -> None:
+    assert score_label(text, "Zoë") == 1
+    assert score_label(text, "Zoe") == SAME_WORDS_SCORE
 
 
 def test_names_fall_back_to_the_iri() -> None:

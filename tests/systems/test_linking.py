@@ -12,7 +12,7 @@ from kgwb.errors import InvalidReplyError, OverrideError
 from kgwb.flow import Candidate, Context, Link, RetrievedCandidates, Turn
 from kgwb.llm import Scripted
 from kgwb.settings import Settings
-from kgwb.systems.linking import retrieve_candidates, select_vertex
+from kgwb.systems.linking import number_candidates, retrieve_candidates, select_vertex
 
 DUNES = (
     Candidate(iri("dune"), "Dune", 1.0, ("film",)),
@@ -319,3 +319,31 @@ def test_the_best_candidates_are_shown_and_what_is_cut_is_noted(
     if text == "Arrival" or settings is PAPER:  # labels alone, so no query
         assert all(not (c.types or c.description or c.relations) for c in retrieved.candidates)
         assert run.totals.queries == 0
+
+
+LANGUAGES = """
+@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:c :designer :ritchie ; rdfs:label "C" . :sharp :designer :anders ; rdfs:label "C#" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("entity", "asked", "meant"), [("c#", 0, "sharp"), ("C", 0, "c"), ("C++", 1, None)]
+)
+def test_a_label_with_other_signs_is_not_taken_without_a_model(
+    entity: str, asked: int, meant: str | None
+) -> None:
+    def choose(run: Any) -> Link:
+        retrieved = retrieve_candidates(entity, run)
+        return select_vertex(retrieved, f"Who designed {entity}?", Context(), run)
+
+    replies = {"vertex_selection": [vertex(0, "")]}
+    link, _, model = alone(choose, replies, kg=films(LANGUAGES))
+    assert (link.vertex and link.vertex.iri, model.call_count()) == (meant and iri(meant), asked)
+
+
+def test_candidates_that_would_be_the_same_row_have_their_iri() -> None:
+    twins = (Candidate(iri("a"), "Dune"), Candidate(iri("b"), "Dune"), Candidate(iri("c"), "Dunes"))
+    first, second, third = number_candidates(twins)
+    assert (first["iri"], second["iri"]) == (str(iri("a")), str(iri("b")))
+    assert "iri" not in third

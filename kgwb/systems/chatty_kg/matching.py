@@ -16,7 +16,7 @@ from kgwb.flow import Candidate, Context, Link, RetrievedCandidates
 from kgwb.kg.base import SCHEMA_NAMESPACES
 from kgwb.kg.queries import describe_vertices, find_literal
 from kgwb.kg.sparql import n3, values_clause
-from kgwb.kg.text import normalize, score_label
+from kgwb.kg.text import SAME_WORDS_SCORE, normalize, score_label
 from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
 from kgwb.systems.chatty_kg.relations import link_relations
@@ -174,14 +174,13 @@ def _words(text: str) -> set[str]:
 def _add_classes(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
     """Return candidates for an entity that names a kind of thing: classes, then vertices.
 
-    These are the classes whose name is the entity, and the vertices that match it exactly. If
-    there are neither, these are the classes with the most similar names and all vertices found, at
+    These are the classes whose name is the entity (``_find_classes_called``), and the vertices that
+    match it exactly. If there are neither, these are the classes with the most similar names and all vertices found, at
     most ``shown_candidates`` together, of which at least half are for classes.
     """
     entity = retrieved.entity
     names = _find_class_names(run)
-    normal_entity = normalize(entity)
-    scores = {iri: 1.0 for iri, name in names.items() if normalize(name) == normal_entity}
+    scores = _find_classes_called(entity, names)
     vertices = [candidate for candidate in retrieved.candidates if is_exact_match(candidate)]
     limit = None
     if not scores and not vertices:
@@ -198,20 +197,34 @@ def _add_classes(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidate
     return replace(retrieved, candidates=tuple(candidates[:limit]))
 
 
+def _find_classes_called(entity: str, names: Mapping[URIRef, str]) -> dict[URIRef, float]:
+    """Return the scores of the classes whose name is an entity, but for letter case.
+
+    If no class has that name, these are the classes whose name has the same words: "Cafe" means
+    the class "Café".
+    """
+    scores = {}
+    for iri, name in names.items():
+        score = score_label(entity, name)
+        if score >= SAME_WORDS_SCORE:
+            scores[iri] = score
+    exact = {iri: score for iri, score in scores.items() if score == 1}
+    return exact or scores
+
+
 def _add_classes_with_words(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
     """Return candidates with the classes whose names have all words of the entity among them.
 
     Candidates are ordered by score and then by IRI, and at most ``v_limit`` are returned. Letter
     case and accents do not count.
     """
-    entity = normalize(retrieved.entity)
-    words = set(entity.split())
+    words = _words(retrieved.entity)
     found = {candidate.iri for candidate in retrieved.candidates}
     candidates = list(retrieved.candidates)
     for iri, name in _find_class_names(run).items():
-        normal_name = normalize(name)
-        if iri not in found and words <= set(normal_name.split()):
-            candidates.append(Candidate(iri, name, score_label(entity, normal_name), ("class",)))
+        if iri not in found and words <= _words(name):
+            score = score_label(retrieved.entity, name)
+            candidates.append(Candidate(iri, name, score, ("class",)))
     candidates.sort(key=lambda candidate: (-candidate.score, candidate.iri))
     return replace(retrieved, candidates=tuple(candidates[: run.settings.v_limit]))
 

@@ -41,7 +41,7 @@ from kgwb.systems.chatty_kg.records import (
     is_unknown,
     pattern_predicates,
 )
-from kgwb.text import pluralize, shorten
+from kgwb.text import pluralize, shorten, single_line, tell_apart
 
 MAX_RANKED = 8
 """Predicates of a relation that are shown; more are folded."""
@@ -280,12 +280,12 @@ def _render_other_queries(
     query. At most MAX_OTHERS rows are shown, with the number of the others below.
     """
     rows = []
-    for position, query in enumerate(queries[: skipped + MAX_OTHERS]):
+    shown = queries[: skipped + MAX_OTHERS]
+    read_as = _read_queries(shown, context)
+    for position, query in enumerate(shown):
         if position < skipped:
             continue
-        patterns = []
-        for pattern in query.patterns:
-            patterns.append(div("", shorten(query_part_text(pattern, context.names))))
+        patterns = [div("", shorten(line)) for line in read_as[position].splitlines()]
         take_button: object = ""
         if can_be_chosen:
             take_button = button("take this one", "take", class_="ghost", arg=position)
@@ -296,6 +296,23 @@ def _render_other_queries(
     query_table = table(("score", "predicates", "reads as", ""), rows)
     omitted = omitted_count(number - len(rows))
     return collapsible(summary, query_table, omitted, key="other-queries")
+
+
+def _read_queries(queries: Sequence[CandidateQuery], context: RenderContext) -> dict[int, str]:
+    """Return the patterns of each query, one a line, by the position of the query.
+
+    They have the names of terms, and IRIs where queries with other predicates would read the same.
+    """
+
+    def read_names(position: int) -> str:
+        patterns = queries[position].patterns
+        return "\n".join(query_part_text(pattern, context.names) for pattern in patterns)
+
+    def read_iris(position: int) -> str:
+        patterns = queries[position].patterns
+        return "\n".join(single_line(" ".join(pattern)) for pattern in patterns)
+
+    return tell_apart(range(len(queries)), (read_names, read_iris))
 
 
 VIEWS: Mapping[type, View] = {

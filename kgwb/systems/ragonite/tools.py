@@ -10,7 +10,7 @@ import rdflib
 
 from kgwb.errors import GraphError, GraphUnreachableError
 from kgwb.flow import Dialogue
-from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal
 from kgwb.kg.queries import find_support_by_row
 from kgwb.kg.sparql import validate_query
 from kgwb.records import to_data
@@ -24,6 +24,7 @@ from kgwb.systems.ragonite.database_file import open_database
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.terms import KNOWN_PREFIXES, Term
+from kgwb.text import tell_apart
 
 T = TypeVar("T")
 MAX_EARLIER_TURNS = 6

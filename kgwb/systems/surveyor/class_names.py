@@ -10,10 +10,10 @@ from typing import Self
 
 from rdflib import URIRef
 
-from kgwb.kg.distinct_texts import tell_apart
 from kgwb.kg.survey_text import SurveyWriter
 from kgwb.kg.term_text import bracket_iri, quote_text, to_curie
 from kgwb.terms import Iri, local_part
+from kgwb.text import tell_apart
 
 MAX_TITLES = 150
 """Classes that a model can choose from."""

@@ -10,7 +10,7 @@ import rdflib
 from rdflib import URIRef
 
 from kgwb.errors import GraphError, GraphUnreachableError
-from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal
 from kgwb.kg.findings import SchemaFacts, inspect_result
 from kgwb.kg.sparql import validate_query
 from kgwb.kg.term_text import Prefixes, add_missing_prefixes, quote_text, short_name, to_curie
@@ -22,7 +22,7 @@ from kgwb.systems.surveyor.mentions import format_mentions
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mentions, Part, Review
 from kgwb.systems.surveyor.settings import SurveyorSettings
 from kgwb.terms import Term
-from kgwb.text import list_first, pluralize
+from kgwb.text import list_first, pluralize, tell_apart
 
 MAX_SHOWN_ERROR_CHARS = 600
 """Characters of an error that the reviewer sees."""

@@ -10,7 +10,7 @@ from rdflib import Literal, URIRef
 
 from kgwb.errors import GraphError
 from kgwb.flow import Candidate, Dialogue, RetrievedCandidates
-from kgwb.kg.distinct_texts import format_exactly, format_typed_literal, tell_apart
+from kgwb.kg.distinct_texts import format_exactly, format_typed_literal
 from kgwb.kg.queries import describe_vertices, find_values_containing
 from kgwb.kg.term_text import Prefixes, quote_text, to_curie
 from kgwb.run import Run, agent
@@ -20,7 +20,7 @@ from kgwb.systems.surveyor.class_names import choose_titles
 from kgwb.systems.surveyor.records import Mention, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
 from kgwb.terms import Term
-from kgwb.text import pluralize
+from kgwb.text import pluralize, tell_apart
 
 MAX_NAMES = 8
 """Names of a question that are looked up."""

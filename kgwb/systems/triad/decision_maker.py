@@ -10,7 +10,7 @@ from pydantic import StrictInt
 from kgwb.flow import Candidate, Direction, RetrievedCandidates
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, schema_config
-from kgwb.systems.linking import is_decided_unasked, number_candidates
+from kgwb.systems.linking import is_decided_unasked, number_candidates, tell_rows_apart
 from kgwb.systems.triad.asking import ask_in_attempt
 from kgwb.systems.triad.records import Choice, Filled, Queries, Relation, Triplet
 from kgwb.systems.triad.settings import TriadSettings
@@ -222,6 +222,7 @@ def _number_relations(relations: Sequence[Relation], triplet: Triplet) -> list[d
     """Return relations as a model sees them: number, triple, and what it leads to if known.
 
     Numbers count from 1. The triple has subject, name and object in the direction of the relation.
+    Relations of which all this is the same have their IRI, too.
     """
     numbered = []
     for number, relation in enumerate(relations, 1):
@@ -230,6 +231,7 @@ def _number_relations(relations: Sequence[Relation], triplet: Triplet) -> list[d
         if relation.example:
             shown["leads to"] = relation.example
         numbered.append(shown)
+    tell_rows_apart(numbered, "iri", [str(relation.iri) for relation in relations])
     return numbered
 
 
@@ -269,7 +271,8 @@ def choose_query(queries: Queries, question: str, failed: tuple[str, ...], run: 
 def _number_queries(queries: Sequence[Filled]) -> list[dict[str, object]]:
     """Return queries as a model sees them: number, text, number of results, and the first ones.
 
-    An ASK has its truth value in place of the results. Numbers count from 1.
+    An ASK has its truth value in place of the results. Numbers count from 1. Queries of which all
+    this is the same have their SPARQL, too.
     """
     numbered = []
     for number, query in enumerate(queries, 1):
@@ -280,6 +283,7 @@ def _number_queries(queries: Sequence[Filled]) -> list[dict[str, object]]:
             shown["rows"] = query.rows
             shown["first"] = list(query.results)
         numbered.append(shown)
+    tell_rows_apart(numbered, "sparql", [query.query.sparql for query in queries])
     return numbered
 
 

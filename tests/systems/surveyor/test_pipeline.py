@@ -30,11 +30,15 @@ import kgwb
 from kgwb.bench.serve import EMPTY_QUERY, make_answer_query
 from kgwb.errors import GraphTimeoutError, OverrideError
 from kgwb.flow import NOT_IN_GRAPH
+from kgwb.kg.exports import to_cypher, to_graphml, to_json, to_networkx
 from kgwb.kg.query_parser import SYNTAX_HINT
 from kgwb.kg.survey_records import Survey
 from kgwb.llm import Scripted
 from kgwb.records import Record
 from kgwb.run import Run
+from kgwb.show.subgraph import build_subgraph, subgraph_of_answer
+from kgwb.show.subgraph_html import render_tables
+from kgwb.show.terms import RenderContext
 from kgwb.systems.surveyor.records import Draft, Executed, Mention, Mentions, Part, Review
 
 COUNT = "SELECT (COUNT(DISTINCT ?film) AS ?n) WHERE { ?film org:director org:denis }"
@@ -95,6 +99,21 @@ def test_a_table_keeps_its_columns_and_rows() -> None:
     named, _ = answered(draft(TABLE, "table", "film"))
     # One title for two columns is not used.
     assert answer_of(named).columns == ("film", "minutes")
+
+
+def test_a_thing_in_a_table_bears_its_own_label_in_pictures_and_exports() -> None:
+    run, _ = answered(draft(TABLE, "table", "film", "length"))
+    answer = answer_of(run)
+    for subgraph in (build_subgraph(run), subgraph_of_answer(answer)):
+        labels = {node.term: node.label for node in subgraph.nodes}
+        assert (labels[iri("arrival")], labels[Literal(116)]) == ("Arrival", "116")
+        assert "Arrival · 116" in render_tables(subgraph, RenderContext())
+    nodes = to_networkx(answer).nodes(data=True)
+    exported = {data["id"]: data["label"] for _, data in nodes}
+    assert exported[str(iri("arrival"))] == "Arrival"
+    assert exported[str(iri("dune"))] == "Dune"
+    for text in (to_json(answer), to_graphml(answer), to_cypher(answer)):
+        assert "·" not in text
 
 
 @pytest.mark.parametrize(
