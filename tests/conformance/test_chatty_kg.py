@@ -99,6 +99,10 @@ def exact_number(variables: Mapping[str, Any]) -> Any:
     return {"reason": "exact", "number": first["number"], "label": first["label"]}
 
 
+def names_offered(relation: Mapping[str, Any]) -> list[str]:
+    return [entry["name"] for entry in relation["predicates"]]
+
+
 DEFAULTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "translator": lambda variables: {"question": variables["question"]},
     "classifier": lambda variables: {"reason": "", "label": "self-contained"},
@@ -107,9 +111,7 @@ DEFAULTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "name": lambda variables: {"name": variables["names"][0]},
     "number": exact_number,
     "pool": lambda variables: {"reasoning": "", "predicates": variables["predicates"]},
-    "by_fact": lambda variables: predicates(
-        *[relation["predicates"] for relation in variables["relations"]]
-    ),
+    "by_fact": lambda variables: predicates(*map(names_offered, variables["relations"])),
 }
 DIRECTOR = qir("Arrival | directed by | ?person")
 CHAIN = qir("Arrival | director | ?p", "?p | birth date | ?d", target="?d")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 
 from rdflib.namespace import XSD
@@ -13,6 +13,7 @@ from kgwb.flow import CandidateQuery
 from kgwb.kg.algebra import TriplePattern, patterns_to_sparql, variables_of
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
+from kgwb.systems.chatty_kg.offers import Offers
 from kgwb.systems.chatty_kg.records import (
     QIR,
     GeneratedQueries,
@@ -101,7 +102,7 @@ def _build_query(
     terms: TermByEnd,
     run: Run,
 ) -> CandidateQuery:
-    """Return the query of a combination: an ASK for a boolean question, else a SELECT of the target.
+    """Return the query of a combination: an ASK for a boolean question, else a SELECT of what is asked for.
 
     A pattern or filter that several facts have is written once. ``_make_filters`` adds more filters.
     """
@@ -113,7 +114,7 @@ def _build_query(
         filters[class_filter] = None
     settings = ChattySettings.of_run(run)
     filter_text = "".join(filters) + _make_filters(qir, tuple(patterns), terms, settings)
-    head = f"SELECT DISTINCT {qir.target} WHERE"
+    head = f"SELECT DISTINCT {' '.join(qir.selected)} WHERE"
     if qir.kind == "boolean":
         head = "ASK"
     body = f"{patterns_to_sparql(patterns)} {filter_text}".strip()
@@ -206,9 +207,30 @@ def select_queries(
         return _keep_by_fact(generated, certain)
     if settings.predicate_choice == "pooled":
         return _select_from_pool(generated, question, run)
+    if settings.predicate_examples:
+        return _select_with_examples(generated, question, linked, run)
     offered = _list_names_by_fact(generated)
-    relevant = _ask_for_predicates(question, linked.relations, offered, run)
+    shown = []
+    for relation, names in zip(linked.relations, offered, strict=True):
+        shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
+    relevant = _ask_for_predicates(question, shown, offered, run)
     return _keep_by_fact(generated, relevant)
+
+
+def _select_with_examples(
+    generated: GeneratedQueries, question: str, linked: LinkingResult, run: Run
+) -> QuerySelection:
+    """Keep the queries whose predicates a model chooses by name, direction and example."""
+    offers = Offers(generated, linked)
+    offered = [list(offer) for offer in offers.by_fact]
+    relevant = _ask_for_predicates(question, offers.describe(run), offered, run)
+    kept = []
+    for position, query in enumerate(generated.queries):
+        if offers.is_chosen(position, relevant):
+            kept.append(query)
+    names = _list_relevant(relevant, offered)
+    both = offers.has_both_directions(relevant)
+    return QuerySelection(tuple(kept), names, unites_directions=both)
 
 
 def _list_names_by_fact(generated: GeneratedQueries) -> list[list[str]]:
@@ -227,10 +249,17 @@ def _keep_by_fact(generated: GeneratedQueries, relevant: Sequence[list[str]]) ->
         pairs = zip(query.predicates, relevant, strict=True)
         if all(name in names for name, names in pairs):
             kept.append(query)
-    relevant_names = []
-    for names, listed in zip(relevant, _list_names_by_fact(generated), strict=True):
-        relevant_names += [name for name in names if name in listed]
-    return QuerySelection(tuple(kept), tuple(dict.fromkeys(relevant_names)))
+    return QuerySelection(tuple(kept), _list_relevant(relevant, _list_names_by_fact(generated)))
+
+
+def _list_relevant(
+    relevant: Sequence[Sequence[str]], offered: Sequence[Sequence[str]]
+) -> tuple[str, ...]:
+    """Return the relevant names that were offered for their fact, each once."""
+    names = []
+    for chosen, listed in zip(relevant, offered, strict=True):
+        names += [name for name in chosen if name in listed]
+    return tuple(dict.fromkeys(names))
 
 
 def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
@@ -238,9 +267,9 @@ def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
 
     It is the only one that has the name of the relation, but for letter case. If none has, it is
     the first one if its similarity is at least MIN_SIMILARITY and leads by MIN_LEAD. There is none
-    for a relation without predicates.
+    for a relation without predicates, and a way over a node is never certain.
     """
-    if not relation.predicates:
+    if not relation.predicates or relation.predicates[0].onward is not None:
         return []
     relation_name = relation.fact.relation.casefold()
     similarities: dict[str, float] = {}
@@ -256,10 +285,11 @@ def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
 
 
 def _ask_for_predicates(
-    question: str, relations: Sequence[LinkedRelation], offered: Sequence[list[str]], run: Run
+    question: str, shown: Sequence[Mapping[str, object]], offered: Sequence[list[str]], run: Run
 ) -> list[list[str]]:
     """Ask a model which of the predicates offered for each triple are relevant.
 
+    ``shown`` is what it sees of the triples, and ``offered`` has the names that it may choose.
     The reply must have a list for each triple (Chatty-KG, section 5.2.3). Names that were not
     offered are dropped later, but a list must not have such names only. An empty list is valid: it
     means that the graph does not have the relation. Without a valid reply all lists are empty, if
@@ -276,10 +306,7 @@ def _ask_for_predicates(
                 return f"none of triple {number}'s predicates is in its list: {_quote(names)}"
         return ""
 
-    shown = []
-    for relation, names in zip(relations, offered, strict=True):
-        shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
-    variables = {"question": question, "relations": shown}
+    variables = {"question": question, "relations": list(shown)}
     checks = [Check(PREDICATES_CHECK_NAME, find_unlisted)]
     reply = try_to_ask(
         "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks

@@ -21,6 +21,7 @@ from kgwb.llm.rules.words import (
     is_verb,
     tokenize,
 )
+from kgwb.systems.chatty_kg.offers import REVERSE
 
 PERSONAL_PRONOUNS = frozenset("he she him her his hers himself herself".split())
 POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")
@@ -88,12 +89,18 @@ def extract_published_qir(question: str, kg: Graph | None, embeddings: Embedding
 def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> ReplyData:
     """Return for each triple the predicates whose names are most like its relation, possibly none.
 
-    Each of ``relations`` has a "triple" and the names of its candidate "predicates".
+    Each of ``relations`` has a "triple" and its candidate "predicates": names, or entries with a
+    "name". Of a predicate that is offered in both directions, the first one is taken.
     """
     predicates = []
     for relation in relations:
         _, name, _ = relation["triple"]
-        similar = find_similar_predicates(name, relation["predicates"], embeddings)
+        offered: dict[str, str] = {}
+        for entry in relation["predicates"]:
+            shown = entry if isinstance(entry, str) else entry["name"]
+            offered.setdefault(shown.removesuffix(REVERSE), shown)
+        chosen = find_similar_predicates(name, list(offered), embeddings)
+        similar = [offered[each] for each in chosen]
         predicates.append(similar)
     return {"reasoning": "the names most like each relation", "predicates": predicates}
 

@@ -30,6 +30,7 @@ class ChattySettings(Settings):
         "leaves_out_mentioned": False,
         "refuses_inexpressible": False,
         "checks_target": False,
+        "several_targets": False,
         "classes": "searched",
         "links_literals": False,
         "linked_ends": "connecting",
@@ -42,6 +43,7 @@ class ChattySettings(Settings):
         "refuses_stored_false": False,
         "excludes_named": False,
         "predicate_choice": "pooled",
+        "predicate_examples": False,
         "unasked_predicates": False,
         "counts_values": False,
         "merges_names": False,
@@ -114,6 +116,12 @@ class ChattySettings(Settings):
     """Which unknown is selected: the one that is asked for (section 5.2.1), or the first by name
     (reference code)."""
 
+    several_targets: bool = True
+    """Whether several unknowns are selected, each in a column, if the question asks for several.
+
+    The paper selects the main unknown (section 5.2.1).
+    """
+
     # Linking
 
     classes: Literal["for_kinds", "searched"] = "for_kinds"
@@ -184,6 +192,12 @@ class ChattySettings(Settings):
 
     - "by_fact": for each fact, and a query must be right in all of them.
     - "pooled": from one list; a query with one of them is kept (Algorithm 3, lines 6, 13 and 17).
+    """
+    predicate_examples: bool = True
+    """Whether a model that chooses by fact sees a triple of the graph for each predicate.
+
+    Of a predicate that is found in both directions it then chooses one or both. The paper shows names
+    (Algorithm 3, line 13).
     """
     unasked_predicates: bool = True
     """Whether no model is asked if each relation certainly means one predicate. The paper always
