@@ -60,6 +60,8 @@ MIN_LIKE_RELATION = 0.7
 """The least similarity of a predicate that is taken to be what a relation means."""
 MIN_LIKE_OPEN_END = 0.6
 """The least similarity of a pair of predicates that leads over a node to an unknown."""
+MAX_PAIRS = 3
+"""Pairs of predicates to an unknown that are kept for a relation."""
 MAX_NODES = 1_000
 """Nodes around the linked end of a fact that are looked at for what they lead to."""
 BEAM_WIDTH = 5
@@ -204,8 +206,7 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     Equals are ordered by IRI. Of a fact between two linked vertices, the predicates that connect
     them come first, or are the only ones (``linked_ends``). If no predicate connects the ends, pairs
     of predicates that do so over a node may come first (``joins_over_node``). If one end is an
-    unknown, and no predicate is like the relation, pairs that lead to it over a node are ranked with
-    the others. With ``classes``
+    unknown, and no predicate is like the relation, pairs that lead to it over a node are added. With ``classes``
     "for_kinds", type predicates are looked for (``_find_type_predicates``). If there are any, no
     others are looked for, unless the relation is an occupation.
     """
@@ -229,12 +230,24 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     over_node: list[RankedPredicate] = []
     if settings.joins_over_node and not connecting and not _is_found_at_both_ends(ranked, pairs):
         over_node = _find_predicates_over_node(fact, paths, run)
-    if settings.joins_over_node and not _has_predicate_like_relation(ranked):
-        ranked += _find_predicates_to_open_end(fact, paths, run)
-    ranked.sort(key=lambda each: (-each.similarity, each.iri, each.direction == "in"))
+    ranked.sort(key=_ranking_key)
     if connecting and settings.linked_ends == "connecting_first":
         ranked.sort(key=lambda each: (each.iri, each.direction) not in connecting)
-    return _keep_best(fact, over_node + ranked, run)
+    best = _keep_best(over_node + ranked, run)
+    if settings.joins_over_node and not _has_predicate_like_relation(best):
+        best += _find_predicates_to_open_end(fact, paths, run)
+        best.sort(key=_ranking_key)
+    return LinkedRelation(fact, tuple(best))
+
+
+def _ranking_key(predicate: RankedPredicate) -> tuple[float, str, str, bool]:
+    """Return a key that sorts predicates by similarity, the highest first, then by IRIs."""
+    return (
+        -predicate.similarity,
+        str(predicate.iri),
+        str(predicate.onward or ""),
+        predicate.direction == "in",
+    )
 
 
 def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[RankedPredicate]:
@@ -297,8 +310,8 @@ def _name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
     return names
 
 
-def _keep_best(fact: Fact, ranked: Sequence[RankedPredicate], run: Run) -> LinkedRelation:
-    """Return a fact with its best ``predicates_per_relation`` predicates, in all their directions.
+def _keep_best(ranked: Sequence[RankedPredicate], run: Run) -> list[RankedPredicate]:
+    """Return the best ``predicates_per_relation`` predicates, in all their directions.
 
     The step notes how many were dropped.
     """
@@ -311,7 +324,7 @@ def _keep_best(fact: Fact, ranked: Sequence[RankedPredicate], run: Run) -> Linke
             best.append(predicate)
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
-    return LinkedRelation(fact, tuple(best))
+    return best
 
 
 def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
@@ -439,9 +452,10 @@ def _find_predicates_to_open_end(
 
     The other end must be an unknown that nothing leads to yet: from a ship over its calls to the
     pilots. The best path to the reached end counts, and at most MAX_NODES nodes are looked at. The
-    similarity of a pair is the better of two: of the relation with the predicate at the unknown, and
-    of the unknown's name with that predicate or with a class of what it leads to. Pairs below
-    MIN_LIKE_OPEN_END are left out.
+    predicate at the unknown must be like the relation or like the unknown's name, or the name must
+    be like a class of what is there, with a similarity of MIN_LIKE_OPEN_END. The similarity of a pair
+    is the mean of this and of the relation's with the nearer of the two predicates. The best
+    MAX_PAIRS are returned.
     """
     reached_ends = [end for end in fact.ends if paths.get(end)]
     open_ends = [end for end in fact.ends if end not in reached_ends and is_unknown(end)]
@@ -534,16 +548,18 @@ def _rank_pairs_to_open_end(
         similarities += [like_kind[class_names[class_iri]] for class_iri in found]
         if max(similarities) < MIN_LIKE_OPEN_END:
             continue
+        nearer = max(like_relation[names[first]], like_relation[names[second]])
+        similarity = round((max(similarities) + nearer) / 2, 4)
         predicate = RankedPredicate(
             iri=first,
             name=f"{names[first]} → {names[second]}",
             direction=direction,
-            similarity=max(similarities),
+            similarity=similarity,
             onward=second,
             onward_direction=onward_direction,
         )
         ranked.append(predicate)
-    return ranked
+    return sorted(ranked, key=_ranking_key)[:MAX_PAIRS]
 
 
 def _sample_clause(where: str, term: str, limit: int) -> str:
