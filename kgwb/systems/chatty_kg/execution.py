@@ -158,7 +158,7 @@ def _collect_values(
             continue
         result = run.kg.select(query.sparql)
         found, columns, rows = query, qir.selected, result.rows
-        if qir.kind == "list" and has_nameless_nodes(rows):
+        if qir.kind == "list" and _are_looked_into(rows, run):
             found, columns, rows = _look_into_nodes(query, qir, rows, run)
         results.queries.append(found)
         results.is_cut |= result.cut
@@ -176,6 +176,11 @@ def _collect_values(
 def has_nameless_nodes(rows: Iterable[Row]) -> bool:
     """Return whether a cell of some rows is a blank node."""
     return any(isinstance(cell, BNode) for row in rows for cell in row)
+
+
+def _are_looked_into(rows: Iterable[Row], run: Run) -> bool:
+    """Return whether rows have blank nodes, and ``looks_into_nodes`` is on."""
+    return ChattySettings.of_run(run).looks_into_nodes and has_nameless_nodes(rows)
 
 
 def _look_into_nodes(
@@ -225,7 +230,7 @@ def _answer_table(
             continue
         found, columns = query, qir.columns
         rows = run.kg.select(query.sparql).rows
-        if has_nameless_nodes(rows):
+        if _are_looked_into(rows, run):
             found, columns, rows = _look_into_nodes(query, qir, rows, run)
         executed.append(found.sparql)
         if rows and one_direction and query.score >= MIN_SETTLING_SCORE:

@@ -56,6 +56,8 @@ OVER_NODE_DIRECTIONS: tuple[tuple[Direction, Direction], ...] = (
     ("in", "out"),
 )
 """Directions of the two predicates over a node: from subject to object, back, or from the node."""
+OVER_NODE = " → "
+"""Between the names of two predicates that lead over a node."""
 MIN_LIKE_RELATION = 0.7
 """The least similarity of a predicate that is taken to be what a relation means."""
 MIN_LIKE_OPEN_END = 0.6
@@ -434,7 +436,7 @@ def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[Rank
     for (first, direction), (second, onward_direction) in pairs:
         predicate = RankedPredicate(
             iri=first,
-            name=f"{names[first]} → {names[second]}",
+            name=f"{names[first]}{OVER_NODE}{names[second]}",
             direction=direction,
             similarity=max(similarities[names[first]], similarities[names[second]]),
             onward=second,
@@ -552,7 +554,7 @@ def _rank_pairs_to_open_end(
         similarity = round((max(similarities) + nearer) / 2, 4)
         predicate = RankedPredicate(
             iri=first,
-            name=f"{names[first]} → {names[second]}",
+            name=f"{names[first]}{OVER_NODE}{names[second]}",
             direction=direction,
             similarity=similarity,
             onward=second,

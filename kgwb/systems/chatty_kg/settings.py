@@ -46,6 +46,7 @@ class ChattySettings(Settings):
         "predicate_examples": False,
         "unasked_predicates": False,
         "counts_values": False,
+        "looks_into_nodes": False,
         "merges_names": False,
         "value_order": "by_row",
     }
@@ -155,8 +156,9 @@ class ChattySettings(Settings):
     """Whether a fact may lead over one node that the question does not name.
 
     This is tried if both ends of the fact are linked or typed, and no predicate connects them: from
-    an assembly over the entry of a part to a product. The paper has one triple pattern for a triple
-    (section 5.2.1).
+    an assembly over the entry of a part to a product. It is also tried if one end is an unknown, and
+    no predicate at the other end is like the relation: from a ship over its calls to the pilots. The
+    paper has one triple pattern for a triple (section 5.2.1).
     """
     keeps_type_predicates: bool = False
     """Whether type predicates are candidates for any relation, as section 5.1.3 has all predicates.
@@ -207,6 +209,11 @@ class ChattySettings(Settings):
 
     counts_values: bool = True
     """Whether values are counted if a count is asked for and no number is stored."""
+    looks_into_nodes: bool = True
+    """Whether a blank node is answered by its literals: a length is a node that has the number.
+
+    The paper returns the bindings as they are (section 5.2.4).
+    """
     merges_names: bool = True
     """Whether a text that is the name of another value is left out.
 
