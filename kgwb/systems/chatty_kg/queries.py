@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, product
 
 from rdflib.namespace import XSD
@@ -13,7 +13,6 @@ from kgwb.flow import CandidateQuery
 from kgwb.kg.algebra import TriplePattern, patterns_to_sparql, variables_of
 from kgwb.run import Run, agent
 from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
-from kgwb.systems.chatty_kg.offers import Offers
 from kgwb.systems.chatty_kg.records import (
     QIR,
     GeneratedQueries,
@@ -207,30 +206,9 @@ def select_queries(
         return _keep_by_fact(generated, certain)
     if settings.predicate_choice == "pooled":
         return _select_from_pool(generated, question, run)
-    if settings.predicate_examples:
-        return _select_with_examples(generated, question, linked, run)
     offered = _list_names_by_fact(generated)
-    shown = []
-    for relation, names in zip(linked.relations, offered, strict=True):
-        shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
-    relevant = _ask_for_predicates(question, shown, offered, run)
+    relevant = _ask_for_predicates(question, linked.relations, offered, run)
     return _keep_by_fact(generated, relevant)
-
-
-def _select_with_examples(
-    generated: GeneratedQueries, question: str, linked: LinkingResult, run: Run
-) -> QuerySelection:
-    """Keep the queries whose predicates a model chooses by name, direction and example."""
-    offers = Offers(generated, linked)
-    offered = [list(offer) for offer in offers.by_fact]
-    relevant = _ask_for_predicates(question, offers.describe(run), offered, run)
-    kept = []
-    for position, query in enumerate(generated.queries):
-        if offers.is_chosen(position, relevant):
-            kept.append(query)
-    names = _list_relevant(relevant, offered)
-    both = offers.has_both_directions(relevant)
-    return QuerySelection(tuple(kept), names, unites_directions=both)
 
 
 def _list_names_by_fact(generated: GeneratedQueries) -> list[list[str]]:
@@ -249,17 +227,10 @@ def _keep_by_fact(generated: GeneratedQueries, relevant: Sequence[list[str]]) ->
         pairs = zip(query.predicates, relevant, strict=True)
         if all(name in names for name, names in pairs):
             kept.append(query)
-    return QuerySelection(tuple(kept), _list_relevant(relevant, _list_names_by_fact(generated)))
-
-
-def _list_relevant(
-    relevant: Sequence[Sequence[str]], offered: Sequence[Sequence[str]]
-) -> tuple[str, ...]:
-    """Return the relevant names that were offered for their fact, each once."""
-    names = []
-    for chosen, listed in zip(relevant, offered, strict=True):
-        names += [name for name in chosen if name in listed]
-    return tuple(dict.fromkeys(names))
+    relevant_names = []
+    for names, listed in zip(relevant, _list_names_by_fact(generated), strict=True):
+        relevant_names += [name for name in names if name in listed]
+    return QuerySelection(tuple(kept), tuple(dict.fromkeys(relevant_names)))
 
 
 def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
@@ -267,9 +238,9 @@ def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
 
     It is the only one that has the name of the relation, but for letter case. If none has, it is
     the first one if its similarity is at least MIN_SIMILARITY and leads by MIN_LEAD. There is none
-    for a relation without predicates, and a way over a node is never certain.
+    for a relation without predicates.
     """
-    if not relation.predicates or relation.predicates[0].onward is not None:
+    if not relation.predicates:
         return []
     relation_name = relation.fact.relation.casefold()
     similarities: dict[str, float] = {}
@@ -285,11 +256,10 @@ def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
 
 
 def _ask_for_predicates(
-    question: str, shown: Sequence[Mapping[str, object]], offered: Sequence[list[str]], run: Run
+    question: str, relations: Sequence[LinkedRelation], offered: Sequence[list[str]], run: Run
 ) -> list[list[str]]:
     """Ask a model which of the predicates offered for each triple are relevant.
 
-    ``shown`` is what it sees of the triples, and ``offered`` has the names that it may choose.
     The reply must have a list for each triple (Chatty-KG, section 5.2.3). Names that were not
     offered are dropped later, but a list must not have such names only. An empty list is valid: it
     means that the graph does not have the relation. Without a valid reply all lists are empty, if
@@ -306,7 +276,10 @@ def _ask_for_predicates(
                 return f"none of triple {number}'s predicates is in its list: {_quote(names)}"
         return ""
 
-    variables = {"question": question, "relations": list(shown)}
+    shown = []
+    for relation, names in zip(relations, offered, strict=True):
+        shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
+    variables = {"question": question, "relations": shown}
     checks = [Check(PREDICATES_CHECK_NAME, find_unlisted)]
     reply = try_to_ask(
         "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks

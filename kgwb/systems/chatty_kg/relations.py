@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -56,17 +56,9 @@ OVER_NODE_DIRECTIONS: tuple[tuple[Direction, Direction], ...] = (
     ("in", "out"),
 )
 """Directions of the two predicates over a node: from subject to object, back, or from the node."""
-OVER_NODE = " → "
-"""Between the names of two predicates that lead over a node."""
 MIN_LIKE_RELATION = 0.7
 """The least similarity of a predicate that is taken to be what a relation means."""
-MIN_LIKE_OPEN_END = 0.6
-"""The least similarity of a pair of predicates that leads over a node to an unknown."""
-MAX_PAIRS = 3
-"""Pairs of predicates to an unknown that are kept for a relation."""
-MAX_NODES = 1_000
-"""Nodes around the linked end of a fact that are looked at for what they lead to."""
-BEAM_WIDTH = 5
+BEAM_WIDTH = 4
 """Paths to an unknown that are followed."""
 MIN_STEP_SIMILARITY = 0.01
 """The least similarity by which a predicate multiplies the score of a path."""
@@ -207,8 +199,7 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     kept, each in the directions in which it was found; the step notes how many were dropped.
     Equals are ordered by IRI. Of a fact between two linked vertices, the predicates that connect
     them come first, or are the only ones (``linked_ends``). If no predicate connects the ends, pairs
-    of predicates that do so over a node may come first (``joins_over_node``). If one end is an
-    unknown, and no predicate is like the relation, pairs that lead to it over a node are added. With ``classes``
+    of predicates that do so over a node may come first (``joins_over_node``). With ``classes``
     "for_kinds", type predicates are looked for (``_find_type_predicates``). If there are any, no
     others are looked for, unless the relation is an occupation.
     """
@@ -232,24 +223,10 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     over_node: list[RankedPredicate] = []
     if settings.joins_over_node and not connecting and not _is_found_at_both_ends(ranked, pairs):
         over_node = _find_predicates_over_node(fact, paths, run)
-    ranked.sort(key=_ranking_key)
+    ranked.sort(key=lambda each: (-each.similarity, each.iri, each.direction == "in"))
     if connecting and settings.linked_ends == "connecting_first":
         ranked.sort(key=lambda each: (each.iri, each.direction) not in connecting)
-    best = _keep_best(over_node + ranked, run)
-    if settings.joins_over_node and not _has_predicate_like_relation(best):
-        best += _find_predicates_to_open_end(fact, paths, run)
-        best.sort(key=_ranking_key)
-    return LinkedRelation(fact, tuple(best))
-
-
-def _ranking_key(predicate: RankedPredicate) -> tuple[float, str, str, bool]:
-    """Return a key that sorts predicates by similarity, the highest first, then by IRIs."""
-    return (
-        -predicate.similarity,
-        str(predicate.iri),
-        str(predicate.onward or ""),
-        predicate.direction == "in",
-    )
+    return _keep_best(fact, over_node + ranked, run)
 
 
 def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[RankedPredicate]:
@@ -292,11 +269,6 @@ def _is_found_at_both_ends(ranked: Iterable[RankedPredicate], pairs: Pairs) -> b
     return False
 
 
-def _has_predicate_like_relation(ranked: Iterable[RankedPredicate]) -> bool:
-    """Return whether any predicate is like its relation."""
-    return any(predicate.similarity >= MIN_LIKE_RELATION for predicate in ranked)
-
-
 def _name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
     """Return the names of predicates by IRI: labels, or the last segments (``predicate_names``).
 
@@ -312,8 +284,8 @@ def _name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
     return names
 
 
-def _keep_best(ranked: Sequence[RankedPredicate], run: Run) -> list[RankedPredicate]:
-    """Return the best ``predicates_per_relation`` predicates, in all their directions.
+def _keep_best(fact: Fact, ranked: Sequence[RankedPredicate], run: Run) -> LinkedRelation:
+    """Return a fact with its best ``predicates_per_relation`` predicates, in all their directions.
 
     The step notes how many were dropped.
     """
@@ -326,7 +298,7 @@ def _keep_best(ranked: Sequence[RankedPredicate], run: Run) -> list[RankedPredic
             best.append(predicate)
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
-    return best
+    return LinkedRelation(fact, tuple(best))
 
 
 def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
@@ -436,7 +408,7 @@ def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[Rank
     for (first, direction), (second, onward_direction) in pairs:
         predicate = RankedPredicate(
             iri=first,
-            name=f"{names[first]}{OVER_NODE}{names[second]}",
+            name=f"{names[first]} → {names[second]}",
             direction=direction,
             similarity=max(similarities[names[first]], similarities[names[second]]),
             onward=second,
@@ -445,123 +417,6 @@ def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[Rank
         ranked.append(predicate)
     ranked.sort(key=lambda predicate: (-predicate.similarity, predicate.iri, str(predicate.onward)))
     return ranked
-
-
-def _find_predicates_to_open_end(
-    fact: Fact, paths: PathsByEnd, run: Run
-) -> list[RankedPredicate]:
-    """Return the pairs of predicates that lead from the one reached end of a fact over a node.
-
-    The other end must be an unknown that nothing leads to yet: from a ship over its calls to the
-    pilots. The best path to the reached end counts, and at most MAX_NODES nodes are looked at. The
-    predicate at the unknown must be like the relation or like the unknown's name, or the name must
-    be like a class of what is there, with a similarity of MIN_LIKE_OPEN_END. The similarity of a pair
-    is the mean of this and of the relation's with the nearer of the two predicates. The best
-    MAX_PAIRS are returned.
-    """
-    reached_ends = [end for end in fact.ends if paths.get(end)]
-    open_ends = [end for end in fact.ends if end not in reached_ends and is_unknown(end)]
-    if len(reached_ends) != 1 or len(open_ends) != 1:
-        return []
-    where, term = paths[reached_ends[0]][0]
-    if is_literal(term):
-        return []
-    sample = _sample_clause(where, term, ChattySettings.of_run(run).join_sample)
-    classes: dict[NodePair, set[URIRef]] = {}
-    for directions in OVER_NODE_DIRECTIONS:
-        found = _select_pairs_to_open_end(fact, reached_ends[0], term, sample, directions, run)
-        for pair, class_iri in found:
-            classes.setdefault(pair, set()).add(class_iri)
-    return _rank_pairs_to_open_end(classes, fact, open_ends[0], run)
-
-
-def _select_pairs_to_open_end(
-    fact: Fact,
-    reached_end: str,
-    term: str,
-    sample: str,
-    directions: tuple[Direction, Direction],
-    run: Run,
-) -> Iterator[tuple[NodePair, URIRef]]:
-    """Yield pairs of predicates over a node, each with a class of what is at the open end.
-
-    ``term`` is the SPARQL term of the reached end, and ``sample`` the subquery that binds it. Things
-    without a class have RDFS.Resource. Predicates that the vocabulary excludes are left out.
-    """
-    starts_at_subject = reached_end == fact.subject
-    subject = term if starts_at_subject else fact.subject
-    object_ = fact.object if starts_at_subject else term
-    steps = [
-        _orient_variable(subject, "?_p", "?_n", directions[0]),
-        _orient_variable("?_n", "?_q", object_, directions[1]),
-    ]
-    if not starts_at_subject:
-        steps.reverse()
-    near, far = steps
-    open_term = fact.object if starts_at_subject else fact.subject
-    near_predicate = "?_p" if starts_at_subject else "?_q"
-    rows = run.kg.select(
-        f"SELECT DISTINCT ?_p ?_q ?_c WHERE {{"
-        f" {{ SELECT DISTINCT {near_predicate} ?_n WHERE {{ {sample}{near}"
-        f" FILTER(!isLiteral(?_n)) }} LIMIT {MAX_NODES} }} {far}"
-        f" OPTIONAL {{ {values_clause('?_t', run.kg.vocabulary.types)} {open_term} ?_t ?_c }} }}"
-    ).rows
-    excluded = run.kg.vocabulary.excluded_predicates
-    for first, second, class_iri in rows:
-        if not isinstance(first, URIRef) or not isinstance(second, URIRef):
-            continue
-        is_way_back = first == second and directions[0] != directions[1]
-        if first in excluded or second in excluded or is_way_back:
-            continue
-        known_class = class_iri if isinstance(class_iri, URIRef) else RDFS.Resource
-        yield ((first, directions[0]), (second, directions[1])), known_class
-
-
-def _orient_variable(start: str, predicate: str, end: str, direction: Direction) -> str:
-    """Return the triple pattern that leads from one term to another by a variable predicate."""
-    if direction == "in":
-        start, end = end, start
-    return f"{start} {predicate} {end} ."
-
-
-def _rank_pairs_to_open_end(
-    classes: Mapping[NodePair, Collection[URIRef]], fact: Fact, open_end: str, run: Run
-) -> list[RankedPredicate]:
-    """Return the pairs that are like a fact, see ``_find_predicates_to_open_end``.
-
-    ``classes`` has the classes of what each pair leads to.
-    """
-    iris: list[URIRef] = []
-    class_iris: set[URIRef] = set()
-    for ((first, _), (second, _)), found in classes.items():
-        iris += [first, second]
-        class_iris.update(found)
-    if not iris:
-        return []
-    names = _name_predicates(iris, run)
-    class_names = run.kg.names(sorted(class_iris))
-    kind = open_end.lstrip("?").replace("_", " ")
-    like_relation = compute_similarities(fact.relation, names.values(), run)
-    like_kind = compute_similarities(kind, (*names.values(), *class_names.values()), run)
-    ranked = []
-    for ((first, direction), (second, onward_direction)), found in classes.items():
-        at_open_end = names[second if open_end == fact.object else first]
-        similarities = [like_relation[at_open_end], like_kind[at_open_end]]
-        similarities += [like_kind[class_names[class_iri]] for class_iri in found]
-        if max(similarities) < MIN_LIKE_OPEN_END:
-            continue
-        nearer = max(like_relation[names[first]], like_relation[names[second]])
-        similarity = round((max(similarities) + nearer) / 2, 4)
-        predicate = RankedPredicate(
-            iri=first,
-            name=f"{names[first]}{OVER_NODE}{names[second]}",
-            direction=direction,
-            similarity=similarity,
-            onward=second,
-            onward_direction=onward_direction,
-        )
-        ranked.append(predicate)
-    return sorted(ranked, key=_ranking_key)[:MAX_PAIRS]
 
 
 def _sample_clause(where: str, term: str, limit: int) -> str:
