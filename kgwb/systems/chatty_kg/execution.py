@@ -171,19 +171,19 @@ def _collect_values(
     return results
 
 
-def has_nameless_nodes(rows: Iterable[Row]) -> bool:
+def _has_nameless_nodes(rows: Iterable[Row]) -> bool:
     """Return whether a cell of some rows is a blank node."""
     return any(isinstance(cell, BNode) for row in rows for cell in row)
 
 
 def _are_looked_into(rows: Iterable[Row], run: Run) -> bool:
     """Return whether rows have blank nodes, and ``looks_into_nodes`` is on."""
-    return ChattySettings.of_run(run).looks_into_nodes and has_nameless_nodes(rows)
+    return ChattySettings.of_run(run).looks_into_nodes and _has_nameless_nodes(rows)
 
 
 def _look_into_nodes(
-    query: CandidateQuery, qir: QIR, rows: Sequence[Row], run: Run
-) -> tuple[CandidateQuery, tuple[str, ...], Sequence[Row]]:
+    query: CandidateQuery, qir: QIR, rows: tuple[Row, ...], run: Run
+) -> tuple[CandidateQuery, tuple[str, ...], tuple[Row, ...]]:
     """Return a query with literals in place of blank nodes, its variables, and its rows.
 
     A blank node tells a person nothing: a length may be a node that has the number. The given query
@@ -193,7 +193,7 @@ def _look_into_nodes(
     filters = query.filters
     columns = []
     for position, column in enumerate(qir.selected):
-        if not has_nameless_nodes(row[position : position + 1] for row in rows):
+        if not _has_nameless_nodes(row[position : position + 1] for row in rows):
             columns.append(column)
             continue
         # no unknown of a QIR begins with "_"
