@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kgwb import old_names, systems
+from kgwb.bench.changes import load_prompt_texts
 from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.questions import BenchQuestion
@@ -19,6 +20,7 @@ from kgwb.bench.results import (
     INFORMATIONAL_ENTRIES,
     VERDICT_STATES,
     BenchRow,
+    QuestionSample,
     Results,
     describe_config_changes,
     find_run_file,
@@ -39,7 +41,7 @@ from kgwb.run.prompts import Prompts
 from kgwb.run.steps import Step
 from kgwb.settings import Settings
 from kgwb.systems.sources import SystemSource
-from kgwb.text import pluralize
+from kgwb.text import pluralize, single_line
 
 RETRIES_FOLDER = "retries"
 """Folder of what was asked again, inside the results folder."""
@@ -117,7 +119,11 @@ class RetryExperiment:
         self.models.update(self._given_models)
 
     def _measured_models(self) -> dict[str, ChatModel]:
-        """Return the models that were measured. A given model is used where it is the same one."""
+        """Return the models that were measured. A given model is used where it is the same one.
+
+        A model is the same one if its name is that of the specification. Raises InputError for a
+        model at an address of its own that was not given.
+        """
         models = {}
         for agent, spec in self.earlier_results.model_specs.items():
             given_model = self._given_models.get(agent)
@@ -136,17 +142,20 @@ class RetryExperiment:
     ) -> BenchSetup:
         """Return the setup that was measured, with these prompts, models and changed settings.
 
-        The prompts are by default those that kgwb has now. The values of settings are texts, as they
-        are typed. Raises SettingError, and InputError if the setup ``must_differ`` from what was
-        measured and nothing differs.
+        A prompt that is not given stays the one that was measured, if a saved run used it; else it is
+        the one that kgwb has now. The values of settings are texts, as they are typed. Raises
+        SettingError, PromptError for prompts that the system cannot use, and InputError if the setup
+        ``must_differ`` from what was measured and nothing differs.
         """
+        given_prompts = prompts or Prompts()
+        self.system.check_prompts(given_prompts)
         config = self.earlier_results.config
         setup = BenchSetup(
             kg=self.kg,
             system=self.system,
             models=self.models,
             settings=self._changed_settings(typed_settings or {}),
-            prompts=prompts or Prompts(),
+            prompts=self._with_measured_prompts(given_prompts),
             embeddings=Embeddings(
                 str(config.get("embeddings")), cache_folder=cache_dir(), trusted=False
             ),
@@ -159,13 +168,37 @@ class RetryExperiment:
             )
         return setup
 
+    def _with_measured_prompts(self, prompts: Prompts) -> Prompts:
+        """Return the given prompts, and as texts those that were measured and are not given.
+
+        Only prompts that differ from the system's present ones, and that a saved run used, are added.
+        """
+        measured = self.earlier_results.config.get("prompts", {})
+        present = Prompts().for_system(self.system.prompts)
+        changed_names = []
+        for name in self.system.prompt_names:
+            is_changed = name in measured and fingerprint(present.text(name)) != measured[name]
+            if is_changed and not prompts.has_own(name):
+                changed_names.append(name)
+        for name, text in load_prompt_texts(self.earlier_results, changed_names).items():
+            if fingerprint(text) == measured[name]:
+                prompts = prompts.with_text(name, text)
+        return prompts
+
+    def describe_changes(self, setup: BenchSetup) -> list[str]:
+        """Return a sentence for everything in which a setup differs from what was measured."""
+        changes = describe_config_changes(self.earlier_results.config, setup.to_config())
+        return [single_line(change) for change in changes]
+
     def is_measured_setup(self, setup: BenchSetup) -> bool:
         """Return whether a setup is the one that was measured, so that there is nothing to ask again."""
-        measured_config = self.earlier_results.config
-        return not any(describe_config_changes(measured_config, setup.to_config()))
+        return not self.describe_changes(setup)
 
     def _changed_settings(self, typed_settings: Mapping[str, str]) -> Settings:
-        """Return the settings that were measured with some changed. Raises SettingError."""
+        """Return the settings that were measured with some changed. Raises SettingError.
+
+        Each value is a text, which is parsed. Settings that this version lacks are left out.
+        """
         settings_class = self.system.settings
         measured = self.earlier_results.config.get("settings", {})
         stored = old_names.current_settings(measured, self.system.name)
@@ -176,8 +209,9 @@ class RetryExperiment:
     def get_results_folder(self, setup: BenchSetup, name: str) -> Path:
         """Return the folder for the results of a setup.
 
-        A setup always has the same folder, so asking again continues where it was. The folder's name
-        is ``name`` with a fingerprint of the configuration.
+        A setup always has the same folder, so asking again continues where it was. The folder's
+        name is ``name`` with a fingerprint of the configuration. The fingerprint is of all but
+        INFORMATIONAL_ENTRIES. Nothing is written.
         """
         config = setup.to_config()
         for entry in INFORMATIONAL_ENTRIES:
@@ -214,7 +248,10 @@ class RetryExperiment:
         return questions
 
     def _find_selected(self, selectors: Iterable[str]) -> set[str]:
-        """Return the ids of all questions that a selector names. Raises InputError if one names none."""
+        """Return the ids of all questions that at least one selector names.
+
+        Raises InputError for the first selector that names no question of the results.
+        """
         rows = self.earlier_results.rows
         chosen_ids: set[str] = set()
         for selector in selectors:
@@ -228,7 +265,12 @@ class RetryExperiment:
         return chosen_ids
 
     def _selectors_of(self, row: BenchRow) -> set[str]:
-        """Return every selector that names a row's question."""
+        """Return every selector that names a row's question.
+
+        These are "all", "id=ID", the verdict, the id itself unless it is one of SELECTOR_WORDS, and
+        "NAME=VALUE" for SELECTOR_FIELDS; "lost" and "errors" if it is so; and "blamed=AGENT", which
+        is "blamed=None" if no agent is known.
+        """
         selectors = {"all", f"id={row['id']}", get_verdict(row)}
         if row["id"] not in SELECTOR_WORDS:
             selectors.add(row["id"])
@@ -257,10 +299,34 @@ class RetryExperiment:
             elif get_verdict(row) == "right":
                 right_ids.append(id_)
         if not lost_ids:
-            raise InputError("no answer was lost", hint="choose what is asked again, as --only all")
+            raise InputError(
+                f"no answer of {self.earlier_results.folder} was lost, so there is none to ask again",
+                hint="choose the questions yourself, such as with --only all",
+            )
         count = min(len(lost_ids), len(right_ids))
         spaced_ids = {right_ids[place * len(right_ids) // count] for place in range(count)}
         return lost_ids | spaced_ids
+
+    def sample(self, selectors: Iterable[str] = ()) -> QuestionSample:
+        """Return what the questions of ``choose_questions`` say about all questions.
+
+        Without selectors, each question that was right stands for as many as were not chosen for it.
+        If selectors do not depend on what came of the questions, as "all" or "type=count", each
+        question stands for itself. Else the sample is empty: of questions that were chosen for being
+        lost, some come out right by chance. Raises InputError as ``choose_questions`` does.
+        """
+        selectors = list(selectors)
+        if selectors:
+            if not all(map(_is_independent_of_outcome, selectors)):
+                return QuestionSample()
+            return QuestionSample(frozenset(self._find_selected(selectors)))
+        chosen_ids = self._lost_and_right_ids()
+        rows = self.earlier_results.rows
+        right_ids = {id_ for id_, row in rows.items() if get_verdict(row) == "right"}
+        chosen_right_ids = right_ids & chosen_ids
+        if not right_ids:
+            return QuestionSample(frozenset(chosen_ids))
+        return QuestionSample(frozenset(chosen_ids), len(right_ids) / len(chosen_right_ids))
 
     # --- the cost
 
@@ -275,7 +341,9 @@ class RetryExperiment:
         """Estimate the cost of asking questions again from what they cost before. No call is made.
 
         Each saved run is executed with its recorded calls up to the first agents whose models would
-        have to be asked. With ``repeats``, these calls are made so often before and after the change.
+        have to be asked. With ``repeats``, these calls are made so often before and after the
+        change. Money is None if a model has no price. A question without a saved run counts with
+        what it cost before.
         """
         silent_models: dict[str, ChatModel] = {}
         for name, model in setup.models.items():
@@ -345,18 +413,21 @@ class RetryExperiment:
 
     # --- asking
 
-    def ask_again(
+    def ask_again(  # noqa: PLR0913  # how questions are asked is said by keywords
         self,
         setup: BenchSetup,
         questions: Sequence[BenchQuestion],
         folder: Path,
         *,
+        sample: QuestionSample | None = None,
         repeats: int = 1,
         workers: int = 1,
         budget: Budget | None = None,
         on_row: Callable[[BenchRow], object] = lambda row: None,
     ) -> str:
         """Ask questions again, and write the results to a folder.
+
+        The ``sample`` is what they say about all questions; without one, each stands for itself.
 
         Asking continues where it was stopped. With ``repeats``, calls that differ are made so often,
         before and after the change. The budget counts the calls that are made, not recorded ones.
@@ -365,10 +436,13 @@ class RetryExperiment:
         """
         models = self._measured_models() if repeats > 1 else {}
         earlier_runs = EarlierRuns(self.earlier_results.folder.resolve(), models, repeats)
+        config = setup.to_config(questions)
+        if sample is not None:
+            config = sample.add_to_config(config)
         with lock_folder(folder):
             benchmark = Benchmark(
                 setup,
-                Results(folder, setup.to_config(questions)),
+                Results(folder, config),
                 workers=workers,
                 budget=budget or Budget({}),
                 on_row=on_row,
@@ -384,8 +458,17 @@ class RetryExperiment:
     estimate = RenamedAttribute("estimate", "estimate_cost")
 
 
+def _is_independent_of_outcome(selector: str) -> bool:
+    """Return whether a selector chooses questions by what they are, not by what came of them."""
+    name, equals, _ = selector.partition("=")
+    return selector == "all" or (bool(equals) and name in SELECTOR_FIELDS)
+
+
 def _question_of_row(row: BenchRow) -> BenchQuestion:
-    """Return the question of a row, with its gold and the labels of the gold."""
+    """Return the question of a row, with its gold and the labels of the gold.
+
+    A gold value without a label is its own label. The gold query is not in a row.
+    """
     names = ("id", "question", *SELECTOR_FIELDS, "turn", "columns")
     fields = {name: row[name] for name in names if name in row}
     fields["answers"] = row["gold"]
@@ -397,7 +480,11 @@ def _question_of_row(row: BenchRow) -> BenchQuestion:
 
 
 def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
-    """Return the model calls of steps, with the name of the model that would be asked now."""
+    """Return the model calls of steps, with the name of the model that would be asked now.
+
+    ``before`` is the run that has the calls, and ``run`` knows the models. They are in the order of
+    the steps; a call that several steps used is repeated.
+    """
     calls = []
     for step in steps:
         for key in step.calls:

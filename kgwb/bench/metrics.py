@@ -11,8 +11,9 @@ scores 0 in every measure. There are two conventions:
 - *paper* (Chatty-KG, section 7.1, with its reference code): an abstention has precision 1. F1 is
   the harmonic mean of macro precision and macro recall, which rewards abstaining.
 
-Intervals are 95 % percentile bootstrap intervals over questions (Efron and Tibshirani 1993,
-chapter 13); see kgwb.bench.statistics.
+Intervals of averages are 95 % percentile bootstrap intervals over questions (Efron and Tibshirani
+1993, chapter 13). Those of differences come from the permutation test that gives their p-value. See
+kgwb.bench.statistics.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from typing import Any, NamedTuple
 import numpy
 
 from kgwb.bench.statistics import (
-    BOOTSTRAP_SAMPLES,
     Matrix,
+    PairedScores,
     bootstrap_means,
     percentile_interval,
+    permutation_interval,
     permutation_p_value,
 )
 from kgwb.bench.values import normalize_value
@@ -141,7 +143,8 @@ def _squeeze(name: str) -> str:
 def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
     """Return the best F1 of any choice among a table's columns.
 
-    Returns 0 if there is no choice to make: with one column, or too many to try all.
+    Returns 0 if there is no choice to make: with one column, or too many to try all. All columns
+    together do not count as a choice: their F1 is that of the answer.
     """
     columns = _transpose(table)
     if not 1 < len(columns) <= MAX_COMBINED_COLUMNS:
@@ -155,7 +158,11 @@ def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
 
 
 def score_columns(names: Sequence[str], gold: TableCells, table: TableCells) -> dict[str, float]:
-    """Return, by name, the F1 of each gold column with the best matching column of the answer."""
+    """Return, by name, the F1 of each gold column with the best matching column of the answer.
+
+    It is 0 without answers. Cells are compared as a set of values, without empty ones. One column
+    of the answer may match several gold columns.
+    """
     answer_columns = _transpose(table)
     scores = {}
     for name, gold_column in zip(names, _transpose(gold), strict=False):
@@ -181,7 +188,10 @@ def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]
 
 
 def _transpose(table: TableCells) -> list[list[str]]:
-    """Return the columns of a table, without missing cells."""
+    """Return the columns of a table, without missing cells.
+
+    A row that is shorter than others cuts all to its length.
+    """
     columns = []
     for column in zip(*table, strict=False):
         columns.append([cell for cell in column if cell is not None])
@@ -191,7 +201,9 @@ def _transpose(table: TableCells) -> list[list[str]]:
 def _score_values(answers: Sequence[str], gold: Sequence[str]) -> Scores:
     """Return the scores of answers as a set, by their values.
 
-    ``lenient`` and ``hit_substring`` are left at 0 unless all scores are 1.
+    ``lenient`` and ``hit_substring`` are left at 0 unless all scores are 1. Values that are equal
+    after ``normalize_value`` count once. Nothing answered is PERFECT_SCORES if the gold is empty
+    and ABSTENTION_SCORES if not; no right value is ZERO_SCORES.
     """
     values = dict.fromkeys(map(normalize_value, answers))
     right_values = set(map(normalize_value, gold))
@@ -279,7 +291,10 @@ class QuestionGroup:
         return Scores(*_to_matrix(self._scores).mean(axis=0).tolist())
 
     def estimate(self, measure: str) -> Estimate | None:
-        """Return the mean of a measure with its bootstrap interval; None if no question has gold."""
+        """Return the mean of a measure with its bootstrap interval; None if no question has gold.
+
+        The interval is of 95 %.
+        """
         if not self._scores:
             return None
         low, high = percentile_interval(getattr(self._bootstrap_means, measure))
@@ -361,7 +376,7 @@ class ScoreComparison:
     """Mean of the measure in the first set."""
     second: float
     confidence_interval: tuple[float, float]
-    """95 % interval of the difference, by the paired percentile bootstrap."""
+    """95 % interval of the difference. It contains 0 if, and only if, ``p_value`` is above 0.05."""
     improved_ids: tuple[str, ...]
     """Ids of the questions that the second set answers better. An id in neither list is a tie."""
     worsened_ids: tuple[str, ...]
@@ -377,12 +392,18 @@ class ScoreComparison:
 
 
 def compare_results(
-    first: BenchRows, second: BenchRows, measure: str = "f1", *, resamples: int = BOOTSTRAP_SAMPLES
+    first: BenchRows, second: BenchRows, measure: str = "f1", *, right_weight: float = 1.0
 ) -> ScoreComparison:
     """Compare two sets of results, question by question.
 
-    The interval of the difference is a paired percentile bootstrap interval with ``resamples``
-    samples; the p-value is that of a paired permutation test with PERMUTATIONS permutations.
+    ``right_weight`` is for results in which all questions that the first set lost were asked again,
+    and only some of those that it had right: each of these stands for so many. The means are then
+    estimates for all questions, and the test allows for the way they were drawn. Without it, lost
+    questions that come out right by chance would look like an effect.
+
+    The p-value and the interval are those of a paired permutation test (PairedScores). Questions
+    without a partner with gold are in ``unpaired_ids``. A difference above 0 is an improvement of the
+    second.
 
     Raises InputError for an unknown measure, if the sets share no question with gold, and if the
     gold of a question differs.
@@ -397,34 +418,45 @@ def compare_results(
     _check_equal_gold(first, second, shared_ids)
     if not shared_ids:
         raise InputError(
-            "no question with gold to measure",
-            hint="see add_gold_answers, or compare one question set",
+            "no question with gold answers is in both results",
+            hint="compare results of one question set; add_gold_answers finds gold answers",
         )
-    changes = []
     improved_ids = []
     worsened_ids = []
     for id_ in shared_ids:
         change = getattr(after[id_], measure) - getattr(before[id_], measure)
-        changes.append(change)
         if change > 0:
             improved_ids.append(id_)
         elif change < 0:
             worsened_ids.append(id_)
     all_ids = dict.fromkeys(row["id"] for row in (*first, *second))
     unpaired_ids = [id_ for id_ in all_ids if id_ not in before or id_ not in after]
-    before_matrix = _to_matrix(before[id_] for id_ in shared_ids)
-    after_matrix = _to_matrix(after[id_] for id_ in shared_ids)
+    pairs = PairedScores(
+        _to_matrix(before[id_] for id_ in shared_ids),
+        _to_matrix(after[id_] for id_ in shared_ids),
+        _weights_of((before[id_] for id_ in shared_ids), right_weight),
+        _weights_of((after[id_] for id_ in shared_ids), right_weight),
+    )
+    mean_before, mean_after = (float(_measure_of(mean, measure)) for mean in pairs.means())
+    permuted_before, permuted_after = pairs.permuted_means()
+    permuted = _measure_of(permuted_after, measure) - _measure_of(permuted_before, measure)
+    difference = mean_after - mean_before
     return ScoreComparison(
         measure=measure,
         questions=len(shared_ids),
-        first=float(_measure_of(before_matrix.mean(axis=0), measure)),
-        second=float(_measure_of(after_matrix.mean(axis=0), measure)),
-        confidence_interval=_difference_interval(before_matrix, after_matrix, measure, resamples),
+        first=mean_before,
+        second=mean_after,
+        confidence_interval=permutation_interval(permuted, difference),
         improved_ids=tuple(improved_ids),
         worsened_ids=tuple(worsened_ids),
         unpaired_ids=tuple(unpaired_ids),
-        p_value=permutation_p_value(changes),
+        p_value=permutation_p_value(permuted, difference),
     )
+
+
+def _weights_of(scores: Iterable[Scores], right_weight: float) -> Matrix:
+    """Return ``right_weight`` for each answer that is exactly the gold, and 1 for each other one."""
+    return numpy.array([right_weight if score.f1 == 1 else 1.0 for score in scores])
 
 
 def _measure_of(means: Matrix, measure: str) -> Matrix:
@@ -434,29 +466,19 @@ def _measure_of(means: Matrix, measure: str) -> Matrix:
 
 
 def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -> None:
-    """Raise InputError if the gold answers of a question differ between the two sets."""
+    """Raise InputError if the gold answers of a question differ between the two sets.
+
+    The order of the gold does not count.
+    """
     first_gold = {row["id"]: row["gold"] for row in first}
     second_gold = {row["id"]: row["gold"] for row in second}
     differing = [id_ for id_ in ids if set(first_gold[id_]) != set(second_gold[id_])]
     if differing:
         raise InputError(
-            f"the gold of {len(differing)} questions differs, as of {differing[0]}",
+            f"the gold of {len(differing)} questions differs, as of {differing[0]}, "
+            "between the two results",
             hint="compare results of one question set on one graph",
         )
-
-
-def _difference_interval(
-    before: Matrix, after: Matrix, measure: str, resamples: int
-) -> tuple[float, float]:
-    """Return the 95 % interval of the difference of two means, by the paired percentile bootstrap.
-
-    Both matrices have the same questions in the same order. A sample draws the same questions of
-    both, since their scores are correlated.
-    """
-    means = bootstrap_means(numpy.hstack([before, after]), resamples)
-    means_before, means_after = numpy.hsplit(means, 2)
-    differences = _measure_of(means_after, measure) - _measure_of(means_before, measure)
-    return percentile_interval(differences)
 
 
 def compute_retention(dialogue: BenchRows, standalone: BenchRows) -> float | None:
@@ -468,7 +490,7 @@ def compute_retention(dialogue: BenchRows, standalone: BenchRows) -> float | Non
 
     Raises what ``compare_results`` raises, and InputError if a question has no counterpart or gold.
     """
-    comparison = compare_results(dialogue, standalone, "paper_f1", resamples=1)
+    comparison = compare_results(dialogue, standalone, "paper_f1")
     unpaired = comparison.unpaired_ids
     if unpaired:
         raise InputError(

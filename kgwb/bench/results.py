@@ -6,6 +6,7 @@ import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,6 +119,8 @@ class ResultRowSchema(RowSchema):
     repeats: NonNegativeInt = 1
     varies: str = ""
     """The agent whose decision varied when it was asked again."""
+    unreachable: bool = False
+    """Whether the model or the graph could not be reached. The question is then asked again."""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
 
     def model_post_init(self, context: object, /) -> None:
@@ -126,9 +129,35 @@ class ResultRowSchema(RowSchema):
             raise ValueError("gold without f1")
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionSample:
+    """The questions of a retry from which figures for all measured questions can be estimated."""
+
+    ids: frozenset[str] = frozenset()
+    """Empty if questions were chosen so that they say nothing about the others."""
+    right_weight: float = 1.0
+    """How many questions each question that was right before stands for; a lost one stands for itself."""
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any]) -> QuestionSample | None:
+        """Return the sample that a retry's configuration names; None if it names none."""
+        questions = config.get("questions") or {}
+        data = questions.get("sample")
+        if data is None:
+            return None
+        return cls(frozenset(data["ids"]), data["right_weight"])
+
+    def add_to_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a configuration that names the sample."""
+        data = {"ids": sorted(self.ids), "right_weight": self.right_weight}
+        return {**config, "questions": {**config["questions"], "sample": data}}
+
+
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
     """Make the folder if needed, and lock it against other benchmarks inside this block.
+
+    The lock is a file ".lock" in it, and ends with the block or the process.
 
     Raises InputError if the folder cannot be used, or if another benchmark has locked it.
     """
@@ -166,7 +195,10 @@ class RowFile:
                 self._read()
 
     def _read(self) -> None:
-        """Read the rows. Raises InputError, which names the line, for one that is not valid."""
+        """Read the rows. Raises InputError, which names the line, for one that is not valid.
+
+        Of several rows with one id the last counts. A last line that is not finished is left out.
+        """
         line_number = 0
         try:
             for line_number, data in disk.read_json_lines(self.path):  # noqa: B007  # for the error
@@ -191,7 +223,7 @@ class RowFile:
         except ValueError as exc:
             raise InputError(
                 f"the result of {row['id']!r} cannot be kept: {exc}",
-                hint="see which model, graph or question gives it",
+                hint="mend what gives this value: the question, the model or the graph",
             ) from exc
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
             disk.append_text(self.path, _to_json_line(row), disk.JSON_ENCODING_ERRORS)
@@ -218,9 +250,11 @@ class Results(RowFile):
         super().__init__(results_path)
 
     def _read_same_config(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the stored configuration; empty if there is none.
+        """Return the stored configuration of the folder; empty if there is none.
 
-        Raises InputError if it is damaged, or differs in more than INFORMATIONAL_ENTRIES.
+        ``config`` is the present one. Raises InputError if the stored one is not a JSON object, or
+        if it differs from the present one in more than INFORMATIONAL_ENTRIES; the error names each
+        difference.
         """
         path = self.folder / CONFIG_FILE
         if not path.exists():
@@ -243,7 +277,7 @@ class Results(RowFile):
     def drop_errors(self) -> None:
         """Remove the rows of questions that ended in an error, so that these are asked again.
 
-        The file is written anew. Raises InputError on a full disk.
+        The file is written anew. Raises InputError on a full disk. The order of the others stays.
         """
         kept = {id_: row for id_, row in self.rows.items() if row["error"] is None}
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
@@ -369,7 +403,10 @@ def is_lost(row: BenchRow) -> bool:
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    """Return a configuration. Raises OSError, and ValueError if the file is not a JSON object."""
+    """Return the configuration in a file, which must be a JSON object.
+
+    Raises OSError if it cannot be read, and ValueError for anything else than an object.
+    """
     config = json.loads(disk.read_text(path))
     if not isinstance(config, dict):
         raise ValueError(f"{CONFIG_FILE} holds no object")
@@ -381,7 +418,10 @@ def _to_json_line(row: BenchRow) -> str:
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration with an entry for each setting: {"settings theta": 3, "kg": ...}."""
+    """Return a configuration with an entry for each setting: {"settings theta": 3, "kg": ...}.
+
+    An entry that is no dictionary keeps its name.
+    """
     entries = {}
     for name, value in config.items():
         parts = value if isinstance(value, dict) else {"": value}

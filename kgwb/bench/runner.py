@@ -30,9 +30,15 @@ from kgwb.bench.results import (
     is_lost,
 )
 from kgwb.bench.rows import make_row
-from kgwb.bench.tasks import RunCanceller, Task, raise_if_unreachable, run_tasks
+from kgwb.bench.tasks import (
+    RunCanceller,
+    Task,
+    is_unreachable,
+    raise_if_unreachable,
+    run_tasks,
+)
 from kgwb.deprecated import RenamedAttribute
-from kgwb.errors import InputError, InvalidReplyError, KgwbError
+from kgwb.errors import BenchmarkStoppedError, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn
 from kgwb.llm.base import ChatModel
 from kgwb.records import from_data, to_data
@@ -41,7 +47,6 @@ from kgwb.run import Setup as RunSetup
 from kgwb.run.agents import agent_of_key
 from kgwb.run.calls import Call
 from kgwb.run.differences import compare_steps
-from kgwb.run.prompts import shipped_folder
 from kgwb.run.steps import Step
 from kgwb.version import __version__
 
@@ -50,6 +55,8 @@ RECORDED_LIBRARIES = (
 )
 """Libraries whose versions are stored with the results."""
 MAX_FILE_NAME_CHARS = 150
+MAX_UNREACHABLE_IN_A_ROW = 5
+"""A benchmark stops after so many questions whose model or graph could not be reached."""
 SaveRunsMode = bool | Literal["lost"]
 
 
@@ -78,14 +85,15 @@ class BenchSetup(RunSetup):
         if self.factory is None:
             raise InputError(
                 "this setup cannot be sent to other processes",
-                hint="make it with BenchSetup.from_factory(function), where the function makes it",
+                hint="make it with BenchSetup.from_factory(function), whose function returns the setup",
             )
         return _rebuild_setup, (self.factory, json.dumps(self.to_config(), sort_keys=True))
 
     def to_config(self, questions: Sequence[BenchQuestion] = ()) -> dict[str, Any]:
-        """Return everything that results depend on, as JSON data.
+        """Return everything that results depend on, as JSON data by name.
 
-        Graph, prompts and questions are represented by fingerprints.
+        These are kgwb's version, graph, system, models, embeddings, prompts, settings, questions,
+        and the versions of libraries. Graph, prompts and questions are represented by fingerprints.
         """
         return {
             "kgwb": __version__,
@@ -106,11 +114,8 @@ class BenchSetup(RunSetup):
         These are the prompts of the system and those of the shared entity linking.
         """
         prompts = self.prompts.for_system(self.system.prompts)
-        names = self.system.prompts.own_names()
-        for folder in (self.system.name, "linking"):  # any system may use the shared linking
-            for path in shipped_folder().glob(f"{folder}/*.md"):
-                names.add(f"{folder}/{path.stem}")
-        return {name: fingerprint(prompts.text(name)) for name in sorted(names)}
+        names = sorted(self.system.prompt_names)
+        return {name: fingerprint(prompts.text(name)) for name in names}
 
     config = RenamedAttribute("config", "to_config")
     made_by = RenamedAttribute("made_by", "from_factory")
@@ -119,7 +124,10 @@ class BenchSetup(RunSetup):
 
 @cache  # a setup that is sent to other processes needs them for every question
 def _get_versions() -> dict[str, str]:
-    """Return the versions of Python and of RECORDED_LIBRARIES."""
+    """Return the versions of Python and of RECORDED_LIBRARIES, by name.
+
+    Raises PackageNotFoundError if one is not installed.
+    """
     versions = {"python": platform.python_version()}
     for name in RECORDED_LIBRARIES:
         versions[name] = version(name)
@@ -127,7 +135,7 @@ def _get_versions() -> dict[str, str]:
 
 
 def _fingerprint_of(questions: Sequence[BenchQuestion]) -> str:
-    """Return the fingerprint of all fields of all questions."""
+    """Return the fingerprint of all fields of all questions, which depends on their order."""
     lines = []
     for question in questions:
         data = question.model_dump()
@@ -151,7 +159,7 @@ def _rebuild_setup(factory: Callable[[], BenchSetup], config: str) -> BenchSetup
             changes = "; ".join(describe_config_changes(json.loads(config), setup.to_config()))
             if changes:
                 raise InputError(
-                    f"a worker has another setup: {changes}",
+                    f"a worker process has another setup than this one: {changes}",
                     hint="let every worker have the same kgwb, graph, models and prompts",
                 )
             _setups_by_config[config] = setup
@@ -202,14 +210,18 @@ class Benchmark:
     """Called with every row once it is written."""
     stop_reason: str = field(default="", init=False)
     """The limits that stopped the latest ``run``; empty if it asked all questions."""
+    _unreachable_in_a_row: int = field(default=0, init=False)
+    """The questions, up to the latest one, whose model or graph could not be reached."""
 
     def run(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
         """Ask the questions that have no row yet, within the budget.
 
         Returns the rows of all questions that have one. Raises KeyboardInterrupt and the first error
         that is not of a single question, such as InputError on a full disk; all finished rows are
-        written.
+        written. Raises BenchmarkStoppedError if the model or the graph could not be reached for
+        MAX_UNREACHABLE_IN_A_ROW questions in a row.
         """
+        self._unreachable_in_a_row = 0
         for row in self.results.rows_for(questions):
             self.budget.add(row)
         canceller = RunCanceller()
@@ -223,6 +235,23 @@ class Benchmark:
         rows = self.results.rows_for(questions)
         self.stop_reason = self.budget.exhausted if len(rows) < len(questions) else ""
         return rows
+
+    def _count_unreachable(self, row: BenchRow) -> None:
+        """Count a row whose model or graph could not be reached; another row ends the count.
+
+        Raises BenchmarkStoppedError at MAX_UNREACHABLE_IN_A_ROW.
+        """
+        if not row.get("unreachable"):
+            self._unreachable_in_a_row = 0
+            return
+        self._unreachable_in_a_row += 1
+        if self._unreachable_in_a_row == MAX_UNREACHABLE_IN_A_ROW:
+            raise BenchmarkStoppedError(
+                f"stopped after {MAX_UNREACHABLE_IN_A_ROW} questions in a row that ended in: "
+                f"{row['error']}",
+                hint="give the same command again when the server is there: it asks these questions "
+                "again, and goes on",
+            )
 
     def _ask_dialogue(self, turns: Sequence[BenchQuestion], canceller: RunCanceller) -> Task:
         """Ask the turns of a dialogue that have no row, in order, and write their rows.
@@ -252,17 +281,19 @@ class Benchmark:
                 self.on_row(row)
                 if save_error:
                     raise save_error
+                self._count_unreachable(row)
             if turn:
                 dialogue = Dialogue((*dialogue.turns, turn))
 
     def _find_finished_row(self, question: BenchQuestion) -> BenchRow | None:
         """Return the row of a question; None if the question must be asked.
 
-        A question is asked again if its run should be saved and could not be, or if it was repeated
-        less often than wanted.
+        A question is asked again if its model or graph could not be reached, if its run should be
+        saved and could not be, or if it was repeated less often than wanted. A row with another error
+        counts as finished.
         """
         row = self.results.rows.get(question.id)
-        if row is None:
+        if row is None or row.get("unreachable"):
             return None
         if self.save_runs and row.get("run") == "":
             return None
@@ -277,7 +308,8 @@ class Benchmark:
 def run_file_path(question_id: str) -> str:
     """Return the path of a question's saved run, inside the results folder.
 
-    A long id is cut, and its fingerprint added.
+    A long id is cut, and its fingerprint added. Characters that a file's name cannot have are
+    percent-encoded.
     """
     name = quote(question_id.encode("utf-8", "surrogatepass"), safe="")
     if len(name) > MAX_FILE_NAME_CHARS:
@@ -318,9 +350,13 @@ def ask_question(  # a function with arguments, since executors take no closures
         error = _execute_from_record(run, kept_file, canceller)
         if error is None:
             turn = run.turn
+        is_cut_off = is_unreachable(run.error)
     except KgwbError as exc:
         error = exc.message
+        is_cut_off = is_unreachable(exc)
     row = _make_valid_row(question, run, error)
+    if error is not None and is_cut_off:
+        row["unreachable"] = True
     if question.dialogue is not None:
         row["remembered"] = to_data(turn, Turn | None)
     save_error = None
@@ -404,7 +440,10 @@ def _find_varying_agent(
 
 
 def _used_calls(run: Run) -> set[str]:
-    """Return the keys of the calls that the run's steps used."""
+    """Return the keys of the calls that the run's steps used.
+
+    Steps that failed count, too.
+    """
     keys: set[str] = set()
     for step in run.steps:
         keys.update(step.calls)
@@ -423,6 +462,8 @@ def _steps_with_other_calls(run: Run, other_keys: set[str]) -> list[str]:
 
 def _repeat_steps(run: Run, step_keys: Sequence[str], canceller: RunCanceller) -> list[Call]:
     """Execute a run with these steps anew. Returns the calls that were made.
+
+    Steps that the run does not have are ignored.
 
     Raises the error if the model or the graph cannot be reached.
     """

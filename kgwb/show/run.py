@@ -38,7 +38,8 @@ def render_run_page(run: Run) -> str:
 def render_run(run: Run) -> Html:
     """Render a run: question, answer with its support, agents, steps, and where the time went.
 
-    Steps are collapsed, and stand below their supervisors.
+    Steps are collapsed, and stand below their supervisors. The values of the answer are only shown
+    once the run is done.
     """
     state = RunState.of(run)
     context = context_of(run)
@@ -67,7 +68,10 @@ def render_question_header(run: Run) -> Html:
 
 
 def render_answer_banner(state: RunState, extra: object = "") -> Html:
-    """Render the answer in large letters, and below it its state, its cost and ``extra``."""
+    """Render the answer in large letters, and below it its state, its cost and ``extra``.
+
+    An answer that failed is announced at once to screen readers (role "alert").
+    """
     answer = answer_state(state)
     css_class = answer.icon
     icon_class = ""
