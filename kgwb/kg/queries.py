@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from rdflib import BNode, Literal, URIRef
-from rdflib.namespace import RDF
+from rdflib.namespace import RDF, XSD
 
 from kgwb.deprecated import renamed_names
 from kgwb.errors import QueryError
@@ -336,13 +336,16 @@ def find_literal(kg: Graph, text: str) -> Literal | None:
     """Return the literal of the graph that is a text, in one query; None if there is none.
 
     The text is compared as it is, in lower case, and with a capital first letter, without a
-    language and in the preferred languages. Of several literals the most frequent is returned.
+    language and in the preferred languages; "true" and "false" also as truth values. Of several
+    literals the most frequent is returned.
     """
     spellings = dict.fromkeys((text, text.lower(), text[:1].upper() + text[1:]))
     literals = []
     for spelling in spellings:
         literals.append(Literal(spelling))
         literals += [Literal(spelling, lang=tag) for tag in kg.vocabulary.languages if tag]
+    if text.lower() in ("true", "false"):
+        literals.append(Literal(text.lower(), datatype=XSD.boolean))
     values = values_clause("?o", literals)
     rows = kg.select(
         f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ {values} ?s ?p ?o }}"

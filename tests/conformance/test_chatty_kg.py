@@ -112,6 +112,7 @@ DEFAULTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     ),
 }
 DIRECTOR = qir("Arrival | directed by | ?person")
+OUTREACH = {"reasoning": "", "predicates": ["outreach"]}
 CHAIN = qir("Arrival | director | ?p", "?p | birth date | ?d", target="?d")
 SAID = Dialogue(
     (
@@ -729,6 +730,31 @@ def test_section_5_2_1_the_main_unknown_is_selected(name: str, selected: str) ->
 
 
 @conforms(
+    "section 5.2.1",
+    "one unknown is selected, the main one",
+    fast="several, each in a column, if the question asks for several",
+    setting="several_targets",
+)
+@pytest.mark.parametrize(
+    ("name", "columns", "row"),
+    [("paper", (), ()), ("fast", ("p", "d"), ("Denis Villeneuve", "1967-10-03"))],
+)
+def test_section_5_2_1_several_unknowns_are_columns(
+    name: str, columns: tuple[str, ...], row: tuple[str, ...]
+) -> None:
+    question = "Who directed Arrival, and when was that person born?"
+    chosen = predicates(["directed by"], ["birth date"])
+    model = script(qir={**CHAIN, "target": "?p, ?d"}, by_fact=chosen)
+    answer = answer_of(answered(model, name, question))
+    assert answer.columns == columns
+    if row:
+        [value] = answer.values
+        assert value.label == " · ".join(row)
+        assert value.row == (iri("denis"), Literal("1967-10-03"))
+        assert len(value.support) == 2
+
+
+@conforms(
     "section 5.2.1; section 5.2.5",
     "entities are replaced by their vertices; without one there is no query, and that is said",
 )
@@ -916,6 +942,26 @@ def test_section_5_2_4_the_same_said_twice(name: str, answers: int) -> None:
     assert len(labels(run)) == answers
     triples = {value.label: len(value.support) for value in answer_of(run).values}
     assert triples["Norway"] == (2 if name == "fast" else 1)
+
+
+@conforms(
+    "section 5.2.4",
+    "the results are the bindings, also a blank node",
+    fast="a blank node is answered by its literals",
+    setting="looks_into_nodes",
+)
+@pytest.mark.parametrize(("name", "is_number"), [("paper", False), ("fast", True)])
+def test_section_5_2_4_a_blank_node(name: str, is_number: bool) -> None:
+    crane = """@prefix : <http://example.org/> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :crane rdfs:label "Crane" ; :outreach [ :amount 60 ; :unit :metre ] . :metre rdfs:label "metre" ."""
+    model = script(qir=qir("Crane | outreach | ?length"), pool=OUTREACH)
+    run = answered(model, name, "How far does the crane reach?", kg=films(crane))
+    assert (labels(run) == ("60",)) is is_number
+    both = qir("Crane | outreach | ?length", "?length | unit | ?unit", target="?length, ?unit")
+    if is_number:
+        run = answered(script(qir=both), name, "How far, in which unit?", kg=films(crane))
+        assert labels(run) == ("60 · metre",)
 
 
 @conforms("section 7.3, Table 4", "a model without a graph is a baseline, with the dialogue")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from rdflib import Literal, URIRef
+from rdflib import BNode, Literal, URIRef
 
 from kgwb.flow import NOT_IN_GRAPH, Answer, CandidateQuery, Value
-from kgwb.kg.algebra import variables_of
+from kgwb.kg.algebra import patterns_to_sparql, variables_of
 from kgwb.kg.queries import (
+    Row,
     find_ask_support,
     find_support_by_value,
     parse_count,
@@ -24,7 +25,7 @@ from kgwb.systems.chatty_kg.records import (
     pattern_predicates,
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.queries import is_number, label_terms
+from kgwb.systems.queries import find_row_support, is_number, label_terms
 from kgwb.terms import Term, Triple
 
 MIN_SETTLING_SCORE = 0.6
@@ -43,13 +44,16 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
     that the graph stores. With ``wording_decides_direction``, of queries that differ in directions
     only, the first with rows is taken, or for a boolean question the first.
     """
+    one_direction = ChattySettings.of_run(run).wording_decides_direction
     missing = _find_missing(selection, linked, run)
     if missing:
         return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}")
     if qir.kind == "boolean":
-        answer = _answer_boolean(selection.queries, run)
+        answer = _answer_boolean(selection.queries, one_direction, run)
+    elif qir.columns:
+        answer = _answer_table(selection.queries, qir, one_direction, run)
     else:
-        answer = _answer_values(selection.queries, qir, run)
+        answer = _answer_values(selection.queries, qir, one_direction, run)
     return with_display_names(run.kg, answer)
 
 
@@ -66,14 +70,13 @@ def _find_missing(selection: QuerySelection, linked: LinkingResult, run: Run) ->
     return "" if selection.queries else "no predicate fits the question"
 
 
-def _answer_boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
+def _answer_boolean(queries: Sequence[CandidateQuery], one_direction: bool, run: Run) -> Answer:
     """Return true with its support if any query holds, else false.
 
-    No query is asked after the one that holds. With ``wording_decides_direction``, a query is left
-    out if it differs from an earlier one in directions only. The answer has the queries that were
-    asked, in order.
+    No query is asked after the one that holds. With ``one_direction``, a query is left out if it
+    differs from an earlier one in directions only. The answer has the queries that were asked, in
+    order.
     """
-    one_direction = ChattySettings.of_run(run).wording_decides_direction
     value = Value(Literal(False), "false")
     executed = []
     asked = set()
@@ -108,7 +111,9 @@ class _Results:
         return tuple(query.sparql for query in self.queries)
 
 
-def _answer_values(queries: Sequence[CandidateQuery], qir: QIR, run: Run) -> Answer:
+def _answer_values(
+    queries: Sequence[CandidateQuery], qir: QIR, one_direction: bool, run: Run
+) -> Answer:
     """Return the values of all queries, in the order of the setting ``value_order``.
 
     With ``merges_names``, texts that name another value are left out. With ``counts_values``, the
@@ -117,7 +122,7 @@ def _answer_values(queries: Sequence[CandidateQuery], qir: QIR, run: Run) -> Ans
     queries, and with "by_query" equals by label.
     """
     settings = ChattySettings.of_run(run)
-    results = _collect_values(queries, qir.target, run)
+    results = _collect_values(queries, qir, one_direction, run)
     if settings.merges_names:
         _merge_names(results, run)
     supports = results.supports
@@ -137,32 +142,123 @@ def _answer_values(queries: Sequence[CandidateQuery], qir: QIR, run: Run) -> Ans
     return Answer(qir.kind, tuple(values), results.sparql)
 
 
-def _collect_values(queries: Sequence[CandidateQuery], target: str, run: Run) -> _Results:
+def _collect_values(
+    queries: Sequence[CandidateQuery], qir: QIR, one_direction: bool, run: Run
+) -> _Results:
     """Execute queries and return the values of the target, each with the triples of all queries.
 
-    Queries without the target are left out. With ``wording_decides_direction``, so is a query if an
-    earlier one, with a score of at least MIN_SETTLING_SCORE and with rows, differs from it in
-    directions only. A value has the score of the best query that found it.
+    Queries without the target are left out. With ``one_direction``, so is a query if an earlier one,
+    with a score of at least MIN_SETTLING_SCORE and with rows, differs from it in directions only. A
+    value has the score of the best query that found it.
     """
-    one_direction = ChattySettings.of_run(run).wording_decides_direction
     results = _Results()
     settled = set()
     for query in queries:
         predicates = pattern_predicates(query)
-        if predicates in settled or target not in variables_of(query.patterns):
+        if predicates in settled or qir.target not in variables_of(query.patterns):
             continue
-        rows = run.kg.select(query.sparql)
-        results.queries.append(query)
-        results.is_cut |= rows.cut
-        values = [row[0] for row in rows.rows if row[0] is not None]
+        result = run.kg.select(query.sparql)
+        found, columns, rows = query, qir.selected, result.rows
+        if qir.kind == "list" and _are_looked_into(rows, run):
+            found, columns, rows = _look_into_nodes(query, qir, rows, run)
+        results.queries.append(found)
+        results.is_cut |= result.cut
+        values = [row[0] for row in rows if row[0] is not None]
         if values and one_direction and query.score >= MIN_SETTLING_SCORE:
             settled.add(predicates)
-        supports = find_support_by_value(run.kg, query, target, values)
+        supports = find_support_by_value(run.kg, found, columns[0], values)
         for value, triples in supports.items():
             earlier = results.supports.get(value, ())
             results.supports[value] = tuple(dict.fromkeys(earlier + triples))
             results.scores[value] = max(query.score, results.scores.get(value, query.score))
     return results
+
+
+def _has_nameless_nodes(rows: Iterable[Row]) -> bool:
+    """Return whether a cell of some rows is a blank node."""
+    return any(isinstance(cell, BNode) for row in rows for cell in row)
+
+
+def _are_looked_into(rows: Iterable[Row], run: Run) -> bool:
+    """Return whether rows have blank nodes, and ``looks_into_nodes`` is on."""
+    return ChattySettings.of_run(run).looks_into_nodes and _has_nameless_nodes(rows)
+
+
+def _look_into_nodes(
+    query: CandidateQuery, qir: QIR, rows: tuple[Row, ...], run: Run
+) -> tuple[CandidateQuery, tuple[str, ...], tuple[Row, ...]]:
+    """Return a query with literals in place of blank nodes, its variables, and its rows.
+
+    A blank node tells a person nothing: a length may be a node that has the number. The given query
+    and rows are returned if the nodes have no literals.
+    """
+    patterns = list(query.patterns)
+    filters = query.filters
+    columns = []
+    for position, column in enumerate(qir.selected):
+        if not _has_nameless_nodes(row[position : position + 1] for row in rows):
+            columns.append(column)
+            continue
+        # no unknown of a QIR begins with "_"
+        literal = f"?_literal{position}"
+        patterns.append((column, f"?_predicate{position}", literal))
+        filters += f"FILTER(isLiteral({literal})) "
+        columns.append(literal)
+    body = f"{patterns_to_sparql(patterns)} {filters}".strip()
+    sparql = f"SELECT DISTINCT {' '.join(columns)} WHERE {{ {body} }}"
+    literal_rows = run.kg.select(sparql).rows
+    if not literal_rows:
+        return query, qir.selected, rows
+    with_literals = replace(query, sparql=sparql, patterns=tuple(patterns), filters=filters)
+    return with_literals, tuple(columns), literal_rows
+
+
+def _answer_table(
+    queries: Sequence[CandidateQuery], qir: QIR, one_direction: bool, run: Run
+) -> Answer:
+    """Return a value for each different row of the queries, each with its supporting triples.
+
+    Rows of queries with higher scores come first, those of one query by their labels. Queries that
+    lack a column are left out, and those that ``_collect_values`` would leave out for direction.
+    """
+    values: dict[Row, Value] = {}
+    executed = []
+    settled = set()
+    for query in queries:
+        predicates = pattern_predicates(query)
+        has_columns = set(qir.columns) <= set(variables_of(query.patterns))
+        if predicates in settled or not has_columns:
+            continue
+        found, columns = query, qir.columns
+        rows = run.kg.select(query.sparql).rows
+        if _are_looked_into(rows, run):
+            found, columns, rows = _look_into_nodes(query, qir, rows, run)
+        executed.append(found.sparql)
+        if rows and one_direction and query.score >= MIN_SETTLING_SCORE:
+            settled.add(predicates)
+        for value in _make_row_values(found, columns, rows, run):
+            values.setdefault(value.row, value)
+    if not values:
+        reason = f"{NOT_IN_GRAPH}: no selected query has rows"
+        return Answer(qir.kind, queries=tuple(executed), reason=reason)
+    titles = tuple(column.lstrip("?").replace("_", " ") for column in qir.columns)
+    return Answer(qir.kind, tuple(values.values()), tuple(executed), columns=titles)
+
+
+def _make_row_values(
+    query: CandidateQuery, columns: Sequence[str], rows: Sequence[Row], run: Run
+) -> list[Value]:
+    """Return a value for each row of a query, by label. The label has the names of all cells."""
+    names = [column.lstrip("?") for column in columns]
+    supports = find_row_support(query.sparql, names, rows, run)
+    labels = label_terms((cell for row in rows for cell in row if cell is not None), run)
+    values = []
+    for row in rows:
+        first, *_ = [cell for cell in row if cell is not None]
+        label = " · ".join(labels[cell] for cell in row if cell is not None)
+        values.append(Value(first, label, supports.get(row, ()), row))
+    values.sort(key=lambda value: (value.label, str(value.term)))
+    return values
 
 
 def _merge_names(results: _Results, run: Run) -> None:

@@ -29,6 +29,8 @@ FOLLOW_UP_QUESTION = re.compile(
 )
 """The second part of a question that only begins like a yes-or-no question: ", and what are they"."""
 
+ANYONE = frozenset(("anyone", "anybody"))
+"""After one of BOOLEAN_OPENERS, with another verb than "know", they ask for yes or no."""
 EMPTY_ENTRIES = frozenset(("", "none", "nothing"))
 """Entries that small models write into a list that should be empty."""
 
@@ -82,13 +84,13 @@ def find_qir_problems(qir: QIR, question: str) -> Iterator[str]:
         entities=list(qir.entities),
         unknowns=list(qir.unknowns),
         triples=triples,
-        target=qir.target,
+        target=", ".join(qir.selected),
         question_type=qir.kind,
         beyond=list(qir.beyond),
     )
     kind = determine_kind(question, qir.kind)
     yield from find_problems(reply, make_triple_checks(kind))
-    for name in dict.fromkeys((*qir.unknowns, qir.target)):
+    for name in dict.fromkeys((*qir.unknowns, *qir.selected)):
         if name and _make_variable(name) != name:
             yield f"{name!r} is not a variable; write {_make_variable(name)}"
     if qir.kind != "boolean" and qir.unknowns and not qir.target:
@@ -122,7 +124,8 @@ def extract_qir(question: str, run: Run) -> QIR:
     )
     if reply is None:
         return QIR((), kind=kind or "list")
-    return build_qir(reply, question, target=settings.target)
+    qir = build_qir(reply, question, target=settings.target)
+    return qir if settings.several_targets else replace(qir, columns=())
 
 
 # The triples validator
@@ -198,9 +201,17 @@ def _find_strange_target(reply: PublishedReply) -> str:
     unknowns = _list_unknowns(reply)
     if not unknowns or not is_unknown(reply.target) or _list_inexpressible(reply):
         return ""
-    if _make_variable(reply.target) in unknowns:
-        return ""
-    return f"the target {reply.target} is in no triple"
+    missing = [target for target in _list_targets(reply) if target not in unknowns]
+    return f"the target {', '.join(missing)} is in no triple" if missing else ""
+
+
+def _list_targets(reply: PublishedReply) -> list[str]:
+    """Return the targets of a reply as variables: "?id, ?name" names two, each once."""
+    targets = []
+    for part in reply.target.split(","):
+        if is_unknown(part.strip()):
+            targets.append(_make_variable(part))
+    return list(dict.fromkeys(targets))
 
 
 def _list_inexpressible(reply: PublishedReply) -> tuple[str, ...]:
@@ -245,7 +256,8 @@ def build_qir(
 
     Of facts that differ in letter case and spaces only, the first is kept. A question without
     unknowns is boolean, unless triples cannot express it, and a boolean one has no target. Any
-    other target is that of the reply if it is one of the unknowns, else the first unknown. With
+    other target is that of the reply if it is one of the unknowns, else the first unknown. If the
+    reply has several, the first is the target, and all are the columns of a list. With
     ``target`` "first_by_name" it is the first unknown in alphabetical order (reference code).
     """
     facts: dict[tuple[str, ...], Fact] = {}
@@ -262,24 +274,26 @@ def build_qir(
         kind = "boolean"
     if kind == "boolean" or not unknowns:
         return replace(qir, kind=kind)
-    selected = unknowns[0]
     if target == "first_by_name":
-        selected = min(unknowns)
-    elif is_unknown(reply.target) and _make_variable(reply.target) in unknowns:
-        selected = _make_variable(reply.target)
-    return replace(qir, target=selected, kind=kind)
+        return replace(qir, target=min(unknowns), kind=kind)
+    targets = [each for each in _list_targets(reply) if each in unknowns] or [unknowns[0]]
+    columns = tuple(targets) if kind == "list" and len(targets) > 1 else ()
+    return replace(qir, target=targets[0], kind=kind, columns=columns)
 
 
 def determine_kind(question: str, kind_from_model: AnswerKind | None) -> AnswerKind | None:
     """Return whether a question asks for a list, a count, or yes or no.
 
     The opening words of the question decide. If they do not, the model's word is taken: its
-    "count" as it is, its "boolean" as "list", and None as None.
+    "count" as it is, its "boolean" as "list", and None as None. Of "Does anyone speak ..." its
+    "boolean" stays.
     """
     if _opens_as_boolean(question):
         return "boolean"
     if COUNT_QUESTION.search(question):
         return "count"
+    if _asks_about_anyone(question):
+        return kind_from_model
     return "list" if kind_from_model == "boolean" else kind_from_model
 
 
@@ -289,11 +303,24 @@ def _opens_as_boolean(question: str) -> bool:
     "Could you name ..." and "Does anyone know ..." ask for something else. So does a question that
     goes on with another one, see FOLLOW_UP_QUESTION.
     """
-    opening = [word.casefold().strip(",") for word in question.split()[:2]]
+    opening = _opening_words(question)
     if not opening or opening[0] not in BOOLEAN_OPENERS:
         return False
     is_polite = not POLITE_SUBJECTS.isdisjoint(opening[1:])
     return not is_polite and not FOLLOW_UP_QUESTION.search(question)
+
+
+def _asks_about_anyone(question: str) -> bool:
+    """Return whether a question begins like "Does anyone", but not like "Does anyone know"."""
+    opening = _opening_words(question)
+    if not opening or opening[0] not in BOOLEAN_OPENERS or ANYONE.isdisjoint(opening[1:]):
+        return False
+    return question.casefold().split()[2:3] != ["know"]
+
+
+def _opening_words(question: str) -> list[str]:
+    """Return the first two words in lower case, without commas."""
+    return [word.casefold().strip(",") for word in question.split()[:2]]
 
 
 def _clean_end(end: str) -> str:

@@ -116,7 +116,7 @@ def _build_query(
         filters[class_filter] = None
     settings = ChattySettings.of_run(run)
     filter_text = "".join(filters) + _make_filters(qir, tuple(patterns), terms, settings)
-    head = f"SELECT DISTINCT {qir.target} WHERE"
+    head = f"SELECT DISTINCT {' '.join(qir.selected)} WHERE"
     if qir.kind == "boolean":
         head = "ASK"
     body = f"{patterns_to_sparql(patterns)} {filter_text}".strip()

@@ -95,6 +95,16 @@ class QIR(Record):
 
     A question with such a part is not answered.
     """
+    columns: tuple[str, ...] = ()
+    """The unknowns that are asked for together, such as id and name; the first is the target.
+
+    Empty if only the target is asked for.
+    """
+
+    @property
+    def selected(self) -> tuple[str, ...]:
+        """The unknowns that a query selects: the columns, or else the target."""
+        return self.columns or (self.target,)
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -124,7 +134,8 @@ class QIR(Record):
         """Return the number of triples and the target, or what they cannot express."""
         if self.beyond:
             return f"{CANNOT_EXPRESS}: {'; '.join(self.beyond)}"
-        return f"{pluralize(len(self.facts), 'triple')}, asks for {self.target or 'yes or no'}"
+        asked_for = ", ".join(self.selected) or "yes or no"
+        return f"{pluralize(len(self.facts), 'triple')}, asks for {asked_for}"
 
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
@@ -134,7 +145,7 @@ class QIR(Record):
         All facts are in it: ``names`` and ``limit`` have no effect.
         """
         asked_for = {
-            "list": self.target,
+            "list": ", ".join(self.selected),
             "count": f"how many {self.target}",
             "boolean": "yes or no",
         }

@@ -30,6 +30,7 @@ class ChattySettings(Settings):
         "leaves_out_mentioned": False,
         "refuses_inexpressible": False,
         "checks_target": False,
+        "several_targets": False,
         "classes": "searched",
         "links_literals": False,
         "linked_ends": "connecting",
@@ -44,6 +45,7 @@ class ChattySettings(Settings):
         "predicate_choice": "pooled",
         "unasked_predicates": False,
         "counts_values": False,
+        "looks_into_nodes": False,
         "merges_names": False,
         "value_order": "by_row",
     }
@@ -113,6 +115,12 @@ class ChattySettings(Settings):
     target: Literal["asked_for", "first_by_name"] = "asked_for"
     """Which unknown is selected: the one that is asked for (section 5.2.1), or the first by name
     (reference code)."""
+
+    several_targets: bool = True
+    """Whether several unknowns are selected, each in a column, if the question asks for several.
+
+    The paper selects the main unknown (section 5.2.1).
+    """
 
     # Linking
 
@@ -193,6 +201,11 @@ class ChattySettings(Settings):
 
     counts_values: bool = True
     """Whether values are counted if a count is asked for and no number is stored."""
+    looks_into_nodes: bool = True
+    """Whether a blank node is answered by its literals: a length is a node that has the number.
+
+    The paper returns the bindings as they are (section 5.2.4).
+    """
     merges_names: bool = True
     """Whether a text that is the name of another value is left out.
 

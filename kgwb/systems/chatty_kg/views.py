@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from kgwb.flow import CANNOT_EXPRESS, CandidateQuery, Context
 from kgwb.run.agents import View
@@ -53,14 +53,14 @@ QUOTED_WORDS = re.compile(r"['\"‘“]([^'\"‘’“”]+)['\"’”]")
 KIND_TEXTS = {"list": "", "count": "asks how many", "boolean": "asks for yes or no"}
 
 
-def render_fact_end(name: str, target: str = "") -> Html:
-    """Render an end of a fact: an entity in a solid frame, an unknown dashed, the target double.
+def render_fact_end(name: str, targets: Collection[str] = ()) -> Html:
+    """Render an end of a fact: an entity in a solid frame, an unknown dashed, a target double.
 
-    The name of an entity is shortened. Only an unknown can be the target.
+    The name of an entity is shortened. Only an unknown can be a target.
     """
     if not is_unknown(name):
         return span("ent", shorten(name), title="entity")
-    if name == target:
+    if name in targets:
         return span("unk asked", name, title="asked for")
     return span("unk", name, title="unknown")
 
@@ -70,7 +70,7 @@ def _render_relation(relation: str) -> Html:
 
 
 def render_facts(qir: QIR) -> Html:
-    """Render facts from left to right, each on its own line, with the target marked.
+    """Render facts from left to right, each on its own line, with what is asked for marked.
 
     A fact whose subject is the object of the fact before it continues the line.
     """
@@ -78,9 +78,9 @@ def render_facts(qir: QIR) -> Html:
     last_end = ""
     for fact in qir.facts:
         if not lines or fact.subject != last_end:
-            lines.append([render_fact_end(fact.subject, qir.target)])
+            lines.append([render_fact_end(fact.subject, qir.selected)])
         lines[-1].append(_render_relation(fact.relation))
-        lines[-1].append(render_fact_end(fact.object, qir.target))
+        lines[-1].append(render_fact_end(fact.object, qir.selected))
         last_end = fact.object
     return div("stack", *(div("chain", *line) for line in lines))
 

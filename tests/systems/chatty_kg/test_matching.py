@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rdflib import Literal
 from rdflib.namespace import RDF
 from small import (
     DOG,
@@ -28,6 +29,7 @@ from small import (
 from kgwb import open_kg
 from kgwb.bench.serve import make_answer_query
 from kgwb.flow import CANNOT_EXPRESS, Answer, Context
+from kgwb.kg.queries import find_literal
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.show.notebook import to_html
@@ -270,3 +272,9 @@ def test_the_rest_is_answered_once_a_person_takes_the_part_out() -> None:
     qir_record = run["qir"].output
     run.override("qir", QIR(qir_record.facts[:1], qir_record.target)).go()
     assert answer_of(run).labels == ("Brisk", "Gale", "Mary")
+
+
+def test_a_truth_value_is_found_by_its_word() -> None:
+    kg = films("@prefix : <http://example.org/> . :b1 :shorePower true . :b2 :shorePower false .")
+    assert find_literal(kg, "True") == Literal(True)
+    assert find_literal(kg, "yes") is None

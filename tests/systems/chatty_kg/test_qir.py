@@ -141,6 +141,8 @@ def test_the_target_is_as_asked_and_in_the_published_code_the_first_by_name(
         ("Who directed Dune?", "boolean", "list"),
         ("Could you name the film?", "list", "list"),
         ("Does anyone know who directed Dune?", "boolean", "list"),
+        ("Does anyone in the cast speak Dutch?", "boolean", "boolean"),
+        ("Does anyone in the cast speak Dutch?", "list", "list"),
         ("Is it a drama, or what? Which genre is it?", "boolean", "list"),
         ("Has she any credits, and what are they?", "list", "list"),
         ("Name the film.", "count", "count"),
