@@ -41,10 +41,12 @@ test: $(READY) ## run all but the long tests, two to three minutes
 test-all: $(READY) ## run every test, half an hour: also engines, browsers, load, hostile input, faults
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(TEST_ARGS)
 
-check: $(READY) ## lint, format and types
+check: $(READY) ## lint, format and types, as seen from Linux, macOS and Windows
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/mypy --platform linux
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 
 notebooks: $(READY) ## execute every notebook
 	$(BIN)/python -m pytest tests/test_notebooks.py $(TEST_ARGS)
