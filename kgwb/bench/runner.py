@@ -11,9 +11,10 @@ import platform
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -124,13 +125,11 @@ class BenchSetup(RunSetup):
 
 @cache  # a setup that is sent to other processes needs them for every question
 def _get_versions() -> dict[str, str]:
-    """Return the versions of Python and of RECORDED_LIBRARIES, by name.
-
-    Raises PackageNotFoundError if one is not installed.
-    """
+    """Return the versions of Python and of those RECORDED_LIBRARIES that are installed."""
     versions = {"python": platform.python_version()}
     for name in RECORDED_LIBRARIES:
-        versions[name] = version(name)
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
     return versions
 
 

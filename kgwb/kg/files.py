@@ -192,7 +192,7 @@ def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
     sources = []
     for file in files:
         file_format = FORMAT_BY_EXTENSION[_suffix(file)]
-        inner_path = file.relative_to(path.parent)
+        inner_path = file.relative_to(path.parent).as_posix()
         base_iri = f"file:///{quote(os.fsencode(inner_path))}"
         sources.append((file, file_format, base_iri, True))
     try:

@@ -46,14 +46,14 @@ class MiniLM:
     def __init__(self, folder: Path) -> None:
         """Read the configuration and the tokenizer, and map the weights."""
         config_file = folder / "config.json"
-        config = json.loads(config_file.read_text())
+        config = json.loads(config_file.read_text(encoding="utf-8"))
         self._layers = config["num_hidden_layers"]
         self._heads = config["num_attention_heads"]
         self._epsilon = np.float32(config["layer_norm_eps"])
         self._weights = map_weights(folder / "model.safetensors")
         self._blas = ThreadpoolController()
         tokenizer_file = folder / "tokenizer.json"
-        self._tokenizer = Tokenizer.from_str(tokenizer_file.read_text())
+        self._tokenizer = Tokenizer.from_str(tokenizer_file.read_text(encoding="utf-8"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
 

@@ -4,21 +4,30 @@ Standard input is a JSON list of sources: path, media type, base IRI, whether bl
 renamed, bytes of memory, bytes of output, seconds of processor time. All triples go to standard
 output as N-Quads. Standard error gets lines of JSON: one with the number of each source before it
 is parsed, one with the error of a source that does not parse, or one at the end of all.
+
+With an argument, a number of bytes, it only tries whether its memory can be limited to so many. The
+exit code is then 0 if it can, else 1.
 """
 
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
 import math
-import resource
+import os
 import sys
+import threading
 import time
 import zlib
 from contextlib import suppress
 from typing import Any
 
 import pyoxigraph
+
+resource: Any = None
+with suppress(ImportError):  # Windows has no such limits
+    resource = importlib.import_module("resource")
 
 EXPANSION_MESSAGE = "it is nested too deeply or expands to far more than its size"
 TOO_SLOW_MESSAGE = (
@@ -27,6 +36,10 @@ TOO_SLOW_MESSAGE = (
 INVALID_GZIP_MESSAGE = "it is not a complete gzip file"
 MAX_STACK_BYTES = 2 << 20
 """Less than a thread has: what is parsed here cannot overflow the stack that reads the N-Quads."""
+TOO_SLOW_EXIT_CODE = 124
+"""The exit code where this process itself keeps to its processor time. ``timeout`` has it too."""
+POLL_INTERVAL_S = 0.1
+"""How often this process looks at its processor time then."""
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8_MARK = b"\xef\xbb\xbf"
 """Programs of Windows put it before UTF-8."""
@@ -49,16 +62,49 @@ class _LimitedOutput:
         sys.stdout.buffer.flush()
 
 
-def _set_resource_limit(kind: int, limit: int) -> None:
-    """Set a limit of this process, one of ``resource``, within what the system allows.
+def _set_resource_limit(name: str, limit: int) -> None:
+    """Set a limit of this process, named as in ``resource``, within what the system allows.
 
-    macOS refuses some limits. They are left as they are: a crash still ends only this process.
+    Windows has no such limits, and macOS refuses some. They are left as they are: a crash still
+    ends only this process.
     """
+    if resource is None:
+        return
+    kind = getattr(resource, name)
     _, hard_limit = resource.getrlimit(kind)
     if hard_limit != resource.RLIM_INFINITY:
         limit = min(limit, hard_limit)
     with suppress(ValueError, OSError):
         resource.setrlimit(kind, (limit, hard_limit))
+
+
+class _ProcessorTime:
+    """The processor time that this process may use.
+
+    The system ends the process by the signal SIGXCPU. Where the system has no such limit, as on
+    Windows, a thread ends it, with the exit code TOO_SLOW_EXIT_CODE.
+    """
+
+    def __init__(self) -> None:
+        self._limit_s = math.inf
+
+    def limit(self, limit_s: float) -> None:
+        """End the process when it has used so many seconds since its start. The last limit counts."""
+        is_watched = self._limit_s < math.inf
+        self._limit_s = limit_s
+        if resource is not None:
+            _set_resource_limit("RLIMIT_CPU", math.ceil(limit_s))
+        elif not is_watched:
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        """Wait until the processor time is used up, and end the process."""
+        while time.process_time() < self._limit_s:
+            time.sleep(POLL_INTERVAL_S)
+        os._exit(TOO_SLOW_EXIT_CODE)
+
+
+_processor_time = _ProcessorTime()
 
 
 def _convert_to_nquads(
@@ -74,12 +120,11 @@ def _convert_to_nquads(
 
     A file whose name ends in ".gz" is unpacked. The mark at the start of UTF-8 files is skipped.
     Raises SyntaxError, MemoryError, OSError or ValueError for a file that cannot be read or
-    parsed, and EOFError, zlib.error or gzip.BadGzipFile for a broken .gz file. A signal, SIGXCPU,
-    ends the process if it needs more processor time than ``processor_s``.
+    parsed, and EOFError, zlib.error or gzip.BadGzipFile for a broken .gz file. The process ends if it
+    needs more processor time than ``processor_s``.
     """
-    _set_resource_limit(resource.RLIMIT_AS, memory_bytes)
-    used_s = time.process_time()
-    _set_resource_limit(resource.RLIMIT_CPU, math.ceil(used_s + processor_s))
+    _set_resource_limit("RLIMIT_AS", memory_bytes)
+    _processor_time.limit(time.process_time() + processor_s)
     source: Any = open(path, "rb")  # noqa: SIM115 (the process ends soon)
     if path.lower().endswith(".gz"):
         source = gzip.GzipFile(fileobj=source)
@@ -102,14 +147,27 @@ def _report(**data: Any) -> None:
     sys.stderr.flush()
 
 
+def _try_memory_limit(memory_bytes: int) -> int:
+    """Limit the memory of this process, and return 0 if it then cannot take twice as much, else 1."""
+    _set_resource_limit("RLIMIT_AS", memory_bytes)
+    try:
+        bytearray(2 * memory_bytes)
+    except MemoryError:
+        return 0
+    return 1
+
+
 def _main() -> int:
     """Convert all sources until one fails, and return the exit code: 0 if all were converted, or 1.
 
     The sources are read as JSON from standard input. Reports are written to standard error: the
     number of each source as it begins, an error with its line and column, and "done" at the end.
+    With an argument, only the limit of memory is tried, and its result returned.
     """
-    _set_resource_limit(resource.RLIMIT_CORE, 0)
-    _set_resource_limit(resource.RLIMIT_STACK, MAX_STACK_BYTES)
+    if len(sys.argv) > 1:
+        return _try_memory_limit(int(sys.argv[1]))
+    _set_resource_limit("RLIMIT_CORE", 0)
+    _set_resource_limit("RLIMIT_STACK", MAX_STACK_BYTES)
     for number, source in enumerate(json.load(sys.stdin.buffer)):
         _report(source=number)
         try:

@@ -19,14 +19,14 @@ from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from subprocess import PIPE
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from threading import Thread, Timer
 from typing import IO, Any
 
 from pyoxigraph import Quad, RdfFormat, parse
 
 from kgwb.errors import GraphError
-from kgwb.kg.parser_process import EXPANSION_MESSAGE, TOO_SLOW_MESSAGE
+from kgwb.kg.parser_process import EXPANSION_MESSAGE, TOO_SLOW_EXIT_CODE, TOO_SLOW_MESSAGE
 from kgwb.network import MAX_TIMEOUT_S
 
 MEMORY_BYTES = 400_000_000
@@ -44,6 +44,12 @@ GZIP_RATIO = 10
 MAX_COUNTED_REPLY_BYTES = 4_000_000
 """How much of an endpoint's reply counts for its limits. A file counts whole: a person chose it."""
 MAX_REPORT_LINES = 20
+FIRST_WINDOWS_EXCEPTION = 0xC0000000
+"""On Windows the least exit code of a process that an error ended, such as a stack that is full."""
+TOO_SLOW_EXIT_CODES = [TOO_SLOW_EXIT_CODE]
+"""The exit codes of a parser whose processor time is over."""
+if hasattr(signal, "SIGXCPU"):  # Windows has no such signal
+    TOO_SLOW_EXIT_CODES.append(-signal.SIGXCPU)
 PARSER_COMMAND = (sys.executable, "-P", str(Path(__file__).with_name("parser_process.py")))
 RdfSource = tuple[Path, RdfFormat, str, bool]
 """A file, its format, its base IRI, and whether its blank nodes are renamed to be unique."""
@@ -80,7 +86,7 @@ def open_as_nquads(
         timer.start()
         nquads_error: SyntaxError | None = None
         try:
-            with suppress(BrokenPipeError), process.stdin as stdin:
+            with suppress(OSError), process.stdin as stdin:  # the parser died, see its report
                 stdin.write(json.dumps(jobs).encode())
             yield process.stdout
         except SyntaxError as error:
@@ -130,19 +136,28 @@ def _last_report(lines: Iterable[bytes], exit_code: int) -> dict[str, Any]:
     It has "source", the number of the source that was begun last, and "done" if all were parsed. An
     error has "message" and perhaps "line" and "column". If the parser reported no error, the
     message is TOO_SLOW_MESSAGE for a process whose processor time was over, EXPANSION_MESSAGE for
-    one that another signal ended, else it has the exit code. The code does not show whether the
-    parser was killed: it is 0 where SIGCHLD is ignored.
+    one that another signal ended (on Windows, an exception of the system), else it has the exit
+    code. The code does not show whether the parser was killed: it is 0 where SIGCHLD is ignored.
     """
     message = f"the parser ended with {exit_code}"
-    if exit_code < 0:
+    if exit_code < 0 or exit_code >= FIRST_WINDOWS_EXCEPTION:
         message = EXPANSION_MESSAGE
-    if exit_code == -signal.SIGXCPU:
+    if exit_code in TOO_SLOW_EXIT_CODES:
         message = TOO_SLOW_MESSAGE
     report: dict[str, Any] = {"source": 0, "message": message}
     for line in lines:
         if line.startswith(b"{"):  # a process that is killed may write something else
             report |= json.loads(line)
     return report
+
+
+def is_memory_limited() -> bool:
+    """Return whether this system limits the memory of the process that parses RDF.
+
+    Windows and macOS do not. Raises OSError if no process can be started.
+    """
+    command = (*PARSER_COMMAND, str(MEMORY_BYTES))
+    return subprocess.run(command, check=False).returncode == 0
 
 
 def parse_response(
@@ -153,10 +168,11 @@ def parse_response(
     Blank nodes keep their names. The body is written to a temporary file, which is removed. Raises
     what ``open_as_nquads`` does.
     """
-    with NamedTemporaryFile(prefix="kgwb-") as file:
-        file.write(body)
-        file.flush()
-        source = (Path(file.name), rdf_format, base_iri, False)
+    # A file in a folder, because Windows opens a temporary file only once.
+    with TemporaryDirectory(prefix="kgwb-") as folder:
+        file = Path(folder, "reply")
+        file.write_bytes(body)
+        source = (file, rdf_format, base_iri, False)
         with open_as_nquads([source], timeout_s, MAX_COUNTED_REPLY_BYTES) as nquads:
             data = nquads.read()
     return parse(data, RdfFormat.N_QUADS, lenient=True)
