@@ -35,4 +35,5 @@ def _client_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-os.register_at_fork(after_in_child=_client_loop.cache_clear)  # no thread survives a fork
+if hasattr(os, "register_at_fork"):  # Windows cannot fork
+    os.register_at_fork(after_in_child=_client_loop.cache_clear)  # no thread survives a fork

@@ -16,7 +16,7 @@ from kgwb.bench.figures import (
     LoadedResults,
     distinct_keys,
 )
-from kgwb.bench.metrics import compare_results
+from kgwb.bench.metrics import QuestionGroup, compare_results
 from kgwb.bench.report_parts import render_answers, render_values, render_verdict
 from kgwb.bench.results import (
     BenchRow,
@@ -246,12 +246,16 @@ class ResultsComparison:
         else:
             chance = f"more than chance (p {comparison.p_value:.3f})"
         count = str(comparison.questions)
+        shown_before = str(QuestionGroup("", rows).estimate(measure))
+        shown_after = str(QuestionGroup("", new_rows).estimate(measure))
         if right_weight != 1:
             count = f"{count} of {len(self.before.rows)}"
+            shown_before = f"{comparison.first:.3f}"
+            shown_after = f"{comparison.second:.3f}"
         return (
             count,
-            f"{comparison.first:.3f}",
-            f"{comparison.second:.3f}",
+            shown_before,
+            shown_after,
             f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
             chance,
         )
