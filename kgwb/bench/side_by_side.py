@@ -12,10 +12,12 @@ from kgwb.bench.ladder import apply_rungs, load_gold_query
 from kgwb.bench.metrics import score_answers
 from kgwb.bench.questions import BenchQuestion, answer_to_strings
 from kgwb.bench.tasks import RunCanceller
+from kgwb.bench.verdicts import known_right_answer
 from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
 from kgwb.run import Run, Setup
 from kgwb.show import html as h
+from kgwb.show.run_state import state_of_output
 from kgwb.terms import Triple, format_triple
 from kgwb.text import format_seconds, pluralize, shorten, single_line
 
@@ -94,9 +96,11 @@ class SystemComparison:
         """Return the cells of an answer's column, by the names of the rows."""
         totals = answer.run.totals
         has_gold = any(other.f1 is not None for other in self.answers)
-        cells: dict[str, object] = {"answer": answer.run.answer}
+        cells: dict[str, object] = {"answer": answer.run.answer, "state": ""}
         if answer.error:
             cells["answer"] = f"failed: {answer.error}"
+        elif answer.run.answer is not None:
+            cells["state"] = state_of_output(answer.run, answer.run.answer)
         if has_gold:
             cells["F1"] = "–" if answer.f1 is None else f"{answer.f1:.2f}"
         cells["support"] = self._describe_support(answer)
@@ -176,6 +180,8 @@ def _ask_system(
 ) -> SystemAnswer:
     """Ask one system, and score its answer if the gold answers are known."""
     run = setup.begin(text, dialogue)
+    if gold is not None:
+        run.right_answer = known_right_answer(gold.gold, gold.answer_labels)
     error = ""
     try:
         run.go()

@@ -12,7 +12,7 @@ from kgwb.run import Run
 from kgwb.show import html as h
 from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
-from kgwb.show.run_state import answer_state
+from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
 from kgwb.text import display_name, pluralize, shorten, single_line
 from kgwb.ui.choosers import Glance, overview_of
@@ -192,7 +192,7 @@ class Chat(Live):
         What only an open turn shows is rendered only for this turn.
         """
         state = session_of(run).run_state()
-        answer = answer_state(state)
+        answer = answer_view(state)
         answer_class = answer.icon
         if answer_class == "wait":
             answer_class = "run"

@@ -60,12 +60,8 @@ class Debugger(StepPanel):
 
     is_in_debugger = True
 
-    def __init__(self, session: Session, *, step_key: str = "", gold_answer: str = "") -> None:
-        """``step_key`` is a step to show first; by default it is the step done last.
-
-        ``gold_answer`` is the right answer, to be shown beside the run's.
-        """
-        self.gold_answer = gold_answer
+    def __init__(self, session: Session, *, step_key: str = "") -> None:
+        """``step_key`` is a step to show first; by default it is the step done last."""
         self.selected_view = "step"
         self.selected_role = ""
         """The role whose steps the timeline shows; "" for all steps."""
@@ -103,15 +99,10 @@ class Debugger(StepPanel):
         """Render the answer, the buttons, the pipeline, the timeline, and the selected view."""
         state = self.session.run_state()
         key = self.key
-        gold_answer = Html()
-        if self.gold_answer:
-            label = h.muted_text("the right answer is ")
-            answer = h.tag("b", self.gold_answer)
-            gold_answer = h.div("", label, answer)
         return render_page(
             "debugger.html",
             header=render_question_header(self.run),
-            answer_banner=render_answer_banner(state, gold_answer),
+            answer_banner=render_answer_banner(state),
             person=self.render_child("person"),
             cannot_go_back=self.is_busy or not self.run.steps,
             cannot_go_on=self.is_busy or state.has_ended,
@@ -409,4 +400,4 @@ def debug_question(report: Report, question: str, **options: Any) -> Debugger:
     """
     measured = report.measured_run(question, **options)
     session = session_of(measured.run)
-    return Debugger(session, step_key=measured.blamed_step, gold_answer=measured.gold)
+    return Debugger(session, step_key=measured.blamed_step)
