@@ -214,7 +214,7 @@ class Chat(Live):
             support = _render_support(run)
             if run.answer is not None:
                 omitted_support = render_omitted_triples(len(run.answer.support) - MAX_TRIPLES)
-            reasons = render_reasons(run.answer, run.steps)
+            reasons = render_reasons(run.answer, run.steps, run.unrecorded_graph)
         return TurnView(
             number=number,
             question=shorten(question),

@@ -175,7 +175,7 @@ class Debugger(StepPanel):
         if answer is not None and self.run.status == "done":
             context = context_of(self.run, can_mute=self.can_mute)
             parts = render_answer_parts(answer, context)
-            parts.append(render_reasons(answer, steps))
+            parts.append(render_reasons(answer, steps, self.run.unrecorded_graph))
             parts += self._render_empty_results(answer, steps)
         title = h.muted_text("Where the time went")
         waterfall = render_waterfall(steps, self.run.calls)

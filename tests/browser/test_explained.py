@@ -68,7 +68,11 @@ def page(lab: Site) -> Iterator[NotebookPage]:
             "The Arrivals of Nobody",
             "no vertex for “The Arrivals of Nobody”: nearest are Arrival (0.51)",
         ),
-        ("shoe size", "no predicate is like “shoe size”: nearest are birth date (0.00)"),
+        (
+            "shoe size",
+            "Daniel Radcliffe has nothing like “shoe size”: nearest are birth date (0.00). "
+            "The graph has no predicate “shoe size”",
+        ),
     ],
 )
 def test_an_empty_answer_says_what_the_graph_does_not_have(

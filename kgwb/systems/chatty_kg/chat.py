@@ -105,6 +105,7 @@ def translate_question(question: Question, run: Run) -> Question:
 
     The settings ``question_language`` and ``translate`` say when the translator is asked. A question
     that it leaves as it is, is not marked as translated; nor is one without a valid translation.
+    The step notes which of the two happened.
     """
     if not _needs_translator(question.text, ChattySettings.of_run(run)):
         return question
@@ -115,7 +116,10 @@ def translate_question(question: Question, run: Run) -> Question:
         run,
         checks=NOT_EMPTY_CHECKS,
     )
-    if reply is None or reply.question.strip() == question.text.strip():
+    if reply is None:
+        return question
+    if reply.question.strip() == question.text.strip():
+        run.note("not translated: the model gave the question back as it was")
         return question
     return Question(reply.question.strip(), original=question.text)
 
