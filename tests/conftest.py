@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -34,6 +35,12 @@ another large graph. In any other file such a test is marked: ``@pytest.mark.lon
 """
 hypothesis.settings.register_profile("kgwb", deadline=None)  # a busy machine is no failure
 hypothesis.settings.load_profile("kgwb")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl+C interrupt again: a shell that starts the tests in its background ignores it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

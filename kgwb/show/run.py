@@ -139,7 +139,7 @@ def _render_collapsed_step(
         depth=depth,
         kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
         agent_name=display_name(step.agent),
-        role=step.role,
+        role=display_name(step.role),
         state_badge=render_row_badge(step, step_state, False),
         outcome=step.outcome if step.done else "",
         duration=format_seconds(step.seconds),
