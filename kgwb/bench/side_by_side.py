@@ -17,6 +17,7 @@ from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
 from kgwb.run import Run, Setup
 from kgwb.show import html as h
+from kgwb.show.answer_state import ANSWER_STATE_LABELS, ERROR
 from kgwb.show.run_state import state_of_output
 from kgwb.terms import Triple, format_triple
 from kgwb.text import format_seconds, pluralize, shorten, single_line
@@ -99,6 +100,7 @@ class SystemComparison:
         cells: dict[str, object] = {"answer": answer.run.answer, "state": ""}
         if answer.error:
             cells["answer"] = f"failed: {answer.error}"
+            cells["state"] = ANSWER_STATE_LABELS[ERROR]
         elif answer.run.answer is not None:
             cells["state"] = state_of_output(answer.run, answer.run.answer)
         if has_gold:
