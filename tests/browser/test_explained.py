@@ -70,8 +70,7 @@ def page(lab: Site) -> Iterator[NotebookPage]:
         ),
         (
             "shoe size",
-            "Daniel Radcliffe has nothing like “shoe size”: nearest are birth date (0.00). "
-            "The graph has no predicate “shoe size”",
+            "Daniel Radcliffe has nothing like “shoe size”: nearest are birth date (0.00)",
         ),
     ],
 )
