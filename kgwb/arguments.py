@@ -174,10 +174,11 @@ class QuestionArguments(GraphArguments):
     def make_workbench(self) -> Workbench:
         """Return the workbench that the arguments describe.
 
-        Raises what opening the graph and the models raises, and SettingError for an unknown setting,
-        system or agent.
+        Raises what opening the graph and the models raises, SettingError for an unknown setting,
+        system or agent, and PromptError for prompts that the system cannot use.
         """
         from kgwb import systems
+        from kgwb.run.prompts import Prompts
         from kgwb.workbench import Workbench
 
         settings = self.settings
@@ -186,12 +187,14 @@ class QuestionArguments(GraphArguments):
         system = systems.resolve_system(self.system)
         for agent in model_specs:
             system.check_model_user(agent)
+        prompts = Prompts.of(self.prompts)
+        system.check_prompts(prompts)
         return Workbench(
             self.open_graph(self.kg),
             system=system,
             models=models,
             settings=settings,
-            prompts=self.prompts,
+            prompts=prompts,
         )
 
 
@@ -231,17 +234,35 @@ def _open_script(path: Path) -> ChatModel:
     return Scripted(script, name=f"scripted:{path.name}")
 
 
-def commands_for_each(arguments: T, each: str | None) -> list[tuple[str, T]]:
-    """Return a command for each value of NAME=V1,V2,..., with a name that can be a folder's.
+EACH_SYNTAX = "NAME=V1,V2,..."
 
-    NAME is a setting, "prompts" or "model"; the arguments must have ``set``, ``prompts`` and
-    ``model``. A folder of prompts is named by its last parts, as few as tell it apart from the
-    others. Without ``each`` it is the command alone, under the name "". Raises InputError if
-    ``each`` has another form.
+
+def commands_for_each(arguments: T, each: Sequence[str]) -> list[tuple[str, T]]:
+    """Return a command for each combination of values, with a name that can be a folder's.
+
+    ``each`` are arguments NAME=V1,V2,..., where NAME is a setting, "prompts" or "model". The
+    command's arguments must have ``set``, ``prompts`` and ``model``. A folder of prompts is named by
+    its last parts, as few as tell it apart from the others. Without ``each`` it is the command
+    alone, under the name "". Raises InputError for another form, and for a NAME that is given twice.
     """
-    if not each:
-        return [("", arguments)]
-    [(name, text)] = parse_assignments([each], "NAME=V1,V2,...").items()
+    if len(parse_assignments(each, EACH_SYNTAX)) < len(each):
+        raise InputError(
+            f"--each has a name twice: {' '.join(each)}",
+            hint="give all values of a name at once, as --each theta=1,2",
+        )
+    commands = [("", arguments)]
+    for assignment in each:
+        combined = []
+        for name, command in commands:
+            for part, changed in _commands_for_values(command, assignment):
+                combined.append((", ".join(filter(None, (name, part))), changed))
+        commands = combined
+    return commands
+
+
+def _commands_for_values(arguments: T, assignment: str) -> list[tuple[str, T]]:
+    """Return a command for each value of NAME=V1,V2,..., with the name of its folder."""
+    [(name, text)] = parse_assignments([assignment], EACH_SYNTAX).items()
     values = text.split(",")
     shown_values = values
     if name == "prompts":

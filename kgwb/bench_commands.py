@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from kgwb.arguments import (
+    EACH_SYNTAX,
     GraphArguments,
     PositiveInt,
     QuestionArguments,
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
     from kgwb.workbench import Workbench
 
 EACH_HELP = (
-    "repeat with each value of a setting, of prompts (folders) or of model, each in its own folder"
+    "repeat with each value of a setting, of prompts (folders) or of model, each in its own folder; "
+    "given several times, with each combination"
 )
 BUDGET_HELP = (
     "stop at this much money, tokens, model_calls or seconds of work, counting all that DIR holds"
@@ -89,7 +91,7 @@ class BenchCommand(MeasurementArguments):
     systems: str | None = option(
         "NAME,NAME,... or all", "measure several systems, each in its own folder"
     )
-    each: str | None = option("NAME=V1,V2,...", EACH_HELP)
+    each: list[str] = option(EACH_SYNTAX, EACH_HELP, [])
     ladder: bool = option(
         "", "name the agent that lost each answer; asks up to 5 times more", False
     )
@@ -150,7 +152,7 @@ class BenchCommand(MeasurementArguments):
         """Raise InputError, which says what is missing where, if a system lacks a given setting."""
         given = [*parse_assignments(self.set, "NAME=VALUE")]
         if self.each:
-            given += parse_assignments([self.each], "NAME=V1,V2,...")
+            given += parse_assignments(self.each, EACH_SYNTAX)
         settings = [name for name in given if name not in ("prompts", "model")]
         missing = find_missing_settings(systems, settings)
         if missing:
@@ -494,7 +496,7 @@ class RetryCommand(GraphArguments):
         "SYSTEM", "an import path or a file, if what was measured is not a system by name", ""
     )
     set: list[str] = option("NAME=VALUE", "change a setting", [])
-    each: str | None = option("NAME=V1,V2,...", EACH_HELP)
+    each: list[str] = option(EACH_SYNTAX, EACH_HELP, [])
     only: list[str] = option(
         "WHAT",
         "lost, wrong, errors, right, all, blamed=AGENT, type=NAME, an id "
@@ -574,7 +576,7 @@ class RetryCommand(GraphArguments):
     def _ask_again(
         self, experiment: RetryExperiment, setup: BenchSetup, name: str, budget: Budget
     ) -> tuple[Path, str]:
-        """Print an estimate of the cost, and ask the questions again.
+        """Print an estimate of the cost and all that differs, and ask the questions again.
 
         ``name`` is for the folder of the results; "" names it by the changes. Returns this folder,
         and the limits of the budget that stopped it.
@@ -590,11 +592,14 @@ class RetryCommand(GraphArguments):
                 setup, bar, prices=budget.prices, repeats=self.repeats
             )
         print(f"{folder.name}: {estimate}", flush=True)
+        for change in experiment.describe_changes(setup):
+            print(f"  {change}", flush=True)
         with progress_bar(total=len(questions), unit="question") as bar:
             stop_reason = experiment.ask_again(
                 setup,
                 questions,
                 folder,
+                sample=experiment.sample(self.only),
                 repeats=self.repeats,
                 workers=self.workers,
                 budget=budget,

@@ -146,6 +146,10 @@ class NotRecordedError(KgwbError):
     """A replay needs a call that is not recorded, and has no model or graph to make it."""
 
 
+class BenchmarkStoppedError(KgwbError):
+    """A benchmark stopped, since its model or graph could not be reached for several questions."""
+
+
 class EmbeddingError(KgwbError):
     """Sentence embeddings cannot be loaded."""
 

@@ -62,7 +62,7 @@ class Workbench:
         system: SystemSource = "chatty_kg",
         models: Mapping[str, ChatModel | str] | None = None,
         settings: Settings | Mapping[str, Any] | str | None = None,
-        prompts: str | Path | None = None,
+        prompts: Prompts | str | Path | None = None,
         embeddings: Embeddings | None = None,
     ) -> None:
         self.system = systems.resolve_system(system)

@@ -33,6 +33,8 @@ print(json.dumps({name: one.static_html() for name, one in _live.items()}))
 """What every widget shows when the notebook has come to its end."""
 STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 TEMPORARY = re.compile(rf"{re.escape(tempfile.gettempdir())}/tmp\w+/")
+PREFORMATTED = re.compile(r"(<(?:pre|textarea|style)\b.*?</(?:pre|textarea|style)>)", re.DOTALL)
+INDENTATION = re.compile(r"\n\s+")
 IDS = re.compile(r"kg-[0-9a-f]{6,}")
 
 
@@ -52,6 +54,13 @@ def executed(path: Path) -> Any:
                 view["model_id"], output.data.get("text/html", "")
             )
     return notebook
+
+
+def without_indentation(html: str) -> str:
+    """The HTML without the spaces that begin its lines; texts that keep their spaces stay as they are."""
+    parts = PREFORMATTED.split(html)
+    parts[::2] = [INDENTATION.sub("\n", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def static(notebook: Any) -> Any:
@@ -77,9 +86,8 @@ def static(notebook: Any) -> Any:
                     first if styled else STYLE.sub(lambda _: f"<style>{load_style()}</style>", html)
                 )
                 styled |= count > 0
-                data["text/html"] = IDS.sub(
-                    lambda match: names.setdefault(match[0], f"kg-{len(names)}"), html
-                )
+                html = IDS.sub(lambda match: names.setdefault(match[0], f"kg-{len(names)}"), html)
+                data["text/html"] = without_indentation(html)
     return notebook
 
 

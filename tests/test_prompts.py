@@ -9,9 +9,12 @@ import pytest
 from pydantic import BaseModel
 from small import DIRECTED, prompt, workbench
 
+from kgwb.cli import main
 from kgwb.errors import PromptError
+from kgwb.kg import sample_path
 from kgwb.llm import Scripted
 from kgwb.run.prompts import VARIABLE, Prompts, parse_prompt, shipped_folder
+from kgwb.systems import load_system
 
 SHIPPED = sorted(
     path.relative_to(shipped_folder()).with_suffix("").as_posix()
@@ -172,3 +175,69 @@ def test_at_most_so_many_examples_follow_their_message(
     first, last = parse_prompt("x/y", EXAMPLES).fill({"a": "A", "b": "B"}, shown)
     assert first.content == "\n\n".join(["A", *(f"Example\n{example}" for example in system)])
     assert (last.role, last.content) == ("user", "B")
+
+
+# --- a person's prompts, before anything is asked
+
+
+QIR = "chatty_kg/qir"
+FEWER = (
+    Prompts().text(QIR).replace("{{question}}", "it").replace("variables: question", "variables:")
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        ({QIR: ""}, "has no header"),
+        ({QIR: Prompts().text(QIR).replace("{{question}}", "{question}")}, "never uses it"),
+        ({QIR: Prompts().text(QIR).replace("question}}", "qestion}}")}, "qestion"),
+        ({QIR: FEWER}, "lacks {{question}}"),
+        ({"chatty_kg/qri": Prompts().text(QIR)}, "did you mean chatty_kg/qir.md?"),
+        ({"chaty_kg/qir": Prompts().text(QIR)}, "did you mean chatty_kg/qir.md?"),
+        ({"qir": Prompts().text(QIR)}, "did you mean chatty_kg/qir.md?"),
+    ],
+)
+def test_wrong_prompts_are_refused_before_a_question_is_asked(
+    files: dict[str, str], problem: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in files.items():
+        file = here / "mine" / f"{name}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    questions = str(sample_path("films").with_suffix(".questions.jsonl"))
+    command = ["bench", "--kg", "films", "--questions", questions, "--out", "r", "--limit", "2"]
+    assert main([*command, "--prompts", "mine"]) == 2
+    assert problem in capsys.readouterr().err
+    assert not Path("r").exists()
+    assert main([*command, "--save-runs"]) == 0
+    capsys.readouterr()
+    assert main(["retry", "r", "--only", "all", "--prompts", "mine"]) == 2
+    output = capsys.readouterr()
+    assert problem in output.err
+    assert not output.out
+    assert not Path("r/retries").exists()
+
+
+def test_files_that_are_no_prompts_and_prompts_of_other_systems_are_let_be(here: Path) -> None:
+    for name in ("README", "dog/critic", "chatty_kg/qir"):
+        file = here / "mine" / f"{name}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("Mine" if name == "README" else Prompts().text(name))
+    load_system("chatty_kg").check_prompts(Prompts.of("mine"))
+
+
+def test_saving_never_overwrites_a_shipped_prompt_and_keeps_the_file_before(tmp_path: Path) -> None:
+    shipped = Prompts().text(QIR)
+    changed = shipped + "Be brief.\n"
+    with pytest.raises(PromptError, match="not overwritten"):
+        Prompts().save(QIR, changed)
+    assert Prompts().text(QIR) == shipped
+    mine = Prompts(tmp_path)
+    path = mine.save(QIR, changed)
+    assert mine.text(QIR) == changed
+    mine.save(QIR, shipped)
+    mine.save(QIR, changed)
+    kept = [path.with_name(f"qir.md.{number}").read_text() for number in (1, 2)]
+    assert kept == [changed, shipped]
+    assert mine.own_names() == {QIR}

@@ -16,9 +16,16 @@ from kgwb.bench.figures import (
     LoadedResults,
     distinct_keys,
 )
-from kgwb.bench.metrics import QuestionGroup, compare_results
+from kgwb.bench.metrics import compare_results
 from kgwb.bench.report_parts import render_answers, render_values, render_verdict
-from kgwb.bench.results import BenchRow, describe_config_changes, find_run_file, is_lost
+from kgwb.bench.results import (
+    BenchRow,
+    QuestionSample,
+    describe_config_changes,
+    find_run_file,
+    is_lost,
+)
+from kgwb.bench.statistics import SIGNIFICANCE_LEVEL
 from kgwb.errors import InputError, KgwbError
 from kgwb.run.agents import agent_of_key
 from kgwb.run.differences import StepDifference, output_lines
@@ -28,17 +35,23 @@ from kgwb.show.html import Html, tag
 from kgwb.text import display_name, pluralize, shorten, single_line
 
 UNSTABLE = "varies by itself"
+FAILED = "ended in an error"
 OUTCOME_STATES = {
     "fixed": "ok",
     "broken": "bad",
+    FAILED: "bad",
     UNSTABLE: "stale",
     "still lost": "none",
     "still right": "off",
 }
-"""What can become of a question, with the state badge that shows it."""
+"""What can become of a question, with the state badge that shows it.
+
+A question that ended in an error, before or after the change, is neither fixed nor broken: an
+error, such as that of a server, says nothing about the change.
+"""
+LEFT_OUT_OUTCOMES = (FAILED, UNSTABLE)
+"""Outcomes of questions that the measures before and after the change leave out."""
 UNFOLDED_OUTCOMES = ("fixed", "broken")
-SIGNIFICANCE_LEVEL = 0.05
-"""A difference with a higher p-value may be chance."""
 UNKNOWN_AGENT = "not known: its run was not kept"
 
 
@@ -82,6 +95,8 @@ def find_changes(
 
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
     """Return which of OUTCOME_STATES a question has, by its rows before and after the change."""
+    if row["error"] is not None or new_row["error"] is not None:
+        return FAILED
     if new_row.get("varies"):
         return UNSTABLE
     if is_lost(row):
@@ -172,12 +187,17 @@ class ResultsComparison:
     def summary_lines(self) -> Iterator[str]:
         """Yield lines for a terminal: the outcomes, F1 before and after, and a line for each agent.
 
-        The line of F1 is left out if it cannot be compared.
+        If F1 cannot be compared, its line has the reason. If questions ended in an error, the most
+        frequent error is named.
         """
         yield f"{self.after.name}: {_format_counts(self.counts, self.shown_outcomes)}"
-        with suppress(InputError):
-            _, before, after, difference, chance = self._compare_measure("f1")
-            yield f"  F1 {before} → {after}: {difference}, {chance}"
+        if self.failed_questions:
+            yield f"  {self.failed_questions}"
+        try:
+            count, before, after, difference, chance = self._compare_measure("f1")
+            yield f"  F1 {before} → {after}: {difference}, {chance}, from {count} questions"
+        except InputError as exc:
+            yield f"  F1 is not compared: {exc.message}"
         for agent, counts in self.by_agent.items():
             outcomes = [outcome for outcome in OUTCOME_STATES if counts[outcome]]
             name = display_name(agent) or "no decision differs"
@@ -186,13 +206,28 @@ class ResultsComparison:
     def _compare_measure(self, measure: str) -> tuple[str, str, str, str, str]:
         """Return how many questions are compared, the measure before and after, and its difference.
 
-        The last text says whether the difference may be chance. Questions that vary without a change
-        are left out, since their change is no effect. Raises InputError if there is nothing to compare.
+        The last text says whether the difference may be chance. Of a sample, the measures are
+        estimates for all questions that were measured. Questions with LEFT_OUT_OUTCOMES are left
+        out, since their change is no effect. Raises InputError if there is nothing to compare, or if
+        questions were chosen so that they say nothing about the others.
         """
-        stable_ids = {change.before["id"] for change in self.changes if change.outcome != UNSTABLE}
-        rows = [row for id_, row in self.before.rows.items() if id_ in stable_ids]
-        new_rows = [row for id_, row in self.after.rows.items() if id_ in stable_ids]
-        comparison = compare_results(rows, new_rows, measure)
+        sample = QuestionSample.of_config(self.after.config)
+        compared_ids = set()
+        for change in self.changes:
+            id_ = change.before["id"]
+            is_sampled = sample is None or id_ in sample.ids
+            if is_sampled and change.outcome not in LEFT_OUT_OUTCOMES:
+                compared_ids.add(id_)
+        if sample is not None and not sample.ids:
+            raise InputError(
+                "these questions were chosen one by one, or by what came of them: they show what the "
+                "change does to them, and say nothing about the others",
+                hint="ask again without --only, or with --only all",
+            )
+        rows = [row for id_, row in self.before.rows.items() if id_ in compared_ids]
+        new_rows = [row for id_, row in self.after.rows.items() if id_ in compared_ids]
+        right_weight = sample.right_weight if sample else 1.0
+        comparison = compare_results(rows, new_rows, measure, right_weight=right_weight)
         low, high = comparison.confidence_interval
         if not comparison.improved_ids and not comparison.worsened_ids:
             chance = "no answer differs"
@@ -200,10 +235,13 @@ class ResultsComparison:
             chance = f"may be chance (p {comparison.p_value:.3f})"
         else:
             chance = f"more than chance (p {comparison.p_value:.3f})"
+        count = str(comparison.questions)
+        if right_weight != 1:
+            count = f"{count} of {len(self.before.rows)}"
         return (
-            str(comparison.questions),
-            str(QuestionGroup("", rows).estimate(measure)),
-            str(QuestionGroup("", new_rows).estimate(measure)),
+            count,
+            f"{comparison.first:.3f}",
+            f"{comparison.second:.3f}",
             f"{comparison.difference:+.3f} [{low:+.3f}, {high:+.3f}]",
             chance,
         )
@@ -265,6 +303,19 @@ class ResultsComparison:
         """The number of questions that vary without a change, with its noun; "" if there are none."""
         count = self.counts[UNSTABLE]
         return pluralize(count, "question") if count else ""
+
+    @property
+    def failed_questions(self) -> str:
+        """How many questions ended in an error, with the most frequent one; "" if none did."""
+        errors: Counter[str] = Counter()
+        for change in self.changes:
+            if change.outcome == FAILED:
+                errors[change.after["error"] or change.before["error"]] += 1
+        if not errors:
+            return ""
+        error, _ = errors.most_common(1)[0]
+        count = pluralize(errors.total(), "question")
+        return f"{count} left out, since they ended in an error: {shorten(single_line(error))}"
 
     def render_agents(self) -> Html:
         """Render a table of outcomes by the agent that decided differently first."""

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from kgwb import old_names, systems
+from kgwb.bench.changes import load_prompt_texts
 from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import (
     INFORMATIONAL_ENTRIES,
     BenchRow,
+    QuestionSample,
     Results,
     describe_config_changes,
     find_run_file,
@@ -39,7 +41,7 @@ from kgwb.run.steps import Step
 from kgwb.settings import Settings
 from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT
 from kgwb.systems.sources import SystemSource
-from kgwb.text import pluralize
+from kgwb.text import pluralize, single_line
 
 RETRIES_FOLDER = "retries"
 """Folder of what was asked again, inside the results folder."""
@@ -137,17 +139,20 @@ class RetryExperiment:
     ) -> BenchSetup:
         """Return the setup that was measured, with these prompts, models and changed settings.
 
-        The prompts are by default those that kgwb has now. The values of settings are texts, as they
-        are typed. Raises SettingError, and InputError if the setup ``must_differ`` from what was
-        measured and nothing differs.
+        A prompt that is not given stays the one that was measured, if a saved run used it; else it is
+        the one that kgwb has now. The values of settings are texts, as they are typed. Raises
+        SettingError, PromptError for prompts that the system cannot use, and InputError if the setup
+        ``must_differ`` from what was measured and nothing differs.
         """
+        given_prompts = prompts or Prompts()
+        self.system.check_prompts(given_prompts)
         config = self.earlier_results.config
         setup = BenchSetup(
             kg=self.kg,
             system=self.system,
             models=self.models,
             settings=self._changed_settings(typed_settings or {}),
-            prompts=prompts or Prompts(),
+            prompts=self._with_measured_prompts(given_prompts),
             embeddings=Embeddings(
                 str(config.get("embeddings")), cache_folder=cache_dir(), trusted=False
             ),
@@ -160,10 +165,31 @@ class RetryExperiment:
             )
         return setup
 
+    def _with_measured_prompts(self, prompts: Prompts) -> Prompts:
+        """Return the given prompts, and as texts those that were measured and are not given.
+
+        Only prompts that differ from the system's present ones, and that a saved run used, are added.
+        """
+        measured = self.earlier_results.config.get("prompts", {})
+        present = Prompts().for_system(self.system.prompts)
+        changed_names = []
+        for name in self.system.prompt_names:
+            is_changed = name in measured and fingerprint(present.text(name)) != measured[name]
+            if is_changed and not prompts.has_own(name):
+                changed_names.append(name)
+        for name, text in load_prompt_texts(self.earlier_results, changed_names).items():
+            if fingerprint(text) == measured[name]:
+                prompts = prompts.with_text(name, text)
+        return prompts
+
+    def describe_changes(self, setup: BenchSetup) -> list[str]:
+        """Return a sentence for everything in which a setup differs from what was measured."""
+        changes = describe_config_changes(self.earlier_results.config, setup.to_config())
+        return [single_line(change) for change in changes]
+
     def is_measured_setup(self, setup: BenchSetup) -> bool:
         """Return whether a setup is the one that was measured, so that there is nothing to ask again."""
-        measured_config = self.earlier_results.config
-        return not any(describe_config_changes(measured_config, setup.to_config()))
+        return not self.describe_changes(setup)
 
     def _changed_settings(self, typed_settings: Mapping[str, str]) -> Settings:
         """Return the settings that were measured with some changed. Raises SettingError."""
@@ -265,6 +291,27 @@ class RetryExperiment:
         spaced_ids = {right_ids[place * len(right_ids) // count] for place in range(count)}
         return lost_ids | spaced_ids
 
+    def sample(self, selectors: Iterable[str] = ()) -> QuestionSample:
+        """Return what the questions of ``choose_questions`` say about all questions.
+
+        Without selectors, each question that was right stands for as many as were not chosen for it.
+        If selectors do not depend on what came of the questions, as "all" or "type=count", each
+        question stands for itself. Else the sample is empty: of questions that were chosen for being
+        lost, some come out right by chance. Raises InputError as ``choose_questions`` does.
+        """
+        selectors = list(selectors)
+        if selectors:
+            if not all(map(_is_independent_of_outcome, selectors)):
+                return QuestionSample()
+            return QuestionSample(frozenset(self._find_selected(selectors)))
+        chosen_ids = self._lost_and_right_ids()
+        rows = self.earlier_results.rows
+        right_ids = {id_ for id_, row in rows.items() if get_verdict(row) == "right"}
+        chosen_right_ids = right_ids & chosen_ids
+        if not right_ids:
+            return QuestionSample(frozenset(chosen_ids))
+        return QuestionSample(frozenset(chosen_ids), len(right_ids) / len(chosen_right_ids))
+
     # --- the cost
 
     def estimate_cost(
@@ -348,18 +395,21 @@ class RetryExperiment:
 
     # --- asking
 
-    def ask_again(
+    def ask_again(  # noqa: PLR0913  # how questions are asked is said by keywords
         self,
         setup: BenchSetup,
         questions: Sequence[BenchQuestion],
         folder: Path,
         *,
+        sample: QuestionSample | None = None,
         repeats: int = 1,
         workers: int = 1,
         budget: Budget | None = None,
         on_row: Callable[[BenchRow], object] = lambda row: None,
     ) -> str:
         """Ask questions again, and write the results to a folder.
+
+        The ``sample`` is what they say about all questions; without one, each stands for itself.
 
         Asking continues where it was stopped. With ``repeats``, calls that differ are made so often,
         before and after the change. The budget counts the calls that are made, not recorded ones.
@@ -368,10 +418,13 @@ class RetryExperiment:
         """
         models = self._measured_models() if repeats > 1 else {}
         earlier_runs = EarlierRuns(self.earlier_results.folder.resolve(), models, repeats)
+        config = setup.to_config(questions)
+        if sample is not None:
+            config = sample.add_to_config(config)
         with lock_folder(folder):
             benchmark = Benchmark(
                 setup,
-                Results(folder, setup.to_config(questions)),
+                Results(folder, config),
                 workers=workers,
                 budget=budget or Budget({}),
                 on_row=on_row,
@@ -385,6 +438,12 @@ class RetryExperiment:
     changed = RenamedAttribute("changed", "make_setup")
     choose = RenamedAttribute("choose", "choose_questions")
     estimate = RenamedAttribute("estimate", "estimate_cost")
+
+
+def _is_independent_of_outcome(selector: str) -> bool:
+    """Return whether a selector chooses questions by what they are, not by what came of them."""
+    name, equals, _ = selector.partition("=")
+    return selector == "all" or (bool(equals) and name in SELECTOR_FIELDS)
 
 
 def _question_of_row(row: BenchRow) -> BenchQuestion:

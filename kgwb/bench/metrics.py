@@ -11,8 +11,9 @@ scores 0 in every measure. There are two conventions:
 - *paper* (Chatty-KG, section 7.1, with its reference code): an abstention has precision 1. F1 is
   the harmonic mean of macro precision and macro recall, which rewards abstaining.
 
-Intervals are 95 % percentile bootstrap intervals over questions (Efron and Tibshirani 1993,
-chapter 13); see kgwb.bench.statistics.
+Intervals of averages are 95 % percentile bootstrap intervals over questions (Efron and Tibshirani
+1993, chapter 13). Those of differences come from the permutation test that gives their p-value. See
+kgwb.bench.statistics.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ from typing import Any, NamedTuple
 import numpy
 
 from kgwb.bench.statistics import (
-    BOOTSTRAP_SAMPLES,
     Matrix,
+    PairedScores,
     bootstrap_means,
     percentile_interval,
+    permutation_interval,
     permutation_p_value,
 )
 from kgwb.bench.values import normalize_value
@@ -361,7 +363,7 @@ class ScoreComparison:
     """Mean of the measure in the first set."""
     second: float
     confidence_interval: tuple[float, float]
-    """95 % interval of the difference, by the paired percentile bootstrap."""
+    """95 % interval of the difference. It contains 0 if, and only if, ``p_value`` is above 0.05."""
     improved_ids: tuple[str, ...]
     """Ids of the questions that the second set answers better. An id in neither list is a tie."""
     worsened_ids: tuple[str, ...]
@@ -377,12 +379,16 @@ class ScoreComparison:
 
 
 def compare_results(
-    first: BenchRows, second: BenchRows, measure: str = "f1", *, resamples: int = BOOTSTRAP_SAMPLES
+    first: BenchRows, second: BenchRows, measure: str = "f1", *, right_weight: float = 1.0
 ) -> ScoreComparison:
     """Compare two sets of results, question by question.
 
-    The interval of the difference is a paired percentile bootstrap interval with ``resamples``
-    samples; the p-value is that of a paired permutation test with PERMUTATIONS permutations.
+    ``right_weight`` is for results in which all questions that the first set lost were asked again,
+    and only some of those that it had right: each of these stands for so many. The means are then
+    estimates for all questions, and the test allows for the way they were drawn. Without it, lost
+    questions that come out right by chance would look like an effect.
+
+    The p-value and the interval are those of a paired permutation test (PairedScores).
 
     Raises InputError for an unknown measure, if the sets share no question with gold, and if the
     gold of a question differs.
@@ -400,31 +406,42 @@ def compare_results(
             "no question with gold to measure",
             hint="see add_gold_answers, or compare one question set",
         )
-    changes = []
     improved_ids = []
     worsened_ids = []
     for id_ in shared_ids:
         change = getattr(after[id_], measure) - getattr(before[id_], measure)
-        changes.append(change)
         if change > 0:
             improved_ids.append(id_)
         elif change < 0:
             worsened_ids.append(id_)
     all_ids = dict.fromkeys(row["id"] for row in (*first, *second))
     unpaired_ids = [id_ for id_ in all_ids if id_ not in before or id_ not in after]
-    before_matrix = _to_matrix(before[id_] for id_ in shared_ids)
-    after_matrix = _to_matrix(after[id_] for id_ in shared_ids)
+    pairs = PairedScores(
+        _to_matrix(before[id_] for id_ in shared_ids),
+        _to_matrix(after[id_] for id_ in shared_ids),
+        _weights_of((before[id_] for id_ in shared_ids), right_weight),
+        _weights_of((after[id_] for id_ in shared_ids), right_weight),
+    )
+    mean_before, mean_after = (float(_measure_of(mean, measure)) for mean in pairs.means())
+    permuted_before, permuted_after = pairs.permuted_means()
+    permuted = _measure_of(permuted_after, measure) - _measure_of(permuted_before, measure)
+    difference = mean_after - mean_before
     return ScoreComparison(
         measure=measure,
         questions=len(shared_ids),
-        first=float(_measure_of(before_matrix.mean(axis=0), measure)),
-        second=float(_measure_of(after_matrix.mean(axis=0), measure)),
-        confidence_interval=_difference_interval(before_matrix, after_matrix, measure, resamples),
+        first=mean_before,
+        second=mean_after,
+        confidence_interval=permutation_interval(permuted, difference),
         improved_ids=tuple(improved_ids),
         worsened_ids=tuple(worsened_ids),
         unpaired_ids=tuple(unpaired_ids),
-        p_value=permutation_p_value(changes),
+        p_value=permutation_p_value(permuted, difference),
     )
+
+
+def _weights_of(scores: Iterable[Scores], right_weight: float) -> Matrix:
+    """Return ``right_weight`` for each answer that is exactly the gold, and 1 for each other one."""
+    return numpy.array([right_weight if score.f1 == 1 else 1.0 for score in scores])
 
 
 def _measure_of(means: Matrix, measure: str) -> Matrix:
@@ -445,20 +462,6 @@ def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -
         )
 
 
-def _difference_interval(
-    before: Matrix, after: Matrix, measure: str, resamples: int
-) -> tuple[float, float]:
-    """Return the 95 % interval of the difference of two means, by the paired percentile bootstrap.
-
-    Both matrices have the same questions in the same order. A sample draws the same questions of
-    both, since their scores are correlated.
-    """
-    means = bootstrap_means(numpy.hstack([before, after]), resamples)
-    means_before, means_after = numpy.hsplit(means, 2)
-    differences = _measure_of(means_after, measure) - _measure_of(means_before, measure)
-    return percentile_interval(differences)
-
-
 def compute_retention(dialogue: BenchRows, standalone: BenchRows) -> float | None:
     """Return the per cent of F1 that dialogues keep: F1 in dialogues / F1 standalone.
 
@@ -468,7 +471,7 @@ def compute_retention(dialogue: BenchRows, standalone: BenchRows) -> float | Non
 
     Raises what ``compare_results`` raises, and InputError if a question has no counterpart or gold.
     """
-    comparison = compare_results(dialogue, standalone, "paper_f1", resamples=1)
+    comparison = compare_results(dialogue, standalone, "paper_f1")
     unpaired = comparison.unpaired_ids
     if unpaired:
         raise InputError(

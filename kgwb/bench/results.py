@@ -6,6 +6,7 @@ import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,12 +119,38 @@ class ResultRowSchema(RowSchema):
     repeats: NonNegativeInt = 1
     varies: str = ""
     """The agent whose decision varied when it was asked again."""
+    unreachable: bool = False
+    """Whether the model or the graph could not be reached. The question is then asked again."""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
 
     def model_post_init(self, context: object, /) -> None:
         """Raise ValueError for a row that has gold but no F1."""
         if self.gold is not None and "f1" not in self.model_fields_set:
             raise ValueError("gold without f1")
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSample:
+    """The questions of a retry from which figures for all measured questions can be estimated."""
+
+    ids: frozenset[str] = frozenset()
+    """Empty if questions were chosen so that they say nothing about the others."""
+    right_weight: float = 1.0
+    """How many questions each question that was right before stands for; a lost one stands for itself."""
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any]) -> QuestionSample | None:
+        """Return the sample that a retry's configuration names; None if it names none."""
+        questions = config.get("questions") or {}
+        data = questions.get("sample")
+        if data is None:
+            return None
+        return cls(frozenset(data["ids"]), data["right_weight"])
+
+    def add_to_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a configuration that names the sample."""
+        data = {"ids": sorted(self.ids), "right_weight": self.right_weight}
+        return {**config, "questions": {**config["questions"], "sample": data}}
 
 
 @contextmanager

@@ -30,9 +30,15 @@ from kgwb.bench.results import (
     is_lost,
 )
 from kgwb.bench.rows import make_row
-from kgwb.bench.tasks import RunCanceller, Task, raise_if_unreachable, run_tasks
+from kgwb.bench.tasks import (
+    RunCanceller,
+    Task,
+    is_unreachable,
+    raise_if_unreachable,
+    run_tasks,
+)
 from kgwb.deprecated import RenamedAttribute
-from kgwb.errors import InputError, InvalidReplyError, KgwbError
+from kgwb.errors import BenchmarkStoppedError, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn
 from kgwb.llm.base import ChatModel
 from kgwb.records import from_data, to_data
@@ -41,7 +47,6 @@ from kgwb.run import Setup as RunSetup
 from kgwb.run.agents import agent_of_key
 from kgwb.run.calls import Call
 from kgwb.run.differences import compare_steps
-from kgwb.run.prompts import shipped_folder
 from kgwb.run.steps import Step
 from kgwb.version import __version__
 
@@ -50,6 +55,8 @@ RECORDED_LIBRARIES = (
 )
 """Libraries whose versions are stored with the results."""
 MAX_FILE_NAME_CHARS = 150
+MAX_UNREACHABLE_IN_A_ROW = 5
+"""A benchmark stops after so many questions whose model or graph could not be reached."""
 SaveRunsMode = bool | Literal["lost"]
 
 
@@ -106,11 +113,8 @@ class BenchSetup(RunSetup):
         These are the prompts of the system and those of the shared entity linking.
         """
         prompts = self.prompts.for_system(self.system.prompts)
-        names = self.system.prompts.own_names()
-        for folder in (self.system.name, "linking"):  # any system may use the shared linking
-            for path in shipped_folder().glob(f"{folder}/*.md"):
-                names.add(f"{folder}/{path.stem}")
-        return {name: fingerprint(prompts.text(name)) for name in sorted(names)}
+        names = sorted(self.system.prompt_names)
+        return {name: fingerprint(prompts.text(name)) for name in names}
 
     config = RenamedAttribute("config", "to_config")
     made_by = RenamedAttribute("made_by", "from_factory")
@@ -202,14 +206,18 @@ class Benchmark:
     """Called with every row once it is written."""
     stop_reason: str = field(default="", init=False)
     """The limits that stopped the latest ``run``; empty if it asked all questions."""
+    _unreachable_in_a_row: int = field(default=0, init=False)
+    """The questions, up to the latest one, whose model or graph could not be reached."""
 
     def run(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
         """Ask the questions that have no row yet, within the budget.
 
         Returns the rows of all questions that have one. Raises KeyboardInterrupt and the first error
         that is not of a single question, such as InputError on a full disk; all finished rows are
-        written.
+        written. Raises BenchmarkStoppedError if the model or the graph could not be reached for
+        MAX_UNREACHABLE_IN_A_ROW questions in a row.
         """
+        self._unreachable_in_a_row = 0
         for row in self.results.rows_for(questions):
             self.budget.add(row)
         canceller = RunCanceller()
@@ -223,6 +231,23 @@ class Benchmark:
         rows = self.results.rows_for(questions)
         self.stop_reason = self.budget.exhausted if len(rows) < len(questions) else ""
         return rows
+
+    def _count_unreachable(self, row: BenchRow) -> None:
+        """Count a row whose model or graph could not be reached; another row ends the count.
+
+        Raises BenchmarkStoppedError at MAX_UNREACHABLE_IN_A_ROW.
+        """
+        if not row.get("unreachable"):
+            self._unreachable_in_a_row = 0
+            return
+        self._unreachable_in_a_row += 1
+        if self._unreachable_in_a_row == MAX_UNREACHABLE_IN_A_ROW:
+            raise BenchmarkStoppedError(
+                f"stopped after {MAX_UNREACHABLE_IN_A_ROW} questions in a row that ended in: "
+                f"{row['error']}",
+                hint="give the same command again when the server is there: it asks these questions "
+                "again, and goes on",
+            )
 
     def _ask_dialogue(self, turns: Sequence[BenchQuestion], canceller: RunCanceller) -> Task:
         """Ask the turns of a dialogue that have no row, in order, and write their rows.
@@ -252,17 +277,18 @@ class Benchmark:
                 self.on_row(row)
                 if save_error:
                     raise save_error
+                self._count_unreachable(row)
             if turn:
                 dialogue = Dialogue((*dialogue.turns, turn))
 
     def _find_finished_row(self, question: BenchQuestion) -> BenchRow | None:
         """Return the row of a question; None if the question must be asked.
 
-        A question is asked again if its run should be saved and could not be, or if it was repeated
-        less often than wanted.
+        A question is asked again if its model or graph could not be reached, if its run should be
+        saved and could not be, or if it was repeated less often than wanted.
         """
         row = self.results.rows.get(question.id)
-        if row is None:
+        if row is None or row.get("unreachable"):
             return None
         if self.save_runs and row.get("run") == "":
             return None
@@ -318,9 +344,13 @@ def ask_question(  # a function with arguments, since executors take no closures
         error = _execute_from_record(run, kept_file, canceller)
         if error is None:
             turn = run.turn
+        is_cut_off = is_unreachable(run.error)
     except KgwbError as exc:
         error = exc.message
+        is_cut_off = is_unreachable(exc)
     row = _make_valid_row(question, run, error)
+    if error is not None and is_cut_off:
+        row["unreachable"] = True
     if question.dialogue is not None:
         row["remembered"] = to_data(turn, Turn | None)
     save_error = None

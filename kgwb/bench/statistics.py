@@ -5,7 +5,7 @@ The random numbers have a fixed seed, so the same scores give the same result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -13,6 +13,12 @@ import numpy
 Matrix = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 BOOTSTRAP_SAMPLES = 2000
 PERMUTATIONS = 10_000
+PERMUTATION_BATCH = 1000
+"""Permutations that are computed at the same time, for the memory."""
+ROUNDING_ERROR = 1e-9
+"""Sums of the same numbers in another order count as equal."""
+SIGNIFICANCE_LEVEL = 0.05
+"""A difference with a higher p-value may be chance."""
 
 
 def bootstrap_means(scores: Matrix, resamples: int = BOOTSTRAP_SAMPLES) -> Matrix:
@@ -39,18 +45,71 @@ def percentile_interval(values: Matrix) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def permutation_p_value(changes: Sequence[float]) -> float:
-    """Return the two-sided p-value of the questions' changes, by a paired permutation test.
+@dataclass(frozen=True, slots=True)
+class PairedScores:
+    """The scores of the same questions before and after a change, a row for each question.
 
-    If nothing had an effect, the scores before and after could be exchanged for each question,
-    which reverses the sign of its change. The p-value is the share of PERMUTATIONS random choices
-    of signs whose sum is at least as far from 0 as the observed sum (Good 2005, chapter 3). The
-    seed is fixed. Without any change it is 1.
+    A row of ``before`` and ``after`` has all scores of a question. ``weights`` says how many
+    questions each one stands for. ``swapped_weights`` says how many it would stand for if its two
+    scores were exchanged: where questions are drawn by what came of them before, that is another
+    number.
     """
-    nonzero_changes = numpy.array([change for change in changes if change != 0])
-    generator = numpy.random.default_rng(0)
-    signs = generator.choice([-1.0, 1.0], size=(PERMUTATIONS, len(nonzero_changes)))
-    observed = abs(nonzero_changes.sum())
-    # The tolerance is for rounding: sums of the same numbers in another order count as equal.
-    is_extreme = abs(signs @ nonzero_changes) >= observed - 1e-9
-    return float(is_extreme.mean())
+
+    before: Matrix
+    after: Matrix
+    weights: Matrix
+    swapped_weights: Matrix
+
+    def means(self) -> tuple[Matrix, Matrix]:
+        """Return the weighted mean scores before and after."""
+        total = self.weights.sum()
+        return self.weights @ self.before / total, self.weights @ self.after / total
+
+    def permuted_means(self) -> tuple[Matrix, Matrix]:
+        """Return the mean scores before and after of PERMUTATIONS random exchanges, a row for each.
+
+        If a change had no effect, the scores of a question before and after it could be exchanged.
+        A question that stands for w questions, and for v after an exchange, was drawn with a chance
+        of 1/w, and would have been drawn with one of 1/v. So it is exchanged with the chance
+        w / (w + v), which is a half where both are equal (Good 2005, chapter 3). The seed is fixed.
+        """
+        differs = (self.before != self.after).any(axis=1)
+        before = self.before[differs]
+        after = self.after[differs]
+        weights = self.weights[differs, None]
+        swapped_weights = self.swapped_weights[differs, None]
+        chances = (weights / (weights + swapped_weights)).ravel()
+        generator = numpy.random.default_rng(0)
+        total = self.weights.sum()
+        base_before, base_after = self.means()
+        change_before = (swapped_weights * after - weights * before) / total
+        change_after = (swapped_weights * before - weights * after) / total
+        means_before = numpy.tile(base_before, (PERMUTATIONS, 1))
+        means_after = numpy.tile(base_after, (PERMUTATIONS, 1))
+        for start in range(0, PERMUTATIONS, PERMUTATION_BATCH):
+            rows = slice(start, start + PERMUTATION_BATCH)
+            is_swapped = generator.random((PERMUTATION_BATCH, len(before))) < chances
+            means_before[rows] += is_swapped @ change_before
+            means_after[rows] += is_swapped @ change_after
+        return means_before, means_after
+
+
+def permutation_p_value(permuted: Matrix, observed: float) -> float:
+    """Return the share of permuted differences that are at least as far from 0 as the observed one.
+
+    This is the two-sided p-value.
+    """
+    return float((abs(permuted) >= abs(observed) - ROUNDING_ERROR).mean())
+
+
+def permutation_interval(permuted: Matrix, observed: float) -> tuple[float, float]:
+    """Return the 95 % interval of a difference, from differences without an effect.
+
+    It reaches as far to both sides of the observed difference as 95 % of the permuted ones are from
+    0. So it contains 0 if, and only if, the p-value is above 0.05. It ends at -1 and 1.
+    """
+    distances = numpy.sort(abs(permuted))[::-1]
+    reach = float(distances[int(SIGNIFICANCE_LEVEL * len(distances))])
+    if abs(reach - abs(observed)) < ROUNDING_ERROR:
+        reach = abs(observed)
+    return max(-1.0, observed - reach), min(1.0, observed + reach)

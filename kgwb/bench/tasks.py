@@ -58,12 +58,17 @@ class RunCanceller:
         return None
 
 
-def raise_if_unreachable(run: Run) -> None:
-    """Raise the run's error if the model or the graph could not be reached.
+def is_unreachable(error: BaseException | None) -> bool:
+    """Return whether an error says that the model or the graph could not be reached.
 
-    Such an error says nothing about the decisions of the run's agents.
+    Such an error says nothing about the decisions of a run's agents.
     """
-    if isinstance(run.error, ModelUnreachableError | GraphUnreachableError):
+    return isinstance(error, ModelUnreachableError | GraphUnreachableError)
+
+
+def raise_if_unreachable(run: Run) -> None:
+    """Raise the run's error if the model or the graph could not be reached."""
+    if run.error is not None and is_unreachable(run.error):
         raise run.error
 
 

@@ -16,7 +16,7 @@ from kgwb.llm.base import Rule
 from kgwb.run.agent_spec import Agent, AgentKind, AgentSpec, InputCheck, system_problems
 from kgwb.run.execution import current_run
 from kgwb.run.gold import GoldDecisions
-from kgwb.run.prompts import Prompts
+from kgwb.run.prompts import Prompts, shipped_names
 from kgwb.settings import Settings
 
 P = ParamSpec("P")
@@ -214,6 +214,19 @@ class System:
                 f"the system {self.name} cannot be made: {'; '.join(problems)}",
                 hint="the documentation has a page about building a system",
             )
+
+    @property
+    def prompt_names(self) -> set[str]:
+        """The prompts that the system may use: its own, and those of the shared entity linking."""
+        names = self.prompts.own_names()
+        for name in shipped_names():
+            if name.partition("/")[0] in (self.name, "linking"):
+                names.add(name)
+        return names
+
+    def check_prompts(self, prompts: Prompts) -> None:
+        """Raise PromptError if a person's prompts cannot be used in this system, or are not read."""
+        prompts.for_system(self.prompts).check(self.prompt_names)
 
     def agent_spec(self, key: str) -> AgentSpec:
         """Return the agent that a step's key, or an agent's name, names.

@@ -8,10 +8,12 @@ each below a line ``[example]`` after the message that it belongs to. A variable
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -193,6 +195,16 @@ def shipped_folder() -> Path:
     return package / "_data" / "prompts"
 
 
+def shipped_names() -> set[str]:
+    """Return the names of kgwb's own prompts."""
+    return _names_in_folder(shipped_folder())
+
+
+def _names_in_folder(folder: Path) -> set[str]:
+    """Return the names of all prompts in a folder and below it: "chatty_kg/qir"."""
+    return {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.md")}
+
+
 @dataclass(frozen=True, slots=True)
 class Prompts:
     """Where prompts are read from: texts first, then a folder, then the system's, then kgwb's own."""
@@ -233,13 +245,56 @@ class Prompts:
         """Return the names of the prompts among the texts and in the folder, not kgwb's own."""
         names = set(self.texts)
         if self.folder is not None:
-            for path in self.folder.rglob("*.md"):
-                names.add(path.relative_to(self.folder).with_suffix("").as_posix())
+            names |= _names_in_folder(self.folder)
         return names
 
     def has_own(self, name: str) -> bool:
         """Return whether a prompt is one of ``own_names``, without reading the whole folder."""
         return name in self.texts or self._is_in_folder(name)
+
+    def check(self, names: Collection[str]) -> None:
+        """Check the person's prompts before a model is asked.
+
+        ``names`` are the prompts that the system may use. Each of the person's prompts among them
+        must have exactly the variables of the prompt that it replaces. A file that no agent reads is
+        refused if it is in a folder of prompts, or if it has the name of an agent and is in none;
+        other files, such as a README.md, and prompts of other systems are not.
+
+        Raises PromptError with all problems.
+        """
+        known_names = {*names, *shipped_names()}
+        problems = []
+        for name in sorted(self.own_names()):
+            if name in names:
+                problems += self._find_problems(name)
+            elif name not in known_names:
+                problems += _describe_unread_file(name, known_names)
+        if problems:
+            raise PromptError(
+                "; ".join(problems),
+                hint=f"nothing was asked: fix the files in {self.folder or 'the prompts'}",
+            )
+
+    def _find_problems(self, name: str) -> list[str]:
+        """Return what keeps an agent from using one of the person's prompts; empty if nothing does.
+
+        A prompt that replaces none is only parsed.
+        """
+        replaced_prompts = Prompts(system_prompts=self.system_prompts)
+        try:
+            prompt = self.load(name)
+        except PromptError as exc:
+            return [exc.message]
+        try:
+            replaced = replaced_prompts.load(name)
+        except PromptError:
+            return []
+        problems = []
+        for variable in sorted(set(replaced.variables) - set(prompt.variables)):
+            problems.append(f"prompt {name} lacks {{{{{variable}}}}}, which its agent fills in")
+        for variable in sorted(set(prompt.variables) - set(replaced.variables)):
+            problems.append(f"prompt {name} gets no value for {{{{{variable}}}}}")
+        return problems
 
     def _is_in_folder(self, name: str) -> bool:
         return self.folder is not None and (self.folder / f"{name}.md").is_file()
@@ -293,23 +348,39 @@ class Prompts:
         """Return a parsed prompt. Raises PromptError if it is missing or wrong."""
         return parse_prompt(name, self.text(name))
 
-    def save(self, name: str, text: str) -> Path:
-        """Write a prompt to the person's folder; without one, to the file that it is read from.
+    def needs_folder(self, name: str) -> bool:
+        """Return whether a prompt cannot be saved before the person chooses a folder.
 
-        Returns the file. Raises PromptError if the text is wrong, if the file cannot be written, or
-        if the prompt stands in the code and there is no folder.
+        That is so for kgwb's own prompts, which are never overwritten, and for those that stand in
+        the code of a system. Raises PromptError if there is no such prompt.
+        """
+        if self.folder is not None:
+            return False
+        if self._text_in_code(name) is not None:
+            return True
+        return self.path(name).is_relative_to(shipped_folder())
+
+    def save(self, name: str, text: str) -> Path:
+        """Write a prompt to the person's folder; without one, to the system's own file.
+
+        A file that is replaced is kept beside it as NAME.md.1, NAME.md.2, and so on. Returns the
+        file. Raises PromptError if the text is wrong, if the file cannot be written, or if
+        ``needs_folder`` and there is none.
         """
         parse_prompt(name, text)
-        if self.folder is None and self._text_in_code(name) is not None:
+        if self.folder is not None:
+            path = self.folder / f"{name}.md"
+        elif self.needs_folder(name):
             raise PromptError(
-                f"the prompt {name} stands in the code of its system, not in a file",
+                f"the prompt {name} is kgwb's own or stands in the code of its system, so it is not "
+                "overwritten",
                 hint="choose a folder for it: Workbench(..., prompts='my_prompts')",
             )
-        if self.folder is None:
-            path = self.path(name)
         else:
-            path = self.folder / f"{name}.md"
+            path = self.path(name)
         try:
+            if path.exists() and path.read_bytes() != text.encode():
+                _keep_copy(path)
             disk.write_atomically(path, [text])
         except (OSError, UnicodeEncodeError) as exc:
             raise PromptError(
@@ -325,3 +396,27 @@ class Prompts:
         """
         parse_prompt(name, text)
         return replace(self, texts={**self.texts, name: text})
+
+
+def _keep_copy(path: Path) -> None:
+    """Copy a file to its name with the first free number: qir.md.1. Raises OSError."""
+    number = 1
+    while path.with_name(f"{path.name}.{number}").exists():
+        number += 1
+    shutil.copy2(path, path.with_name(f"{path.name}.{number}"))
+
+
+def _describe_unread_file(name: str, known_names: Collection[str]) -> list[str]:
+    """Return one text that says that no agent reads a prompt, with the most similar known name.
+
+    The list is empty if the name is in no folder, and not that of an agent.
+    """
+    folder, _, agent = name.rpartition("/")
+    same_agent = sorted(known for known in known_names if known.rpartition("/")[2] == agent)
+    if not folder and not same_agent:
+        return []
+    similar = same_agent or difflib.get_close_matches(name, sorted(known_names), n=1)
+    text = f"no agent reads {name}.md"
+    if similar:
+        text += f"; did you mean {similar[0]}.md?"
+    return [text]

@@ -65,6 +65,10 @@ def _header_values(header: str) -> dict[str, str]:
     return values
 
 
+DEFAULT_FOLDER = "my_prompts"
+"""The folder, in the working directory, that is proposed for a prompt that is saved."""
+
+
 def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     name: str,
     file_text: str | None,
@@ -75,6 +79,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     problem: str = "",
     note: str = "",
     revision: int = 0,
+    needs_folder: bool = False,
 ) -> Html:
     """Render the template of a prompt in an editor, with buttons to try, save or reset it.
 
@@ -82,7 +87,8 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     the text that the run uses, and ``draft`` is a template that was typed in place of that. The
     changes are shown from the file to what is in the editor. ``request`` is the request as it will
     be sent, ``problem`` is why the prompt cannot be used, and ``note`` is a remark. For
-    ``revision`` see ``form_html.render_fields``.
+    ``revision`` see ``form_html.render_fields``. With ``needs_folder`` the form asks for the folder
+    in which the prompt is saved.
     """
     header, template = split_prompt(used_text)
     text = draft
@@ -100,7 +106,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     if problem:
         lead = tag("b", "This prompt cannot be used: ")
         parts.append(render_note(lead, problem, level="bad"))
-    parts.append(_render_actions())
+    parts.append(_render_actions(needs_folder))
     if file_template is not None:
         parts.append(render_template_diff(file_template, text))
     parts.append(render_request(request))
@@ -160,13 +166,25 @@ def _render_variables(values: dict[str, str]) -> Html:
     return div("row small", muted_text("filled in by the agent:"), *marks)
 
 
-def _render_actions() -> Html:
-    """Render the buttons "Try once", "Save to file" and "Back to the file", and a hint."""
+def _render_actions(needs_folder: bool) -> Html:
+    """Render the buttons "Try once", "Save to file" and "Back to the file", and a hint.
+
+    With ``needs_folder`` a field for the folder stands beside the button that saves.
+    """
     tooltip = "in this run only; the file stays as it is"
+    folder_field = Html()
+    if needs_folder:
+        folder_field = tag(
+            "label",
+            muted_text("in folder "),
+            tag("input", name="folder", value=DEFAULT_FOLDER, size=12, id="prompt-folder"),
+            class_="row small",
+        )
     return div(
         "row controls",
         button("Try once", "try", "run", "primary", title=tooltip),
         button("Save to file", "save"),
+        folder_field,
         button("Back to the file", "revert"),
         span("hint", "“Try once” runs this agent again. The steps after it become stale."),
     )

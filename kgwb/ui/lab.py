@@ -12,7 +12,7 @@ from kgwb.bench.figures import LoadedResults
 from kgwb.bench.lab import RetryExperiment
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.report import Report
-from kgwb.bench.results import BenchRow
+from kgwb.bench.results import BenchRow, QuestionSample
 from kgwb.bench.runner import BenchSetup
 from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
@@ -59,6 +59,8 @@ class Retry(NamedTuple):
     setup: BenchSetup
     """With every edited prompt."""
     questions: list[BenchQuestion]
+    sample: QuestionSample
+    """What they say about all questions."""
     repeats: int
     """How often each question is asked."""
 
@@ -247,7 +249,7 @@ class PromptLab(Live):
         selection = self.option_texts["only"].split()
         questions = self.lab.choose_questions(selection)
         setup = self.lab.make_setup(prompts)
-        return Retry(setup, questions, repeats)
+        return Retry(setup, questions, self.lab.sample(selection), repeats)
 
     def _keep_form(self, form: Mapping[str, str]) -> None:
         """Keep the values of the form's fields; a field that is missing keeps its value."""
@@ -318,6 +320,7 @@ class PromptLab(Live):
                 retry.setup,
                 retry.questions,
                 folder,
+                sample=retry.sample,
                 repeats=retry.repeats,
                 workers=self.worker_count,
                 budget=budget,

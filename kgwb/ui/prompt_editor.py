@@ -156,6 +156,7 @@ class PromptEditor:
             problem=problem,
             note=self._remark(key, step),
             revision=self.revision,
+            needs_folder=self.run.prompts.needs_folder(name),
         )
 
     def own_messages(self, step: Step | None) -> str | None:

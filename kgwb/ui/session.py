@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from kgwb.errors import EmbeddingError, SettingError
@@ -253,15 +255,19 @@ class Session(Worker):
             self.run.edit_messages(key, text)
         self.notify()
 
-    def save_prompt(self, name: str, text: str) -> str:
+    def save_prompt(self, name: str, text: str, folder: str = "") -> str:
         """Write a prompt to its file, and use it in this run. Returns the path of the file.
 
+        The file is in ``folder``, if it is given; else it is where ``Prompts.save`` writes it.
         Raises SettingError if the run is busy, and PromptError if the text is wrong or the file
         cannot be written.
         """
         self.require_idle()
-        used = self.run.prompts.text(name)
-        path = self.run.prompts.save(name, text)
+        prompts = self.run.prompts
+        used = prompts.text(name)
+        if folder:
+            prompts = replace(prompts, folder=Path(folder))
+        path = prompts.save(name, text)
         if used != text:
             self.edit_prompt(name, text)
         return str(path)

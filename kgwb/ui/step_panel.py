@@ -93,12 +93,16 @@ class StepPanel(StepView):
     def do_save(self, event: Event) -> str:
         """Write the edited prompt to its file, and use it in this run.
 
-        Returns a message with the path. The draft is discarded.
-        Raises PromptError if the agent cannot use the prompt, or the file cannot be written.
+        The file is in the folder of the form, if the form asks for one. Returns a message with the
+        path. The draft is discarded. Raises PromptError if the agent cannot use the prompt, or the
+        file cannot be written.
         """
         prompt = self.prompt_editor.edited_prompt(self.key, event)
-        path = self.session.save_prompt(prompt.name, prompt.text)
+        folder = typed_text(form_of(event).get("folder", "")).strip()
+        path = self.session.save_prompt(prompt.name, prompt.text, folder)
         self.prompt_editor.discard_draft(self.key)
+        if folder:
+            return f"saved to {path}; Workbench(..., prompts={folder!r}) uses it"
         return f"saved to {path}; the next run uses it"
 
     def do_revert(self, event: Event) -> None:

@@ -19,7 +19,7 @@ from kgwb.bench.lab import RetryExperiment
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import read_results
 from kgwb.cli import main
-from kgwb.errors import InputError
+from kgwb.errors import BenchmarkStoppedError, InputError, ModelUnreachableError
 from kgwb.kg import Graph, sample_path
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
@@ -310,3 +310,109 @@ def test_a_retry_of_older_results_keeps_what_was_done_before_a_setting_was_added
     retry = RetryExperiment(folder, kg=graph).make_setup(typed_settings={"theta": "5"})
     changed: Any = retry.settings
     assert (changed.theta, changed.relation_examples) == (5, False)
+
+
+# --- errors are not the change's
+
+
+def test_a_server_that_goes_away_breaks_nothing_and_its_questions_are_asked_again(
+    measured: Path, graph: Graph, tmp_path: Path
+) -> None:
+    model = Counting()
+    is_down = threading.Event()
+
+    def reply_or_fail(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
+        if is_down.is_set() and request.task == QIR:
+            raise ModelUnreachableError("the server refuses the connection")
+        return reply
+
+    model.change = reply_or_fail
+    experiment = RetryExperiment(measured, kg=graph, model=model)
+    setup = experiment.make_setup(edited())
+    questions = experiment.choose_questions(["all"])
+    folder = tmp_path / "again"
+    experiment.ask_again(setup, questions[:10], folder)
+    is_down.set()
+    with pytest.raises(BenchmarkStoppedError, match="the server refuses the connection"):
+        experiment.ask_again(setup, questions, folder)
+    after = LoadedResults.read(folder)
+    assert len(after.rows) == 15
+    comparison = ResultsComparison(LoadedResults.read(measured), after)
+    assert (comparison.counts["broken"], comparison.counts["ended in an error"]) == (0, 5)
+    text = "\n".join(comparison.summary_lines())
+    assert "5 questions" in text and "the server refuses the connection" in text
+    assert "+0.000 [+0.000, +0.000]" in text
+    is_down.clear()
+    asked_before = model.calls[QIR]
+    experiment.ask_again(setup, questions, folder)
+    assert model.calls[QIR] - asked_before == 50
+    after = LoadedResults.read(folder)
+    assert [row["error"] for row in after.rows.values()] == [None] * 60
+
+
+def test_the_command_says_why_it_stopped_and_continues(here: Path, capsys: Capture) -> None:
+    Path("script.py").write_text(
+        "from pathlib import Path\n"
+        "from kgwb.errors import ModelUnreachableError\n"
+        "def SCRIPT(request):\n"
+        "    if not Path('up').exists():\n"
+        "        raise ModelUnreachableError('nobody listens')\n"
+        "    return '{}'\n"
+    )
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    command = ["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "9"]
+    command += ["--model", "scripted:script.py"]
+    assert main(command) == 2
+    assert "nobody listens" in capsys.readouterr().err
+    assert len(read_results(Path("r"))[1]) == 5
+    Path("up").touch()
+    assert main(command) == 2  # every reply is wrong, which is an error of each question
+    rows = read_results(Path("r"))[1]
+    assert len(rows) == 9
+    assert not any("nobody listens" in row["error"] for row in rows)
+
+
+def test_prompts_that_were_measured_stay_unless_others_are_given(
+    here: Path, capsys: Capture
+) -> None:
+    prompts = here / "mine" / f"{QIR}.md"
+    prompts.parent.mkdir(parents=True)
+    prompts.write_text(f"{Prompts().text(QIR)}\nTake care.\n")
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    command = ["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "4"]
+    assert main([*command, "--save-runs", "--prompts", "mine"]) == 0
+    prompts.unlink()  # the file is gone; the saved runs have its text
+    capsys.readouterr()
+    assert main(["retry", "r", "--only", "all", "--set", "theta=1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    changes = [line.strip() for line in lines if " and is now " in line]
+    assert changes == ["settings theta was 3 and is now 1"]
+    [folder] = [path for path in Path("r/retries").iterdir() if path.is_dir()]
+    measured, retried = (read_results(path)[0]["prompts"] for path in (Path("r"), folder))
+    assert retried == measured
+    prompts.write_text(f"{Prompts().text(QIR)}\nTake more care.\n")
+    assert main(["retry", "r", "--only", "all", "--prompts", "mine"]) == 0
+    text = capsys.readouterr().out
+    assert f"prompts {QIR} was " in text and "theta" not in text
+
+
+def test_each_given_twice_is_a_matrix_of_both(here: Path, capsys: Capture) -> None:
+    prompts = here / "mine" / f"{QIR}.md"
+    prompts.parent.mkdir(parents=True)
+    prompts.write_text(f"{Prompts().text(QIR)}\nTake care.\n")
+    (here / "none").mkdir()
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    command = ["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "2"]
+    assert main([*command, "--save-runs"]) == 0
+    matrix = ["--each", "prompts=mine,none", "--each", "theta=3,1"]
+    capsys.readouterr()
+    assert main(["retry", "r", "--only", "all", *matrix]) == 0
+    assert "prompts=none, theta=3: this is what was measured" in capsys.readouterr().out
+    folders = [path.name.partition(".")[0] for path in Path("r/retries").iterdir() if path.is_dir()]
+    assert sorted(folders) == [
+        "prompts=mine, theta=1",
+        "prompts=mine, theta=3",
+        "prompts=none, theta=1",
+    ]
+    assert main(["retry", "r", "--each", "theta=1", "--each", "theta=2"]) == 2
+    assert "twice" in capsys.readouterr().err

@@ -267,7 +267,27 @@ def test_a_difference_of_few_questions_may_be_chance() -> None:
     for better, p in ((0, 1), (1, 1), (3, 0.25), (6, 0.031), (12, 0.0005)):
         before = [row(number, [] if number < better else [A], [A]) for number in range(20)]
         after = [row(number, [A], [A]) for number in range(20)]
-        assert compare_results(before, after, resamples=1).p_value == pytest.approx(p, abs=0.02)
+        assert compare_results(before, after).p_value == pytest.approx(p, abs=0.02)
+
+
+def test_an_interval_contains_0_exactly_if_the_difference_may_be_chance() -> None:
+    for fixed, broken in ((0, 1), (3, 0), (5, 0), (6, 0), (9, 1), (9, 2), (20, 9), (20, 8)):
+        before = yes_and_no("0" * fixed + "1" * broken + "1" * 40)
+        after = yes_and_no("1" * fixed + "0" * broken + "1" * 40)
+        for weight in (1.0, 2.5):
+            found = compare_results(before, after, right_weight=weight)
+            low, high = found.confidence_interval
+            assert (low <= 0 <= high) == (found.p_value > 0.05)
+
+
+def test_right_questions_of_a_sample_stand_for_those_that_were_not_asked() -> None:
+    # 10 lost and 10 of 50 right ones: 4 fixed, and 1 broken that stands for 5 of its kind.
+    before = yes_and_no("0" * 10 + "1" * 10)
+    after = yes_and_no("1" * 4 + "0" * 6 + "0" + "1" * 9)
+    found = compare_results(before, after, right_weight=5.0)
+    assert (found.first, found.second) == (pytest.approx(50 / 60), pytest.approx(49 / 60))
+    assert found.p_value > 0.5
+    assert compare_results(before, after).difference == pytest.approx(3 / 20)
 
 
 def test_without_questions_there_is_no_division_by_zero() -> None:
@@ -335,9 +355,9 @@ def figure(rows: Rows, measure: str = "f1") -> Estimate:
 
 
 def test_the_paired_interval_of_a_difference_is_narrower_than_the_intervals_apart() -> None:
-    one, other = yes_and_no("10" * 50), yes_and_no("10" * 45 + "1" * 10)
+    one, other = yes_and_no("10" * 50), yes_and_no("10" * 44 + "1" * 12)
     both, alone = compare_results(one, other), figure(one)
-    assert both.difference == pytest.approx(0.05)
+    assert both.difference == pytest.approx(0.06)
     assert both.confidence_interval[0] <= both.difference <= both.confidence_interval[1]
     assert both.confidence_interval[1] - both.confidence_interval[0] < 0.1 < alone.high - alone.low
 
@@ -354,12 +374,7 @@ def test_the_bootstrap_interval_is_that_of_theory_and_repeatable() -> None:
 
 def test_every_measure_can_be_compared() -> None:
     for measure in MEASURES:
-        assert (
-            compare_results(
-                yes_and_no("0000"), yes_and_no("1111"), measure, resamples=10
-            ).difference
-            == 1
-        )
+        assert compare_results(yes_and_no("0000"), yes_and_no("1111"), measure).difference == 1
 
 
 @pytest.mark.parametrize(

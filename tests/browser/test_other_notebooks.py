@@ -69,7 +69,7 @@ def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None
         prompt = cell.output.locator("textarea")
         cell.fill(prompt, prompt.input_value() + "\nThink twice.").wait("What you changed")
         cell.click("Save to file").wait("saved to")
-        saved = lab.server.folder / "prompts" / "chatty_kg" / "qir.md"
+        saved = lab.server.folder / "notebooks" / "my_prompts" / "chatty_kg" / "qir.md"
         assert saved.read_text().endswith("\nThink twice.\n")
 
 

@@ -86,6 +86,23 @@ def test_a_prompt_is_tried_once_saved_and_taken_back(tmp_path: Path) -> None:
     assert "Be long." not in text(made)
 
 
+def test_a_shipped_prompt_is_saved_in_the_folder_of_the_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = Prompts().text("chatty_kg/qir")
+    made, _, _ = cell("qir")
+    form = page(made).values(page(made).find("Try once").form)
+    made.update({"do": "draft", "value": form["template"] + "\nBe brief."})
+    do(made, "Save to file", folder="")
+    assert "not overwritten" in text(made)
+    do(made, "Save to file", folder="mine")
+    saved = tmp_path / "mine" / "chatty_kg" / "qir.md"
+    assert saved.read_text().rstrip().endswith("Be brief.")
+    assert form["folder"] == "my_prompts"
+    assert Prompts().text("chatty_kg/qir") == shipped
+
+
 def test_a_prompt_that_its_agent_cannot_fill_is_said_and_not_used() -> None:
     made, _, model = cell("qir")
     template = page(made).values(page(made).find("Try once").form)["template"]
