@@ -58,8 +58,8 @@ _SHOWN_CLASSES = (
 def _mask_log_record(record: logging.LogRecord) -> bool:
     """Mask secrets in a log record, and return whether it is to be logged.
 
-    It is dropped if no handler for it has been set up. Control characters and tracebacks are
-    removed.
+    It is dropped if no handler for it has been set up. Passwords and keys in addresses are masked;
+    control characters and tracebacks are removed.
     """
     record.msg = remove_controls(mask_urls_in_text(record.getMessage()))
     record.args = None

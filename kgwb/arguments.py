@@ -30,7 +30,8 @@ HISTORY_FORM = 'a JSON list of questions, or of {"question": ..., "answers": [..
 def option(metavar: str, help: str, default: Any = None) -> Any:
     """Return a dataclass field for an option.
 
-    A default of ``...`` means that it must be given, and ``[]`` that it can be repeated.
+    A default of ``...`` means that it must be given, and ``[]`` that it can be repeated. Without a
+    default it is None. ``metavar`` and ``help`` are shown by --help.
     """
     metadata = {"metavar": metavar or None, "help": help, "is_positional": False}
     if isinstance(default, list):
@@ -67,7 +68,8 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: 
     """Add an argument, whose values are read by its type.
 
     A bool is a flag without a value. A list takes several values; an option is then repeated. Of a
-    union the first type is used ("Path | None").
+    union the first type is used ("Path | None"). The name of an option is that of the field, with
+    "-" for "_".
     """
     details = dict(argument.metadata)
     is_positional = details.pop("is_positional")
@@ -339,10 +341,10 @@ def describe_missing_settings(missing: Mapping[str, Sequence[str]]) -> str:
 
 
 def load_history(workbench: Workbench, path: Path) -> None:
-    """Continue the dialogue of a history file (HISTORY_FORM).
+    """Continue the dialogue of a history file (HISTORY_FORM): a JSON list of questions and turns.
 
-    Its questions are asked, and its turns are remembered as they are. Raises InputError if the file
-    cannot be read.
+    In their order, a question is asked now, and a turn is remembered as it is, without asking.
+    Raises InputError if the file cannot be read or has another form, and what asking raises.
     """
     from pydantic import ValidationError
 

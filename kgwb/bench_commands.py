@@ -110,7 +110,7 @@ class BenchCommand(MeasurementArguments):
         if self.retention and all(question.dialogue is None for question in questions):
             raise InputError(
                 f"no question of {self.questions} is in a dialogue",
-                hint="leave --retention out, or ask more with --limit",
+                hint="leave --retention out, or raise --limit to questions that are in dialogues",
             )
         commands = []
         for command in self._commands_for_systems():
@@ -131,6 +131,7 @@ class BenchCommand(MeasurementArguments):
 
         The folder is named after the system. If several systems have one name, their folders are
         named after what each is given by, too. Raises InputError if a system lacks a given setting.
+        Nothing is asked yet.
         """
         from kgwb.systems import resolve_system
 
@@ -149,7 +150,10 @@ class BenchCommand(MeasurementArguments):
         return commands
 
     def _check_settings_of(self, systems: Sequence[str]) -> None:
-        """Raise InputError, which says what is missing where, if a system lacks a given setting."""
+        """Raise InputError, which says what is missing where, if a system lacks a given setting.
+
+        Given are the names in ``set``, and that of ``each`` unless it is "prompts" or "model".
+        """
         given = [*parse_assignments(self.set, "NAME=VALUE")]
         if self.each:
             given += parse_assignments(self.each, EACH_SYNTAX)
@@ -162,9 +166,10 @@ class BenchCommand(MeasurementArguments):
             )
 
     def _commands_for_each(self) -> list[BenchCommand]:
-        """Return the command for each value of ``each``, with a folder of its own.
+        """Return the command for each value of ``each``, with a folder of its own in ``out``.
 
-        Raises InputError if two values mean the same.
+        Without ``each`` it is this command alone. Raises InputError if two values mean the same
+        settings, prompts and model.
         """
         commands: list[BenchCommand] = []
         known: list[object] = []
@@ -184,9 +189,10 @@ class BenchCommand(MeasurementArguments):
     ) -> list[BenchRow]:
         """Find the gold answers, ask all questions, print the results, and return their rows.
 
-        Without ``prints_metrics`` nothing is printed of the results. With ``retention``, the questions
-        of dialogues are asked alone too. The budget, the models' prices, and the system's gold for the
-        ladder are checked before any question is asked.
+        Without ``prints_metrics`` nothing is printed of the results. With ``retention``, the
+        questions of dialogues are asked alone too. The budget, the models' prices, and the system's
+        gold for the ladder are checked before any question is asked. Raises InputError if a model
+        has no price while money is limited, and what ``_ask_questions`` raises.
         """
         from kgwb import bench
         from kgwb.bench.ladder import gold_decisions_of
@@ -217,7 +223,8 @@ class BenchCommand(MeasurementArguments):
     ) -> None:
         """Ask the questions of dialogues outside of them, and print how much of F1 dialogues keep.
 
-        ``rows`` are those of all questions, asked in their dialogues.
+        ``rows`` are those of all questions, asked in their dialogues. Only questions with gold
+        count. Their results are in the folder "standalone".
         """
         from kgwb import bench
         from kgwb.bench.questions import make_standalone_questions
@@ -247,6 +254,8 @@ class BenchCommand(MeasurementArguments):
         prints_metrics: bool = True,
     ) -> list[BenchRow]:
         """Ask the questions, print the results if wanted, and return their rows.
+
+        The folder is locked meanwhile. Questions that it has rows of are not asked again.
 
         Raises BudgetSpentError after printing, and KeyboardInterrupt with a message and a hint.
         """
@@ -308,7 +317,8 @@ def _make_budget(limits: Sequence[str], prices: Path | None) -> Budget:
 def _find_gold(questions: Sequence[BenchQuestion], workbench: Workbench) -> list[BenchQuestion]:
     """Return the questions with gold queries and answers from the graph, where they have none.
 
-    If some still have no gold, their number and the first reason are printed.
+    If some still have no gold, their number and the first reason are printed. The questions keep
+    their order; those without gold stay among them.
     """
     from kgwb import bench
 
@@ -417,7 +427,9 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
 def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> None:
     """Print the main figures, the first lost answers, all tables, and the most frequent error.
 
-    ``rows`` are those of the questions that were asked for. The folder may have more.
+    ``rows`` are those of the questions that were asked for. The folder may have more. At most
+    MAX_LISTED_FAILURES lost answers are listed. Money is left out, with the reason, if a model has
+    no price.
     """
     from kgwb.bench import figures
     from kgwb.bench.results import is_lost
@@ -514,11 +526,12 @@ class RetryCommand(GraphArguments):
     )
 
     def run(self) -> int:
-        """Ask again with each value of ``each``, and write the report.
+        """Ask again with each value of ``each``, and write the report of all results.
 
         A value that was measured already is said to be that, and is not asked again. If a budget is
-        used up, the report has what was asked so far. Raises InputError if nothing differs from what
-        was measured.
+        used up, no other value is asked, the report has what was asked so far, and
+        EXIT_BUDGET_SPENT is returned; else 0. The report is at ``out``, or beside the new results.
+        Raises InputError if nothing differs from what was measured.
         """
         from kgwb.bench.lab import RetryExperiment
 
@@ -566,7 +579,11 @@ class RetryCommand(GraphArguments):
         return models
 
     def _make_setup(self, experiment: RetryExperiment, *, must_differ: bool) -> BenchSetup:
-        """Return the changed setup. Raises what ``RetryExperiment.make_setup`` raises."""
+        """Return the measured setup with the given prompts and settings.
+
+        Raises what ``RetryExperiment.make_setup`` raises, which is an InputError if it
+        ``must_differ`` and does not.
+        """
         from kgwb.run.prompts import Prompts
 
         prompts = Prompts.of(self.prompts)
@@ -578,8 +595,8 @@ class RetryCommand(GraphArguments):
     ) -> tuple[Path, str]:
         """Print an estimate of the cost and all that differs, and ask the questions again.
 
-        ``name`` is for the folder of the results; "" names it by the changes. Returns this folder,
-        and the limits of the budget that stopped it.
+        ``name`` is for the folder of the results; "" names it by the models, settings and prompts
+        that were given. Returns this folder, and the limits of the budget that stopped it, or "".
         """
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
@@ -631,7 +648,11 @@ class ReportCommand:
 def write_report(
     folders: Sequence[Path], page: Path, prices: Path | None = None, published: str | None = None
 ) -> None:
-    """Write the report of results folders, and print its main figures and its path."""
+    """Write the report of results folders, and print its main figures and its path.
+
+    The first folder is compared with each of the others. Raises InputError if a folder has no
+    results, or the page cannot be written.
+    """
     from kgwb.bench import Report, load_prices
 
     with progress_bar(unit="run") as bar:
@@ -661,7 +682,11 @@ class ServeCommand(QuestionArguments):
     workers: PositiveInt = option("N", "questions answered at the same time (default: 4)", 4)
 
     def run(self) -> None:
-        """Answer requests until an interrupt."""
+        """Open the graphs and answer HTTP requests until an interrupt.
+
+        All datasets have the same system, model and settings. The address of each dataset is
+        printed first. Raises InputError without a graph, or if the address cannot be used.
+        """
         from kgwb.bench import BenchSetup
         from kgwb.bench.serve import Text2SparqlServer
         from kgwb.kg import is_endpoint_url
@@ -687,15 +712,20 @@ class ServeCommand(QuestionArguments):
             server.serve_forever()
 
     def _graphs_by_dataset(self) -> dict[str, str]:
-        """Return the graph of each dataset; that of ``kg`` for all others.
+        """Return the graph of each dataset by its IRI, as a text that ``open_kg`` can open.
 
-        Raises InputError if there is none, or a dataset is named twice.
+        The graph of ``kg`` is for all other datasets (ANY_DATASET). Raises InputError if there is
+        no graph, or a dataset is named twice.
         """
         from kgwb.bench.serve import ANY_DATASET
 
         graphs = parse_assignments(self.dataset, "IRI=GRAPH")
         if len(graphs) < len(self.dataset):
-            raise InputError("a dataset is named twice", hint="give each --dataset IRI=GRAPH once")
+            given = [argument.partition("=")[0] for argument in self.dataset]
+            twice = next(iri for iri in given if given.count(iri) > 1)
+            raise InputError(
+                f"the dataset {twice} is named twice", hint="give each --dataset IRI=GRAPH once"
+            )
         if self.kg:
             graphs[ANY_DATASET] = self.kg
         if not graphs:

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from kgwb.adapt.answers import make_answer
+from kgwb.adapt.checking import SystemCheck, check_system
+from kgwb.adapt.langgraph import system_from_langgraph, wrap_langchain
+from kgwb.adapt.openai_client import wrap_openai
+from kgwb.adapt.pipelines import system_from_file, system_from_function
+from kgwb.adapt.rdflib_graph import wrap_rdflib
+from kgwb.adapt.sparql_wrapper import wrap_sparqlwrapper
 from kgwb.flow import (
     CANNOT_EXPRESS,
     NOT_IN_GRAPH,
@@ -87,6 +94,7 @@ __all__ = [
     "Settings",
     "Sparql",
     "System",
+    "SystemCheck",
     "Term",
     "Tool",
     "Triple",
@@ -97,15 +105,24 @@ __all__ = [
     "act",
     "agent",
     "ask_model",
+    "check_system",
     "find_problems",
     "from_data",
     "link_entity",
+    "make_answer",
     "remember_turn",
     "retrieve_candidates",
     "schema_config",
     "select_vertex",
+    "system_from_file",
+    "system_from_function",
+    "system_from_langgraph",
     "to_data",
     "tool",
     "tool_from_function",
     "use_tool",
+    "wrap_langchain",
+    "wrap_openai",
+    "wrap_rdflib",
+    "wrap_sparqlwrapper",
 ]

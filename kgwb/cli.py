@@ -88,7 +88,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse_command(argv: Sequence[str] | None) -> Any:
-    """Return the command with its arguments. Exits with a message if they are wrong."""
+    """Return the command with its arguments. Exits with a message if they are wrong.
+
+    The exit code is then 2. Only ``lab`` takes arguments that it does not know, for JupyterLab.
+    """
     parser = _make_parser()
     arguments, rest = parser.parse_known_args(argv)
     values = vars(arguments)
@@ -106,7 +109,8 @@ def _parse_command(argv: Sequence[str] | None) -> Any:
 def _handle_output_error(error: OSError) -> int:
     """Return the exit code if the output cannot be written; raise any other error again.
 
-    A reader that has closed the pipe, such as ``head``, has read what it wanted.
+    A reader that has closed the pipe, such as ``head``, has read what it wanted: the code is 0. On
+    a full disk the error is printed, and the code is EXIT_FAILED.
     """
     if error.errno not in (errno.EPIPE, *disk.DISK_FULL_ERRNOS):
         raise error
@@ -128,7 +132,11 @@ class _MaskingParser(argparse.ArgumentParser):
 
 
 def _make_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands. The docstrings of their classes are their help."""
+    """Return the parser of all commands, of which one must be given, and of --version.
+
+    The docstrings of their classes are their help. JupyterLab's command has no arguments of its
+    own.
+    """
     parser = _MaskingParser(
         "kgwb",
         description="Question answering over RDF knowledge graphs by LLM agents, step by step.",
@@ -164,8 +172,11 @@ class AskCommand(QuestionArguments):
     def run(self) -> int:
         """Ask the question, print the answer, and save the run if wanted.
 
-        If the run fails, its steps are printed, and it is saved as far as it came. Returns EXIT_FAILED
-        if it could not be saved.
+        With ``systems`` all of these are asked, and a table is printed. Otherwise the run is
+        printed as text, or as JSON. If it fails, its steps are printed, and it is saved as far as
+        it came. Returns EXIT_FAILED if it could not be saved, else 0.
+
+        Raises InputError for ``systems`` with arguments of a single run, and what the run raises.
         """
         names = parse_system_names(self.systems) if self.systems else ()
         if names and (self.json or self.save or self.steps):
@@ -227,7 +238,10 @@ class AskCommand(QuestionArguments):
             return workbench.begin(self.question)
 
     def _save(self, run: Run) -> bool:
-        """Save the run if a file is given. Returns False, and prints the error, if that failed."""
+        """Save the run if a file is given. Returns False, and prints the error, if that failed.
+
+        True if no file is given.
+        """
         try:
             if self.save:
                 run.save(self.save)
@@ -258,9 +272,9 @@ def _check_save_file(path: Path, workbench: Workbench, question: str) -> None:
 
 
 def print_answer_and_steps(run: Run, steps: bool = False) -> None:
-    """Print the question, the answer with its support, and the totals.
+    """Print the question, the answer with its support, and the status with the totals.
 
-    The steps are printed too if they are wanted, or if there is no answer.
+    The steps are printed before the totals if ``steps`` is set, or if there is no answer.
     """
     print(single_line(run.question))
     _print_answer(run)
@@ -270,7 +284,10 @@ def print_answer_and_steps(run: Run, steps: bool = False) -> None:
 
 
 def _print_answer(run: Run) -> None:
-    """Print the answer, and below it its state and the triples that it is derived from."""
+    """Print the answer, and below it its state and the triples that it is derived from.
+
+    Nothing is printed without an answer.
+    """
     if run.answer is None:
         return
     from kgwb.show.run_state import state_of_output
@@ -289,7 +306,10 @@ def _to_json(run: Run) -> str:
 
 
 def _run_to_data(run: Run) -> dict[str, Any]:
-    """Return answer, steps and totals of a run that was answered, as JSON data."""
+    """Return answer, steps and totals of a run that was answered, as JSON data.
+
+    Seconds are rounded to microseconds. The run must have an answer.
+    """
     from kgwb.bench.cost import COUNT_FIELDS
     from kgwb.bench.questions import term_to_string
     from kgwb.show.run_state import state_of_output
@@ -330,7 +350,11 @@ class DoctorCommand:
     model: str = option("", "model to try (default: rules)", "rules")
 
     def run(self) -> int:
-        """Print each check as it is made. Returns 1 if something needed is missing."""
+        """Print each check as it is made: state, name, detail, and what to do if it failed.
+
+        The state is "ok", "missing" for what is needed, or "absent" for what is not. With ``kg``
+        the survey of the graph follows. Returns 1 if something needed is missing, else 0.
+        """
         from kgwb.doctor import run_health_checks, survey_lines
 
         healthy = True
@@ -356,7 +380,11 @@ class JupyterLabCommand:
     rest: list[str] = field(default_factory=list)
 
     def run(self) -> None:
-        """Replace this process by JupyterLab. Its own arguments go before those of kgwb."""
+        """Replace this process by JupyterLab, which opens the first notebook.
+
+        Options of kgwb are set unless ``rest`` has them. In a JupyterHub its server is started in
+        place of JupyterLab. Raises InputError if there are no notebooks.
+        """
         defaults = {
             "--ServerApp.root_dir": str(_find_notebooks_root()),
             "--LabApp.default_url": f"/lab/tree/{START_NOTEBOOK}",
@@ -416,7 +444,8 @@ class LabsCommand:
     def run(self) -> None:
         """Print the hand-ins of each student, and write the page of the class.
 
-        Raises InputError for an action other than "collect".
+        The hand-ins are those in ``folder``, lab by lab, and the page is written to ``out``. Raises
+        InputError for an action other than "collect", and if there are no hand-ins.
         """
         from kgwb.labs.hand_ins import collect_hand_ins
         from kgwb.labs.pages import save_class_page
@@ -435,7 +464,11 @@ class DemoCommand:
     """play a dialogue about Harry Potter, agent by agent, offline"""
 
     def run(self) -> None:
-        """Ask the turns of the dialogue, and print each step as it ends."""
+        """Ask the questions of one dialogue of the sample graph films, and print each step.
+
+        Chatty-KG answers them with the model ``rules``, so nothing is sent over a network. A step
+        is printed as it ends, and the answer with its support after each question.
+        """
         from kgwb.bench import load_questions
         from kgwb.kg import open_kg, sample_path
         from kgwb.workbench import Workbench
@@ -458,7 +491,10 @@ class DemoCommand:
 
 
 def _print_step(run: Run, event: str, step: Step) -> None:
-    """Print a line for a step that has ended. Steps that only supervise others get none."""
+    """Print a line for a step that has ended. Steps that only supervise others get none.
+
+    The line has agent, outcome and cost. Nothing is printed as a step begins.
+    """
     from kgwb.run.steps import step_costs
 
     is_supervisor = any(other.parent == step.key for other in run.steps)

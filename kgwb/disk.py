@@ -108,7 +108,8 @@ def draft_of(path: Path) -> Iterator[Path]:
     """Yield a path to write a file under, which then takes the place of ``path``.
 
     The folders are created if they are missing. If there is an error, the draft is deleted, and
-    what is at ``path`` stays. Raises OSError.
+    what is at ``path`` stays. Raises OSError. The draft is a hidden file beside it, with a random
+    name.
     """
     random_name = secrets.token_hex(8)
     draft = path.with_name(f".kgwb-{random_name}.part")

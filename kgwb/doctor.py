@@ -60,7 +60,11 @@ def run_health_checks(source: str, model: str) -> Iterator[HealthCheck]:
 
 
 def _check_packages() -> Iterator[HealthCheck]:
-    """Check the version of Python, and that each of PACKAGES is installed."""
+    """Check the version of Python, and that each of PACKAGES is installed.
+
+    Another version of Python is a failure with the remedy. Packages are checked by their metadata,
+    without importing them.
+    """
     is_supported = (3, 11) <= sys.version_info[:2] <= (3, 13)
     version = platform.python_version()
     yield HealthCheck("python", is_supported, version, "use Python 3.11, 3.12 or 3.13")
@@ -72,7 +76,11 @@ def _check_packages() -> Iterator[HealthCheck]:
 
 
 def _check_systems() -> Iterator[HealthCheck]:
-    """Check that each system that an installed package announces can be imported."""
+    """Check that each system that an installed package announces can be imported.
+
+    A system that cannot is reported with the reason, but it is not required. Nothing is yielded if
+    none is announced.
+    """
     from kgwb.systems.sources import installed_systems, load_system
 
     for name, entry_point in installed_systems().items():
@@ -88,7 +96,8 @@ def _check_systems() -> Iterator[HealthCheck]:
 def _check_graph(source: str) -> Iterator[HealthCheck]:
     """Check that a graph can be opened and has a triple, and yield its dialect of label search.
 
-    Raises GraphError.
+    Yields two results: "graph", with the time that it took, and "dialect", which is "label index of
+    kgwb" for a file. Raises GraphError.
     """
     from kgwb.kg import open_kg
 
@@ -137,9 +146,10 @@ def _check_models(spec: str) -> Iterator[HealthCheck]:
 
 
 def _check_embeddings() -> Iterator[HealthCheck]:
-    """Check that the embeddings can be computed, and yield the model and how long it takes.
+    """Check that the embeddings can be computed, and yield one result.
 
-    Raises EmbeddingError if they cannot.
+    It has their name, where the model comes from, and the seconds that loading and one comparison
+    take. Raises EmbeddingError if they cannot be loaded.
     """
     from kgwb.kg.embeddings import DEFAULT_MODEL, LEXICAL_MODEL, Embeddings, bundled_model_folder
 
@@ -156,7 +166,10 @@ def _check_embeddings() -> Iterator[HealthCheck]:
 
 
 def _check_browser() -> HealthCheck:
-    """Check that one of CHROMIUM_COMMANDS is installed. It is not required."""
+    """Check that one of CHROMIUM_COMMANDS is installed. It is not required.
+
+    The first that is found counts.
+    """
     paths = filter(None, map(shutil.which, CHROMIUM_COMMANDS))
     path = next(paths, "")
     remedy = "needed for kgwb's own tests only"
@@ -166,7 +179,8 @@ def _check_browser() -> HealthCheck:
 def _check_cache_folder() -> HealthCheck:
     """Check that files can be written to the cache folder, which is created if it is missing.
 
-    This is not required.
+    Returns the check, whose detail has the folder and, if it failed, the reason. It is not
+    required.
     """
     folder = cache_dir()
     try:

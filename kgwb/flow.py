@@ -296,7 +296,10 @@ class Answer(Record):
 
     @property
     def support(self) -> tuple[Triple, ...]:
-        """The triples that support any of the values, each once."""
+        """The triples that support any of the values, each once.
+
+        They are in the order of the values.
+        """
         triples: list[Triple] = []
         for value in self.values:
             triples += value.support

@@ -138,7 +138,8 @@ def mask_secrets(text: AnyStr, secrets: Iterable[str]) -> AnyStr:
 def _encodings_of(secret: str) -> tuple[str, ...]:
     """Return a secret as it is, and as URLs, URLs in URLs, HTML, JSON, Python and base64 write it.
 
-    Each is returned once, without empty ones.
+    Each is returned once, without empty ones. Those of base64 are the parts that ``_base64_parts``
+    returns.
     """
     in_urls = [
         quote(secret),

@@ -25,7 +25,8 @@ def check_redirect(url: str, redirect_url: str) -> None:
     """Raise RedirectError unless a redirect keeps scheme, host and port of ``url``.
 
     Another server would get the prompt, the query and the keys. A redirect from http to https on
-    the same host, each on its default port, is allowed.
+    the same host, each on its default port, is allowed. The error names the other host, without a
+    login.
     """
     origin = _origin(url)
     target = _origin(redirect_url)

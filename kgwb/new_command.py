@@ -57,6 +57,8 @@ class NewCommand:
 def new_system_files(name: str) -> dict[str, str]:
     """Return the texts of the files of a new system, by their paths.
 
+    Nothing is written.
+
     Raises InputError for a name that is no name of a module, or that a system has already.
     """
     from kgwb.systems import list_systems

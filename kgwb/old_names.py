@@ -47,7 +47,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {}
 def current_step_key(system: str, key: str) -> str:
     """Return the key of a step with the present name of its agent.
 
-    A key is "agent[subject]#2", of which subject and occurrence may be missing.
+    A key is "agent[subject]#2", of which subject and occurrence may be missing. A key of an agent
+    that was not renamed is returned as it is.
     """
     agent, *_ = re.split(r"[\[#]", key, maxsplit=1)
     present_names = AGENTS.get(system, {})
@@ -82,8 +83,9 @@ def current_prompt(name: str) -> str:
 def current_fields(record_class: str, data: Any) -> Any:
     """Return the JSON data of a record with the present names of its fields.
 
-    ``record_class`` is the module and the name of its class, such as "kgwb.flow.Turn". Data that is
-    not a JSON object is returned as it is.
+    ``record_class`` is the module and the name of its class, such as "kgwb.flow.Turn". Fields that
+    were not renamed stay. Data of a class without renamed fields, or that is not a JSON object, is
+    returned as it is.
     """
     renamed = FIELDS.get(record_class)
     if not renamed or not isinstance(data, Mapping):

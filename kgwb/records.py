@@ -192,7 +192,10 @@ def field_marks(record_class: type) -> Mapping[str, str]:
 
 @lru_cache(maxsize=256)
 def _read_field_marks(record_class: Any) -> Mapping[str, str]:
-    """Return the field marks of a record class from its annotations; see ``field_marks``."""
+    """Return the field marks of a record class from its annotations; see ``field_marks``.
+
+    A field without a mark has "".
+    """
     hints = get_type_hints(record_class, include_extras=True)
     marks = {}
     for field in fields(record_class):
@@ -223,7 +226,10 @@ class ShownField(NamedTuple):
 
 
 def shown_fields(value: Any) -> list[ShownField]:
-    """Return the fields of a record that are not marked as hidden; none for any other value."""
+    """Return the fields of a record that are not marked as hidden; none for any other value.
+
+    They are in the order of the class.
+    """
     if not is_record(value):
         return []
     shown = []
@@ -260,7 +266,8 @@ def nested_records(value: Any) -> Iterator[Any]:
     """Yield a record, then the records in its fields, in theirs, and so on.
 
     A tuple stands for its items. Records of a class with ``has_nested_records = False`` are left
-    out, with all that is in them: the values of an answer may be thousands.
+    out, with all that is in them: the values of an answer may be thousands. Only tuples are looked
+    into, and not lists or dictionaries.
     """
     if isinstance(value, tuple):
         for part in value:
@@ -328,7 +335,10 @@ def one_line(value: Any) -> str:
 
 
 def _items_in_one_line(items: Sequence[Any]) -> str:
-    """Return the number of items and the line of each, cut after MAX_LINE_CHARS characters."""
+    """Return the number of items and the line of each, cut after MAX_LINE_CHARS characters.
+
+    At most MAX_LINE_ITEMS items are listed; without any it is "0 items".
+    """
     count = pluralize(len(items), "item")
     if not items:
         return count
@@ -408,7 +418,10 @@ def score_text(score: float | None) -> str:
 
 
 def line_with_scores(value: Any) -> str:
-    """Return the line of a record with its scores before it: "0.87 director"."""
+    """Return the line of a record with its scores before it: "0.87 director".
+
+    Scores are the fields marked so, in the order of the class. Without any, it is the line alone.
+    """
     parts = []
     for field in shown_fields(value):
         if field.mark == "score":

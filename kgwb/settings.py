@@ -114,7 +114,10 @@ class Settings:
 
     @classmethod
     def profile_changes(cls) -> dict[str, Mapping[str, Any]]:
-        """Return the settings that each profile of this system changes, by the profile's name."""
+        """Return the settings that each profile of this system changes, by the profile's name.
+
+        "fast" changes none. "reference" is left out for a system that has no such profile.
+        """
         changes: dict[str, Mapping[str, Any]] = {"fast": {}, "paper": cls.PAPER}
         if cls.REFERENCE is not None:
             changes["reference"] = cls.REFERENCE
@@ -153,7 +156,10 @@ class Settings:
 
     @classmethod
     def _parse_texts(cls, texts: Mapping[str, str]) -> dict[str, Any]:
-        """Return the values of settings by their texts. Raises ValidationError for an impossible one."""
+        """Return the values of settings by their texts, parsed by the types of the settings.
+
+        "None" is None where the setting can be that. Raises ValidationError for an impossible one.
+        """
         values: dict[str, Any] = {}
         others = {}
         for name, text in texts.items():
@@ -193,7 +199,7 @@ class Settings:
         return cls.of(run.settings)
 
     def changes_from_profile(self) -> dict[str, Any]:
-        """Return the settings that differ from those of their profile, by name."""
+        """Return the settings that differ from those of their profile, by name, as JSON data."""
         defaults = self.of_profile(self.profile).to_data()
         changes = {}
         for name, value in self.to_data().items():
@@ -232,4 +238,7 @@ def _setting_error(
     shown_value = repr(value)
     if are_strings and NUMBER_PATTERN.fullmatch(value):
         shown_value = value
-    return SettingError(f"{name} is {shown_value}", hint=f"give {name} another value: {problem}")
+    return SettingError(
+        f"the setting {name} is {shown_value}, which it cannot be",
+        hint=f"give {name} another value: {problem}",
+    )

@@ -32,7 +32,11 @@ CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z
 
 
 def term_to_data(term: URIRef | Literal | BNode) -> dict[str, str]:
-    """Return the JSON form of a term (SPARQL 1.1 Query Results JSON, section 3.2.2)."""
+    """Return the JSON form of a term (SPARQL 1.1 Query Results JSON, section 3.2.2).
+
+    It has "type" ("uri", "bnode" or "literal") and "value", and of a literal "xml:lang" or else
+    "datatype", if it has one.
+    """
     if isinstance(term, URIRef):
         return {"type": "uri", "value": str(term)}
     if isinstance(term, BNode):

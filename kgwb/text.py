@@ -16,7 +16,10 @@ PLURAL_ENDINGS = {"ex": "ices", "y": "ies", "ch": "ches", "ss": "sses"}
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return a number with its noun, singular or plural: "1 query", "2 queries", "1,000 films"."""
+    """Return a number with its noun, singular or plural: "1 query", "2 queries", "1,000 films".
+
+    0 is plural. Thousands have commas.
+    """
     if number == 1:
         return f"1 {noun}"
     plural = f"{noun}s"
@@ -95,7 +98,10 @@ def shortest_distinct_names(paths: Sequence[Path]) -> list[str]:
 
 
 def _shortest_distinct_name(path: Path, others: Sequence[Path]) -> str:
-    """Return the last parts of a path, as few as no other path ends with."""
+    """Return the last parts of a path, as few as no other path ends with.
+
+    The whole path if there are none.
+    """
     for count in range(1, len(path.parts)):
         last_parts = path.parts[-count:]
         if all(other.parts[-count:] != last_parts for other in others):

@@ -120,7 +120,10 @@ def _wait_for_abandoned_tasks() -> None:
 
 
 def _start(task: _Task) -> None:
-    """Give the task to a background thread that waits for work; if there is none, start one."""
+    """Give the task to a background thread that waits for work; if there is none, start one.
+
+    Raises RuntimeError if the process can start no more threads.
+    """
     try:
         queue = _idle_queues.pop()
     except IndexError:

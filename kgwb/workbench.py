@@ -88,7 +88,10 @@ class Workbench:
 
     @property
     def dialogue(self) -> Dialogue:
-        """The finished turns so far."""
+        """The finished turns so far, those that were continued from first.
+
+        Runs that did not come to their end are left out.
+        """
         turns = list(self._earlier_turns)
         for run in self.runs:
             if run.turn:
@@ -243,7 +246,8 @@ def compare(
 ) -> ComparisonPanel:
     """Return a widget with two runs, or files of saved ones, side by side by step.
 
-    ``names`` are their headings. ``first.diff(second)`` is the same without widgets.
+    ``names`` are their headings. ``first.diff(second)`` is the same without widgets. A file is
+    replayed. Raises RunFileError for a file that is not a run file.
     """
     from kgwb.ui.debugger import ComparisonPanel
 

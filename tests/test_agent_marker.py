@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
+import pytest
+import typing_extensions
 from rdflib import Literal
 from small import films
 
@@ -39,6 +43,29 @@ def test_a_function_without_a_run_is_a_step_of_the_run_that_is_executed() -> Non
 
 def test_outside_of_a_run_it_is_the_plain_function() -> None:
     assert double("abc") == "abcabc"
+
+
+class Found(TypedDict):
+    name: str
+
+
+class FoundToo(typing_extensions.TypedDict):
+    name: str
+
+
+@pytest.mark.parametrize("found", [Found, FoundToo])
+def test_an_output_may_be_a_typed_dict(found) -> None:
+    def find_name(text):
+        return {"name": text}
+
+    find_name.__annotations__["return"] = found
+    find = agent("find")(find_name)
+
+    def answer_found(question, dialogue, run):
+        return Answer("list", text=find(question.text)["name"])
+
+    run = Run(System("finding", answer_found, [find]), "abc", kg=films(), models=None).go()
+    assert run.output("find") == {"name": "abc"}
 
 
 def test_an_output_without_an_annotation_is_edited_saved_and_loaded(tmp_path) -> None:

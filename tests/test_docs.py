@@ -9,8 +9,8 @@ the recordings of the checkout:
   ``kgwb serve``, which do not end, the arguments are parsed.
 - ``text``: is what the example right before it prints. Times and "..." match anything.
 
-A block after a line with nothing but the name of a file is the content of this file. Files of JSON
-and TOML are written to the folder.
+A block after a line with nothing but the name of a file is the content of this file. Files of Python,
+JSON and TOML are written to the folder.
 
 A comment before a block changes how it is tested:
 
@@ -98,6 +98,7 @@ def run_python(example: Example) -> None:
     source, is_executed = source_of(example)
     code = compile(pad(source, example.line), example.path, "exec")
     if not is_executed:
+        write_file(example)
         return
     names = example.namespace.setdefault("names", {"__name__": "__main__"})
     with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -122,7 +123,9 @@ def run_commands(example: Example) -> None:
 
 def write_file(example: Example) -> None:
     if file_name := FILE_NAME.search(example.document.text[: example.start]):
-        Path(file_name[1]).write_text(str(example.parsed), encoding="utf-8")
+        path = Path(file_name[1])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(str(example.parsed), encoding="utf-8")
 
 
 def compare_output(example: Example) -> None:

@@ -24,7 +24,7 @@ ROOMS = (
     "llm",
     "run",
     "show",
-    "build systems",
+    "adapt build systems",
     "bench",
     "ui",
     "kgwb labs workbench",

@@ -75,7 +75,8 @@ def find_changes(
     """Return the changes of all questions with gold that both results have.
 
     They are sorted by outcome, in the order of OUTCOME_STATES. Saved runs are replayed to compare
-    their steps; ``on_progress`` is called after each question.
+    their steps; ``on_progress`` is called after each question. Within an outcome the order is that
+    of the earlier results. A question that varied is counted for the agent that varied.
     """
     changes = []
     for id_, row in before.rows.items():
@@ -94,7 +95,12 @@ def find_changes(
 
 
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
-    """Return which of OUTCOME_STATES a question has, by its rows before and after the change."""
+    """Return which of OUTCOME_STATES a question has, by its rows before and after the change.
+
+    It is FAILED if either row has an error, and UNSTABLE if an agent varied without a change,
+    whatever the answers are. Otherwise it is "fixed" or "still lost" for an answer that was lost
+    before, and "broken" or "still right" for another one.
+    """
     if row["error"] is not None or new_row["error"] is not None:
         return FAILED
     if new_row.get("varies"):
@@ -123,7 +129,11 @@ def _find_first_difference(
 
 
 def load_prompt_texts(results: LoadedResults, names: Collection[str]) -> dict[str, str]:
-    """Return the prompts of these names as they were sent, as far as saved runs used them."""
+    """Return the prompts of these names as they were sent, as far as saved runs used them.
+
+    The first saved run that used a prompt counts. Prompts that none used, and runs that cannot be
+    read, are left out.
+    """
     texts: dict[str, Any] = {}
     for row in results.rows.values():
         file = find_run_file(results.folder, row)
@@ -249,9 +259,11 @@ class ResultsComparison:
     # --- parts of the page (templates/changes.html and templates/changed_questions.html)
 
     def render_prompt_changes(self) -> Iterator[Html]:
-        """Yield the line differences of each prompt that changed.
+        """Yield for each prompt that changed its changed lines, below its name and their number.
 
-        The texts come from saved runs; if none used a prompt, only its name is shown.
+        Prompts are compared by their fingerprints in the configurations, so that one which only one
+        of the results has counts as changed. The texts come from saved runs; if none used a prompt
+        before or after, a line says so.
         """
         prompts = self.before.config.get("prompts") or {}
         new_prompts = self.after.config.get("prompts") or {}
@@ -318,7 +330,10 @@ class ResultsComparison:
         return f"{count} left out, since they ended in an error: {shorten(single_line(error))}"
 
     def render_agents(self) -> Html:
-        """Render a table of outcomes by the agent that decided differently first."""
+        """Render a table of outcomes by the agent that decided differently first.
+
+        A count of 0 is an empty cell.
+        """
         rows = []
         for agent, counts in self.by_agent.items():
             name = display_name(agent) or h.muted_text("none")
@@ -350,7 +365,12 @@ class ResultsComparison:
     def _render_group(
         self, agent: str, changes: Sequence[QuestionChange], link: RenderLink
     ) -> tuple[Html, Html]:
-        """Render the caption and the table of the questions of one agent."""
+        """Render the caption and the table of the questions of one agent.
+
+        The caption has the agent ("" is no agent) and the number of questions. A row has the
+        question, rendered by ``link``, the answers before and after, the gold, and the first
+        decision that differs, before and after.
+        """
         title = "no decision differs"
         if agent:
             title = f"first decision that differs: {display_name(agent)}"
@@ -377,7 +397,8 @@ def _format_counts(counts: Mapping[str, int], outcomes: Sequence[str]) -> str:
 def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
     """Render the first decision that differs, before and after, with changed words marked.
 
-    If the outcomes of the two steps have the same text, their outputs are shown in full.
+    If the outcomes of the two steps have the same text, their outputs are shown in full. Both are
+    "–" without a difference.
     """
     if difference is None:
         return h.muted_text("–"), h.muted_text("–")
@@ -395,7 +416,8 @@ def _render_decisions(difference: StepDifference | None) -> tuple[Html, Html]:
 def render_best_by_agent(comparisons: Sequence[ResultsComparison]) -> Html:
     """Render a table of what each agent fixed and broke, with a column for each comparison.
 
-    The comparison with the largest balance of an agent is marked as the best.
+    The comparison with the largest balance of an agent is marked as the best. The balance is what
+    was fixed without what was broken. Nothing is marked if all are equal.
     """
     rows = []
     for agent in filter(None, distinct_keys(comparison.by_agent for comparison in comparisons)):
@@ -435,7 +457,11 @@ def render_best_by_question(comparisons: Sequence[ResultsComparison]) -> Html:
 
 
 def _mark_best(values: Sequence[float], cells: Sequence[object]) -> list[object]:
-    """Return the cells, with those of the highest value in bold; unchanged if all values are equal."""
+    """Return the cells, with those of the highest value in bold and followed by "best".
+
+    There is one value for each cell. Several with the highest value are all marked; if all values
+    are equal, the cells are returned as they are.
+    """
     highest = max(values)
     if min(values) == highest:
         return list(cells)

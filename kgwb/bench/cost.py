@@ -46,7 +46,11 @@ class Prices(BaseModel, frozen=True):
     file: str = ""
 
     def find_price(self, model: str) -> Price:
-        """Return the price of a model. Raises InputError if the table has none."""
+        """Return the price of a model: the first whose pattern matches the model's name.
+
+        Patterns are those of a shell ("gpt-4o*"); letter case counts. Raises InputError if none
+        matches.
+        """
         for price in self.price:
             if fnmatchcase(model, price.model):
                 return price
@@ -59,7 +63,8 @@ class Prices(BaseModel, frozen=True):
         """Return the price of the tokens in a row of a results file.
 
         It is 0 if the row has no ``models``, as in earlier versions. Raises InputError if a model
-        has no price.
+        has no price. Prices are for a million tokens, apart for prompts and completions. It is in
+        the table's currency.
         """
         money = 0.0
         for model, used in row.get("models", {}).items():
@@ -117,7 +122,9 @@ def sum_seconds_by_stage(
     Stages are those of the system's gold decisions, which are named after the paper's figures, else
     those that the system declares for its agents. A step inside a step of a stage is part of that
     stage. What is spent elsewhere is OTHER_STAGE, which is left out if it is 0. Steps that were
-    executed at the same time share the time that passed. Calls from the record took no time.
+    executed at the same time share the time that passed. Calls from the record took no time. If the
+    steps took longer together than ``total_s``, all times are reduced in proportion. They are
+    rounded to microseconds.
     """
     stage_by_agent = _stage_by_agent(system)
     seconds = dict.fromkeys([*stage_by_agent.values(), OTHER_STAGE], 0.0)
@@ -179,9 +186,11 @@ def _stage_by_agent(system: System) -> Mapping[str, str]:
 
 
 def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
-    """Return the cost of calls as fields of a row: seconds, those of models, COUNT_FIELDS, models.
+    """Return the cost of calls as fields of a row.
 
-    ``models`` has calls and tokens by the model's name.
+    They are "seconds" and "model_seconds", rounded to microseconds, the counts of COUNT_FIELDS, and
+    "models": the calls and the tokens of prompts and completions by the model's name. Each call
+    counts, also one from the record.
     """
     models: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for call in calls:
@@ -266,15 +275,19 @@ class Budget:
         for name, limit in limits.items():
             if name not in BUDGET_NAMES:
                 raise InputError(
-                    f"{name!r} is no budget", hint=f"give one of {', '.join(BUDGET_NAMES)}"
+                    f"there is no budget named {name!r}",
+                    hint=f"give one of {', '.join(BUDGET_NAMES)}",
                 )
             try:
                 self.limits[name] = float(limit)
             except ValueError as exc:
-                raise InputError(f"{name} cannot be {limit!r}", hint="give a number") from exc
+                raise InputError(
+                    f"the budget {name}={limit} is not a number",
+                    hint=f"write a number above 0, such as {name}=100",
+                ) from exc
             if not self.limits[name] > 0:  # NaN is not above 0 either
                 raise InputError(
-                    f"the budget {name}={limit} is not above 0", hint="give a larger one"
+                    f"the budget {name}={limit} is not above 0", hint="write a number above 0"
                 )
         self.prices = prices or load_prices()
         self.used = dict.fromkeys(limits, 0.0)
@@ -289,7 +302,10 @@ class Budget:
 
     @property
     def exhausted(self) -> str:
-        """The limits that are reached, as text: "model calls 2 of 2"; empty if none is."""
+        """The limits that are reached, as text: "model calls 2 of 2"; empty if none is.
+
+        The limits are in the order in which they were given.
+        """
         reached = []
         for name, limit in self.limits.items():
             used = self.used[name]

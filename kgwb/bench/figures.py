@@ -64,6 +64,8 @@ class LoadedResults:
     def read(cls, folder: Path, name: str = "", tail: str = "") -> LoadedResults:
         """Read a results folder. Its name is that of the folder by default, ``tail`` its suffix.
 
+        Losses that are not about the present result are left out. Nothing in the folder is changed.
+
         Raises InputError if it holds no results, or damaged ones.
         """
         config, results = read_results(folder)
@@ -76,7 +78,10 @@ class LoadedResults:
         return cls(name, tail, folder, config, rows, losses_by_id)
 
     def with_rows(self, rows: Iterable[BenchRow]) -> LoadedResults:
-        """Return the results with these of its rows alone, and with the losses of their questions."""
+        """Return the results with these of its rows alone, and with the losses of their questions.
+
+        Name and folder stay. Of several rows with one id the last counts.
+        """
         rows_by_id = {row["id"]: row for row in rows}
         losses = {}
         for id_, loss in self.losses_by_id.items():
@@ -130,7 +135,9 @@ class LoadedResults:
     def losses_by_agent(self) -> dict[Cause, Counter[str]]:
         """The number of lost answers by cause, each by hops; "" counts all.
 
-        Agents come in flow order, and after them the reasons that no agent is known.
+        Agents come in flow order, and after them the reasons that no agent is known. Each cause is
+        an agent, or a reason without an agent, with its stage, which is "–" if it is not known.
+        Hops that are not known are "".
         """
         losses: dict[Cause, Counter[str]] = {}
         for loss in self.losses_by_id.values():
@@ -155,7 +162,11 @@ class LoadedResults:
 
     @property
     def headline(self) -> str:
-        """The numbers of right and lost answers, and F1 with its interval, in one line."""
+        """How many questions there are, how many were right and lost, and F1, in one line.
+
+        "60 questions: 50 right, 10 lost (6 wrong, 4 unanswered, 0 errors); F1 0.83 [...]".
+        Questions without gold are counted at the end, if there are any.
+        """
         counts: Counter[str] = Counter()
         without_gold = 0
         for row in self.rows.values():
@@ -216,7 +227,8 @@ class ReportTable(NamedTuple):
 def make_quality_table(all_results: AllResults) -> ReportTable:
     """Return a table of all measures, for all questions and for each kind of question.
 
-    F1 and paper F1 have their intervals.
+    F1 and paper F1 have their intervals. Groups that a folder lacks have no row for it. Figures
+    that are not known are "–".
     """
     rows = []
     for name in distinct_keys(results.groups for results in all_results):
@@ -230,7 +242,11 @@ def make_quality_table(all_results: AllResults) -> ReportTable:
 
 
 def _quality_cells(group: QuestionGroup) -> list[object]:
-    """Return the cells of a group: questions, all measures, errors, questions without gold."""
+    """Return the cells of a group: questions, all measures, errors, questions without gold.
+
+    INTERVAL_MEASURES have their intervals, or "–" without gold; the others are means with three
+    digits.
+    """
     cells: list[object] = [len(group.rows)]
     for measure in INTERVAL_MEASURES:
         cells.append(group.estimate(measure) or "–")
@@ -240,9 +256,10 @@ def _quality_cells(group: QuestionGroup) -> list[object]:
 
 
 def make_cost_table(all_results: AllResults, prices: Prices | None = None) -> ReportTable:
-    """Return a table of each kind of cost: total, median, and 95th percentile over questions.
+    """Return a table with a row for each kind of cost that a question has (``summarize_costs``).
 
-    Money is left out if a model has no price.
+    Each folder has three columns: total, median, and 95th percentile over questions. They are empty
+    for a kind that a folder lacks. Money is left out in all if a model has no price.
     """
     if find_missing_prices(all_results, prices):
         prices = None
@@ -269,6 +286,7 @@ def make_profile_table(all_results: AllResults) -> ReportTable:
     """Return F1 of all questions, and model calls, queries and seconds a question.
 
     There is a row for each results folder, and the difference of its F1 to that of the first one.
+    The change is empty for the first folder with gold, and where F1 is not known.
     """
     headers = ["settings", "F1", "change", "model calls", "queries", "seconds"]
     rows = []
@@ -290,7 +308,10 @@ def make_profile_table(all_results: AllResults) -> ReportTable:
 
 
 def find_missing_prices(all_results: AllResults, prices: Prices | None) -> list[str]:
-    """Return, for each folder whose money cannot be computed, a sentence that says why."""
+    """Return, for each folder whose money cannot be computed, a sentence that says why.
+
+    Empty if none is missing.
+    """
     reasons = []
     for results in all_results:
         try:
@@ -301,9 +322,10 @@ def find_missing_prices(all_results: AllResults, prices: Prices | None) -> list[
 
 
 def make_loss_table(all_results: AllResults) -> ReportTable:
-    """Return a table of lost answers by cause, then by stage, then in all, each by hops.
+    """Return a table of lost answers: a row for each cause, then for each stage, then for all.
 
-    It has no rows if no cause is known.
+    A cause is an agent or a reason, with its stage. Each folder has a column for all answers and
+    one for each number of hops. It has no rows if no cause is known.
     """
     all_hops: set[str] = set()
     for results in all_results:

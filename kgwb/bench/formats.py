@@ -76,7 +76,8 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
         for question in _parse_entry(file.entry_class, entry, number, place):
             if is_own and question.id in ids:
                 raise InputError(
-                    f"{place}: the id {question.id!r} was used before", hint="make ids unique"
+                    f"{place}: the id {question.id!r} was used before",
+                    hint="give each question an id of its own",
                 )
             changes = {"id": _take_id(question.id, ids)}
             if question.translations and preferred_language:
@@ -105,7 +106,7 @@ def save_questions(questions: Iterable[BenchQuestion], path: str | Path) -> None
 def _take_id(wanted: str, ids: Counter[str]) -> str:
     """Return an id, followed by "#2" or a higher number if it was taken before, and take it.
 
-    ``ids`` counts how often each id was wanted.
+    ``ids`` counts how often each id was wanted. The counts are changed.
     """
     id_ = wanted
     while id_ in ids:
@@ -119,7 +120,7 @@ def _choose_wording(wordings: Iterable[tuple[str, str]], language: str) -> dict[
     """Return the fields ``language`` and ``question`` with the wording nearest to a language tag.
 
     The same tag is nearest, then another tag of the language ("pt_BR" for "pt"), then English, then
-    the first wording.
+    the first wording. Of equally near wordings the first is taken.
     """
     wanted = _split_language_tag(language)
 
@@ -134,7 +135,11 @@ def _choose_wording(wordings: Iterable[tuple[str, str]], language: str) -> dict[
 def _select_language(
     questions: list[BenchQuestion], language: str, path: Path
 ) -> list[BenchQuestion]:
-    """Return the questions in a language, or without one. Raises InputError if there are none."""
+    """Return the questions in a language, and those that do not say their language, in order.
+
+    Only the first part of a language tag counts: "pt" for "pt_BR". ``path`` is for the error.
+    Raises InputError, which names the languages that there are, if no question is left.
+    """
     wanted = _split_language_tag(language)[0]
     selected = []
     languages = set()
@@ -201,7 +206,8 @@ class _SparqlResults(BaseModel):
     def first_column(self) -> list[str] | None:
         """Return the values of the first variable, or "true" or "false" of a boolean.
 
-        Without a header, the first variable of each row counts. Returns None without results.
+        Without a header, the first variable of each row counts. Returns None without results. Rows
+        without the variable are left out.
         """
         if self.boolean is not None:
             return [str(self.boolean).lower()]
@@ -233,8 +239,9 @@ class _Qald(BaseModel):
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
         """Yield one question in its first language. Raises ValueError if all texts are empty.
 
-        Its answers are the first columns of all results. It is boolean if a result is, else it has the
-        type of its gold query.
+        Its answers are the first columns of all results. It is boolean if a result is, else it has
+        the type of its gold query. Values that occur again are left out. Without results the
+        answers are None.
         """
         translations = []
         for wording in self.question:
@@ -275,7 +282,11 @@ class _LcQuad(BaseModel, extra="allow"):
     )
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield one question in the best wording that it has. Raises ValueError if it has none."""
+        """Yield one question in the best wording that it has, in English, with its gold query.
+
+        The first of _LC_QUAD_TEXT_FIELDS with a text other than "n/a" is the wording. Raises
+        ValueError if there is none.
+        """
         fields = self.model_extra or {}
         for name in _LC_QUAD_TEXT_FIELDS:
             text = fields.get(name)
@@ -301,9 +312,10 @@ class _Dialogue(BaseModel):
     queries: tuple[str, ...]
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield a question for each turn. ``number`` is that of the dialogue in its file.
+        """Yield a question for each turn, with its standalone wording and its gold query.
 
-        Raises ValueError if the three lists differ in length.
+        ``number`` is that of the dialogue in its file; the id is "DIALOGUE-TURN", and turns count
+        from 1. Raises ValueError if the three lists differ in length.
         """
         if not len(self.dialogue) == len(self.original) == len(self.queries):
             raise ValueError("dialogue, original and queries differ in length")
@@ -363,6 +375,9 @@ class _QuestionFile(NamedTuple):
 def _read_file(path: Path) -> _QuestionFile:
     """Read a file, and recognize its format.
 
+    MetaQA is recognized by its first line, published sets by their fields, and kgwb's own form by a
+    first line that is an object. Entries are numbered from 1, own ones by their lines.
+
     Raises InputError for a file that is empty, or in none of the formats, or not in UTF-8.
     """
     try:
@@ -394,7 +409,11 @@ def _read_file(path: Path) -> _QuestionFile:
 
 
 def _recognize_set(data: object) -> _QuestionFile | None:
-    """Return the entries of a published set in JSON or YAML; None if the data is none."""
+    """Return the entries of a published set in JSON or YAML; None if the data is none.
+
+    WebQSP, QALD, dialogues, LC-QuAD and the Freebase sets are recognized by the names of their
+    fields.
+    """
     match data:
         case {"Questions": [*entries]} if find_entry_class(entries):
             return _QuestionFile(WebQspEntry, "question", enumerate(entries, 1))

@@ -80,7 +80,8 @@ class WebQspEntry(BaseModel):
         """Yield the question with the answers of all its parses, and the query of the first.
 
         The hops are the predicates of the first parse's chain. A node without a name lies between
-        some of them, so that two can be one hop of the walk.
+        some of them, so that two can be one hop of the walk. Without a parse there are neither
+        answers nor a query.
         """
         names = {}
         for parse in self.parses:
@@ -119,7 +120,11 @@ class CwqEntry(BaseModel):
     topic_entity: TopicNames
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question. Its type is how it was composed, such as "conjunction"."""
+        """Yield the question, with the ids of its answers as Freebase IRIs and names as labels.
+
+        Its type is how it was composed, such as "conjunction". An answer without an id is its name.
+        If there are no answers, the single text ``answer`` is the gold label.
+        """
         names = {}
         for answer in self.answers:
             value = answer.id or answer.name
@@ -143,7 +148,11 @@ class CwqEntry(BaseModel):
 
 
 def _read_descriptions(value: object) -> object:
-    """Return the names in a targetValue: (list (description "A B") (description C))."""
+    """Return the names in a targetValue: (list (description "A B") (description C)).
+
+    Escapes inside quotes are those of JSON. A value that is no text is returned as it is. Raises
+    ValueError for quotes that are not JSON.
+    """
     if not isinstance(value, str):
         return value
     names = []
@@ -162,7 +171,10 @@ class WebQuestionsEntry(BaseModel):
     )
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question. Its topic entity is the name in the address of its Freebase page."""
+        """Yield the question. Its topic entity is the name in the address of its Freebase page.
+
+        The id is its number in the file. The answers are labels; there is no query.
+        """
         name = self.url.rpartition("/")[2].replace("_", " ")
         yield BenchQuestion(
             id=str(number),
@@ -181,7 +193,10 @@ class DogWebQuestionsEntry(BaseModel):
     topic_entity: TopicNames
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question."""
+        """Yield the question, with labels as its answers and the first of its topic entities.
+
+        The id is its number in the file. There is no query.
+        """
         yield BenchQuestion(
             id=str(number),
             question=self.question,
@@ -222,9 +237,10 @@ class GrailQaEntry(BaseModel):
     topic_entity: TopicNames
 
     def to_questions(self, number: int) -> Iterator[BenchQuestion]:
-        """Yield the question. Its type is its level of generalization, else its function.
+        """Yield the question, with its answers as Freebase IRIs and their names as labels.
 
-        The topic entity is the first entity of its graph query, and the hops are its edges.
+        Its type is its level of generalization, else its function. The topic entity is that of the
+        set, else the first entity of its graph query, and the hops are its edges.
         """
         names = {}
         for answer in self.answers:

@@ -120,7 +120,11 @@ class RetryExperiment:
         self.models.update(self._given_models)
 
     def _measured_models(self) -> dict[str, ChatModel]:
-        """Return the models that were measured. A given model is used where it is the same one."""
+        """Return the models that were measured. A given model is used where it is the same one.
+
+        A model is the same one if its name is that of the specification. Raises InputError for a
+        model at an address of its own that was not given.
+        """
         models = {}
         for agent, spec in self.earlier_results.model_specs.items():
             given_model = self._given_models.get(agent)
@@ -192,7 +196,10 @@ class RetryExperiment:
         return not self.describe_changes(setup)
 
     def _changed_settings(self, typed_settings: Mapping[str, str]) -> Settings:
-        """Return the settings that were measured with some changed. Raises SettingError."""
+        """Return the settings that were measured with some changed. Raises SettingError.
+
+        Each value is a text, which is parsed. Settings that this version lacks are left out.
+        """
         settings_class = self.system.settings
         measured = self.earlier_results.config.get("settings", {})
         stored = old_names.current_settings(measured, self.system.name)
@@ -203,8 +210,9 @@ class RetryExperiment:
     def get_results_folder(self, setup: BenchSetup, name: str) -> Path:
         """Return the folder for the results of a setup.
 
-        A setup always has the same folder, so asking again continues where it was. The folder's name
-        is ``name`` with a fingerprint of the configuration.
+        A setup always has the same folder, so asking again continues where it was. The folder's
+        name is ``name`` with a fingerprint of the configuration. The fingerprint is of all but
+        INFORMATIONAL_ENTRIES. Nothing is written.
         """
         config = setup.to_config()
         for entry in INFORMATIONAL_ENTRIES:
@@ -241,7 +249,10 @@ class RetryExperiment:
         return questions
 
     def _find_selected(self, selectors: Iterable[str]) -> set[str]:
-        """Return the ids of all questions that a selector names. Raises InputError if one names none."""
+        """Return the ids of all questions that at least one selector names.
+
+        Raises InputError for the first selector that names no question of the results.
+        """
         rows = self.earlier_results.rows
         chosen_ids: set[str] = set()
         for selector in selectors:
@@ -255,7 +266,12 @@ class RetryExperiment:
         return chosen_ids
 
     def _selectors_of(self, row: BenchRow) -> set[str]:
-        """Return every selector that names a row's question."""
+        """Return every selector that names a row's question.
+
+        These are "all", "id=ID", the verdict, the id itself unless it is one of SELECTOR_WORDS, and
+        "NAME=VALUE" for SELECTOR_FIELDS; "lost" and "errors" if it is so; and "blamed=AGENT", which
+        is "blamed=None" if no agent is known.
+        """
         selectors = {"all", f"id={row['id']}", get_verdict(row)}
         if row["id"] not in SELECTOR_WORDS:
             selectors.add(row["id"])
@@ -286,7 +302,10 @@ class RetryExperiment:
             elif get_verdict(row) == RIGHT:
                 right_ids.append(id_)
         if not lost_ids:
-            raise InputError("no answer was lost", hint="choose what is asked again, as --only all")
+            raise InputError(
+                f"no answer of {self.earlier_results.folder} was lost, so there is none to ask again",
+                hint="choose the questions yourself, such as with --only all",
+            )
         count = min(len(lost_ids), len(right_ids))
         spaced_ids = {right_ids[place * len(right_ids) // count] for place in range(count)}
         return lost_ids | spaced_ids
@@ -325,7 +344,9 @@ class RetryExperiment:
         """Estimate the cost of asking questions again from what they cost before. No call is made.
 
         Each saved run is executed with its recorded calls up to the first agents whose models would
-        have to be asked. With ``repeats``, these calls are made so often before and after the change.
+        have to be asked. With ``repeats``, these calls are made so often before and after the
+        change. Money is None if a model has no price. A question without a saved run counts with
+        what it cost before.
         """
         silent_models: dict[str, ChatModel] = {}
         for name, model in setup.models.items():
@@ -447,7 +468,10 @@ def _is_independent_of_outcome(selector: str) -> bool:
 
 
 def _question_of_row(row: BenchRow) -> BenchQuestion:
-    """Return the question of a row, with its gold and the labels of the gold."""
+    """Return the question of a row, with its gold and the labels of the gold.
+
+    A gold value without a label is its own label. The gold query is not in a row.
+    """
     names = ("id", "question", *SELECTOR_FIELDS, "turn", "columns")
     fields = {name: row[name] for name in names if name in row}
     fields["answers"] = row["gold"]
@@ -459,7 +483,11 @@ def _question_of_row(row: BenchRow) -> BenchQuestion:
 
 
 def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:
-    """Return the model calls of steps, with the name of the model that would be asked now."""
+    """Return the model calls of steps, with the name of the model that would be asked now.
+
+    ``before`` is the run that has the calls, and ``run`` knows the models. They are in the order of
+    the steps; a call that several steps used is repeated.
+    """
     calls = []
     for step in steps:
         for key in step.calls:

@@ -60,7 +60,7 @@ def gold_decisions_of(system: System) -> GoldDecisions:
     if system.gold is None:
         raise InputError(
             f"{system.name} does not say what gold means to its agents",
-            hint="leave the ladder out, or give the System its gold decisions",
+            hint="leave the ladder out, or make the system with gold decisions: System(..., gold=...)",
         )
     return system.gold
 
@@ -77,7 +77,9 @@ def locate_losses(
 
     Returns the rows of ``ladder.jsonl``, one for each lost answer. Rows that are there already are
     kept, if they are about the present result. A saved run is used if there is one; otherwise the
-    question is asked again. ``on_row`` is called with every new row.
+    question is asked again. ``on_row`` is called with every new row. The rows returned are in the
+    order of the questions, without questions that were not lost. Also raises what ``run_tasks``
+    raises.
 
     Raises InputError if the system has no gold decisions.
     """
@@ -107,7 +109,11 @@ def locate_losses(
 def _with_dialogues(
     questions: Sequence[BenchQuestion], rows: dict[str, BenchRow]
 ) -> Iterator[tuple[BenchQuestion, Dialogue]]:
-    """Yield each question with the dialogue before it, as its turns were remembered in their rows."""
+    """Yield each question with the dialogue before it, as its turns were remembered in their rows.
+
+    Questions come dialogue by dialogue. Turns without a row, or that were not answered, are not in
+    the dialogue; outside of dialogues it is empty.
+    """
     for turns in group_by_dialogue(questions):
         dialogue = Dialogue()
         for question in turns:
@@ -136,7 +142,12 @@ def locate_loss(
     folder: Path,
     canceller: RunCanceller,
 ) -> BenchRow:
-    """Return the ladder's row of one lost answer.
+    """Return the ladder's row of one lost answer: the question, the agent to blame, and the rungs.
+
+    The saved run in ``folder`` is executed again with its calls, else the question is asked with
+    this dialogue; then the rungs are applied (``apply_rungs``). Without a gold query, if the
+    question cannot be asked, or if the answer is right this time, "why" has this reason and no rung
+    is applied.
 
     Raises Cancelled, and the error if the model or the graph cannot be reached.
     """
@@ -172,7 +183,8 @@ def locate_loss(
 def load_gold_query(question: BenchQuestion, kg: Graph) -> GoldQuery | None:
     """Return the parts of a question's gold query, with the display names of its IRIs.
 
-    Returns None without a query that can be taken apart.
+    Returns None without a query that can be taken apart. One request for names is sent to the
+    graph.
     """
     gold = read_gold_query_of(question, kg)
     if gold is None:
@@ -238,7 +250,10 @@ def apply_rungs(
 
 
 def _reproduces_gold(question: BenchQuestion, kg: Graph) -> bool:
-    """Return whether the gold query, run on the graph, gives exactly the gold answers."""
+    """Return whether the gold query, run on the graph, gives exactly the gold answers.
+
+    False if it cannot be run.
+    """
     unanswered = question.model_copy(update={"answers": None})
     [answered] = add_gold_answers([unanswered], kg)
     if answered.answers is None:

@@ -143,7 +143,8 @@ def _squeeze(name: str) -> str:
 def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
     """Return the best F1 of any choice among a table's columns.
 
-    Returns 0 if there is no choice to make: with one column, or too many to try all.
+    Returns 0 if there is no choice to make: with one column, or too many to try all. All columns
+    together do not count as a choice: their F1 is that of the answer.
     """
     columns = _transpose(table)
     if not 1 < len(columns) <= MAX_COMBINED_COLUMNS:
@@ -157,7 +158,11 @@ def _best_f1_of_columns(table: TableCells, gold: Sequence[str]) -> float:
 
 
 def score_columns(names: Sequence[str], gold: TableCells, table: TableCells) -> dict[str, float]:
-    """Return, by name, the F1 of each gold column with the best matching column of the answer."""
+    """Return, by name, the F1 of each gold column with the best matching column of the answer.
+
+    It is 0 without answers. Cells are compared as a set of values, without empty ones. One column
+    of the answer may match several gold columns.
+    """
     answer_columns = _transpose(table)
     scores = {}
     for name, gold_column in zip(names, _transpose(gold), strict=False):
@@ -183,7 +188,10 @@ def find_columns_not_asked_for(gold: TableCells, table: TableCells) -> list[int]
 
 
 def _transpose(table: TableCells) -> list[list[str]]:
-    """Return the columns of a table, without missing cells."""
+    """Return the columns of a table, without missing cells.
+
+    A row that is shorter than others cuts all to its length.
+    """
     columns = []
     for column in zip(*table, strict=False):
         columns.append([cell for cell in column if cell is not None])
@@ -193,7 +201,9 @@ def _transpose(table: TableCells) -> list[list[str]]:
 def _score_values(answers: Sequence[str], gold: Sequence[str]) -> Scores:
     """Return the scores of answers as a set, by their values.
 
-    ``lenient`` and ``hit_substring`` are left at 0 unless all scores are 1.
+    ``lenient`` and ``hit_substring`` are left at 0 unless all scores are 1. Values that are equal
+    after ``normalize_value`` count once. Nothing answered is PERFECT_SCORES if the gold is empty
+    and ABSTENTION_SCORES if not; no right value is ZERO_SCORES.
     """
     values = dict.fromkeys(map(normalize_value, answers))
     right_values = set(map(normalize_value, gold))
@@ -281,7 +291,10 @@ class QuestionGroup:
         return Scores(*_to_matrix(self._scores).mean(axis=0).tolist())
 
     def estimate(self, measure: str) -> Estimate | None:
-        """Return the mean of a measure with its bootstrap interval; None if no question has gold."""
+        """Return the mean of a measure with its bootstrap interval; None if no question has gold.
+
+        The interval is of 95 %.
+        """
         if not self._scores:
             return None
         low, high = percentile_interval(getattr(self._bootstrap_means, measure))
@@ -388,7 +401,9 @@ def compare_results(
     estimates for all questions, and the test allows for the way they were drawn. Without it, lost
     questions that come out right by chance would look like an effect.
 
-    The p-value and the interval are those of a paired permutation test (PairedScores).
+    The p-value and the interval are those of a paired permutation test (PairedScores). Questions
+    without a partner with gold are in ``unpaired_ids``. A difference above 0 is an improvement of the
+    second.
 
     Raises InputError for an unknown measure, if the sets share no question with gold, and if the
     gold of a question differs.
@@ -403,8 +418,8 @@ def compare_results(
     _check_equal_gold(first, second, shared_ids)
     if not shared_ids:
         raise InputError(
-            "no question with gold to measure",
-            hint="see add_gold_answers, or compare one question set",
+            "no question with gold answers is in both results",
+            hint="compare results of one question set; add_gold_answers finds gold answers",
         )
     improved_ids = []
     worsened_ids = []
@@ -451,13 +466,17 @@ def _measure_of(means: Matrix, measure: str) -> Matrix:
 
 
 def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -> None:
-    """Raise InputError if the gold answers of a question differ between the two sets."""
+    """Raise InputError if the gold answers of a question differ between the two sets.
+
+    The order of the gold does not count.
+    """
     first_gold = {row["id"]: row["gold"] for row in first}
     second_gold = {row["id"]: row["gold"] for row in second}
     differing = [id_ for id_ in ids if set(first_gold[id_]) != set(second_gold[id_])]
     if differing:
         raise InputError(
-            f"the gold of {len(differing)} questions differs, as of {differing[0]}",
+            f"the gold of {len(differing)} questions differs, as of {differing[0]}, "
+            "between the two results",
             hint="compare results of one question set on one graph",
         )
 

@@ -93,7 +93,10 @@ class BenchQuestion(BaseModel, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_table(cls, data: Any) -> Any:
-        """Read ``answers`` that are rows of a table, and ``kind`` as the old name of ``type``."""
+        """Read ``answers`` that are rows of a table, and ``kind`` as the old name of ``type``.
+
+        Data that is no dictionary is returned as it is.
+        """
         if not isinstance(data, dict):
             return data
         data = dict(data)
@@ -130,9 +133,10 @@ def _read_answer_rows(answers: list[Any]) -> dict[str, Any]:
 
 
 def make_standalone_questions(questions: Iterable[BenchQuestion]) -> list[BenchQuestion]:
-    """Return the same questions outside their dialogues, in their standalone wording if they have one.
+    """Return the same questions outside their dialogues, in their standalone wording.
 
-    ``compute_retention`` compares a system's answers to both.
+    A question without such a wording keeps its own. Each has no dialogue, and the turn 0; the given
+    questions do not change. ``compute_retention`` compares a system's answers to both.
     """
     standalone_questions = []
     for question in questions:
@@ -224,7 +228,10 @@ def _find_metaqa_predicates(kg: Graph) -> dict[str, str]:
 
 
 def _add_gold_query(question: BenchQuestion, predicates: Mapping[str, str]) -> BenchQuestion:
-    """Return the question with the query of its path, or as it is if there is none to add."""
+    """Return the question with the query of its path, or as it is if there is none to add.
+
+    That is so if it has a query, its topic entity is no valid IRI, or its path cannot be followed.
+    """
     entity = URIRef(question.topic_entity or "")  # some sets give a label here
     if question.sparql or "://" not in entity or not is_valid_iri(entity):
         return question
@@ -282,7 +289,8 @@ def add_gold_answers(questions: Iterable[BenchQuestion], kg: Graph) -> list[Benc
     The answers are the first variable of the gold query, or all of them if the question has several
     columns; without a gold query, the vertices that have the gold labels. The query passes the gate
     like any query. If this fails, ``answers`` stays None and ``gold_error`` has the reason. Gold
-    vertices get the labels that the graph has.
+    vertices get the labels that the graph has. The order stays. Answers that a question has already
+    are kept.
     """
     answered = []
     for question in questions:
@@ -294,7 +302,12 @@ def add_gold_answers(questions: Iterable[BenchQuestion], kg: Graph) -> list[Benc
 
 
 def _add_gold_answer(question: BenchQuestion, kg: Graph) -> BenchQuestion:
-    """Return the question with gold answers from the graph, or with the reason in ``gold_error``."""
+    """Return the question with gold answers from the graph, or with the reason in ``gold_error``.
+
+    They are the cells of the gold query's rows, of which only the first column counts unless the
+    question has several columns; else the vertices with the gold labels. Each answer stands once,
+    in the order of the rows. A GraphError is not raised: its message is the reason.
+    """
     try:
         if question.sparql and question.sparql.strip():
             rows = _run_gold_query(question.sparql, kg)
@@ -316,6 +329,8 @@ def _add_gold_answer(question: BenchQuestion, kg: Graph) -> BenchQuestion:
 def _run_gold_query(sparql: str, kg: Graph) -> list[StringRow]:
     """Return the rows of a gold query; of an ASK query one row with "true" or "false".
 
+    Rows are texts; unbound cells are None.
+
     Raises GraphError, also if the graph's row limit cuts the result off.
     """
     sparql = to_standard_sparql(sparql)
@@ -324,7 +339,8 @@ def _run_gold_query(sparql: str, kg: Graph) -> list[StringRow]:
     result = kg.select(sparql)
     if result.cut:
         raise GraphError(
-            f"the gold query has more than {len(result.rows)} rows: open the graph with more"
+            f"the gold query has more than {len(result.rows)} rows, the row limit of the graph: "
+            "open the graph with a larger row_limit"
         )
     return [row_to_strings(row) for row in result.rows]
 
@@ -344,7 +360,9 @@ def _find_vertices_by_label(labels: tuple[str, ...], kg: Graph) -> list[str]:
             names = kg.names(found)
             vertices = [vertex for vertex in found if names[vertex] == label]
         if len(vertices) != 1:
-            raise GraphError(f"{len(found)} vertices of the graph are called {label!r}")
+            raise GraphError(
+                f"{len(found)} vertices of the graph are called {label!r}, not exactly one"
+            )
         iris.append(str(vertices[0]))
     return iris
 

@@ -80,11 +80,13 @@ class Report:
         """
         if not folders:
             raise InputError(
-                "there is nothing to report on", hint="name a folder of kgwb bench --out"
+                "no folder of results is named, so there is nothing to report",
+                hint="name a folder that kgwb bench --out has written",
             )
         paths = [Path(os.path.realpath(folder)) for folder in folders]  # links in a circle, too
         if len(set(paths)) < len(paths):
-            raise InputError("a folder is named twice", hint="give each once")
+            twice = next(path for path in paths if paths.count(path) > 1)
+            raise InputError(f"the folder {twice} is named twice", hint="name each folder once")
         all_results = []
         for path, distinct_name in zip(paths, shortest_distinct_names(paths), strict=True):
             name = single_line(distinct_name)
@@ -162,8 +164,8 @@ class Report:
     def _write_run_pages(self) -> Iterator[tuple[Path, Path]]:
         """Write the page of every saved run if needed, and yield the run's file and its page.
 
-        A file in its place that is not a page of kgwb is left alone, and so is a link, which may lead
-        anywhere. Raises OSError.
+        A file in its place that is not a page of kgwb is left alone, and so is a link, which may
+        lead anywhere. Raises OSError. Rows without a saved run are passed over.
         """
         for results in self.results:
             for row in results.rows.values():
@@ -192,10 +194,11 @@ class Report:
     ) -> MeasuredRun:
         """Return the run of a question, by its id, in results folder ``number``.
 
-        The run is live: its graph and model are those of the setup, or ``kg`` and ``model``. If those
-        of the setup cannot be opened any more, or the model is at an address that only the folder
-        names, the run has only its record. ``agent`` is the agent to blame, by default the one that
-        the oracle ladder blamed.
+        The run is live: its graph and model are those of the setup, or ``kg`` and ``model``. If
+        those of the setup cannot be opened any more, or the model is at an address that only the
+        folder names, the run has only its record. ``agent`` is the agent to blame, by default the
+        one that the oracle ladder blamed. The step to show is the first of the agent to blame, ""
+        if there is none.
 
         Raises InputError if the run was not kept, and RunFileError if its file is damaged.
         """
@@ -223,7 +226,8 @@ class Report:
     def render_changes(self, link: RenderLink) -> list[Html]:
         """Render what changed in the further folders, and every question before and after.
 
-        Returns two sections, or none if there is only one folder.
+        Returns two sections as HTML, or none if there is only one folder. ``link`` renders the
+        question of a change.
         """
         if not self.comparisons:
             return []
@@ -239,7 +243,11 @@ class Report:
         return [changes, questions]
 
     def _section_values(self, link: RenderLink) -> dict[str, object]:
-        """Return the values of templates/sections.html, which calls the functions of both modules."""
+        """Return the values of templates/sections.html, by the names that the template uses.
+
+        They are the results, the prices, the rendered changes, the published set, and the two
+        modules whose functions it calls.
+        """
         return {
             "all_results": self.results,
             "prices": self._prices,

@@ -41,6 +41,7 @@ def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
     """Yield a badge for each state of an answer with the number of questions.
 
     Right, wrong and unanswered are always there; the others are left out if there are none.
+    They are in the order of ANSWER_STATE_ICONS.
     """
     counts = Counter(map(get_verdict, results.rows.values()))
     for verdict, icon in ANSWER_STATE_ICONS.items():
@@ -54,7 +55,8 @@ def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
 def render_setup(all_results: AllResults, details: bool = False) -> Html:
     """Render the configurations side by side; values that differ between the folders are marked.
 
-    The table has SETUP_ENTRIES, or with ``details`` everything else.
+    The table has SETUP_ENTRIES, or with ``details`` everything else. An entry that a folder lacks
+    is "–".
     """
     configs = [flatten_config(results.config) for results in all_results]
     rows = []
@@ -79,8 +81,9 @@ def find_model_remarks(all_results: AllResults) -> list[str]:
 def command_for(results: LoadedResults) -> str:
     """Return the ``kgwb bench`` command that measures the same again.
 
-    Settings are given as far as they differ from the profile. The file of questions and the folder are
-    left to be filled in: the results do not hold them.
+    Settings are given as far as they differ from the profile. The file of questions and the folder
+    are left to be filled in: the results do not hold them. Prompts and embeddings are not in it. A
+    system that is not installed has its settings compared with the common defaults.
     """
     config = results.config
     entries = flatten_config(config)
@@ -103,7 +106,10 @@ def command_for(results: LoadedResults) -> str:
 
 
 def render_f1_chart(all_results: AllResults) -> Html:
-    """Render a chart of F1, for all questions and for each kind of question."""
+    """Render a chart of F1, for all questions and for each kind of question.
+
+    Groups without gold have no bar. The bars of one group stand together.
+    """
     bars = []
     for name in distinct_keys(results.groups for results in all_results):
         for number, results in enumerate(all_results):
@@ -117,7 +123,11 @@ def render_f1_chart(all_results: AllResults) -> Html:
 
 
 def render_seconds_chart(all_results: AllResults) -> Html:
-    """Render a chart of the seconds of a question, in all and by stage."""
+    """Render a chart of the seconds of a question: in all, and by each stage.
+
+    A bar is the median, and its line goes on to the 95th percentile. Each folder has its bars, and
+    nothing is rendered without any.
+    """
     bars = []
     for number, results in enumerate(all_results):
         for name, cost in summarize_costs(results.rows.values()).items():
@@ -137,7 +147,10 @@ def has_losses(all_results: AllResults) -> bool:
 
 
 def render_loss_chart(all_results: AllResults) -> Html:
-    """Render a chart of the answers that each agent lost."""
+    """Render a chart of the answers that each agent lost.
+
+    Reasons for which no agent is known have bars, too. Nothing is rendered without losses.
+    """
     bars = []
     for number, results in enumerate(all_results):
         for (agent, _), counts in results.losses_by_agent.items():
@@ -152,9 +165,9 @@ def render_loss_chart(all_results: AllResults) -> Html:
 def render_published(all_results: AllResults, name: str) -> Html:
     """Render the figures that papers print for a question set, beside those measured here.
 
-    ``name`` is a set of published.toml. The person who makes the report names it: the results do not
-    tell which questions were asked. A warning is shown if the number of questions differs. Raises
-    InputError for an unknown set.
+    ``name`` is a set of published.toml. The person who makes the report names it: the results do
+    not tell which questions were asked. A warning is shown if the number of questions differs.
+    Raises InputError for an unknown set. Nothing is asked of a network: the figures come with kgwb.
     """
     data = tomllib.loads(PUBLISHED_FIGURES_FILE.read_text(encoding="utf-8"))
     known_sets = data["sets"]
@@ -187,7 +200,11 @@ def render_published(all_results: AllResults, name: str) -> Html:
 
 
 def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[tuple[object, ...]]:
-    """Yield a table's rows for an entry of published.toml: the measured figures, then the published."""
+    """Yield a table's rows for an entry of published.toml: measured figures, then the published.
+
+    A row has the group of questions, the measure, the figure in per cent with two digits, the
+    system, the source, and how it was measured. Folders without the figure have no row.
+    """
     group_name = entry.get("group", "all")
     measure = entry["measure"]
     label = MEASURE_LABELS[measure]
@@ -263,7 +280,10 @@ def _render_value(row: BenchRow, value: str) -> Html | str:
 
 
 def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
-    """Render a table with a row for each question of any folder, which templates/filter.html filters."""
+    """Render a table with a row for each question of any folder.
+
+    A question that a folder lacks is "not asked" there. templates/filter.html filters the rows.
+    """
     headers = ["id", "hops", "type", "question", "gold"]
     for results in all_results:
         for header in ("answers", "F1", "lost at", "run"):
@@ -276,10 +296,11 @@ def render_question_table(all_results: AllResults, link: LinkToRun) -> Html:
 
 
 def _render_question(number: int, id_: str, all_results: AllResults, link: LinkToRun) -> Html:
-    """Render a question as a table row. Its CSS classes are what the page's filter looks for.
+    """Render a question as a table row: what it is, its gold, and the cells of each folder.
 
-    They are "lost" and "error", if that happened in one of the folders, and "differs", if F1 is not
-    the same in all.
+    What describes the question is of the first folder that has it. Its CSS classes are what the
+    page's filter looks for: "lost" and "error", if that happened in one of the folders, and
+    "differs", if F1 is not the same in all. A folder without it says "not asked".
     """
     all_rows = [results.rows.get(id_) for results in all_results]
     rows = [row for row in all_rows if row]
@@ -306,7 +327,10 @@ def _render_question(number: int, id_: str, all_results: AllResults, link: LinkT
 
 
 def _result_cells(results: LoadedResults, row: BenchRow, link: LinkToRun) -> Sequence[object]:
-    """Return the cells of one folder: answers, F1, the agent that lost the answer, and the run."""
+    """Return the cells of one folder: answers, F1, the agent that lost the answer, and the run.
+
+    Without a loss the third is empty; the time stands beside the run.
+    """
     scores = score_row(row)
     loss = results.losses_by_id.get(row["id"], {})
     run = link(results, row, "run") or h.muted_text("not saved")

@@ -157,6 +157,8 @@ class QuestionSample:
 def lock_folder(folder: Path) -> Iterator[None]:
     """Make the folder if needed, and lock it against other benchmarks inside this block.
 
+    The lock is a file ".lock" in it, and ends with the block or the process.
+
     Raises InputError if the folder cannot be used, or if another benchmark has locked it.
     """
     with disk.os_errors_as_input_error(f"{folder} cannot be used", _OTHER_FOLDER_HINT):
@@ -193,7 +195,10 @@ class RowFile:
                 self._read()
 
     def _read(self) -> None:
-        """Read the rows. Raises InputError, which names the line, for one that is not valid."""
+        """Read the rows. Raises InputError, which names the line, for one that is not valid.
+
+        Of several rows with one id the last counts. A last line that is not finished is left out.
+        """
         line_number = 0
         try:
             for line_number, data in disk.read_json_lines(self.path):  # noqa: B007  # for the error
@@ -218,7 +223,7 @@ class RowFile:
         except ValueError as exc:
             raise InputError(
                 f"the result of {row['id']!r} cannot be kept: {exc}",
-                hint="see which model, graph or question gives it",
+                hint="mend what gives this value: the question, the model or the graph",
             ) from exc
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
             disk.append_text(self.path, _to_json_line(row), disk.JSON_ENCODING_ERRORS)
@@ -245,9 +250,11 @@ class Results(RowFile):
         super().__init__(results_path)
 
     def _read_same_config(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the stored configuration; empty if there is none.
+        """Return the stored configuration of the folder; empty if there is none.
 
-        Raises InputError if it is damaged, or differs in more than INFORMATIONAL_ENTRIES.
+        ``config`` is the present one. Raises InputError if the stored one is not a JSON object, or
+        if it differs from the present one in more than INFORMATIONAL_ENTRIES; the error names each
+        difference.
         """
         path = self.folder / CONFIG_FILE
         if not path.exists():
@@ -270,7 +277,7 @@ class Results(RowFile):
     def drop_errors(self) -> None:
         """Remove the rows of questions that ended in an error, so that these are asked again.
 
-        The file is written anew. Raises InputError on a full disk.
+        The file is written anew. Raises InputError on a full disk. The order of the others stays.
         """
         kept = {id_: row for id_, row in self.rows.items() if row["error"] is None}
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
@@ -371,7 +378,10 @@ def is_lost(row: BenchRow) -> bool:
 
 
 def _read_config(path: Path) -> dict[str, Any]:
-    """Return a configuration. Raises OSError, and ValueError if the file is not a JSON object."""
+    """Return the configuration in a file, which must be a JSON object.
+
+    Raises OSError if it cannot be read, and ValueError for anything else than an object.
+    """
     config = json.loads(disk.read_text(path))
     if not isinstance(config, dict):
         raise ValueError(f"{CONFIG_FILE} holds no object")
@@ -383,7 +393,10 @@ def _to_json_line(row: BenchRow) -> str:
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a configuration with an entry for each setting: {"settings theta": 3, "kg": ...}."""
+    """Return a configuration with an entry for each setting: {"settings theta": 3, "kg": ...}.
+
+    An entry that is no dictionary keeps its name.
+    """
     entries = {}
     for name, value in config.items():
         parts = value if isinstance(value, dict) else {"": value}

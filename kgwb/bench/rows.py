@@ -29,10 +29,12 @@ from kgwb.run import Run
 
 
 def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> BenchRow:
-    """Return the row of a question.
+    """Return the row of a question for a results file: answers, gold, scores, and usage.
 
-    With an error there is no answer and all scores are 0. Without gold there are no scores. ``run``
-    is None if the question could not be asked; then nothing was used.
+    ``run`` is None if the question could not be asked; then nothing was used. With an ``error``
+    there is no answer and all scores are 0. Without gold there are no scores. A table has its rows,
+    too, and if the gold is a table, the F1 of each of its columns. Labels of IRIs are added if any
+    is known.
     """
     answer = run.answer if run and error is None else None
     row = _describe_question(question)
@@ -65,7 +67,11 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
 
 
 def _describe_question(question: BenchQuestion) -> BenchRow:
-    """Return what identifies and classifies a question, as far as it is known."""
+    """Return what identifies and classifies a question, as far as it is known.
+
+    These are id, number of words, hops, type, language, dialogue, turn, and predicates of the gold
+    query.
+    """
     row: BenchRow = {"id": question.id, "words": len(question.question.split())}
     for name in ("hops", "type", "language", "dialogue"):
         value = getattr(question, name)
@@ -99,7 +105,7 @@ def _collect_labels(
     """Return the labels of the IRIs among the gold and the answers, as far as they are known.
 
     The label in an answer's value goes before the answer's display names, and these before the
-    labels of the gold.
+    labels of the gold. Labels of the gold count only if there is one for each value.
     """
     gold = question.answers or ()
     labels: dict[str, str] = {}

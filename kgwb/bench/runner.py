@@ -85,14 +85,15 @@ class BenchSetup(RunSetup):
         if self.factory is None:
             raise InputError(
                 "this setup cannot be sent to other processes",
-                hint="make it with BenchSetup.from_factory(function), where the function makes it",
+                hint="make it with BenchSetup.from_factory(function), whose function returns the setup",
             )
         return _rebuild_setup, (self.factory, json.dumps(self.to_config(), sort_keys=True))
 
     def to_config(self, questions: Sequence[BenchQuestion] = ()) -> dict[str, Any]:
-        """Return everything that results depend on, as JSON data.
+        """Return everything that results depend on, as JSON data by name.
 
-        Graph, prompts and questions are represented by fingerprints.
+        These are kgwb's version, graph, system, models, embeddings, prompts, settings, questions,
+        and the versions of libraries. Graph, prompts and questions are represented by fingerprints.
         """
         return {
             "kgwb": __version__,
@@ -123,7 +124,10 @@ class BenchSetup(RunSetup):
 
 @cache  # a setup that is sent to other processes needs them for every question
 def _get_versions() -> dict[str, str]:
-    """Return the versions of Python and of RECORDED_LIBRARIES."""
+    """Return the versions of Python and of RECORDED_LIBRARIES, by name.
+
+    Raises PackageNotFoundError if one is not installed.
+    """
     versions = {"python": platform.python_version()}
     for name in RECORDED_LIBRARIES:
         versions[name] = version(name)
@@ -131,7 +135,7 @@ def _get_versions() -> dict[str, str]:
 
 
 def _fingerprint_of(questions: Sequence[BenchQuestion]) -> str:
-    """Return the fingerprint of all fields of all questions."""
+    """Return the fingerprint of all fields of all questions, which depends on their order."""
     lines = []
     for question in questions:
         data = question.model_dump()
@@ -155,7 +159,7 @@ def _rebuild_setup(factory: Callable[[], BenchSetup], config: str) -> BenchSetup
             changes = "; ".join(describe_config_changes(json.loads(config), setup.to_config()))
             if changes:
                 raise InputError(
-                    f"a worker has another setup: {changes}",
+                    f"a worker process has another setup than this one: {changes}",
                     hint="let every worker have the same kgwb, graph, models and prompts",
                 )
             _setups_by_config[config] = setup
@@ -285,7 +289,8 @@ class Benchmark:
         """Return the row of a question; None if the question must be asked.
 
         A question is asked again if its model or graph could not be reached, if its run should be
-        saved and could not be, or if it was repeated less often than wanted.
+        saved and could not be, or if it was repeated less often than wanted. A row with another error
+        counts as finished.
         """
         row = self.results.rows.get(question.id)
         if row is None or row.get("unreachable"):
@@ -303,7 +308,8 @@ class Benchmark:
 def run_file_path(question_id: str) -> str:
     """Return the path of a question's saved run, inside the results folder.
 
-    A long id is cut, and its fingerprint added.
+    A long id is cut, and its fingerprint added. Characters that a file's name cannot have are
+    percent-encoded.
     """
     name = quote(question_id.encode("utf-8", "surrogatepass"), safe="")
     if len(name) > MAX_FILE_NAME_CHARS:
@@ -434,7 +440,10 @@ def _find_varying_agent(
 
 
 def _used_calls(run: Run) -> set[str]:
-    """Return the keys of the calls that the run's steps used."""
+    """Return the keys of the calls that the run's steps used.
+
+    Steps that failed count, too.
+    """
     keys: set[str] = set()
     for step in run.steps:
         keys.update(step.calls)
@@ -453,6 +462,8 @@ def _steps_with_other_calls(run: Run, other_keys: set[str]) -> list[str]:
 
 def _repeat_steps(run: Run, step_keys: Sequence[str], canceller: RunCanceller) -> list[Call]:
     """Execute a run with these steps anew. Returns the calls that were made.
+
+    Steps that the run does not have are ignored.
 
     Raises the error if the model or the graph cannot be reached.
     """

@@ -112,7 +112,12 @@ def _find_result_columns(run: Run, queries: Iterable[str]) -> list[_ResultColumn
 
 
 def _query_for_values(columns: Sequence[_ResultColumn], values: frozenset[Term]) -> str:
-    """Return a query whose solutions are these values; "" if there is none (``make_answer_query``)."""
+    """Return a query whose solutions are these values; "" if there is none.
+
+    Tried in turn are the first column with exactly these values, a union of columns that have no
+    others, and a union of any columns with a VALUES clause, of which those with most of the values
+    come first. See ``make_answer_query``.
+    """
     exact = [column for column in columns if column.terms == values]
     if exact:
         first = exact[0]
@@ -241,8 +246,9 @@ class Text2SparqlServer(ThreadingHTTPServer):
     def answer_question(self, dataset: str, question: str) -> dict[str, str]:
         """Ask a question, and return the challenge's reply.
 
-        If there is no answer, "reason" says why. Raises KgwbError if the run fails, and KeyError if no
-        setup answers for the dataset.
+        If there is no answer, "reason" says why. Raises KgwbError if the run fails, and KeyError if
+        no setup answers for the dataset. It waits while as many questions are answered as there are
+        workers. The reply has dataset, question and query. No dialogue is kept.
         """
         setup = self.setups.get(dataset) or self.setups[ANY_DATASET]
         with self._worker_slots:
@@ -292,7 +298,12 @@ class _RequestHandler(BaseHTTPRequestHandler):
         self.rfile = BufferedReader(_DeadlineReader(self.connection))
 
     def do_GET(self) -> None:
-        """Answer a question, or reply with the error, its hint and a status."""
+        """Answer a question, or reply with the error, its hint and a status.
+
+        The parameters are "dataset" and "question"; of several the last counts. A missing one is
+        400, another path or an unknown dataset 404, and an error of the run the status in
+        STATUS_BY_ERROR.
+        """
         how_to_ask = f"ask {self.server.url}"
         setups = self.server.setups
         try:
@@ -329,7 +340,11 @@ class _RequestHandler(BaseHTTPRequestHandler):
         self._send_json(status, {"error": remove_controls(error), "hint": remove_controls(hint)})
 
     def _send_json(self, status: HTTPStatus | int, reply: Mapping[str, str]) -> None:
-        """Send a reply. If the client has closed the connection, nothing is sent."""
+        """Send a reply as JSON with a status.
+
+        The client is waited for REPLY_TIMEOUT_S at most. If it has closed the connection, or does
+        not read, nothing is raised.
+        """
         body = json.dumps(reply).encode()
         self.connection.settimeout(REPLY_TIMEOUT_S)
         with suppress(ConnectionError, TimeoutError):

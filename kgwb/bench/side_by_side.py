@@ -94,7 +94,12 @@ class SystemComparison:
         return ReportTable(("", *self._system_names()), rows)
 
     def _describe_answer(self, answer: SystemAnswer, shared_count: int) -> dict[str, object]:
-        """Return the cells of an answer's column, by the names of the rows."""
+        """Return the cells of an answer's column, by the names of the rows, in their order.
+
+        They are the answer or the error, the support, the triples that all systems share
+        (``shared_count``), model calls, tokens, and times. F1 and the agent that lost the answer
+        are added if any answer was scored.
+        """
         totals = answer.run.totals
         has_gold = any(other.f1 is not None for other in self.answers)
         cells: dict[str, object] = {"answer": answer.run.answer, "state": ""}
@@ -130,9 +135,10 @@ class SystemComparison:
         return f"{pluralize(len(answer.support), 'triple')}, {len(own)} of its own"
 
     def _make_support_table(self) -> ReportTable:
-        """Return a table of all supporting triples, with "yes" for each system whose answer has one.
+        """Return a table of all supporting triples, with "yes" for each system that has one.
 
-        The triples that most systems share come first.
+        The triples that most systems share come first; those that equally many share come in the
+        order of the systems.
         """
         system_counts: Counter[Triple] = Counter()
         for answer in self.answers:
@@ -160,7 +166,8 @@ def ask_all(
 
     A system that fails has its error in its column, and the others are still asked. A
     ``BenchQuestion`` has gold, so that answers are scored; the oracle ladder then finds the agent
-    that lost an answer (kgwb.bench.ladder), which may make further model calls.
+    that lost an answer (kgwb.bench.ladder), which may make further model calls. The systems are
+    asked one after another. A system that is given again is named "NAME#2".
     """
     gold = question if isinstance(question, BenchQuestion) else None
     text = gold.question if gold else str(question)
@@ -180,7 +187,11 @@ def ask_all(
 def _ask_system(
     setup: Setup, text: str, gold: BenchQuestion | None, dialogue: Dialogue
 ) -> SystemAnswer:
-    """Ask one system, and score its answer if the gold answers are known."""
+    """Ask one system, and score its answer if the gold answers are known.
+
+    A run that fails with a KgwbError has this error, and F1 0 if there is gold; any other exception
+    is raised. For an answer whose F1 is below 1 the agent that lost it is looked for.
+    """
     run = setup.begin(text, dialogue)
     if gold is not None:
         run.right_answer = known_right_answer(gold.gold, gold.answer_labels)

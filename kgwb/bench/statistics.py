@@ -26,7 +26,8 @@ def bootstrap_means(scores: Matrix, resamples: int = BOOTSTRAP_SAMPLES) -> Matri
 
     A sample has as many questions as there are, drawn with replacement (Efron and Tibshirani 1993,
     chapter 6). How often each is drawn has a multinomial distribution, so counts are drawn in place
-    of questions. The seed is fixed.
+    of questions. The seed is fixed. ``scores`` has a row for each question and a column for each
+    measure.
     """
     generator = numpy.random.default_rng(0)
     count = len(scores)

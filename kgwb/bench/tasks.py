@@ -81,9 +81,11 @@ def run_tasks(
 ) -> None:
     """Make the calls of all tasks on an executor, or on a number of threads.
 
-    The tasks themselves are executed on one thread, one at a time. At most ``max_pending`` calls are
-    made at the same time. Once ``should_stop()`` is true, no further call begins, and the function
-    returns when the pending ones are done.
+    The tasks themselves are executed on one thread, one at a time. At most ``max_pending`` calls
+    are made at the same time. Once ``should_stop()`` is true, no further call begins, and the
+    function returns when the pending ones are done. A task is a generator: it yields the function
+    to call with its arguments, and is sent the result. The calls of one task are made one after
+    another.
 
     Raises the first error of a call or a task. Before that, waiting calls and the runs of the
     canceller are cancelled.
@@ -104,7 +106,10 @@ def run_tasks(
             future.add_done_callback(finished.put)
 
     def submit_waiting_tasks(pool: Executor) -> None:
-        """Start tasks, until there are none left or as many calls are pending as may be."""
+        """Start tasks, until there are none left or as many calls are pending as may be.
+
+        Without ``max_pending`` all are started.
+        """
         while max_pending is None or len(pending) < max_pending:
             task = next(waiting_tasks, None)
             if task is None:

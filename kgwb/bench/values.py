@@ -65,7 +65,11 @@ def _in_utc(text: str) -> str:
 
 
 def _normalize_iri(iri: str) -> str:
-    """Return an IRI in its normal form, or unchanged if it cannot be parsed ("http://[")."""
+    """Return an IRI in its normal form, or unchanged if it cannot be parsed ("http://[").
+
+    Scheme and host are in lower case, the default port is left out, an empty path is "/", and
+    needless escapes are decoded.
+    """
     try:
         parts = urlsplit(iri)
     except ValueError:
@@ -80,7 +84,7 @@ def _decode_escapes(escapes: str) -> str:
     """Return percent escapes as the characters they stand for, as far as an IRI may contain these.
 
     Reserved and control characters stay escaped. Bytes that are not UTF-8 all stay escaped, in
-    upper case.
+    upper case. ``escapes`` is a run of percent escapes.
     """
     try:
         text = unquote_to_bytes(escapes).decode()

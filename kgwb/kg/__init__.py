@@ -73,6 +73,8 @@ def open_kg(
       functions that may do more than read.
     - ``row_limit`` is how many rows or triples of a result are read.
 
+    ``query_timeout_s`` is in seconds.
+
     Raises GraphFileError, or SettingError for an unknown dialect or vocabulary. An endpoint is not
     contacted.
     """
@@ -116,6 +118,7 @@ def _resolve_path(source: str | os.PathLike[str]) -> Path:
 
     A file named like a sample is preferred to the sample. Raises GraphFileError if there is
     neither, and for a path that is not UTF-8, because run files and web pages could not hold it.
+    "~" is the home folder. Passwords in a name are masked in the error.
     """
     samples = ", ".join(SAMPLE_NAMES)
     hint = f"check the name, seen from {Path.cwd()}, or open a sample: {samples}"
@@ -139,9 +142,10 @@ def _resolve_path(source: str | os.PathLike[str]) -> Path:
 
 
 def sample_path(name: str) -> Path:
-    """Return the file of a sample, in the checkout or in the installed package.
+    """Return the Turtle file of a sample, by its name.
 
-    Raises GraphFileError if there is no sample of this name.
+    The checkout is looked into first, then the installed package. Raises GraphFileError, which
+    lists the samples, if there is no sample of this name.
     """
     package = Path(__file__).parent.parent
     for folder in (package.parent / "sample_kgs", package / "_data" / "sample_kgs"):

@@ -70,10 +70,11 @@ class QueryAnalysis:
 
 
 def analyze_query(sparql: str) -> QueryAnalysis:
-    """Return the parts of a SELECT or ASK.
+    """Return the parts of a SELECT or ASK: kind, variables, triple patterns, and filters.
 
-    Raises QueryRefusedError for an update, and QueryError for a query that has another form, does
-    not parse, or uses a prefix without a declaration.
+    Queries that differ only in IRIs are analyzed once. Raises QueryRefusedError for an update, and
+    QueryError for a query that has another form, does not parse, or uses a prefix without a
+    declaration.
     """
     query = validate_query(sparql, "select", "ask")
     if query.undeclared_prefixes:
@@ -128,6 +129,9 @@ def extract_patterns(sparql: str) -> tuple[tuple[TriplePattern, ...], str]:
 def _analyze_text(sparql: str) -> QueryAnalysis:
     """Return the parts of a SELECT or ASK that passed the gate.
 
+    The patterns stand once each, in the order of the query. A pattern in FILTER NOT EXISTS, or on
+    the right of MINUS, is left out.
+
     Raises QueryError if rdflib rejects it.
     """
     try:
@@ -155,7 +159,8 @@ def _find_projection(
 ) -> tuple[AnswerKind, tuple[str, ...]]:
     """Return the kind of answer of a query, and its selected variables, or the one that it counts.
 
-    A query counts if its SELECT has a COUNT; the variable is that of the first COUNT.
+    A query counts if its SELECT has a COUNT; the variable is that of the first COUNT. An ASK is
+    "boolean" and has no variables. Any other query is a "list".
     """
     if algebra.name == "AskQuery":
         return "boolean", ()
@@ -175,6 +180,10 @@ def translate_query(sparql: str) -> CompValue:
     numbered: dict[BNode, BNode] = {}
 
     def number_blank_node(node: Any) -> BNode | None:
+        """Return the numbered blank node for one of the query; None for any other node.
+
+        None makes rdflib leave the node as it is.
+        """
         if not isinstance(node, BNode):
             return None  # leaves the node as it is
         if node not in numbered:
@@ -214,7 +223,11 @@ def _split_conjunction(node: CompValue) -> tuple[str, str]:
 
 
 def _term_to_pattern_text(term: Any) -> str:
-    """Return a term of rdflib's algebra in the form that a TriplePattern has."""
+    """Return a term of rdflib's algebra in the form that a TriplePattern has.
+
+    That is "?name" for a variable and for a blank node, PATH_PLACEHOLDER for a path, and SPARQL for
+    an IRI or a literal.
+    """
     if isinstance(term, Variable | BNode):  # a blank node of a query is a variable without a name
         return f"?{term}"
     if isinstance(term, Path):
@@ -225,8 +238,9 @@ def _term_to_pattern_text(term: Any) -> str:
 def _expression_to_sparql(node: Any) -> str:
     """Return an expression of rdflib's algebra as SPARQL.
 
-    Raises NotImplementedError, with the name of the feature, for EXISTS, arithmetic, and functions
-    that are not part of SPARQL.
+    Terms, "&&" and "||", "!", comparisons, IN, and built-in functions can be written. Raises
+    NotImplementedError, with the name of the feature, for EXISTS, arithmetic, and functions that
+    are not part of SPARQL.
     """
     if not isinstance(node, CompValue):
         return _term_to_pattern_text(node)
@@ -271,7 +285,10 @@ def _arguments_to_sparql(arguments: Iterable[Any]) -> str:
 
 
 def patterns_to_sparql(patterns: Iterable[TriplePattern]) -> str:
-    """Return triple patterns as SPARQL, each with a period after it."""
+    """Return triple patterns as SPARQL in one line, each with a period after it.
+
+    Without patterns the text is empty.
+    """
     lines = []
     for subject, predicate, object_ in patterns:
         lines.append(f"{subject} {predicate} {object_} .")
@@ -281,8 +298,8 @@ def patterns_to_sparql(patterns: Iterable[TriplePattern]) -> str:
 def patterns_and_filters_to_sparql(patterns: Iterable[TriplePattern], filters: str) -> str:
     """Return triple patterns and filters as SPARQL.
 
-    All filters are left out if a variable of them is not in the patterns: such a filter never
-    holds.
+    All filters are left out if they name a variable that is not in the patterns: with it unbound
+    the filter would be an error, and no row would pass.
     """
     patterns = list(patterns)
     filtered_variables = set(re.findall(r"\?\w+", filters))
@@ -313,7 +330,8 @@ def term_from_text(text: str) -> Term:
 def instantiate_patterns(patterns: Iterable[TriplePattern], binding: Mapping[str, Any]) -> Triples:
     """Return the triples that patterns become when each variable ("?x") is replaced by its binding.
 
-    All variables of the patterns must be bound.
+    All variables of the patterns must be bound. Other terms become IRIs and literals. The order and
+    the number of the patterns stay.
     """
 
     def instantiate(text: str) -> Any:

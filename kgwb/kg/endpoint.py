@@ -105,7 +105,8 @@ class Endpoint(SparqlClient):
 
         The stages of the dialect are tried in turn, until one finds a vertex: all words, beginnings
         of words, any word. Close spellings are not searched for. Labels that differ from the text
-        only in capitals are found at every stage. Predicates and classes are left out.
+        only in capitals are found at every stage. Predicates and classes are left out. The result
+        names the stage that found them, "nothing" if none did, and the last query that was sent.
         """
         words = lowercase_words(text)
         equal = self._find_case_variants([text])
@@ -179,7 +180,8 @@ class Endpoint(SparqlClient):
         """Return the vertices with one of these labels, or with a case variant of one.
 
         They are asked for as literals in every language of the graph, which the endpoint can look
-        up in its index of triples. Raises GraphError for a reply that is not UTF-8.
+        up in its index of triples. Raises GraphError for a reply that is not UTF-8. They are in the
+        order of the endpoint. Without labels no query is sent.
         """
         variants: set[str] = set()
         for label in labels:
@@ -203,7 +205,8 @@ class Endpoint(SparqlClient):
     def _without_schema_terms(self, hits: Sequence[Hit], limit: int) -> tuple[Hit, ...]:
         """Return the first ``limit`` hits that are not predicates or classes.
 
-        Predicates and classes have labels, but do not answer a label search.
+        Predicates and classes have labels, but do not answer a label search. Their order stays.
+        They are looked up in chunks of MAX_VALUES_PER_QUERY, until there are enough.
         """
         kept: list[Hit] = []
         for chunk in _chunks(hits, MAX_VALUES_PER_QUERY):
@@ -218,7 +221,9 @@ class Endpoint(SparqlClient):
     ) -> dict[str, str]:
         """Return the best label of each IRI that has one, in a preferred language or in any.
 
-        A predicate of Wikidata has the labels of the property entity that it stands for.
+        A predicate of Wikidata has the labels of the property entity that it stands for. IRIs
+        without such a label are left out. No query is sent without IRIs, or if the graph has no
+        labels.
         """
         predicates, _ = self._label_usage
         if not iris or not predicates:

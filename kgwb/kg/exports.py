@@ -18,7 +18,8 @@ def to_networkx(answer: Answer) -> nx.MultiDiGraph[str]:
 
     The nodes are vertices and literals, with the attributes id (the IRI or the lexical form), type
     ("entity" or "literal") and label. Their keys are the JSON forms of the terms. The edges are
-    triples, with id (the IRI of the predicate) and label. Control characters are removed.
+    triples, with id (the IRI of the predicate) and label. Control characters are removed. Values
+    without a triple are nodes without an edge.
     """
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     labels: dict[Term, str] = dict(answer.names)
@@ -37,7 +38,11 @@ def to_networkx(answer: Answer) -> nx.MultiDiGraph[str]:
 
 
 def _add_node(graph: nx.MultiDiGraph[str], term: Term, labels: Mapping[Term, str]) -> str:
-    """Add the node of a term, unless the graph has it, and return its key."""
+    """Add the node of a term, unless the graph has it, and return its key.
+
+    The key is the JSON form of the term. The node has its text as "id", "entity" or "literal" as
+    "type", and a label.
+    """
     key = json.dumps(term_to_data(term))
     node_type = "entity"
     if isinstance(term, Literal):
@@ -78,7 +83,8 @@ def to_cypher(answer: Answer) -> str:
     """Return a CREATE statement for Neo4j that makes the graph of an answer.
 
     Texts of the graph occur only within strings, where they cannot be read as Cypher. Returns ""
-    for an answer without values and support.
+    for an answer without values and support. Nodes have the label Entity or Literal, and the edges
+    are all of the type RELATION.
     """
     graph = to_networkx(answer)
     if not graph:

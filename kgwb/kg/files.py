@@ -139,7 +139,8 @@ def _suffix(file: Path) -> str:
 def _read_prefixes(files: Sequence[Path]) -> dict[str, str]:
     """Return the prefixes that files declare in their first _MAX_PREFIX_BYTES, by namespace.
 
-    The first declaration of a namespace counts. Files that cannot be read have none.
+    The first declaration of a namespace counts. Files that cannot be read have none. Prefixes of
+    Turtle, SPARQL and XML are found, by a search in the text, in comments as well.
     """
     prefixes: dict[str, str] = {}
     for file in files:
@@ -168,7 +169,10 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
             with file.open("rb") as stream:
                 digest = hashlib.file_digest(stream, "sha256")
         except OSError as error:
-            raise GraphFileError(f"{file} cannot be read: {error.strerror}") from error
+            raise GraphFileError(
+                f"{file} cannot be read: {error.strerror}",
+                hint="check that it is there, and that you may read it",
+            ) from error
         name = file.relative_to(path).as_posix()
         if file == path:
             name = "".join(file.suffixes[-2:])
@@ -178,11 +182,12 @@ def _fingerprint(path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> s
 
 
 def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
-    """Load files into a store.
+    """Load files into a store, one after the other.
 
     Relative IRIs are resolved against the path within the folder of ``path``, so that they do not
-    depend on where the files are. Raises GraphFileError, with line and column where they are
-    known, for a file that does not parse, and if there is no triple.
+    depend on where the files are. Raises GraphFileError, with line and column where they are known,
+    for the first file that does not parse, and if there is no triple. The store may have a part of
+    the triples then.
     """
     sources = []
     for file in files:
@@ -214,8 +219,9 @@ def _open_or_build_cache(
     """Open a graph from its folder in the cache. It is built first if it is missing or damaged.
 
     It is built in a temporary folder and then renamed, so that other processes never see a part of
-    it. Raises GraphFileError as ``open_files`` does, and if the files changed while they were
-    read, and one of _DAMAGED_CACHE_ERRORS if the cache cannot be used.
+    it. Raises GraphFileError as ``open_files`` does, and if the files changed while they were read,
+    and one of _DAMAGED_CACHE_ERRORS if the cache cannot be used. Folders that were left unfinished
+    are removed first.
     """
     _remove_stale_folders(folder.parent)
     try:
@@ -237,7 +243,10 @@ def _open_or_build_cache(
 
 
 def _remove_stale_folders(cache: Path) -> None:
-    """Remove the unfinished folders that killed processes left in the cache."""
+    """Remove the unfinished folders that killed processes left in the cache.
+
+    They are older than _STALE_AFTER_S; younger ones may be in use.
+    """
     for draft in cache.glob(".making-*"):
         age_s = time.time() - draft.lstat().st_mtime
         if age_s > _STALE_AFTER_S:
@@ -245,7 +254,10 @@ def _remove_stale_folders(cache: Path) -> None:
 
 
 def _build_cache(folder: Path, path: Path, files: Sequence[Path], vocabulary: Vocabulary) -> None:
-    """Write the store of the files, its label index, and the checksums of both to a new folder."""
+    """Write the store of the files, its label index, and the checksums of both to a new folder.
+
+    Raises GraphFileError as ``_load_into_store`` does. The label index is closed at the end.
+    """
     folder.mkdir()
     store = Store(folder / "store")
     _load_into_store(store, path, files)
@@ -294,7 +306,8 @@ def _open_cached(folder: Path) -> tuple[Store, LabelIndex]:
 def _compute_checksums(folder: Path) -> dict[str, int]:
     """Return the CRC-32 of each file in a folder, by its name.
 
-    It is meant to find damage by accident, and is several times faster than a digest.
+    It is meant to find damage by accident, and is several times faster than a digest. The name is
+    without folders. The file with the checksums is left out.
     """
     checksums: dict[str, int] = {}
     for file in sorted(folder.rglob("*")):

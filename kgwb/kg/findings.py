@@ -97,9 +97,10 @@ UNTYPED_CONCAT = re.compile(
 
 
 def describe_unbound_concat(query: str, result: ResultSet) -> str:
-    """Return which GROUP_CONCAT of a query bound nothing, as it concatenates texts only.
+    """Return a warning if a GROUP_CONCAT of a query left its variable unbound in a row.
 
-    IRIs must be made texts by STR (SPARQL 1.1, section 18.5.1.7). Returns "" if there is none.
+    It concatenates texts only: IRIs must be made texts by STR (SPARQL 1.1, section 18.5.1.7). The
+    first such GROUP_CONCAT is described. Returns "" if there is none.
     """
     for match in UNTYPED_CONCAT.finditer(query):
         source, variable = match.groups()
@@ -115,7 +116,11 @@ def describe_unbound_concat(query: str, result: ResultSet) -> str:
 
 
 def extract_schema_facts(survey: Survey) -> SchemaFacts:
-    """Return the predicates asserted in one direction only, and the quantities with a unit."""
+    """Return the predicates asserted in one direction only, and the quantities with a unit.
+
+    A predicate counts as one-way if the survey compared it with its reverse and at least one of its
+    triples does not hold in both directions. Each quantity stands once.
+    """
     one_way = [predicate for predicate, triples, both in survey.both_ways if both < triples]
     amounts: list[QuantityWithUnit] = []
     for surveyed in survey.classes:
@@ -151,7 +156,8 @@ def inspect_result(
 ) -> Iterator[Finding]:
     """Yield what is odd about the rows of a SELECT, or about the answer "no" to an ASK.
 
-    More queries are sent for it. Where the graph refuses one, what it is for is left out.
+    More queries are sent for it. Where the graph refuses one, what it is for is left out. Findings
+    on the rows come first, then those on directions and units.
     """
     if isinstance(result, ResultSet):
         yield from _inspect_rows(kg, sparql, result)
@@ -187,7 +193,11 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
 
 
 def _inspect_column(variable: str, cells: Sequence[Term | None]) -> Iterator[Finding]:
-    """Yield whether a column has empty cells, and whether it is all numbers as strings."""
+    """Yield whether a column has empty cells, and whether it is all numbers as strings.
+
+    The finding on empty cells says "wrong" only if all cells are. Nothing is yielded for a column
+    that is full, or has no cells.
+    """
     empty = cells.count(None)
     if empty:
         rows = pluralize(len(cells), "row")
@@ -211,7 +221,8 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
     A pattern that nothing matches is also tried with subject and object exchanged. If all have
     matches, those are named without which there would be rows, and the filters if they are to
     blame. This needs a query without OPTIONAL, paths and the like, with at most MAX_PATTERNS
-    patterns; of another one each pattern is only tried alone.
+    patterns; of another one each pattern is only tried alone. Nothing is yielded of a query that
+    cannot be read, and what was found before the graph fails is kept.
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)
@@ -242,7 +253,11 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
 def _describe_unmatched(
     kg: Graph, patterns: Iterable[TriplePattern], short_names: Mapping[URIRef, str]
 ) -> Iterator[Finding]:
-    """Yield that nothing matches a pattern, and whether it holds with subject and object exchanged."""
+    """Yield for each pattern that nothing matches it, and whether it holds turned round.
+
+    A pattern is only turned round, with subject and object exchanged, if both are vertices or
+    variables. Each finding says "wrong".
+    """
     for pattern in patterns:
         shown = _format_pattern(pattern, short_names, kg)
         text = f"nothing in the graph matches {shown}"
@@ -257,7 +272,10 @@ def _can_be_reversed(pattern: TriplePattern) -> bool:
 
 
 def _count_solutions(kg: Graph, where: str) -> int:
-    """Return how many solutions there are. Some engines return no row if there are none."""
+    """Return how many solutions a group of patterns has; 0 if the engine returns no row.
+
+    Raises QueryError if the count is not a number.
+    """
     result = kg.select(f"SELECT (COUNT(*) AS ?n_) WHERE {{ {where} }}")
     if not result.rows:
         return 0
@@ -340,6 +358,8 @@ def _describe_order(
     """Yield the values of the variable that rows are ordered by, and whether the LIMIT cuts a tie.
 
     ``inside`` are the values of the rows that the LIMIT allows, ``beyond`` those of the next rows.
+    At most MAX_SHOWN_ROWS and MAX_SHOWN_EXTRA_ROWS values are shown. A tie says "wrong" only if the
+    LIMIT is 1. Empty cells are no tie.
     """
     shown = list_first(map(format_value, inside), MAX_SHOWN_ROWS)
     text = f"ordered by ?{variable}: {shown}"
@@ -361,7 +381,8 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
     """Yield matches of one-way predicates in the other direction, and numbers without their unit.
 
     A predicate is tried in the other direction if the query has it once, between vertices, and has
-    nothing unsupported such as OPTIONAL.
+    nothing unsupported such as OPTIONAL. Nothing is yielded of a query that cannot be read. A
+    quantity without its unit says "wrong".
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)

@@ -33,7 +33,10 @@ class JsonStream:
         self._decoder = json.JSONDecoder(strict=False)
 
     def next_character(self) -> str:
-        """Return the first character of what comes next, without reading it; "" at the end."""
+        """Return the first character of what comes next, without reading it; "" at the end.
+
+        Blanks before it are skipped. More of the text is taken if needed.
+        """
         while True:
             blanks = _BLANKS.match(self._text, self._position)
             assert blanks is not None
@@ -44,7 +47,11 @@ class JsonStream:
                 return ""
 
     def read_value(self) -> Any:
-        """Read a value with all that is inside of it. Raises RecursionError if it is too deep."""
+        """Read a value with all that is inside of it, and return it as Python data.
+
+        Raises ValueError, with the position, if there is no JSON value, and RecursionError if it is
+        too deep.
+        """
         self.next_character()
         while True:
             try:
@@ -60,7 +67,10 @@ class JsonStream:
             return value
 
     def read_members(self) -> Iterator[str]:
-        """Read an object: yield the name of each member, whose value must then be read."""
+        """Read an object: yield the name of each member, whose value must then be read.
+
+        Raises ValueError, with the position, for what is no object.
+        """
         for _ in self._read_parts_between("{", "}"):
             name = self.read_value()
             if not isinstance(name, str):
@@ -73,7 +83,10 @@ class JsonStream:
         return self._read_parts_between("[", "]")
 
     def _read_parts_between(self, opening: str, closing: str) -> Iterator[None]:
-        """Read brackets and the commas in them: yield before each part, which must then be read."""
+        """Read brackets and the commas in them: yield before each part, which must then be read.
+
+        Nothing is yielded for empty brackets. Raises ValueError if the signs are others.
+        """
         self._read_sign(opening)
         if self.next_character() == closing:
             self._position += 1
@@ -89,7 +102,10 @@ class JsonStream:
             raise self._error("expected the end", self._position)
 
     def _read_sign(self, *allowed: str) -> str:
-        """Read one of these signs, and return it."""
+        """Read one of these signs, and return it. Raises ValueError for any other character.
+
+        Blanks before it are skipped.
+        """
         sign = self.next_character()
         if sign not in allowed:
             raise self._error(f"expected {' or '.join(map(repr, allowed))}", self._position)

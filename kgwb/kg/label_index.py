@@ -84,7 +84,10 @@ class LabelIndex:
 
     @classmethod
     def open(cls, path: Path) -> LabelIndex:
-        """Open the index in a file, read-only. Raises sqlite3.Error if the file is not an index."""
+        """Open the index in an SQLite file, read-only, for several threads.
+
+        Raises sqlite3.Error if the file is missing or is not an index.
+        """
         file_uri = path.absolute().as_uri()
         uri = f"{file_uri}?mode=ro&immutable=1"
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
@@ -93,9 +96,10 @@ class LabelIndex:
 
     @classmethod
     def build(cls, labels: Iterable[Label], path: Path | None = None) -> LabelIndex:
-        """Build an index of labels in a new file, or in memory without a path.
+        """Build an index of labels in a new SQLite file, or in memory without a path.
 
-        Raises sqlite3.Error if it cannot be written.
+        Labels are stored from short to long, so that where matches are cut, the longest go. Only
+        searchable labels are indexed by their words. Raises sqlite3.Error if it cannot be written.
         """
         connection = sqlite3.connect(
             path or ":memory:", check_same_thread=False, isolation_level=None
@@ -124,11 +128,12 @@ class LabelIndex:
     def search(self, text: str, limit: int) -> SearchResult:
         """Return at most ``limit`` vertices whose labels match a text, the best first.
 
-        Three ways are tried until one finds a label: all words of the text, all words as
-        beginnings of words, and any word. In the last, a word that no label has is replaced by
-        words with a similar spelling. Labels equal to the text are found in any case. How the
-        vertices were found is in the result: "all words", "prefix", "any word", "close spelling"
-        if all words were replaced, or "nothing".
+        Three ways are tried until one finds a label: all words of the text, all words as beginnings
+        of words, and any word. In the last, a word that no label has is replaced by words with a
+        similar spelling. Labels equal to the text are found in any case. How the vertices were
+        found is in the result: "all words", "prefix", "any word", "close spelling" if all words
+        were replaced, or "nothing". The text is cut at MAX_SEARCH_CHARS characters. For a text
+        without words no vertex is found.
 
         Raises GraphFileError if the index cannot be read.
         """
@@ -155,7 +160,8 @@ class LabelIndex:
         """Return at most ``limit`` vertices whose labels have any of the words, the best first.
 
         A word that no label has is replaced by words that are spelled like it. ``key`` is the
-        searched text in normal form.
+        searched text in normal form. The result says "any word", "close spelling" if all words were
+        replaced, or "nothing". A word without a similar one is left out.
         """
         spellings = {}
         queries = []
@@ -182,7 +188,8 @@ class LabelIndex:
         """Return the ids of labels that match at least one query.
 
         Those that match the most queries come first, then those that match the rarest. A query's
-        weight is 1 / ln(2 + its number of matches).
+        weight is 1 / ln(2 + its number of matches). Of each query at most _MAX_MATCHES_PER_WORD
+        matches count. Equals come by id.
         """
         counts: dict[int, int] = defaultdict(int)
         weights: dict[int, float] = defaultdict(float)
@@ -221,6 +228,8 @@ class LabelIndex:
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
         """Return the display name of each IRI: its preferred label, else its local part as words.
 
+        Every IRI has a name.
+
         Raises GraphFileError if the index cannot be read.
         """
         select = f"SELECT iri, text FROM labels WHERE shown AND iri IN {_GIVEN_VALUES_SQL}"
@@ -235,7 +244,8 @@ class LabelIndex:
         """Return at most five words of the index spelled like this one, and their similarities.
 
         The most similar comes first. The lengths differ by a third at most. The search ends after
-        SPELLING_SEARCH_TIMEOUT_S, and its result is kept.
+        SPELLING_SEARCH_TIMEOUT_S, and its result is kept. Without similar words the result is
+        empty.
         """
         if word in self._spellings:
             return self._spellings[word]
@@ -264,9 +274,9 @@ class LabelIndex:
     def _fetch(
         self, sql: str, *values: Any, read: Callable[[sqlite3.Cursor], list[Any]] = list
     ) -> list[Any]:
-        """Return the rows of a query, or what ``read`` makes of them.
+        """Return the rows of a query with these values, or what ``read`` makes of its cursor.
 
-        Raises GraphFileError if the database cannot be read.
+        Only one thread reads at a time. Raises GraphFileError if the database cannot be read.
         """
         try:
             with self._lock:
@@ -287,7 +297,8 @@ def _join_quoted(words: Iterable[str], separator: str, suffix: str = "") -> str:
 def _label_row(label: Label) -> tuple[int, str, str, str, bool]:
     """Return the row of a label in the table of labels.
 
-    The key is empty if the label is not searchable.
+    The key is empty if the label is not searchable. The row has the length of the key, the key, the
+    text, the IRI, and whether the label is the display name.
     """
     key = ""
     if label.is_searchable:
@@ -300,7 +311,8 @@ def _filter_similar(
 ) -> list[tuple[str, float]]:
     """Return the words among the rows that are spelled like this one, with their similarities.
 
-    Rows that could not be compared before ``end_time`` (monotonic) are left out.
+    A similarity is difflib's ratio, and at least MIN_SPELLING_SIMILARITY. The order is that of the
+    rows. Rows that could not be compared before ``end_time`` (monotonic) are left out.
     """
     letters = set(word)
     min_shared_letters = MIN_SPELLING_SIMILARITY * len(letters) - 1

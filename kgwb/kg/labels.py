@@ -45,7 +45,8 @@ def collect_labels(store: Store, vocabulary: Vocabulary) -> list[Label]:
     A fact is a triple whose predicate is not excluded by the vocabulary, as labels are, and not in
     a schema's namespace. An IRI without a label is named by its local part, or, if it is a
     predicate of Wikidata, by its property entity. Predicates and classes are not searchable, unless
-    they are also subject or object of a fact.
+    they are also subject or object of a fact. An IRI has each text once. The first is its display
+    name, by the order of ``rank_label``.
     """
     with ThreadPoolExecutor(1) as executor:
         # At the same time, because both mostly wait for Oxigraph.
@@ -78,7 +79,10 @@ def collect_labels(store: Store, vocabulary: Vocabulary) -> list[Label]:
 
 
 def _rank_stored_labels(store: Store, vocabulary: Vocabulary) -> Mapping[str, list[LabelRank]]:
-    """Return the labels in the graph by IRI, each as the key that it is sorted by, unsorted."""
+    """Return the labels in the graph by IRI, each as the key that it is sorted by, unsorted.
+
+    Labels of blank nodes, labels that are no literals, and blank labels are left out.
+    """
     ranked: dict[str, list[LabelRank]] = defaultdict(list)
     for order, predicate in enumerate(vocabulary.labels):
         for quad in store.quads_for_pattern(None, NamedNode(predicate), None, None):
@@ -94,9 +98,10 @@ def _rank_stored_labels(store: Store, vocabulary: Vocabulary) -> Mapping[str, li
 
 
 def rank_label(text: str, language: str | None, order: int, vocabulary: Vocabulary) -> LabelRank:
-    """Return the key that a label of an IRI is sorted by.
+    """Return the key that a label of an IRI is sorted by: the smallest is the best.
 
-    ``order`` is the position of its predicate in the vocabulary.
+    Labels in the vocabulary's languages come before others. Then the predicate decides, of which
+    ``order`` is the position in the vocabulary, then the language, then the alphabet.
     """
     languages = vocabulary.languages
     position = language_rank(language or "", languages)
@@ -141,7 +146,11 @@ def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
 
 
 def fact_condition(vocabulary: Vocabulary) -> str:
-    """Return the SPARQL condition that the predicate ?p is that of a fact, in any graph."""
+    """Return the SPARQL condition that the predicate ?p is that of a fact, in any graph.
+
+    It is not so for a predicate that the vocabulary excludes, and for one in the namespaces of RDF,
+    RDFS, OWL and Wikibase themselves.
+    """
     excluded = ", ".join(map(n3, sorted(vocabulary.excluded_predicates)))
     condition = f"?p NOT IN ({excluded})"
     for namespace in SCHEMA_NAMESPACES:
@@ -153,7 +162,7 @@ def _fact_filter(predicates: Iterable[str], vocabulary: Vocabulary) -> str:
     """Return a FILTER of the triples whose predicate ?p is that of a fact.
 
     It names those of the graph's ``predicates`` that are not, which is faster in Oxigraph than
-    ``fact_condition``.
+    ``fact_condition``. If all of them are, the filter is always true.
     """
     excluded = set(map(str, vocabulary.excluded_predicates))
     conditions = []
@@ -168,7 +177,10 @@ def _fact_filter(predicates: Iterable[str], vocabulary: Vocabulary) -> str:
 
 
 def _select_iris(store: Store, *patterns: str) -> set[str]:
-    """Return the IRIs that the variable ?v has in a solution of any of the patterns."""
+    """Return the IRIs that the variable ?v has in a solution of any of the patterns.
+
+    All named graphs are read as one with the default graph.
+    """
     iris: set[str] = set()
     for pattern in patterns:
         query = f"SELECT DISTINCT ?v WHERE {{ {pattern} }}"

@@ -99,7 +99,8 @@ class LocalGraph:
             store.extend(cast(ox.Quad, to_ox(statement)) for statement in statements)
         except ValueError as error:
             raise GraphFileError(
-                f"the rdflib graph holds what RDF does not allow: {error}"
+                f"the rdflib graph holds what RDF does not allow: {error}",
+                hint="remove this term from the rdflib graph, or correct it",
             ) from error
         if not len(store):
             raise GraphFileError(
@@ -127,7 +128,8 @@ class LocalGraph:
         """Return a copy of this graph that is queried as if it did not have some triples.
 
         The store is not changed. The label index is built again if the triples affect it, which
-        takes seconds for a large graph.
+        takes seconds for a large graph. Triples that were muted before stay muted. Raises
+        QueryError for what ``add_muted`` refuses.
         """
         muted = add_muted(self.muted, triples)
         graph = copy(self)
@@ -266,7 +268,10 @@ class _FilteredStore:
 
 
 def find_lost_nodes(store: ox.Store, muted: Triples) -> frozenset[Term]:
-    """Return the subjects and objects of muted triples that are in no other triple of a store."""
+    """Return the subjects and objects of muted triples that are in no other triple of a store.
+
+    A predicate's place does not count.
+    """
     filtered = _FilteredStore(store, muted)
     lost = set()
     for node in nodes_of(muted):

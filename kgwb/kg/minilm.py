@@ -60,7 +60,8 @@ class MiniLM:
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """Return a unit vector of each text, as an array of shape (texts, 384).
 
-        A text is cut after MAX_TOKENS tokens. Many batches are encoded on several threads.
+        A text is cut after MAX_TOKENS tokens. Many batches are encoded on several threads. The
+        order is that of the texts.
         """
         size = self._weights["embeddings.LayerNorm.bias"].size
         vectors = np.empty((len(texts), size), np.float32)
@@ -104,9 +105,11 @@ class MiniLM:
         return batches
 
     def _forward(self, token_ids: NDArray[np.int64]) -> FloatArray:
-        """Return the unit vectors of texts of one length.
+        """Return the unit vectors of texts of one length, by the layers of a BERT encoder.
 
-        ``token_ids`` has the shape (texts, tokens), the result (texts, 384).
+        Embeddings of words, positions and segment are added and normalized. Each layer attends,
+        then has a dense part, both with a residual sum and a LayerNorm. The vector is the mean over
+        the tokens. ``token_ids`` has the shape (texts, tokens), the result (texts, 384).
         """
         texts, length = token_ids.shape
         words = self._weights["embeddings.word_embeddings.weight"]
@@ -159,7 +162,10 @@ class MiniLM:
         return means.swapaxes(1, 2).reshape(states.shape)
 
     def _apply_dense(self, states: FloatArray, name: str) -> FloatArray:
-        """Return the states times the weights of a linear layer, plus its bias."""
+        """Return the states times the transposed weights of a linear layer, plus its bias.
+
+        ``name`` is the layer's name in the file of weights.
+        """
         weights = self._weights[f"{name}.weight"]
         bias = self._weights[f"{name}.bias"]
         product: FloatArray = states @ weights.T + bias
@@ -200,9 +206,10 @@ def map_weights(file: Path) -> dict[str, Any]:
 
 
 def gelu(values: FloatArray) -> FloatArray:
-    """Return each value times the share of a standard normal distribution that lies below it.
+    """Return the GELU of each value: it times the share of a standard normal distribution below it.
 
-    The share is computed from the error function's approximation by a polynomial.
+    The share is computed from the error function's approximation by a polynomial. The values are
+    not changed.
     """
     sizes = np.abs(values) * np.float32(0.5**0.5)
     slope = np.float32(ERF_SLOPE)

@@ -137,7 +137,10 @@ def nodes_of(triples: Triples) -> frozenset[Term]:
 
 
 def _count_patterns(query: ValidatedQuery) -> int:
-    """Return how many triple patterns rdflib reads in a query, without those inside SERVICE."""
+    """Return how many triple patterns rdflib reads in a query, without those inside SERVICE.
+
+    A pattern with a path counts as one.
+    """
     with exclusive_parser():
         try:
             tree = parseQuery(query.skeleton)[1]
@@ -156,7 +159,10 @@ def _cannot_mute_error(why: str, hint: str = _REWRITE_HINT) -> QueryError:
 
 
 def _replace_parts(text: str, replacements: Iterable[tuple[int, int, str]]) -> str:
-    """Return a text with some parts replaced, each given by its start, its end and the new text."""
+    """Return a text with some parts replaced, each given by its start, its end and the new text.
+
+    The parts must not overlap; they may be given in any order.
+    """
     pieces = []
     position = 0
     for start, end, new_text in sorted(replacements):
@@ -169,6 +175,8 @@ def _replace_parts(text: str, replacements: Iterable[tuple[int, int, str]]) -> s
 
 def _expand_stars(prologue: str, text: str, tokens: Sequence[Token]) -> list[tuple[int, int, str]]:
     """Return the position of each ``SELECT *``, with the variables that it selects in its place.
+
+    A ``COUNT(*)`` stays as it is.
 
     Raises QueryError for a ``SELECT *`` over a group that has no variable.
     """
@@ -192,6 +200,7 @@ def _find_end_of_select(tokens: Sequence[Token]) -> int:
     """Return where a SELECT ends, of whose clauses these are the tokens, and more.
 
     It ends before the bracket that closes the group around it, else at the end of the query.
+    Returned is a position in the text of the query.
     """
     depth = 0
     for token in tokens:
@@ -227,7 +236,8 @@ def _find_triples_blocks(tokens: Sequence[Token]) -> list[tuple[int, int]]:
     """Return the start and end of each block of triple patterns in the text of a query.
 
     A block is triple patterns with nothing else between them. The templates of CONSTRUCT, the data
-    of VALUES and the inside of SERVICE are not patterns of the graph, and have no blocks.
+    of VALUES and the inside of SERVICE are not patterns of the graph, and have no blocks. They come
+    in the order of the query. Each is a pair of positions, without the braces.
     """
     blocks = []
     block = []
@@ -267,9 +277,10 @@ def _find_triples_blocks(tokens: Sequence[Token]) -> list[tuple[int, int]]:
 
 
 def _parse_patterns(prologue: str, block: str) -> list[RdflibPattern]:
-    """Return the triple patterns of a block. Raises QueryError if rdflib rejects it.
+    """Return the triple patterns of a block; none for an empty one.
 
-    ``prologue`` declares the prefixes.
+    ``prologue`` declares the prefixes. A blank node is the same in all patterns of the block.
+    Raises QueryError if rdflib rejects it.
     """
     if not block:
         return []
@@ -385,7 +396,11 @@ class _TriplesBlock:
         return bool(self._exclusion_filters(pattern))
 
     def _check_empty_path(self, pattern: RdflibPattern) -> None:
-        """Raise QueryError if a path may match a lost node with itself."""
+        """Raise QueryError if a path may match a lost node with itself.
+
+        It may if it can be empty, there are lost nodes, and each of its ends is a variable, a blank
+        node or a lost node.
+        """
         subject, predicate, object_ = pattern
         if not self.lost_nodes or not _may_be_empty(predicate):
             return
@@ -399,7 +414,8 @@ class _TriplesBlock:
         """Return a FILTER for each muted triple that a pattern could match.
 
         It is false where the variables of the pattern have the terms of the triple. A pattern with
-        a path has none.
+        a path has none. For a pattern without variables that is the triple itself, the FILTER is
+        always false.
         """
         filters = []
         for triple in self.muted:
@@ -461,7 +477,11 @@ class _TriplesBlock:
         raise _cannot_mute_error(why, _PATH_HINT)
 
     def _rewrite_steps(self, subject: Any, steps: Sequence[Any], object_: Any) -> str:
-        """Return a path "a/b/c" as a pattern for each step, with new variables between them."""
+        """Return a path "a/b/c" as a pattern for each step, with new variables between them.
+
+        The patterns, each rewritten without the muted triples, are joined by blanks. The new
+        variables are noted as subjects where they certainly are.
+        """
         between = [self._new_variable() for _ in steps[1:]]
         ends = [*between, object_]
         start = subject
@@ -486,7 +506,8 @@ def _columns_of(nodes: Iterable[Any]) -> str:
 def _equality_condition(variable: Variable, term: Term) -> str:
     """Return the SPARQL condition that a variable has a term.
 
-    It is written so that Virtuoso evaluates it correctly too.
+    It is written so that Virtuoso evaluates it correctly too. The term of a literal has the same
+    datatype or language as well.
     """
     written = n3(term)
     if not isinstance(term, Literal):
@@ -509,7 +530,8 @@ def _subjects_of(subject: Any, predicate: Any, object_: Any) -> set[Any]:
     """Return those ends of a pattern that are certainly the subject of a triple.
 
     An inverse path turns a triple round, so that the object of the pattern is the subject of the
-    triple. A path that may be empty says nothing of its ends.
+    triple. A path that may be empty says nothing of its ends. An alternative counts if it holds for
+    each way.
     """
     if isinstance(predicate, InvPath):
         return _subjects_of(object_, predicate.arg, subject)
@@ -528,7 +550,11 @@ def _subjects_of(subject: Any, predicate: Any, object_: Any) -> set[Any]:
 
 
 def _may_be_empty(path: Any) -> bool:
-    """Return whether a path may match a node with itself without using a triple."""
+    """Return whether a path may match a node with itself without using a triple.
+
+    So do "*" and "?". An alternative may if any way may, a sequence if all steps may, and a
+    predicate or a negated path never.
+    """
     if isinstance(path, MulPath):
         return bool(path.zero) or _may_be_empty(path.path)
     if isinstance(path, InvPath):

@@ -103,7 +103,11 @@ def _report(**data: Any) -> None:
 
 
 def _main() -> int:
-    """Convert all sources until one fails, and return the exit code: 0 if all were converted."""
+    """Convert all sources until one fails, and return the exit code: 0 if all were converted, or 1.
+
+    The sources are read as JSON from standard input. Reports are written to standard error: the
+    number of each source as it begins, an error with its line and column, and "done" at the end.
+    """
     _set_resource_limit(resource.RLIMIT_CORE, 0)
     _set_resource_limit(resource.RLIMIT_STACK, MAX_STACK_BYTES)
     for number, source in enumerate(json.load(sys.stdin.buffer)):

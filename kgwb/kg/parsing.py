@@ -148,7 +148,11 @@ def _last_report(lines: Iterable[bytes], exit_code: int) -> dict[str, Any]:
 def parse_response(
     body: bytes, rdf_format: RdfFormat, base_iri: str, timeout_s: float
 ) -> Iterator[Quad]:
-    """Parse the body of an endpoint's reply. Raises what ``open_as_nquads`` does."""
+    """Parse the body of an endpoint's reply, and return an iterator of its quads.
+
+    Blank nodes keep their names. The body is written to a temporary file, which is removed. Raises
+    what ``open_as_nquads`` does.
+    """
     with NamedTemporaryFile(prefix="kgwb-") as file:
         file.write(body)
         file.flush()

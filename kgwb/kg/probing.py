@@ -40,7 +40,7 @@ def choose_dialect(client: SparqlClient) -> Dialect:
     does not know a search predicate it is an ordinary predicate without triples.
 
     The choice is remembered in the cache folder, except where the graph has no label to probe with.
-    Raises GraphError if the endpoint fails.
+    Raises GraphError if the endpoint fails. A remembered choice lasts DIALECT_CACHE_LIFETIME_S.
     """
     name = f"{hashlib.sha256(client.identity.encode()).hexdigest()}.json"
     cache_file = disk.cache_dir() / "dialects" / name
@@ -119,7 +119,8 @@ def _probe_quality(label: str) -> tuple[int, int, str]:
 def _dialects_to_probe(client: SparqlClient) -> list[Dialect]:
     """Return the dialects that can be probed, those first that URL or server name suggest.
 
-    Dialects that need an argument are left out, and those that may only be probed on a hint.
+    Dialects that need an argument are left out, and those that may only be probed on a hint. Within
+    both groups the order is that of DIALECTS. ``generic`` is left out.
     """
     seen = f"{client.identity} {client.server}".lower()
     suggested = []

@@ -83,7 +83,8 @@ def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Descrip
 
     One query is sent, and one request for the names of the types. Of several descriptions, the one
     in the most preferred language is returned, then that of the first predicate for descriptions in
-    the vocabulary.
+    the vocabulary. The names of the types are sorted by the IRIs of the types, each once. A vertex
+    without description has "".
     """
     if not iris:
         return {}
@@ -118,7 +119,8 @@ def describe_vertices(kg: Graph, iris: Sequence[URIRef]) -> dict[URIRef, Descrip
 def count_degrees(kg: Graph, iris: Sequence[URIRef], limit: int) -> dict[URIRef, int]:
     """Return how many triples have each vertex as subject or object, counted up to ``limit``.
 
-    A triple with the vertex in both places counts twice. One query is sent for all vertices.
+    A triple with the vertex in both places counts twice. One query is sent for all vertices. Each
+    direction counts, and so do labels and types. A vertex without triples has 0.
     """
     if not iris:
         return {}
@@ -140,9 +142,10 @@ def count_degrees(kg: Graph, iris: Sequence[URIRef], limit: int) -> dict[URIRef,
 
 
 def find_predicates(kg: Graph, *vertices: URIRef | Literal) -> tuple[tuple[URIRef, Direction], ...]:
-    """Return the predicates of any of the vertices, each with its direction.
+    """Return the predicates of any of the vertices, each with its direction; each pair once.
 
-    They come by IRI, "out" before "in". Labels, descriptions and noise are left out.
+    They come by IRI, "out" before "in". Labels, descriptions and noise are left out. One query is
+    sent, without a limit of its own.
     """
     values = values_clause("?v", vertices)
     result = kg.select(
@@ -207,7 +210,7 @@ def find_schema_terms(kg: Graph, iris: Sequence[URIRef]) -> frozenset[URIRef]:
     Such an IRI is used as a predicate, used as a type, or typed as a class or property, and the
     graph has no fact about it: no triple with it as subject or object, apart from labels,
     descriptions, noise, and the predicates of RDF, RDFS, OWL and Wikibase themselves. Of the
-    triples with it as object, MAX_INCOMING_TRIPLES are read.
+    triples with it as object, MAX_INCOMING_TRIPLES are read. Two queries are sent at most.
     """
     if not iris:
         return frozenset()
@@ -245,7 +248,7 @@ def parse_count(number: Term | None) -> int:
         return int(str(number))
     except ValueError as error:
         hint = "ask again, or try another graph"
-        raise QueryError(f"the graph counted {number!r}", hint=hint) from error
+        raise QueryError(f"the graph returned {number!r} in place of a count", hint=hint) from error
 
 
 def find_triples(
@@ -301,7 +304,8 @@ def find_values_containing(
 
     A literal is compared by its text and an IRI by its local part, both in normal form.
     MAX_VALUE_MATCHES values that contain the name in lower case, with spaces for "_" and "-", are
-    read. Empty for a name of one letter.
+    read. Empty for a name of one letter. Each value has its predicate and how many triples have it.
+    Blank nodes are left out. One query is sent.
     """
     normal_name = normalize(name)
     if not predicates or len(normal_name) < 2:
@@ -373,7 +377,8 @@ def explain_empty_result(
     These are the patterns, or all filters together, without which the query has rows, and the
     patterns without any match. A pattern is tried without only if all others have matches. Sends at
     most two ASK queries for each pattern, and two more. Raises a GraphError if the graph cannot be
-    queried.
+    queried. Equal patterns count once. For a query that has rows, ``is_empty`` is False and nothing
+    is named.
     """
 
     def has_rows(patterns: Sequence[TriplePattern], filters: str = "") -> bool:

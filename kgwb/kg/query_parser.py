@@ -88,6 +88,9 @@ class TokenizedQuery(NamedTuple):
 def tokenize(query: str) -> TokenizedQuery:
     """Split a query into the tokens of SPARQL 1.1.
 
+    Returned are the tokens without spaces and comments, the text with comments blanked out, and the
+    skeleton, in which strings, IRIs and numbers are placeholders.
+
     Raises QueryError if a part of it is not a token, or if it exceeds MAX_SYMBOLS or MAX_DEPTH, and
     QueryRefusedError for a codepoint escape outside of strings and IRIs.
     """
@@ -133,7 +136,10 @@ def _placeholder(token: Token) -> str:
 
 
 def _token_error(query: str, position: int) -> QueryError | QueryRefusedError:
-    """Return the error for a position at which no token begins."""
+    """Return the error for a position at which no token begins.
+
+    It is QueryRefusedError for a codepoint escape, else QueryError.
+    """
     if query[position : position + 2] in ("\\u", "\\U"):
         place = _line_and_column(query, position)
         return QueryRefusedError(

@@ -59,7 +59,8 @@ class EndpointResponse:
         ``variables`` are those that the query asks for; empty for those that the reply names. The
         result is marked as cut if the reply is partial, or has more rows than the row limit or as
         many as the endpoint sends at most. Raises GraphError for a cell that is not an RDF term,
-        and if the rows bind none of the variables.
+        and if the rows bind none of the variables. Bytes that are not UTF-8 are replaced, and a
+        warning is logged.
         """
         self._warn_of_invalid_text()
         variables = tuple(variables) or self._read_variables()
@@ -104,9 +105,10 @@ class EndpointResponse:
         return self._check_table(data, rows)
 
     def _check_table(self, data: Mapping[str, Any], rows: _Rows[Any]) -> tuple[str, ...]:
-        """Return the variables of a result whose rows were read.
+        """Return the variables that a result names, after its rows were read.
 
-        Raises GraphError if they are not lists of names and of objects, or a row cannot be parsed.
+        Raises GraphError if the variables are no list of names, the rows no list of objects, or a
+        row could not be parsed.
         """
         try:
             names = data["head"]["vars"]
@@ -190,7 +192,7 @@ class _Rows(Generic[T]):
         self.clear()
 
     def clear(self) -> None:
-        """Forget all rows."""
+        """Forget all rows, as if none had been added."""
         self.parsed: list[T] = []
         self.count = 0
         self.names: set[str] = set()
@@ -201,7 +203,11 @@ class _Rows(Generic[T]):
         """The first error of parsing a row; none is parsed after it."""
 
     def add(self, item: object) -> None:
-        """Add an item of the list of rows, which should be an object."""
+        """Add an item of the list of rows, which should be an object.
+
+        Every item is counted. Only the first ``limit`` rows are parsed, and none after one that
+        fails: the error is kept in ``problem`` and not raised.
+        """
         self.count += 1
         if not isinstance(item, dict):
             self.has_other_items = True

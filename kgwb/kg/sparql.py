@@ -157,7 +157,9 @@ def validate_query(
         raise _permission_error("asks another endpoint (SERVICE)")
     if forms and parsed.form not in forms:
         wanted = " or ".join(map(str.upper, forms))
-        raise QueryError(f"this is no {wanted} query but {parsed.form.upper()}")
+        raise QueryError(
+            f"this is no {wanted} query but {parsed.form.upper()}", hint=f"write it as {wanted}"
+        )
     return replace(
         parsed,
         text=tokenized.text,
@@ -200,7 +202,10 @@ def _may_end_token(codepoint: int) -> bool:
 
 
 def _tokens_after(tokens: Sequence[Token], keyword: str) -> list[Token]:
-    """Return each token that directly follows the keyword, written in upper or lower case."""
+    """Return each token that directly follows the keyword, in order.
+
+    ``keyword`` is in upper case; the query may have it in any case.
+    """
     following = []
     for before, token in pairwise(tokens):
         if before[0].upper() == keyword:
@@ -209,7 +214,10 @@ def _tokens_after(tokens: Sequence[Token], keyword: str) -> list[Token]:
 
 
 def _find_undeclared_prefixes(tokens: Sequence[Token]) -> tuple[str, ...]:
-    """Return the prefixes that are used but not declared, in the order of their first use."""
+    """Return the prefixes that are used but not declared, each once, by their first use.
+
+    A declaration counts wherever it stands. The empty prefix is "".
+    """
     declared = {token["prefix"] for token in _tokens_after(tokens, "PREFIX")}
     undeclared = []
     for token in tokens:
@@ -258,6 +266,9 @@ def _parse(tokenized: TokenizedQuery) -> ValidatedQuery:
 @lru_cache(maxsize=4096)
 def _parse_skeleton(skeleton: str) -> ValidatedQuery:
     """Return the form and other properties, which all queries with a skeleton share.
+
+    The query is not sent anywhere. ``accepts_limit`` is False for an ASK, and for a query that has
+    a LIMIT or a VALUES clause at its end.
 
     Raises one of PARSE_ERRORS. The cache matters: agents send many queries of few skeletons, and a
     parse takes about 2 ms.
@@ -315,10 +326,11 @@ def _syntax_error(
 
 
 def _locate_error(text: str, undeclared_prefixes: Sequence[str]) -> tuple[int, str] | None:
-    """Return the position of a syntax error, and what Oxigraph expected there.
+    """Return the position of a syntax error in a text, and what Oxigraph expected there.
 
-    None if Oxigraph finds no error. ``undeclared_prefixes`` are declared for it, so that they are
-    not the error.
+    Expectations that people cannot read are left out, and are "" if none is left. None if Oxigraph
+    finds no error, or does not say where. ``undeclared_prefixes`` are declared for it, so that they
+    are not the error.
     """
     prefixes = dict.fromkeys(undeclared_prefixes, "x:")
     try:
@@ -366,6 +378,9 @@ class QueryClauses:
 def split_clauses(query: str) -> QueryClauses:
     """Return the outermost parts of a SELECT or ASK, as they are written, without comments.
 
+    They are the prologue, the dataset (FROM), the inside of WHERE, what follows it, and the aliases
+    "expression AS ?name" of the SELECT.
+
     Raises the errors of ``validate_query``.
     """
     text = validate_query(query, "select", "ask").text
@@ -398,7 +413,10 @@ def split_clauses(query: str) -> QueryClauses:
 
 
 def _tokens_outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:
-    """Yield the tokens that are not inside brackets, and the outermost brackets themselves."""
+    """Yield the tokens that are not inside brackets, and the outermost brackets themselves.
+
+    Brackets are "{", "(" and "[" with their closing ones. The order stays.
+    """
     depth = 0
     for token in tokens:
         if token[0] in ("}", ")", "]"):
@@ -429,7 +447,8 @@ def n3(term: Term) -> str:
     suffix = ""
     if term.language:
         if not LANGUAGE_TAG.fullmatch(term.language):
-            raise QueryError(f"{term.language!r} is not a language tag")
+            hint = "write it like en or pt-BR"
+            raise QueryError(f"{term.language!r} is not a language tag", hint=hint)
         suffix = f"@{term.language}"
     elif term.datatype:
         suffix = f"^^{n3(term.datatype)}"
@@ -461,7 +480,11 @@ def is_serializable(term: Term) -> bool:
 
 
 def string_literal(text: str) -> str:
-    """Return a text as a string literal of a query. Raises QueryError for a lone surrogate."""
+    """Return a text as a string literal of a query, in double quotes with escapes.
+
+    It is written so that no engine takes a backslash in it for a codepoint escape. Raises
+    QueryError for a lone surrogate.
+    """
     if LONE_SURROGATE.search(text):
         raise QueryError(f"{text!r} holds half a character", hint="read the text as UTF-8")
     escaped = str(text).translate(_STRING_ESCAPES)

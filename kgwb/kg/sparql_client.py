@@ -148,7 +148,8 @@ class SparqlClient:
 
         A server that is known to be Virtuoso is told to stop after half of ``query_timeout_s``, at
         least VIRTUOSO_MIN_TIMEOUT_MS: it takes up to twice the time that it is given, and then
-        sends the part of the result that it has, which is better than no reply.
+        sends the part of the result that it has, which is better than no reply. Raises what
+        ``send_query`` does.
         """
         parameters = list(self._address.parameters)
         if self.is_virtuoso:

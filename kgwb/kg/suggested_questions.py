@@ -61,7 +61,8 @@ def _choose_predicates(kg: Graph, survey: Survey) -> Iterator[tuple[int, ClassSu
 
     A round has one predicate of each of the MAX_CLASSES largest classes. Classes whose instances
     have labels come first. Labels, descriptions, noise and predicates with NON_NOUN_ENDINGS are
-    left out.
+    left out. A round leaves out classes that have no further predicate. There are MAX_PREDICATES
+    rounds.
     """
     names = dict(survey.names)
     labels = set(kg.vocabulary.labels)
@@ -92,7 +93,9 @@ def _find_named(
     """Return the name of a well described instance, and a value that its predicate has.
 
     It is one that no other vertex has the name of; None if there is no such instance. Each round
-    begins with another instance, so that the questions are not all about the same one.
+    begins with another instance, so that the questions are not all about the same one. The first
+    200 pairs of an instance and a value are looked at; those with the most triples come first. The
+    instance must be an IRI. Raises a GraphError.
     """
     rows = kg.select(
         "SELECT ?v (COUNT(?any) AS ?n) (SAMPLE(?one) AS ?o) WHERE { { SELECT DISTINCT ?v ?one"

@@ -66,7 +66,8 @@ def find_support_by_value(
     These are the triples that the patterns become in each binding that has the value; none if there
     is no such binding. When a value has MAX_TRIPLES_PER_VALUE triples, further bindings of it are
     ignored. If the target is the only variable, the triples are made without asking the graph.
-    Raises a GraphError if the graph cannot be queried.
+    Raises a GraphError if the graph cannot be queried. One query is sent, and more for values that
+    it found nothing of. Values that cannot be written in a query are not asked for again.
     """
     if variables_of(query.patterns) == (target,):
         made = {}
@@ -251,7 +252,8 @@ def _find_keyword(text: str, keyword: str) -> int | None:
 def _values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
     """Return a VALUES clause of several variables ("?x") and the distinct rows.
 
-    Terms that cannot stand in a query, such as blank nodes, become UNDEF.
+    Terms that cannot stand in a query, such as blank nodes, become UNDEF. An unbound cell becomes
+    UNDEF, too.
     """
     lines = []
     for row in rows:
@@ -322,7 +324,10 @@ def existing_triples(kg: Graph, triples: Collection[Triple]) -> set[Triple]:
 
 
 def with_display_names(kg: Graph, answer: AnswerType) -> AnswerType:
-    """Return an answer with a display name for each IRI of its values and its support."""
+    """Return an answer with a display name for each IRI of its values and its support.
+
+    They replace the names that it had, and are sorted by IRI.
+    """
     terms = set(chain.from_iterable(answer.support))
     for value in answer.values:
         terms.update(value.terms)

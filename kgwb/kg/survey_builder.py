@@ -212,7 +212,7 @@ class SurveyBuilder:
     def _count_typed_things(self, schema_terms: Sequence[URIRef]) -> int:
         """Return the number of IRIs with a type, without schema terms.
 
-        What the graph refuses to count is taken for 0.
+        What the graph refuses to count is taken for 0. Two queries are sent.
         """
         typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
         all_typed = self.queries.count(DISTINCT_VERTICES, typed) or 0
@@ -225,6 +225,7 @@ class SurveyBuilder:
 
         The classes are the MAX_SAMPLED_CLASSES largest. If no class is known, the sample is of any
         instances, or of any things if the graph has no types; their classes are added to ``sizes``.
+        The result names the instances, and has the fraction of each class that they are.
         """
         classes = list(sizes)[:MAX_SAMPLED_CLASSES]
         limit = SAMPLED_INSTANCES // max(1, len(classes))
@@ -255,7 +256,10 @@ class SurveyBuilder:
         return Instances(self.types, pattern, fractions)
 
     def _find_parents(self) -> ParentClasses:
-        """Return the direct superclasses of each class, but not itself or GENERIC_CLASSES."""
+        """Return the direct superclasses of each class, but not itself or GENERIC_CLASSES.
+
+        Empty if the graph refuses. Classes without a superclass have no entry.
+        """
         query = f"SELECT ?c ?d WHERE {{ ?c {n3(RDFS.subClassOf)} ?d }}"
         rows = self.queries.select(query, 2)
         parents: dict[URIRef, set[URIRef]] = defaultdict(set)
@@ -301,7 +305,7 @@ class SurveyBuilder:
     def _find_unused(self, classes: Iterable[URIRef]) -> tuple[URIRef, ...]:
         """Return the predicates and classes that are declared and that no triple uses, sorted.
 
-        Properties of Wikibase are left out, and so are ``classes``.
+        Properties of Wikibase are left out, and so are ``classes``. Empty if the graph refuses.
         """
         schema = [iri for iri in self.schema_classes if not iri.startswith(WIKIBASE_NAMESPACE)]
         values = values_clause("?k", schema)
@@ -315,7 +319,7 @@ class SurveyBuilder:
         return tuple(sorted(unused))
 
     def _find_names(self, iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
-        """Return display names by IRI; none if the graph refuses."""
+        """Return display names by IRI, asked for with one request; none if the graph refuses."""
         shown = sorted(set(iris))
         if not shown:
             return {}
@@ -344,7 +348,8 @@ class SurveyBuilder:
 
         They are the number of its triples, and of those that are also asserted with subject and
         object exchanged. Predicates are left out if less than a tenth of their triples connect
-        instances of one class.
+        instances of one class. Predicates whose triples were not counted are left out as well, as
+        in a large graph.
         """
         within: Counter[URIRef] = Counter()
         for class_iri, used in properties.items():
@@ -433,7 +438,10 @@ def make_class_surveys(
 
 
 def find_ancestors(iris: Iterable[URIRef], parents: ParentClasses) -> list[URIRef]:
-    """Return the superclasses of classes at any distance, each once, the nearest first."""
+    """Return the superclasses of classes at any distance, each once, the nearest first.
+
+    The classes themselves are left out, unless one is above another. Equally near ones come by IRI.
+    """
     ancestors: dict[URIRef, None] = {}
     waiting = list(iris)
     for iri in waiting:
@@ -445,7 +453,11 @@ def find_ancestors(iris: Iterable[URIRef], parents: ParentClasses) -> list[URIRe
 
 
 def _iris_in_properties(properties: ClassProperties) -> Iterator[URIRef]:
-    """Yield the predicates, inner predicates, value types and example IRIs, with duplicates."""
+    """Yield the IRIs in the surveys of predicates, with duplicates.
+
+    For each predicate, and each of its inner ones, these are the predicate itself, the classes and
+    datatypes of its values, and the examples that are IRIs.
+    """
     for used in properties.values():
         for surveyed in used:
             for part in (surveyed, *surveyed.inner):

@@ -55,6 +55,8 @@ def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
 
     A superclass is in one group with all its subclasses if these are similar, and else alone. Each
     class is a member of one group. Classes of a schema and classes without instances are left out.
+    A class joins the first group it fits: groups are formed from classes without superclasses
+    first, the largest first.
     """
     subclasses: dict[URIRef, list[ClassSurvey]] = defaultdict(list)
     for surveyed in survey.classes:
@@ -164,7 +166,10 @@ def _merge_property(same: Sequence[PropertySurvey]) -> PropertySurvey:
 
 
 def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
-    """Return values of several classes with one entry for each sort, the most frequent first."""
+    """Return values of several classes with one entry for each sort, the most frequent first.
+
+    Values of one sort and one class or datatype are one entry. Equals keep their order.
+    """
     by_sort: dict[tuple[str, URIRef | None], list[ValueSurvey]] = defaultdict(list)
     for of_sort in values:
         key = (of_sort.sort, of_sort.of)
@@ -205,6 +210,7 @@ def _choose_examples(values: Sequence[Term]) -> tuple[Term, ...]:
     are_numbers = all(NUMBER_PATTERN.fullmatch(str(value)) for value in values)
 
     def rank(value: Term) -> tuple[float, str]:
+        """Return the key that values are sorted by: as numbers if all are, else as texts."""
         text = str(value)
         if are_numbers:
             return float(text), text

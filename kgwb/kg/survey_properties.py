@@ -41,10 +41,12 @@ class PropertyCollector:
         self.labels = labels
 
     def collect(self) -> ClassProperties:
-        """Return the predicates that the instances of each class use, without type predicates.
+        """Return the predicates that the instances of each class use, by class.
 
-        Numbers of a sample are scaled to the whole class. The predicates of a class are in the
-        order in which the graph returns them.
+        Type predicates are left out. Each has how many instances have it, its triples, its values
+        by sort, inner predicates, and how many values have no label. Numbers of a sample are scaled
+        to the whole class. The predicates of a class are in the order in which the graph returns
+        them.
         """
         instances = self.instances
         facts = f"{instances.pattern} ?v ?p ?o FILTER(?p NOT IN ({instances.not_a_type}))"
@@ -106,7 +108,10 @@ class PropertyCollector:
     def _read_values(self, class_iri: URIRef, row: Row) -> ValueSurvey | None:
         """Return the values of one sort from a row of ``_collect_values``, without its keys.
 
-        None if their class is a blank node. Blank nodes and empty texts are no examples.
+        A literal has the sort of its datatype and language, an IRI that of its class or "IRI", a
+        blank node "node". The examples are the least, the greatest and any value, each once,
+        without blank nodes and empty texts. Triples of a sample are scaled. None if the class of
+        the values is a blank node.
         """
         triples, distinct, value_class, datatype, language, *terms = row
         shown = [term for term in terms if term is not None and str(term)]
@@ -146,7 +151,8 @@ class PropertyCollector:
 
         They are given by the class and the predicate that lead to the nodes. A node only holds
         structure if it is blank and without a class, or an instance of a class that
-        ``_find_structure_classes`` returns.
+        ``_find_structure_classes`` returns. Inner predicates are sorted by IRI. The number of
+        triples also stands for that of the nodes.
         """
         types = self.instances.types
         patterns = []
@@ -228,7 +234,8 @@ class PropertyCollector:
     def _count_unnamed(self, values_by_key: ValuesByKey) -> dict[PropertyKey, int]:
         """Return the number of distinct IRIs without a label among the values of a predicate.
 
-        It is counted for each class, but only for predicates with IRIs without a class as values.
+        The key is class and predicate. Only predicates are counted that have IRIs without a class
+        as values in any class; others have no entry. One query is sent, or none.
         """
         predicates = set()
         for (_, predicate), sorts in values_by_key.items():

@@ -86,7 +86,8 @@ class SurveyQueries:
     def count(self, counted: str, pattern: str) -> int | None:
         """Return how many solutions a pattern has, or distinct terms; None if there is no result.
 
-        ``counted`` is what is in COUNT(): "*" or "DISTINCT ?v".
+        ``counted`` is what is in COUNT(): "*" or "DISTINCT ?v". Raises QueryError if the graph
+        returns what is no number.
         """
         rows = self.select(f"SELECT (COUNT({counted}) AS ?n) WHERE {{ {pattern} }}")
         if not rows:
@@ -102,7 +103,8 @@ class SurveyQueries:
     def path_over_existing(self, predicates: Sequence[URIRef]) -> str:
         """Return a property path over those of the predicates that the graph has.
 
-        The others would cost an engine time. Without any, MISSING_PREDICATE is returned.
+        The others would cost an engine time. Without any, MISSING_PREDICATE is returned. The order
+        is that of the predicates. The path is not in brackets.
         """
         listed = values_clause("?p", predicates)
         rows = self.select(f"SELECT ?p WHERE {{ {listed} FILTER EXISTS {{ ?s ?p ?o }} }}")
@@ -153,7 +155,10 @@ class Instances:
 
 
 def values_of_pairs(variables: str, pairs: Iterable[tuple[URIRef, URIRef]]) -> str:
-    """Return a VALUES clause that binds two variables ("?c ?p") to each of the pairs."""
+    """Return a VALUES clause that binds two variables ("?c ?p") to each of the pairs.
+
+    Raises QueryError for an invalid IRI.
+    """
     rows = []
     for first, second in pairs:
         rows.append(f"({n3(first)} {n3(second)})")
@@ -164,7 +169,8 @@ def values_of_pairs(variables: str, pairs: Iterable[tuple[URIRef, URIRef]]) -> s
 def untyped_pattern(types: str) -> str:
     """Return a pattern that binds ?v to things without a class, but not to classes or predicates.
 
-    ``types`` is a property path over the predicates from a vertex to its class.
+    ``types`` is a property path over the predicates from a vertex to its class. A thing is an IRI
+    that is the subject of a triple; it is bound once for each of its triples.
     """
     return (
         f"?v ?any ?value FILTER(isIRI(?v)) FILTER NOT EXISTS {{ ?v ({types}) ?type }}"

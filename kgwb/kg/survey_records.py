@@ -193,7 +193,10 @@ class Survey(Record):
         return tuple(sorted(predicates))
 
     def counts(self) -> dict[str, int | None]:
-        """Return the numbers of triples, things, classes and predicates, by these nouns."""
+        """Return the numbers of triples, things, classes and predicates, by these nouns.
+
+        A number that is not known is None. The class of things without a class is not counted.
+        """
         return {
             "triples": self.triples,
             "things": self.things,
@@ -215,7 +218,11 @@ class Survey(Record):
             yield f"{name} {number:,}"
 
     def subclass_texts(self, surveyed: ClassSurvey) -> list[str]:
-        """Return the direct subclasses of a class, each with its number of instances."""
+        """Return the direct subclasses of a class, each with its number of instances.
+
+        That number includes the instances of their own subclasses. The order is that of the survey.
+        Without subclasses the list is empty.
+        """
         texts = []
         for subclass in self.classes:
             if surveyed.iri in subclass.parents:
@@ -228,7 +235,8 @@ class Survey(Record):
     ) -> str:
         """Return the numbers, the largest classes with their predicates, and the labels, as lines.
 
-        There are at most MAX_SUMMARY_CLASSES classes, whatever ``limit`` is.
+        There are at most MAX_SUMMARY_CLASSES classes, whatever ``limit`` is. Classes without
+        instances are left out. A line says how many classes are left out because of the limit.
         """
         known_names = {str(iri): name for iri, name in self.names}
         known_names |= names

@@ -79,7 +79,10 @@ class SurveyWriter:
         return f"{curie} {quote_text(name)}"
 
     def format_title(self, group: ClassGroup) -> str:
-        """Return the group's top class with its number of instances."""
+        """Return the group's top class with its number of instances: "ex:Film "film" 120".
+
+        The class is named as ``format_iri`` does, and things without a class by their name.
+        """
         name = group.top_class.name
         if group.top_class.iri:
             name = self.format_iri(group.top_class.iri)
@@ -120,7 +123,8 @@ class SurveyWriter:
     def _format_literals(self, values: ValueSurvey, sort: str, examples: Sequence[str]) -> str:
         """Return the sort of literals with at most two examples, and their number if it is small.
 
-        Numbers and dates are shown by the least and the greatest: "integer 0 … 39".
+        Numbers and dates are shown by the least and the greatest: "integer 0 … 39". The number of
+        distinct values is added if it is more than the examples and at most MAX_LISTED_VALUES.
         """
         need_no_quotes = all(UNQUOTED_VALUE.fullmatch(str(term)) for term in values.examples)
         if need_no_quotes and "string" not in sort and len(examples) == 2:
@@ -132,7 +136,10 @@ class SurveyWriter:
         return text
 
     def _format_sort(self, values: ValueSurvey) -> str:
-        """Return a class as a CURIE, another sort as it is, or "literal" if that is not a word."""
+        """Return a class as a CURIE, and another sort as it is: "integer", "text@en", "node".
+
+        A sort that is not one word, such as the IRI of a datatype, becomes "literal".
+        """
         if values.sort == "class":
             return self.to_curie(str(values.of))
         is_word = re.fullmatch(r"[\w@.-]+", values.sort)
@@ -177,9 +184,10 @@ class SurveyWriter:
         return f"{line} {text}{note}"
 
     def _format_nodes(self, prop: PropertySurvey) -> str:
-        """Return the values of a predicate, some of which only hold structure.
+        """Return the values of a predicate, some of which only hold structure, joined by " or ".
 
-        These come last, with their inner predicates.
+        Those that hold structure come last, or "node" if there are none of them; after "with" their
+        inner predicates follow, each with its values, separated by "; ".
         """
         nodes = []
         others = []
@@ -231,7 +239,7 @@ class SurveyWriter:
         """Return values of many classes of one group as values of its top class.
 
         There must be MIN_MERGED_SORTS of them. Values of one class or datatype are merged in any
-        case.
+        case. Without a group, a class stays itself. The most frequent comes first.
         """
         top_classes = []
         for values in sorts:
@@ -249,7 +257,10 @@ class SurveyWriter:
         return merge_values(merged)
 
     def format_note(self, iri: str | None) -> str:
-        """Return the graph's own description of a class or predicate, in brackets, if it has one."""
+        """Return the graph's own description of a class or predicate in brackets, after a space.
+
+        It is quoted, and cut at MAX_NOTE_CHARS. Empty if there is none.
+        """
         note = self.notes.get(str(iri))
         if not note:
             return ""
@@ -285,7 +296,8 @@ class SurveyWriter:
 
         The first has the top class, the number of instances, the subclasses if the group has
         several members, and the class's description in the graph. Then comes a line for each
-        predicate, and last, if there are any, the predicates of other groups that lead to it.
+        predicate, and last, if there are any, the predicates of other groups that lead to it. At
+        most MAX_INCOMING of these are shown.
         """
         top_class = group.top_class
         title = f"{self.format_title(group)} instances"
@@ -363,7 +375,8 @@ class SurveyWriter:
         """Yield a line on predicates in one direction only, and one on unused declarations.
 
         The first is about predicates between instances of one class, some of whose triples are not
-        asserted in the other direction, and only about those that the texts ``shown`` contain.
+        asserted in the other direction, and only about those that the texts ``shown`` contain. Of
+        the declarations at most MAX_UNUSED are listed. A line that would be empty is left out.
         """
         one_way = []
         for predicate, triples, both in self.survey.both_ways:
@@ -397,7 +410,8 @@ def choose_prefixes(groups: Sequence[ClassGroup]) -> dict[str, str]:
     """Return the prefix of each namespace in groups of classes.
 
     These are RDF, RDFS, XSD and the MAX_PREFIXES namespaces with the most IRIs, without those that
-    a query cannot contain.
+    a query cannot contain. They are returned by namespace. A well-known namespace has its usual
+    prefix.
     """
     namespaces: Counter[str] = Counter()
     for group in groups:

@@ -40,9 +40,10 @@ class TermIds:
     """Terms that are shown together: no two of them have the same ID."""
 
     def with_names(self, names: Iterable[tuple[Iri, str]]) -> TermIds:
-        """Return these IDs with more names, and a prefix for each new namespace among them.
+        """Return new IDs with more names, and a prefix for each new namespace among them.
 
-        If nothing is new, these IDs themselves are returned, with what they have computed.
+        A later name of an IRI replaces an earlier one. If nothing is new, these IDs themselves are
+        returned, with what they have computed; otherwise they do not change.
         """
         known_names = dict(self.names)
         known_names.update(names)
@@ -80,7 +81,8 @@ class TermIds:
     def _id_of(self) -> Mapping[Term, str]:
         """The IDs of ``terms`` as a model writes them: literals in quotes only where need be.
 
-        That is where another literal has that text, or where the text reads as the ID of an IRI.
+        That is where another literal has that text, or where the text reads as the ID of an IRI. If
+        two terms look the same so, both are written in full, and if need be exactly.
         """
         texts_of_iris: set[str] = set()
         for term in self.terms:
@@ -88,6 +90,7 @@ class TermIds:
                 texts_of_iris.update(self._texts_of_iri(term))
 
         def format_shortly(term: Term) -> str:
+            """Return a CURIE or a plain text, but in full what reads as the ID of an IRI."""
             text = self._write_plainly(term)
             if isinstance(term, URIRef) or text not in texts_of_iris:
                 return text
@@ -106,7 +109,11 @@ class TermIds:
         return cut_text(term, MAX_LITERAL_CHARS)
 
     def _write_fully(self, term: Term) -> str:
-        """Return a CURIE, an IRI in brackets, or a literal with its language or datatype."""
+        """Return a CURIE, an IRI in brackets, or a literal with its language or datatype.
+
+        A literal is cut at MAX_LITERAL_CHARS characters. A blank node is written as "_:" and its
+        label.
+        """
         if isinstance(term, Literal):
             return format_typed_literal(term, self._prefix_of, MAX_LITERAL_CHARS)
         if isinstance(term, URIRef):
@@ -117,7 +124,7 @@ class TermIds:
         """Return a CURIE, an IRI in brackets, or a literal in quotes; an empty text for None.
 
         Behind the quotes stands the language or the datatype where the text is not enough to tell
-        the literal from other terms that are shown with it.
+        the literal from other terms that are shown with it. A literal is cut at MAX_LITERAL_CHARS.
         """
         if term is None:
             return ""
@@ -137,9 +144,10 @@ class TermIds:
         return f"{term_id} {quote_text(name)}"
 
     def parse_id(self, text: str) -> URIRef:
-        """Return the IRI that an ID stands for.
+        """Return the IRI that an ID stands for: a known prefix is replaced by its namespace.
 
-        It may also be an IRI, with or without brackets. Raises QueryError if it is neither.
+        The text may also be an IRI, with or without brackets. Whether the graph has it is not
+        asked. Raises QueryError if it is neither.
         """
         text = text.strip()
         prefix, _, local = text.partition(":")
@@ -169,7 +177,10 @@ class TermIds:
 
     @cached_property
     def _terms_by_text(self) -> tuple[Mapping[str, Mapping[Term, None]], ...]:
-        """The terms by the texts that mean them: their IDs, other texts of one term, and texts."""
+        """The terms by the texts that mean them: their IDs, other texts of one term, and texts.
+
+        These are three mappings, to be looked up in this order. A text may mean several terms.
+        """
         by_id: dict[str, dict[Term, None]] = defaultdict(dict)
         by_full_text: dict[str, dict[Term, None]] = defaultdict(dict)
         by_text: dict[str, dict[Term, None]] = defaultdict(dict)
@@ -185,7 +196,11 @@ class TermIds:
         return by_id, by_full_text, by_text
 
     def _full_texts(self, term: Term) -> tuple[str, ...]:
-        """Return texts, other than its ID, that mean only this term."""
+        """Return texts, other than its ID, that mean only this term.
+
+        Those of an IRI are the IRI with and without brackets and its CURIE. Those of a literal are
+        its text with the language or datatype, cut and in full, each also without the quotes.
+        """
         exact = format_exactly(term)
         if isinstance(term, URIRef):
             return (*self._texts_of_iri(term), exact)

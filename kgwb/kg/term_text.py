@@ -82,9 +82,10 @@ def format_value(term: Term | None) -> str:
 
 
 def add_missing_prefixes(sparql: str, prefixes: Prefixes) -> str:
-    """Return a query with PREFIX lines for those of the prefixes that it uses and does not declare.
+    """Return a query with PREFIX lines for the prefixes that it uses and does not declare.
 
-    Raises a GraphError if the text is not a query that only reads.
+    Only those among ``prefixes`` are added, before the query; others stay undeclared. Raises a
+    GraphError if the text is not a query that only reads.
     """
     namespaces = dict(prefixes)
     query = validate_query(sparql)

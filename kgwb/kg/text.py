@@ -44,7 +44,11 @@ def normalize(text: str) -> str:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the words of a text in any script, in order, without accents."""
+    """Return the words of a text in any script, in order, without accents.
+
+    Letters are decomposed (NFKD), and those of _LETTER_FOLDING replaced. Vowel signs of Indic
+    scripts stay. Every other character that is no letter or digit separates words.
+    """
     decomposed = unicodedata.normalize("NFKD", text).translate(_LETTER_FOLDING)
     chars = []
     for char in decomposed:
@@ -168,6 +172,7 @@ def rank_labels(
 
     ``labels`` are (IRI, label, label in normal form), ``text`` is in normal form. Each IRI is
     returned once, with its best label; of labels with the same score, the first in the alphabet.
+    The score is that of ``score_label``.
     """
     best: dict[str, tuple[float, str, str]] = {}
     for iri, label, normal_form in labels:

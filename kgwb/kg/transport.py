@@ -143,7 +143,8 @@ class EndpointUrl:
     def _add_login(self, login: str) -> None:
         """Keep the header for a percent-encoded "USER:PASSWORD" or "USER", and its secrets.
 
-        The user is a secret where there is no password: some services take a key as the user.
+        The user is a secret where there is no password: some services take a key as the user. An
+        empty user adds nothing.
         """
         quoted_user, _, quoted_password = login.partition(":")
         user = Secret(unquote(quoted_user))
@@ -245,8 +246,10 @@ def _build_request(
 def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointResponse:
     """Send an HTTP request and return the whole reply. ``url`` is the address named in errors.
 
-    It runs on a background thread, which is abandoned after ``query_timeout_s``. Raises what
-    ``send_query`` does.
+    It runs on a background thread, which is abandoned after ``query_timeout_s``.
+
+    Raises GraphTimeoutError then, GraphUnreachableError if the connection fails, breaks off, or is
+    redirected to another server, and GraphError for a reply that is too long or an HTTP error.
     """
     timeout_error = GraphTimeoutError(
         f"{url} took longer than {limits.query_timeout_s:g} s",
@@ -274,7 +277,9 @@ def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointRes
             f"{url} cannot be asked: {error}", hint=_CHECK_URL_HINT
         ) from error
     except (OSError, http.client.HTTPException) as error:
-        raise GraphUnreachableError(f"{url} broke off: {error!r}", hint="try again") from error
+        raise GraphUnreachableError(
+            f"the connection to {url} broke off: {error!r}", hint="try again"
+        ) from error
 
 
 class _SameOriginRedirects(HTTPRedirectHandler):
@@ -286,7 +291,10 @@ class _SameOriginRedirects(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> Request:
-        """Return the same request for the new address. Raises RedirectError for another server."""
+        """Return the same request for the new address. Raises RedirectError for another server.
+
+        Method, body and headers stay, with the login.
+        """
         fp.close()  # urllib would read the body of the redirect to its end, however long that is
         check_redirect(req.full_url, newurl)
         return Request(
@@ -326,7 +334,8 @@ def _receive_response(url: str, request: Request, limits: QueryLimits) -> Endpoi
 def _response_from(response: Any, body: bytes) -> EndpointResponse:
     """Return the reply with what its status and its headers say of it.
 
-    Virtuoso gives the number of rows that it sends at most in the header X-SPARQL-MaxRows.
+    Virtuoso gives the number of rows that it sends at most in the header X-SPARQL-MaxRows. A result
+    is partial if Virtuoso says so, or for status 206. ``max_rows`` is None without that header.
     """
     headers = response.headers
     is_cut = headers.get(SQL_STATE_HEADER) == PARTIAL_RESULT_STATE
@@ -385,7 +394,10 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
 
 
 def _read_body(response: Any, deadline: float, max_bytes: int) -> bytes:
-    """Return the first ``max_bytes`` bytes of a body, unpacked. Raises what ``read_body`` does."""
+    """Return the first ``max_bytes`` bytes of a body, unpacked. Raises what ``read_body`` does.
+
+    Bytes after these are not read.
+    """
     chunks = iter(partial(response.read1, READ_CHUNK_BYTES), b"")
     content_encoding = response.headers.get("Content-Encoding", "")
     body = BytesIO()  # a list of chunks would be in memory beside the whole body

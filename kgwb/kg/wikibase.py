@@ -51,7 +51,8 @@ def search_wikibase(
     English. The text is cut at MAX_WIKIBASE_CHARS, and at most MAX_WIKIBASE_HITS entities are
     requested. Returns each entity with its label and again with the label or alias that matched,
     and the URL of the last request. Entities with an invalid IRI are left out. The search is
-    MediaWiki's wbsearchentities.
+    MediaWiki's wbsearchentities. Properties are only searched for if no item is found. Letter case
+    and close spellings are the API's choice.
 
     Raises GraphUnreachableError, GraphTimeoutError, or GraphError if the reply is an error or is
     not a list of entities.
@@ -85,7 +86,11 @@ def search_wikibase(
 
 
 def _request_entities(url: str, limits: QueryLimits) -> tuple[_WikibaseEntity, ...]:
-    """Send one search to the API and return the entities of its reply."""
+    """Send one search to the API and return the entities of its reply, in its order.
+
+    Raises GraphError if the reply is an error or is not a list of entities, and what
+    ``send_request`` does.
+    """
     request = Request(url, headers={"User-Agent": USER_AGENT, "Accept": "application/json"})
     body = send_request(url, request, limits).body
     try:

@@ -61,7 +61,7 @@ class LabWork:
         The feedback says that the answer is right, or what is wrong with it. A task that was solved
         once stays solved. The last MAX_STORED_ANSWERS answers are kept. An empty answer (None,
         ``...`` or "") is wrong, but neither counted nor kept. Raises InputError if there is no such
-        task, or if the file of the work cannot be written.
+        task, or if the file of the work cannot be written. The file of the work is written.
         """
         asked = self._find_task(task)
         progress = self._progress(task)
@@ -139,9 +139,10 @@ class LabWork:
 def lab(number: int, path: str | Path | None = "") -> LabWork:
     """Open a lab to work in, and continue what was done in it before.
 
-    ``number`` is 1 to 3. The work is kept in the file ``path``, by default "labN.json" in the current
-    folder; with None it is not kept. Raises InputError if there is no such lab, or if the file is
-    not a hand-in.
+    ``number`` is 1 to 3. The work is kept in the file ``path``, by default "labN.json" in the
+    current folder; with None it is not kept. Raises InputError if there is no such lab, or if the
+    file is not a hand-in. An existing file at ``path`` is read; a missing one is made at the first
+    check.
     """
     opened = load_lab(number)
     if path is None:
@@ -174,7 +175,10 @@ def _check_answer(task: Task, answer: object) -> str:
 
 
 def _describe_form_error(error: ValidationError) -> str:
-    """Return why an answer has the wrong form, and where the student finds the right one."""
+    """Return why an answer has the wrong form, and where the student finds the right one.
+
+    Only the first problem is named.
+    """
     first = error.errors()[0]
     place = "".join(f"[{key!r}]" for key in first["loc"])
     problem = first["msg"].replace("Input", f"answer{place}", 1)
@@ -199,7 +203,10 @@ def _answer_to_text(answer: object) -> str:
 
 
 def _truncate(text: str) -> str:
-    """Return a text without control characters, cut at MAX_ANSWER_CHARS with "…" at its end."""
+    """Return a text without control characters, cut at MAX_ANSWER_CHARS characters.
+
+    "…" is added to a text that is cut.
+    """
     text = remove_controls(text)
     if len(text) <= MAX_ANSWER_CHARS:
         return text

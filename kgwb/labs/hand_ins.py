@@ -177,7 +177,8 @@ def collect_hand_ins(folder: str | Path) -> list[CollectedHandIns]:
 def _keep_latest(files: Sequence[_HandInFile]) -> tuple[list[_HandInFile], list[str]]:
     """Return the latest file of each work under each name, and a remark on each earlier one.
 
-    The oldest file must come first.
+    The oldest file must come first. Names are compared without letter case. A file without a work's
+    identity is never replaced.
     """
     latest: dict[tuple[str, str], _HandInFile] = {}
     remarks = []
@@ -193,7 +194,10 @@ def _keep_latest(files: Sequence[_HandInFile]) -> tuple[list[_HandInFile], list[
 
 
 def _remark_on_names(files: Sequence[_HandInFile]) -> list[str]:
-    """Return remarks on the names that several works have, and on works under several names."""
+    """Return remarks on the names that several works have, and on works under several names.
+
+    They name the files. Empty if there is nothing to remark.
+    """
     remarks = []
     for same_name in _group_by_name(files).values():
         if len(same_name) > 1:
@@ -228,7 +232,10 @@ def _with_distinct_names(files: Sequence[_HandInFile]) -> tuple[HandIn, ...]:
 
 
 def _group_by_name(files: Sequence[_HandInFile]) -> dict[tuple[str, str], list[_HandInFile]]:
-    """Return the files by the name of the student in lower case. Each without a name is alone."""
+    """Return the files by the name of the student in lower case. Each without a name is alone.
+
+    The order of the files stays.
+    """
     groups: dict[tuple[str, str], list[_HandInFile]] = {}
     for each in files:
         name = each.hand_in.student.casefold()
@@ -239,6 +246,8 @@ def _group_by_name(files: Sequence[_HandInFile]) -> dict[tuple[str, str], list[_
 
 def _json_files_by_age(folder: Path) -> list[Path]:
     """Return the files in a folder that end in ".json", the oldest first.
+
+    Files of the same age come by name. Subfolders are not searched.
 
     Raises InputError if the folder cannot be read, or if there is no such file.
     """

@@ -70,7 +70,11 @@ LOST_ANSWERS = {
     "Three of the five questions depend on an earlier one.",
 )
 def check_dependent_questions(numbers: Sequence[int]) -> str:
-    """Return "" for the numbers of the questions that cannot be understood alone, else feedback."""
+    """Return "" for the numbers of the questions that cannot be understood alone, else feedback.
+
+    The questions are those of DIALOGUE, numbered from 1; the right ones are 2, 4 and 5, in any
+    order.
+    """
     return compare_choices(
         numbers,
         (2, 4, 5),
@@ -90,7 +94,8 @@ def check_dependent_questions(numbers: Sequence[int]) -> str:
 def check_rephrased_question(question: str) -> str:
     """Return "" if a question names Harry Potter, its first movie and the release, else feedback.
 
-    It must not have a pronoun. Its words are looked at, but not their order.
+    It must not have a pronoun. Its words are looked at, but not their order. The first problem
+    found is returned.
     """
     words = set(re.findall(r"\w+", question.casefold()))
     pronouns = sorted(words & PRONOUNS)
@@ -115,7 +120,8 @@ def check_triples(facts: AnswerTriples) -> str:
     """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
 
     They take the place of what the QIR agent writes for TWO_FILMS_QUESTION. They must name both
-    persons, and have a single unknown.
+    persons, and have a single unknown. Only the films of the answer count, not how the triples are
+    written.
     """
     names: set[str] = set()
     unknowns: set[str] = set()
@@ -147,7 +153,11 @@ def check_triples(facts: AnswerTriples) -> str:
     "The question is about a novel, not about a film.",
 )
 def check_vertex(iri: str) -> str:
-    """Return "" for the IRI of the novel Solaris, also in angle brackets, else feedback."""
+    """Return "" for the IRI of the novel Solaris, also in angle brackets, else feedback.
+
+    The IRI must be one of a vertex of the sample graph films that is called "Solaris". The feedback
+    on another one of these names its types.
+    """
     films = open_sample("films")
     candidates = films.exact(["Solaris"]).get("Solaris", ())
     chosen = [vertex for vertex in candidates if str(vertex) == iri.strip("<> ")]
@@ -167,9 +177,10 @@ def check_vertex(iri: str) -> str:
     "It is a single predicate, a noun made from the verb of the question.",
 )
 def check_predicates(names: list[str]) -> str:
-    """Return "" if the candidate queries with these predicates give the right answer, else feedback.
+    """Return "" if the candidate queries with these predicates give the right answer.
 
-    The queries are those for MUSIC_QUESTION that have one or more of the predicates.
+    The queries are those for MUSIC_QUESTION that have one or more of the predicates, which are
+    given by their display names. Otherwise return feedback.
     """
     triples = [("Vertigo", "composed", "?who")]
     run = _run_with_triples(MUSIC_QUESTION, triples, "?who", until="query_generator")
@@ -191,9 +202,10 @@ def check_predicates(names: list[str]) -> str:
     "SELECT ?film WHERE { ... } ORDER BY DESC(?minutes) LIMIT 1",
 )
 def check_longest_film(sparql: str) -> str:
-    """Return "" if a SELECT has one row, with The Shining in it, else feedback.
+    """Return "" if a SELECT on the graph films has one row, with The Shining in it.
 
-    Raises a GraphError if the query fails.
+    It may be named by its label or its IRI, in any column. Otherwise return feedback. Raises a
+    GraphError if the query fails.
     """
     rows = open_sample("films").select(sparql).rows
     if not rows:
@@ -209,7 +221,11 @@ def check_longest_film(sparql: str) -> str:
 
 
 def _add_repair_task(number: int) -> None:
-    """Add the task to repair one of the LOST_ANSWERS to the lab."""
+    """Add the task to repair one of the LOST_ANSWERS, by its number, to the lab.
+
+    The last of its three hints names the agent and has the answer's own hint. The check gets the
+    student's run.
+    """
     lost = LOST_ANSWERS[number]
 
     @LAB.task(
@@ -261,7 +277,11 @@ def _run_with_triples(
 
 
 def _compare_answer(answer: Answer | None, right_labels: Collection[str]) -> str:
-    """Return what is wrong with an answer, without the right labels; "" if it is right."""
+    """Return what is wrong with an answer; "" if its labels are exactly the right ones.
+
+    Their order does not count. The text says how many are too many and how many are missing, but
+    not which. An answer that is missing or empty has a text of its own.
+    """
     if answer is None:
         return "the run has no answer yet; use run.go()"
     labels = set(answer.labels)

@@ -52,7 +52,8 @@ class Feedback:
 def render_lab_page(lab: Lab, work: HandIn) -> str:
     """Render a table of a lab's tasks with the state, the tries and the hints of a student.
 
-    The HTML has the style that it needs, and is shown in a notebook.
+    The HTML has the style that it needs, and is shown in a notebook. A count of 0 is an empty cell.
+    Tasks are in the order of the lab.
     """
     rows = []
     for name, task in lab.tasks.items():

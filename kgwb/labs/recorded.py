@@ -57,7 +57,10 @@ def recorded_systems() -> tuple[str, ...]:
 
 @cache
 def load_questions(graph: str) -> tuple[Mapping[str, Any], ...]:
-    """Return the recorded questions over a sample graph with their gold labels, by number."""
+    """Return the recorded questions over a sample graph with their gold labels, by number.
+
+    Raises FileNotFoundError for a graph without recordings.
+    """
     some_recording = next(iter(list_recordings().values()))
     folder = some_recording.parents[2]
     text = (folder / f"{graph}.questions.jsonl").read_text(encoding="utf-8")

@@ -43,7 +43,8 @@ class Lab:
     def task(self, title: str, *hints: str) -> Callable[[AnswerCheck], AnswerCheck]:
         """Make the decorated function the check of the next task, and return it as it is.
 
-        The annotation of its parameter is the type of an answer.
+        The annotation of its parameter is the type of an answer. Tasks are named "NUMBER OF THE
+        LAB.1", ".2" and so on. At most MAX_HINTS hints are kept.
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
@@ -86,7 +87,8 @@ def compare_choices(
     """Return what is wrong with the options that a student chose; "" if they are the right ones.
 
     The three texts are the feedback if a choice is not an option, if an option is wrongly chosen,
-    and if a right one is missing. "{}" in a text stands for the smallest such choice.
+    and if a right one is missing; the first of these counts. "{}" in a text stands for the smallest
+    such choice. Order and repetitions of the choices do not count.
     """
     unknown_choices = set(chosen).difference(options)
     if unknown_choices:

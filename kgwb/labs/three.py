@@ -40,7 +40,10 @@ VERIFIABLE_CLAIMS = {"C", "E", "F"}
     "Take the mean over both graphs, and do not round: two of the systems are close to each other.",
 )
 def check_best_f1(system: str) -> str:
-    """Return "" if no other recorded system has a higher mean F1, else feedback."""
+    """Return "" if no other recorded system has a higher mean F1, else feedback.
+
+    A system that was not recorded is answered with the list of those that were.
+    """
     means = {name: mean_f1(name) for name in recorded_systems()}
     if system not in means:
         return _list_systems()
@@ -56,7 +59,10 @@ def check_best_f1(system: str) -> str:
     "Do not go by the number of agents: many are code, and no model is asked about one candidate.",
 )
 def check_fewest_model_calls(system: str) -> str:
-    """Return "" if no other recorded system has a lower median of model calls, else feedback."""
+    """Return "" if no other recorded system has a lower median of model calls, else feedback.
+
+    A system that was not recorded is answered with the list of those that were.
+    """
     medians = {name: _median_model_calls(name) for name in recorded_systems()}
     if system not in medians:
         return _list_systems()
@@ -72,9 +78,10 @@ def check_fewest_model_calls(system: str) -> str:
     "Two sets share nothing if `row.labels & row.gold_labels` is empty. F1 below 1 is not enough.",
 )
 def check_wrong_systems(names: list[str]) -> str:
-    """Return "" for the names of the systems that answered a question with no gold label.
+    """Return "" for the names of the systems that gave only wrong values for a question.
 
-    Otherwise return feedback.
+    At least one answer of such a system has no gold label among its labels. Otherwise return
+    feedback.
     """
     systems = recorded_systems()
     right_names = [name for name in systems if _has_wrong_answer(name)]
@@ -120,7 +127,8 @@ def check_muted_triples(triples: Sequence[tuple[str, str, str]]) -> str:
     """Return "" if muting these triples leaves only REMAINING_LABEL, else feedback.
 
     Each of them must support the answer, and there must be fewer than the answer has values. IRIs
-    may be in angle brackets.
+    may be in angle brackets. The first problem found is returned. The question is asked again
+    without the triples, by the model ``rules``.
     """
     answer = recording(MUTED_RUN_NAME).answer or Answer("list")
     known = {tuple(map(str, triple)): triple for triple in answer.support}
@@ -150,7 +158,11 @@ def check_muted_triples(triples: Sequence[tuple[str, str, str]]) -> str:
     "Open a run that a claim is about, such as kgwb.recording('films/dog/3'), and look for the claim.",
 )
 def check_claims(letters: list[str]) -> str:
-    """Return "" for the letters of VERIFIABLE_CLAIMS, in upper or lower case, else feedback."""
+    """Return "" for the letters of VERIFIABLE_CLAIMS, in upper or lower case, else feedback.
+
+    ``letters`` are in any order. The feedback names the first letter that is no claim or a wrong
+    one.
+    """
     return compare_choices(
         [letter.strip().upper() for letter in letters],
         VERIFIABLE_CLAIMS,

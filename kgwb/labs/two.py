@@ -28,7 +28,10 @@ F1_TOLERANCE = 0.005
 
 
 def _format_reply(entities: Sequence[str], *triples: tuple[str, str, str]) -> str:
-    """Return a reply of the QIR agent as JSON, with the unknown ?who as the target."""
+    """Return a reply of the QIR agent as JSON, with the unknown ?who as the target.
+
+    It has these entities and triples, and asks for a list.
+    """
     parts = ("subject", "predicate", "object")
     reply = {
         "entities": entities,
@@ -98,7 +101,11 @@ def check_simple_reply(reply: str) -> str:
     "Only one of the four is accepted, and it makes no sense.",
 )
 def check_rejected_replies(numbers: Sequence[int]) -> str:
-    """Return "" for the numbers of the REPLIES that the validator rejects, else feedback."""
+    """Return "" for the numbers of the REPLIES that the validator rejects, else feedback.
+
+    Numbers count from 1. A reply is rejected if the checks of the QIR agent do not accept it for
+    MUSIC_QUESTION.
+    """
     rejected = []
     for number, reply in enumerate(REPLIES, 1):
         if not _is_accepted(MUSIC_QUESTION, reply):
@@ -153,7 +160,10 @@ def check_misleading_reply(reply: str) -> str:
     "Take the mean of the F1 of all recorded questions of both graphs, with two decimals.",
 )
 def check_mean_f1(f1: float) -> str:
-    """Return "" for the mean F1 of Chatty-KG, within F1_TOLERANCE, else whether it is too high."""
+    """Return "" for the mean F1 of Chatty-KG, within F1_TOLERANCE, else whether it is too high.
+
+    It is the mean over its recorded questions, 0 to 1.
+    """
     right = mean_f1("chatty_kg")
     if abs(f1 - right) <= F1_TOLERANCE:
         return ""

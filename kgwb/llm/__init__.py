@@ -86,9 +86,10 @@ def model(spec: Any, **options: Any) -> ChatModel:
 
 
 def _wrap_model(given: Any, *, name: str = "") -> ChatModel:
-    """Return the model that a value is: a model, an openai client, or a function.
+    """Return the model that a value is: a model as it is, an openai client, or a function.
 
-    Raises UnknownModelError for any other value, and for a client without ``name``.
+    A client has ``chat`` and ``base_url``, and needs the ``name`` of a model. Raises
+    UnknownModelError for any other value, and for a client without a name.
     """
     if hasattr(given, "complete"):
         wrapped: ChatModel = given
@@ -121,6 +122,8 @@ def check_models(timeout_s: float = 1.0) -> tuple[ModelStatus, ...]:
     """Return whether each kind of model can be used; servers are asked for their models.
 
     It waits up to 1.5 times ``timeout_s`` for each server. A server without models is not usable.
+    The statuses come in the order rules, human, the servers, replay; the first two and the last are
+    always usable. Nothing is raised for a server that fails: its status has the error.
     """
     servers = []
     for kind, make_model in SERVER_MODELS.items():

@@ -25,7 +25,7 @@ It takes by name what it needs of the prompt's variables, and ``kg`` (the Graph 
 class Message:
     """One chat message."""
 
-    role: Literal["system", "user", "assistant"]
+    role: Literal["system", "user", "assistant", "developer", "tool"]
     content: str
 
 
@@ -49,10 +49,19 @@ class ChatRequest:
     timeout_s: float = 60.0
     rule: Rule | None = field(default=None, compare=False)
     """How the model ``rules`` answers; None if the system has no rule for this prompt."""
+    options: Mapping[str, Any] | None = None
+    """For the client of a pipeline: all else that it sends, as JSON data; the fields above then
+    have no effect but for the messages."""
 
     def recorded_content(self) -> dict[str, Any]:
-        """Return what a recorded reply is found by, besides the model and the repeat number."""
+        """Return what a recorded reply is found by, besides the model and the repeat number.
+
+        These are messages (role and content), schema, temperature, seed, and the limit of tokens,
+        as JSON data. The timeout, and the variables of the prompt, do not count.
+        """
         messages = [[message.role, message.content] for message in self.messages]
+        if self.options is not None:
+            return {"messages": messages, "options": self.options}
         return {
             "messages": messages,
             "schema": self.schema,

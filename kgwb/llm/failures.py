@@ -65,7 +65,8 @@ def failure_from_status(status: int, text: str, headers: Any, param: str = "") -
     is a problem of the format instead.
 
     ``text`` is the message of the server, and ``param`` the field of the request that it names. The
-    header "retry-after" gives the wait, if it is a number of seconds and not a date.
+    header "retry-after" gives the wait, if it is a number of seconds and not a date. A negative
+    wait counts as 0.
     """
     # Ollama and llama.cpp answer 500, and not 400, if they cannot make a grammar of a schema
     names_format = any(word in text.lower() for word in FORMAT_WORDS)
@@ -89,7 +90,7 @@ def masked_excerpt(text: str, secrets: Iterable[str] = ()) -> str:
     """Return the beginning of a server's text in one line, with keys masked.
 
     It has up to MAX_EXCERPT_CHARS characters. Masked are ``secrets``, and text that looks like a
-    key.
+    key. " …" is added to a text that is cut.
     """
     # The text is cut first, because masking takes far more time and memory than a text of this size
     masked = mask_secrets(text[: 2 * MAX_ERROR_BYTES], secrets)

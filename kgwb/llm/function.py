@@ -34,6 +34,9 @@ class FunctionModel(ChatModel):
     ) -> ChatReply:
         """Return what the function replies to the messages.
 
+        The messages are given as a list of dictionaries with "role" and "content". ``kg``,
+        ``cancel`` and the schema are not used.
+
         Raises ModelError if it returns no text, and what the function raises.
         """
         started = time.perf_counter()

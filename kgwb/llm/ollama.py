@@ -149,8 +149,8 @@ class OllamaModel(RemoteModel):
         """Return the failure for an exception.
 
         An error of Ollama becomes a failure with its HTTP status, or "nonsense" if it came inside a
-        stream. A refused connection is transient. A line that is not a reply is "nonsense". The
-        base class handles the others.
+        stream. A refused connection is transient. A reply that has not the SDK's form is
+        "nonsense", with the first part of it that is wrong. The base class handles the others.
         """
         import ollama
         import pydantic

@@ -105,10 +105,11 @@ class OpenAIModel(RemoteModel):
         yield reply
 
     def _request_body(self, form: RequestFormat, request: ChatRequest) -> dict[str, Any]:
-        """Return the fields of a chat request.
+        """Return the fields of a chat request, by name.
 
-        Those without a value are left out, and those that the format omits. The length is limited
-        by "max_tokens", or by "max_completion_tokens" if the format omits that.
+        Fields without a value are left out, and those that the format omits. The length is limited
+        by "max_tokens", or by "max_completion_tokens" if the format omits that. A streamed request
+        asks for the token counts.
         """
         body: dict[str, Any] = {
             "model": self.model,
@@ -153,7 +154,10 @@ class OpenAIModel(RemoteModel):
 
 
 def _check_key(key: str, *, is_needed: bool) -> None:
-    """Raise UnknownModelError if a key is needed and missing, or cannot be a key."""
+    """Raise UnknownModelError if a key is needed and missing, or cannot be a key.
+
+    A key is ASCII without control characters. The error does not show the key.
+    """
     if is_needed and not key:
         raise UnknownModelError(
             "the models of OpenAI need a key, and the environment variable OPENAI_API_KEY is not set",
@@ -198,7 +202,9 @@ def _parse_chunk(answer: Any) -> ChatReply:
     """Return what a whole answer, or a chunk of a streamed one, holds of the first choice.
 
     The SDK does not check types, so any attribute may be None, absent or of another type. Without a
-    choice the text is empty. A whole answer without a finish reason counts as finished.
+    choice the text is empty. A whole answer without a finish reason counts as finished. Of several
+    choices it is the first with the index 0 or none. The text is that of the whole message or of
+    the delta, or the refusal, which sets the finish reason "refusal".
 
     Raises ValueError if the answer or the choice has an error.
     """

@@ -144,7 +144,10 @@ class RemoteModel(ChatModel):
 
         The reply is streamed if the server can, so that the server stops when a cancel closes the
         connection. If the server refuses the format of the request, another format is tried. After
-        a transient failure the request is repeated up to MAX_RETRIES times.
+        a transient failure the request is repeated up to MAX_RETRIES times. The wait before a retry
+        is what the server asks for, else INITIAL_BACKOFF_S, doubled each time; a longer wait than
+        MAX_RETRY_AFTER_S is an error at once. Another format does not count as a retry. The reply
+        has the mode, the duration in seconds and the number of requests.
 
         Raises Cancelled if ``cancel`` is set, ModelUnreachableError, ModelTimeoutError and
         ModelRefusedError.
@@ -198,7 +201,8 @@ class RemoteModel(ChatModel):
     def list_models(self, timeout_s: float = LISTING_TIMEOUT_S) -> tuple[str, ...]:
         """Return the names of the models that the server lists, sorted.
 
-        The server is asked once, and not again after a failure. Raises a ModelError.
+        The server is asked once, and not again after a failure. Raises a ModelError. It takes up to
+        1.5 times ``timeout_s``, in seconds. Without models the tuple is empty.
         """
         names = self._try_list_models(timeout_s)
         if isinstance(names, RequestFailure):
@@ -224,9 +228,10 @@ class RemoteModel(ChatModel):
         """Return the failure for an exception of the transport or of reading a reply.
 
         Refused redirects, and connections that took too long, are of kind "connection", other
-        timeouts of kind "timeout". Any other error of the transport is a transient "connection"
-        failure. Text that cannot be read is "nonsense", and an empty body is EMPTY_RESPONSE.
-        Adapters extend this by the exceptions of their SDK.
+        timeouts of kind "timeout"; these are not transient. Any other error of the transport is a
+        transient "connection" failure. An empty body is EMPTY_RESPONSE, and every other exception
+        is "nonsense", with the text that could not be read. Adapters extend this by the exceptions
+        of their SDK.
         """
         name = type(error).__name__  # equal in httpx and httpx2
         if isinstance(error, RedirectError) or name == "TooManyRedirects":
@@ -249,7 +254,7 @@ class RemoteModel(ChatModel):
         The call runs on a thread. Its own timeouts are not enough: they begin anew with every byte,
         and do not include the lookup of a host name. ``poll`` is called meanwhile, and a ModelError
         that it or the call raises is passed on. A call that is not waited for any more closes its
-        connection.
+        connection. An exception of the SDK is not raised, but returned as a failure.
         """
         abandoned = threading.Event()
 
@@ -356,7 +361,9 @@ class RemoteModel(ChatModel):
         """Return the error to raise for a failure, with a hint and without the key.
 
         ``timeout_s`` is the timeout of the request; ``is_listing`` is whether models were listed.
-        For status 404 the server is asked which models it has, and the hint names them.
+        For status 404 the server is asked which models it has, and the hint names them. A timeout
+        is a ModelTimeoutError, no connection and an unreadable answer a ModelUnreachableError, 404
+        a ModelRefusedError, and other statuses as in ``_error_of_status``.
         """
         text = masked_excerpt(failure.message, self._secrets())
         if failure.kind == "timeout":

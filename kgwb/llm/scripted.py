@@ -61,6 +61,8 @@ class Scripted(ChatModel):
     ) -> ChatReply:
         """Return the next scripted answer, after the delay.
 
+        An answer that is a dictionary becomes JSON text. Every request is kept. ``kg`` is not used.
+
         Raises the exception that the script has as the answer, ModelError if it has no answer, and
         Cancelled if ``cancel`` is set during the delay.
         """

@@ -41,7 +41,8 @@ def make_client(create_client: Callable[..., T], url: str) -> T:
     """Return the client that a function creates with options for httpx or httpx2.
 
     The client follows redirects only on the server of ``url``, reads responses within bounds, and
-    closes the connection soon after ``abandoned_event`` is set.
+    closes the connection soon after ``abandoned_event`` is set. The message of the error is not
+    passed on: it may hold the password of a proxy.
 
     Raises UnknownModelError if the environment does not allow a client.
     """
@@ -132,7 +133,7 @@ class _BoundedStream:
         """Close the connection; it is read to its end if the reply is finished.
 
         The SDK of OpenAI stops at "[DONE]", and only a connection that was read to its end can be
-        used again.
+        used again. Errors while it is read are ignored.
         """
         with suppress(OSError, ValueError, *transport_errors()):
             if self._is_finished:
@@ -147,6 +148,8 @@ class _BoundedStream:
 
     def _read_reply(self) -> Iterator[bytes]:
         """Yield the body of a reply.
+
+        The bytes are unpacked, and the limits count them unpacked.
 
         Raises ValueError if it is longer than MAX_REPLY_BYTES, has a document that is longer than
         MAX_JSON_DOCUMENT_BYTES, or is not UTF-8. In a stream each line is a document. Raises
@@ -176,7 +179,10 @@ def _check_size(size: int, max_bytes: int) -> None:
 
 @cache
 def transport_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions that httpx and httpx2 raise, of those that are installed."""
+    """Return the exceptions that httpx and httpx2 raise, of those that are installed.
+
+    They are the classes HTTPError and InvalidURL. Without either package the tuple is empty.
+    """
     errors: list[type[Exception]] = []
     for name in ("httpx", "httpx2"):
         if find_spec(name):
@@ -186,9 +192,11 @@ def transport_errors() -> tuple[type[Exception], ...]:
 
 
 def validate_url(url: str) -> str:
-    """Return an address without its closing slash.
+    """Return an address of a model server without its closing slashes.
 
-    Raises UnknownModelError if it is not an address of http or https, or holds a login or a query.
+    It must be of http or https, with a host, a port other than 0, and no blank. Raises
+    UnknownModelError if it is not, or if it holds a login or a query: the address is recorded and
+    shown.
     """
     try:
         parts = urlsplit(url)

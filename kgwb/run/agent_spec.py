@@ -10,7 +10,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
-from kgwb.records import type_adapter
+from kgwb.records import JsonObject, type_adapter
 
 AgentKind = Literal["model", "search", "sparql", "code"]
 """What an agent does: asks a model, searches labels, queries the graph, or computes."""
@@ -35,8 +35,15 @@ class AgentSpec:
 
     @functools.cached_property
     def output_type(self) -> Any:
-        """The type of the output, from the annotation of the function; Any if it has none."""
-        return get_type_hints(self.function).get("return", Any)
+        """The type of the output, from the annotation of the function; Any if it has none.
+
+        A TypedDict is a plain dictionary: it can be neither checked nor, before Python 3.12, saved
+        as its type.
+        """
+        promised = get_type_hints(self.function).get("return", Any)
+        if isinstance(promised, type) and hasattr(promised, "__total__"):
+            return JsonObject
+        return promised
 
     @property
     def purpose(self) -> str:
@@ -54,7 +61,9 @@ def system_problems(
     """Return what is wrong with the agents, supervisors and roles of a system.
 
     ``functions`` are what was given as agents. Each problem says what to write; without problems
-    the list is empty.
+    the list is empty. The checks are: each function is decorated with ``@agent``, no two agents
+    have one name, each signature and output type can be used, and ``supervisors`` and ``roles``
+    name only agents (a role's own name may be any).
     """
     problems = []
     specs = []
@@ -88,7 +97,11 @@ def _unknown_names(where: str, given: Iterable[str], names: Sequence[str]) -> It
 
 
 def _agent_problems(spec: AgentSpec) -> Iterator[str]:
-    """Yield what is wrong with the signature of an agent's function."""
+    """Yield what is wrong with the signature of an agent's function.
+
+    A parameter ``run`` must be the last one, a parameter annotated as a run must be named ``run``,
+    and the output must be one that can be saved (``_output_problems``).
+    """
     parameters = inspect.signature(spec.function).parameters
     names = list(parameters)
     if "run" in names and names[-1] != "run":
@@ -100,7 +113,10 @@ def _agent_problems(spec: AgentSpec) -> Iterator[str]:
 
 
 def _is_run_annotation(annotation: Any) -> bool:
-    """Return whether a parameter is annotated as a run, by the class or by its name as a text."""
+    """Return whether a parameter is annotated as a run.
+
+    That is a class named Run or Engine, or one of these names as a text; nothing else is resolved.
+    """
     name = annotation
     if isinstance(annotation, type):
         name = annotation.__name__
@@ -110,7 +126,10 @@ def _is_run_annotation(annotation: Any) -> bool:
 def _output_problems(spec: AgentSpec) -> Iterator[str]:
     """Yield why the outputs of an agent cannot be saved; nothing if they can be.
 
-    Types that are not defined yet, or are imported for type checkers only, are named.
+    There is a problem if an annotation names something that its module lacks, such as a type
+    imported for type checkers only, if the annotations cannot be read, or if pydantic knows no form
+    for the type. Any, SAVED_TYPES and dataclasses pass; the fields of a dataclass are not looked
+    at.
     """
     try:
         output_type = spec.output_type

@@ -54,7 +54,7 @@ def agent(
     Each call of the decorated function is a step of the run: recorded, and shown to the person, who
     can replace its output. The run is the function's parameter ``run``, its last one. A function
     without this parameter belongs to the run that is being executed; outside of an execution it is
-    called as it is.
+    called as it is. A step of an ``async def`` function is awaited.
 
     ``name`` is by default the name of the function. ``subject`` names the parameter that tells the
     steps of this agent apart. ``check`` judges a replacement. The decorated function has the
@@ -62,9 +62,15 @@ def agent(
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        """Return a function that executes this one as a step of the run in its arguments."""
+        """Return a function that executes this one as a step of the run in its arguments.
+
+        Without a run in its arguments it is a step of the run that is being executed, and outside
+        of an execution the function is called as it is. Raises SettingError if ``subject`` is not a
+        parameter.
+        """
         spec = AgentSpec(given_name or function.__name__, function, subject, check, kind)
         signature = inspect.signature(function)
+        is_awaited = inspect.iscoroutinefunction(function)
         if subject and subject not in signature.parameters:
             names = ", ".join(signature.parameters)
             raise SettingError(
@@ -81,11 +87,22 @@ def agent(
             run = inputs.pop("run", None) or current_run()
             if run is None:
                 return work()
-            result: T = run.execute(spec, inputs, work)
+            execute_step = run.execute_async if is_awaited else run.execute
+            result: T = execute_step(spec, inputs, work)
             return result
 
-        execute.spec = spec  # type: ignore[attr-defined]
-        return execute
+        decorated: Any = execute
+        if is_awaited:
+
+            @functools.wraps(function)
+            async def execute_awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
+                """Do what ``execute`` does, as a coroutine function, which libraries tell apart."""
+                awaited: Any = execute(*args, **kwargs)
+                return await awaited
+
+            decorated = execute_awaited
+        decorated.spec = spec
+        return decorated  # type: ignore[no-any-return]
 
     if callable(name):
         given_name = ""
@@ -119,7 +136,8 @@ def remember_turn(run: Any, links: Iterable[Link] | None = None, standalone: str
 
     These are the question, its form outside the dialogue (``standalone``), its answers, and the
     entities that were linked, with their vertices: those of ``links``, else of all steps whose
-    output is a Link. If an entity was linked several times, the last vertex counts.
+    output is a Link. If an entity was linked several times, the last vertex counts. Entities
+    without a vertex are left out. Of a run without an answer, the answers are empty.
     """
     answer = run.answer or Answer("list")
     if links is None:
@@ -205,7 +223,11 @@ class System:
         """Title and agents' names of each stage. Supervisors are left out."""
 
     def _check(self, given: Sequence[Any]) -> None:
-        """Raise SettingError, with all that is wrong with what was given as agents."""
+        """Raise SettingError, with all that is wrong with what was given as agents.
+
+        ``given`` are the agents as they were given. Their problems are those of
+        ``system_problems``; the answer function must be callable, too.
+        """
         problems = system_problems(given, self.supervisors, self.roles)
         if not callable(self.answer):
             problems.append(f"answer is {type(self.answer).__name__}: give the function itself")
@@ -241,14 +263,20 @@ class System:
         raise SettingError(f"{self.name} has no agent {name!r}", hint=f"its agents are {known}")
 
     def role_of(self, agent_name: str) -> str:
-        """Return the role that plays an agent; "" if none does."""
+        """Return the first role that plays an agent.
+
+        Returns "" if none does, or if there is no such agent.
+        """
         for role, agents in self.roles.items():
             if agent_name in agents:
                 return role
         return ""
 
     def check_model_user(self, name: str) -> None:
-        """Raise SettingError unless a model can be given to this name: an agent's, or a role's."""
+        """Raise SettingError unless a model can be given to this name: an agent's, or a role's.
+
+        The error lists the agents and the roles.
+        """
         if name in self.roles:
             return
         try:
@@ -270,7 +298,10 @@ class System:
         return spec.kind
 
     def rule(self, prompt: str) -> Rule | None:
-        """Return the function by which the model ``rules`` answers a prompt, or None."""
+        """Return the present version of the function by which ``rules`` answers a prompt.
+
+        Returns None if the system has no rule for the prompt.
+        """
         rule = self.rules.get(prompt)
         if rule is None:
             return None
@@ -278,9 +309,10 @@ class System:
 
 
 def _prompts_folder_beside(function: Any) -> Path | None:
-    """Return the folder ``prompts`` beside the module of a function; None if there is none.
+    """Return the folder ``prompts`` beside the file of a function's module.
 
-    kgwb's own systems have none.
+    Returns None if there is no such folder, if the module has no file, as in a notebook, or if it
+    is one of kgwb's own.
     """
     module = sys.modules.get(_module_outside_of_kgwb(function))
     file = getattr(module, "__file__", None)

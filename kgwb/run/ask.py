@@ -50,7 +50,8 @@ def schema_config(title: str, description: str = "") -> ConfigDict:
     """Return the configuration of a reply class whose JSON schema has this title and description.
 
     The schema is sent to the model, and it is part of the key by which a recorded reply is found.
-    So it must not change when the class is renamed or its docstring is reworded.
+    So it must not change when the class is renamed or its docstring is reworded. Fields that the
+    class does not have make a reply invalid.
     """
     extra: dict[str, Any] = {}
     if description:
@@ -74,7 +75,10 @@ class Check(Generic[R]):
 
 
 def find_problems(reply: R, checks: Iterable[Check[R]]) -> Iterator[str]:
-    """Yield what each failed check finds wrong with a reply, as "name: problem"."""
+    """Yield what each failed check finds wrong with a reply, as "name: problem".
+
+    A check that passes yields nothing; every check is made.
+    """
     for check in checks:
         problem = check.test(reply)
         if problem:
@@ -100,7 +104,7 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
     Chatty-KG does. ``sample`` counts how often a system has asked the same before: it is added to
     the seed, and the temperature is then ``retry_temperature``, so that the reply can be another
     one. At most ``max_examples`` of the prompt's examples are sent; None is the number of the
-    setting ``exemplars``.
+    setting ``exemplars``. The attempts, also failed ones, are added to the current step.
 
     Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
@@ -176,6 +180,8 @@ def _first_request(
 ) -> ChatRequest:
     """Return the request of the first attempt: the filled prompt, with the settings of the run.
 
+    A system's own prompt must name the reply class in its header.
+
     Raises PromptError if the prompt is missing or wrong, or does not fit the variables.
     """
     settings = run.settings
@@ -240,10 +246,11 @@ def check_reply(
     """Read a reply from a model's text, and check it.
 
     The first JSON in the text that has the form of the reply class is the reply; ``find_json`` has
-    the order. Returns it, or None if there is none, and the results of the checks that were made,
-    in order: of JSON_CHECK_NAME, of SCHEMA_CHECK_NAME if there is JSON, and of ``checks`` if there
-    is a reply. If the model did not finish (``finish_reason``), that is the problem, in place of
-    wrong JSON.
+    the order. Returns it, even if it fails checks, or None if there is none. With it come the
+    results of the checks that were made, in order: of JSON_CHECK_NAME, of SCHEMA_CHECK_NAME if
+    there is JSON, and of all ``checks`` if there is a reply. Without a reply the problem is that of
+    the first JSON found. If the model did not finish (``finish_reason``), that is the problem, in
+    place of wrong JSON.
     """
     first_problem = ""
     for data in find_json(text):
@@ -264,9 +271,10 @@ def check_reply(
 
 
 def _read_reply(data: Any, reply_class: type[R]) -> tuple[R | None, str]:
-    """Return the reply that JSON data describes; else None and what is wrong with the data.
+    """Return the reply that JSON data describes, and ""; else None and what is wrong with the data.
 
-    Data that is nested too deeply to be written as JSON again is no reply; the problem is empty.
+    Half of a surrogate pair in the data is a problem: it has no UTF-8 form. Data that is nested too
+    deeply to be written as JSON again is no reply; the problem is then empty.
     """
     try:
         text = json.dumps(data, ensure_ascii=False)

@@ -145,7 +145,8 @@ class CallRecord:
         """Return the call with this key, and whether it was made for this caller.
 
         A call that is not recorded, or is outdated, is made by ``make`` and recorded. If another
-        thread is making it already, this one waits and returns that call.
+        thread is making it already, this one waits and returns that call. An interrupt counts as an
+        error, too.
 
         Raises what ``make`` raises, also on the threads that wait. Nothing is recorded then.
         """

@@ -88,7 +88,8 @@ class Differences(tuple[StepDifference, ...]):
         """Return the line of ``str()``, and lines for each step that differs.
 
         They say how it differs and in which parts. Below stand the lines of the two outputs that
-        the other output does not have, after "first:" and "second:".
+        the other output does not have, after "first:" and "second:". Steps that are the same are
+        left out.
         """
         lines = [str(self)]
         for pair in self:
@@ -130,7 +131,8 @@ def compare_steps(first: StepsByKey, second: StepsByKey) -> Differences:
     """Align the steps of two executions by key, and compare them.
 
     Keys that differ only in the names of unknowns ("?film") are equal. Where both runs have steps
-    that the other lacks, those of the first run come first.
+    that the other lacks, those of the first run come first. Steps that both runs have stand in the
+    order of the first.
     """
     second = _with_keys_of(first, second)
     pairs = []
@@ -185,9 +187,10 @@ def _merge_keys(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 
 def _compare_step(key: str, first: Step | None, second: Step | None) -> StepDifference:
-    """Compare one step of two runs: "same", "changed", or in one run only.
+    """Compare one step of two runs, of which at least one is given.
 
-    At least one of the steps is given.
+    Its status is "only in first", "only in second", "changed" with the parts that differ
+    (``_changed_parts``), or "same".
     """
     if first is None:
         return StepDifference(key, "only in second", second=second)
@@ -199,7 +202,10 @@ def _compare_step(key: str, first: Step | None, second: Step | None) -> StepDiff
 
 
 def _changed_parts(first: Step, second: Step) -> Iterator[str]:
-    """Yield the names of the parts that differ: "inputs", "output", "calls", "replies", "error"."""
+    """Yield the names of the parts that differ, of "inputs", "output", "calls", "replies", "error".
+
+    They come in this order. Replies are the texts of the attempts.
+    """
     if first.inputs != second.inputs:
         yield "inputs"
     if first.output != second.output:

@@ -49,7 +49,8 @@ class EditableRun(Engine):
     def output(self, step: str) -> Any:
         """Return the output of a step, given by key or agent.
 
-        Raises SettingError if the step is not done.
+        Raises SettingError if the step is not done, if the system has no such agent, or if the
+        agent has several steps.
         """
         reached = self[step]
         if not reached.done:
@@ -72,7 +73,7 @@ class EditableRun(Engine):
             return step
         if len(keys) > 1:
             choices = ", ".join(keys)
-            raise SettingError(f"{step} has several steps", hint=f"say which: {choices}")
+            raise SettingError(f"the agent {step} has several steps", hint=f"name one: {choices}")
         self._check_agent(step)
         if not keys:
             return step
@@ -85,13 +86,15 @@ class EditableRun(Engine):
     # Values
 
     def override(self, step: str, value: Any) -> Self:
-        """Put in a value by hand: the step returns it from now on, and what follows runs again.
+        """Put in a value by hand: the step returns it from the next execution on.
 
-        ``step`` is a key, or the name of an agent that has one step. ``value`` is a record or its
-        JSON data. It is also written to the run's file.
+        ``step`` is a key, or the name of an agent that has one step or none yet. ``value`` is a
+        record or its JSON data. Nothing is executed now; the position goes back to before the step,
+        if it was reached. The value is also written to the run's file.
 
         Returns the run. Raises OverrideError if the value has not the type of the step's output, or
-        fails the agent's check.
+        fails the agent's check, which is made only if the step was reached; and SettingError if the
+        system has no such agent, the agent has several steps, or the run can only be read.
         """
         self._refuse_if_read_only()
         key = self._key_of(step)
@@ -137,7 +140,8 @@ class EditableRun(Engine):
         """Remove a value that was put in by hand; if there is none, do nothing. Returns the run.
 
         The removal is written to the run's file. Raises SettingError if the system has no such
-        agent, or if the agent has several steps.
+        agent, or if the agent has several steps. A value that was put in by the agent's name,
+        before its step was reached, is removed as well.
         """
         self._refuse_if_read_only()
         key = step if step in self.overrides else self._key_of(step)
@@ -180,7 +184,8 @@ class EditableRun(Engine):
         """Use another text for a prompt in this run. The prompt's file does not change.
 
         The next execution asks its agent again. The text is written to the run's file. Returns the
-        run. Raises PromptError if the text is wrong.
+        run. Raises PromptError if the text is wrong. The position goes back to before the first
+        step that used the prompt.
         """
         self._refuse_if_read_only()
         self.prompts = self.prompts.with_text(name, text)
@@ -197,6 +202,7 @@ class EditableRun(Engine):
         ``number`` counts the model calls of the step from 0. ``messages`` may be a text with a line
         [system], [user] or [assistant] above each. None takes back an earlier edit. The edit is
         written to the run's file. Returns the run. Raises PromptError for a text without roles.
+        Raises SettingError if the system has no such agent, or the agent has several steps.
         """
         self._refuse_if_read_only()
         key = self._key_of(step)
@@ -241,7 +247,7 @@ class EditableRun(Engine):
 def _supervisors_of(step: Step, earlier: Sequence[Step]) -> set[str]:
     """Return the keys of the supervisor of a step, of the supervisor's supervisor, and so on.
 
-    They are looked for among the earlier steps.
+    They are looked for among the earlier steps. The set is empty for a step without a supervisor.
     """
     supervisors = set()
     supervisor = step.parent

@@ -10,13 +10,13 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import (
@@ -89,6 +89,9 @@ class Engine:
     """Whether a person has changed something, so that other calls than the recorded are expected."""
     _is_edited = False
     """Whether a person has changed something since the latest execution began."""
+
+    _has_stopped = False
+    """Whether the latest execution has raised Stopped, at which every branch of it ends."""
 
     _begun: frozenset[str] = frozenset()
     """Keys of the steps that the latest execution began."""
@@ -167,7 +170,7 @@ class Engine:
     def model_name(self, agent_name: str) -> str:
         """Return the name of an agent's model, or in a replay of the model that was recorded.
 
-        The name is part of the key of every model call.
+        Empty if neither is known. The name is part of the key of every model call.
         """
         model = self.model_for(agent_name)
         if model is None:
@@ -177,8 +180,12 @@ class Engine:
     def _recorded_model_name(self, agent_name: str) -> str:
         return self._of_agent(self.recorded_models, agent_name) or ""
 
-    def chat(self, request: ChatRequest) -> tuple[Call, ChatReply]:
+    def chat(
+        self, request: ChatRequest, own_model: ChatModel | None = None
+    ) -> tuple[Call, ChatReply]:
         """Ask the model of the current agent, and return the call and the reply.
+
+        ``own_model`` is asked in its place, except in a replay: the client of a pipeline.
 
         A recorded reply is used if and only if model, content and repeat number are equal. The
         repeat number counts how often this agent, for its subject, has sent the same request in
@@ -191,12 +198,16 @@ class Engine:
         request = self._edited_request(step, request)
         if self._stop_condition.is_preview(step):
             self._previewed_request = request
-            raise Stopped
+            self._stop()
         agent_name = step.agent or request.task
-        content = self._content_to_record(request, agent_name, step.subject)
+        if own_model is None:
+            content = self._content_to_record(request, agent_name, step.subject)
+            model = self.model_for(agent_name)
+        else:
+            content = self._content_for_model(own_model.name, request)
+            model = None if self.is_replay else own_model
         repeat = self._count_request(content, agent_name, step.subject)
 
-        model = self.model_for(agent_name)
         is_remote = self.kg.remote
         make = None
         if model is not None:
@@ -208,7 +219,10 @@ class Engine:
         return call, call.result
 
     def _edited_request(self, step: Step, request: ChatRequest) -> ChatRequest:
-        """Return a request with the messages that a person put in for it, if there are any."""
+        """Return a request with the messages that a person put in for it; without any, as it is.
+
+        They are found by the key of the step and the number of model calls that it has made so far.
+        """
         number = sum(1 for key in step.calls if self.calls[key].kind == "model")
         messages = self.edited_messages.get((step.key, number))
         if messages is None:
@@ -253,9 +267,10 @@ class Engine:
         return self._record.find(key) is not None
 
     def _count_request(self, content: JsonObject, agent_name: str, subject: str) -> int:
-        """Count a request, and return how often the agent sent it for this subject before.
+        """Count a request, and return how often it was sent before: 0 the first time.
 
-        Requests are equal if their content is. Counting begins anew with each execution.
+        Requests of the same agent for the same subject are equal if their content is. Counting
+        begins anew with each execution. It is safe on several threads.
         """
         counter = (agent_name, subject, call_key("model", content, 0))
         with self._lock:
@@ -270,6 +285,11 @@ class Engine:
         """The graph without recording; None in a replay."""
         return self.kg.inner
 
+    @property
+    def is_replay(self) -> bool:
+        """Whether everything comes from the record: the run has neither a graph nor a model."""
+        return self.unrecorded_graph is None and not self.models
+
     def call(
         self,
         kind: str,
@@ -281,7 +301,8 @@ class Engine:
 
         ``kind`` and ``request``, which is JSON data, decide whether a recorded result is used.
         ``make`` is None where the call cannot be made. ``result_type`` is the type of the result of
-        a kind that is not in ``calls.RESULT_TYPES``.
+        a kind that is not in ``calls.RESULT_TYPES``. Notes are added to the step if a result set
+        was cut, or if a CONCAT in a query left a variable unbound.
 
         Raises what ``make`` raises, and NotRecordedError without ``make`` and record.
         """
@@ -316,8 +337,7 @@ class Engine:
             "phrase": phrase,
             "names": list(names),
         }
-        is_replay = self.unrecorded_graph is None and not self.models
-        if is_replay:
+        if self.is_replay:
             return self.call("similarity", request, None)
         make = partial(self.embeddings.similarity, phrase, names, spelling)
         return self.call("similarity", request, make)
@@ -355,7 +375,7 @@ class Engine:
         key = call_key(kind, request, repeat)
         is_recorded = self._record.find(key) is not None
         if self._stop_condition.preview_of and not is_recorded:
-            raise Stopped
+            self._stop()
 
         if not is_recorded:
             self._note_change(step, kind, request)
@@ -391,7 +411,11 @@ class Engine:
         return call
 
     def _note_change(self, step: Step, kind: str, request: JsonObject) -> None:
-        """Note on a step that it asks something else than in the execution before, if it does."""
+        """Note on a step that it asks something else than in the execution before, if it does.
+
+        Compared is the call at the same position of the same step (``call_in_its_place``). Nothing
+        is noted if there was none, or after an edit.
+        """
         earlier = self._earlier_steps.get(step.key)
         before = call_in_its_place(step, kind, earlier, self.calls)
         if before is None:
@@ -409,6 +433,9 @@ class Engine:
         missing: str,
     ) -> Any:
         """Return the result of ``make()``, which is called on a background thread if it is remote.
+
+        In a replay the error says what has changed, if the step asks something else than was
+        recorded.
 
         Raises NotRecordedError if ``make`` is None, and Cancelled if the execution is cancelled
         while it waits for a remote call.
@@ -448,7 +475,9 @@ class Engine:
 
         The calls run at the same time if the function is an agent whose subject is the item, the
         graph or a model is remote, and the person is not stepping. In any case all are made, also
-        after one has failed; then the first error is raised.
+        after one has failed; then the first error is raised. At most the setting ``workers`` of
+        them run at the same time. An exception that is not a KgwbError is raised at once if the
+        calls run one after another.
         """
         if not self._can_run_in_parallel(function, items):
             calls = [partial(function, item, *rest, self) for item in items]
@@ -479,6 +508,7 @@ class Engine:
         The function must be an agent whose steps have subjects, and all items must have different
         subjects, so that no key of a step depends on which is executed first. The graph or a model
         must be remote: only waiting is saved. A person who is stepping sees one step after another.
+        Fewer than two items are not called in parallel.
         """
         spec: AgentSpec | None = getattr(function, "spec", None)
         if spec is None or not spec.subject:
@@ -507,8 +537,9 @@ class Engine:
     def prompt_text(self, name: str) -> str:
         """Return the text of a prompt, and keep it as used by the run and by the current step.
 
-        A text that the run has not used for this prompt yet is also written to the run's file.
-        Raises PromptError if there is no such prompt.
+        It is the text of ``prompts``, see ``Prompts.text``. A text that the run has not used for
+        this prompt yet is also written to the run's file. Raises PromptError if there is no such
+        prompt.
         """
         text = self.prompts.text(name)
         prompts = self._current_frame().step.prompts
@@ -522,11 +553,36 @@ class Engine:
     def execute(self, spec: AgentSpec, inputs: Inputs, function: Callable[[], Any]) -> Any:
         """Execute one step: return the value that a person put in, else that of the function.
 
-        The step is recorded in ``steps``, and listeners are notified of its start and its end.
+        The step is added to ``steps`` before it runs, and listeners are notified of its start and
+        its end. If it fails, it keeps the error and how long it took. Each step that is done raises
+        ``position`` by one.
 
-        Raises Stopped where the stop condition says so, Cancelled, SettingError for an agent that the
-        system does not list, OverrideError for a value that fails the agent's check, and what the
-        function raises.
+        Raises Stopped before or after the step where the stop condition says so, Cancelled,
+        SettingError for an agent that the system does not list, OverrideError for a value that
+        fails the agent's check, OutputError for an output of another type than promised, and what
+        the function raises.
+        """
+        with self._executed_step(spec, inputs) as step:
+            if not self._take_override(spec, step):
+                self._set_output(spec, step, function())
+        self._count_step(step)
+        return step.output
+
+    async def execute_async(
+        self, spec: AgentSpec, inputs: Inputs, function: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        """Execute one step of an agent that is awaited; see ``execute``."""
+        with self._executed_step(spec, inputs) as step:
+            if not self._take_override(spec, step):
+                self._set_output(spec, step, await function())
+        self._count_step(step)
+        return step.output
+
+    @contextmanager
+    def _executed_step(self, spec: AgentSpec, inputs: Inputs) -> Iterator[Step]:
+        """Begin a step, and let the code inside set its output.
+
+        It is done at the end, or it has the error that the code raised.
         """
         self._stop_if_cancelled()
         self._check_is_listed(spec)
@@ -534,13 +590,13 @@ class Engine:
         step = self._new_step(spec, inputs, parent.step)
         parent.steps.append(step)
         if self._stop_condition.stops_before(step):
-            raise Stopped
+            self._stop()
 
         self._notify_listeners("start", step)
         token = current_frame.set(Frame(step, parent.steps, self))
         started = time.perf_counter()
         try:
-            self._set_output(spec, step, function)
+            yield step
             step.done = True
         except Exception as exc:
             step.error = step.error or getattr(exc, "message", "") or repr(exc)
@@ -551,14 +607,23 @@ class Engine:
             self._note_past_calls(step)
             self._notify_listeners("end", step)
 
+    def _count_step(self, step: Step) -> None:
+        """Count a step as done. Raises Stopped if the execution is to stop after it."""
         with self._lock:
             self.position += 1
             if self._stop_condition.stops_after(step, self.position):
-                raise Stopped
-        return step.output
+                self._stop()
+
+    def _stop(self) -> NoReturn:
+        """Raise Stopped, here and at whatever another branch of the execution begins after it."""
+        self._has_stopped = True
+        raise Stopped
 
     def _note_past_calls(self, step: Step) -> None:
-        """Note on a step which requests it made past the run."""
+        """Add a note to a step for each host to which it sent requests past the run.
+
+        The note has the number of requests.
+        """
         for host, number in step.past_calls.items():
             requests = pluralize(number, "request")
             step.notes.append(
@@ -567,7 +632,10 @@ class Engine:
             )
 
     def _check_is_listed(self, spec: AgentSpec) -> None:
-        """Raise SettingError if the system does not list an agent of this name."""
+        """Raise SettingError if the system does not list an agent of this name.
+
+        The agent itself may be another one with the same name.
+        """
         names = [listed.name for listed in self.system.agents]
         if spec.name not in names:
             raise SettingError(
@@ -609,26 +677,31 @@ class Engine:
             views=self.system.views,
         )
 
-    def _set_output(self, spec: AgentSpec, step: Step, function: Callable[[], Any]) -> None:
-        """Set the output of a step: the value that a person put in, else that of the function.
+    def _set_output(self, spec: AgentSpec, step: Step, output: Any) -> None:
+        """Set the output of a step to what its function returned.
 
-        Raises OutputError for an output of another type than the agent promises, OverrideError for a
-        value that fails the agent's check, and what the function raises.
+        Raises OutputError for an output of another type than the agent promises.
+        """
+        if not matches_type(output, spec.output_type):
+            promised = type_text(spec.output_type)
+            raise OutputError(
+                f"{step.key} promises {promised} and returned {value_text(output)}",
+                hint=f"return {promised}, or change the annotation of {spec.name}",
+            )
+        step.output = output
+
+    def _take_override(self, spec: AgentSpec, step: Step) -> bool:
+        """Set the output of a step to the value that a person put in, and return whether there is one.
+
+        Raises OverrideError for a value that fails the agent's check.
         """
         override_key = self._override_key(step)
         if not override_key:
-            output = function()
-            if not matches_type(output, spec.output_type):
-                promised = type_text(spec.output_type)
-                raise OutputError(
-                    f"{step.key} promises {promised} and returned {value_text(output)}",
-                    hint=f"return {promised}, or change the annotation of {spec.name}",
-                )
-            step.output = output
-            return
+            return False
         step.output = self.overrides[override_key]
         step.origin = "by hand"
         self._check_override(spec, step.key, step.output, step.inputs)
+        return True
 
     def _override_key(self, step: Step) -> str:
         """Return the key in ``overrides`` of the value put in for a step; empty if there is none.
@@ -644,13 +717,17 @@ class Engine:
             return ""
         if len(begun) > 1:
             raise OverrideError(
-                f"{step.agent} has several steps",
+                f"a value was put in for the agent {step.agent}, which has several steps",
                 hint="put the value in for one of them: " + ", ".join(begun),
             )
         return step.agent
 
     def _check_override(self, spec: AgentSpec, key: str, value: Any, inputs: Inputs) -> None:
-        """Raise OverrideError if a value put in for a step fails the agent's own check."""
+        """Raise OverrideError if a value put in for a step fails the agent's own check.
+
+        The check gets the value and the step's inputs; the error lists all its problems. An agent
+        without a check accepts every value.
+        """
         if spec.check is None:
             return
         problems = list(spec.check(value, *inputs.values()))
@@ -669,7 +746,10 @@ class Engine:
 
     @property
     def past_calls(self) -> Counter[str]:
-        """How many requests the latest execution made past the run, by host."""
+        """How many requests the latest execution made past the run, by host.
+
+        Requests that the system made outside of its agents count, too.
+        """
         counts = Counter(self._root.past_calls)
         for step in self.steps:
             counts.update(step.past_calls)
@@ -677,7 +757,11 @@ class Engine:
 
     @property
     def totals(self) -> Totals:
-        """What the latest execution used. A call that several steps used counts once."""
+        """What the latest execution used: calls, tokens, queries and seconds; see ``Totals``.
+
+        A call that several steps used counts once. Calls that the system made outside of its agents
+        do not count.
+        """
         calls: dict[str, Call] = {}
         live_model_calls = 0
         for step in self.steps:
@@ -693,7 +777,8 @@ class Engine:
 
         Setting ``cancel`` cancels it. If a cancelled execution has not ended yet, this one waits
         for it, at most CANCEL_TIMEOUT_S. Raises SettingError if another execution goes on, and
-        Cancelled if ``cancel`` is set while this one waits.
+        Cancelled if ``cancel`` is set while this one waits. The wait for one that was not cancelled
+        is POLL_INTERVAL_S.
         """
         deadline = time.monotonic() + CANCEL_TIMEOUT_S
         while not self._executing_lock.acquire(timeout=POLL_INTERVAL_S):
@@ -730,6 +815,7 @@ class Engine:
         self._step_counts.clear()
         self._request_counts.clear()
         self._stop_condition = stop_condition
+        self._has_stopped = False
         root = Step("", "", "", "", {}, None)
         self._root = root
         watch_requests()
@@ -762,8 +848,11 @@ class Engine:
             self._stop_condition = StopCondition()
 
     def _stop_if_cancelled(self) -> None:
+        """Raise Cancelled or Stopped if the execution has been cancelled, or has stopped."""
         if self._cancel.is_set():
             raise Cancelled
+        if self._has_stopped:
+            raise Stopped
 
     def _current_frame(self) -> Frame:
         """Return the position of the execution on this thread.
@@ -773,12 +862,13 @@ class Engine:
         frame = current_frame.get(None)
         if frame is None:
             raise SettingError(
-                "an agent works only inside a run", hint="use Run.go, or Workbench.ask"
+                "no run is being executed here, and an agent works only inside a run",
+                hint="use Run.go, or Workbench.ask",
             )
         return frame
 
     def _refuse_if_read_only(self) -> None:
-        """Raise SettingError if the run can only be read."""
+        """Raise SettingError, with the reason, if the run can only be read."""
         if self.read_only:
             raise SettingError(
                 f"this run can only be read: {self.read_only}",
@@ -808,11 +898,14 @@ class Engine:
 
 
 def _explain_failure(error: Exception) -> AgentFailedError:
-    """Return an error that says what an agent raised, and in which line of which file."""
+    """Return an error that says what an agent raised, and in which line of which file.
+
+    It is the innermost line of the traceback, which may be in a library.
+    """
     last_frame = traceback.extract_tb(error.__traceback__)[-1]
     return AgentFailedError(
         f"{type(error).__name__}: {error}",
-        hint=f"it arose in {last_frame.filename}, line {last_frame.lineno}",
+        hint=f"correct it where it arose: {last_frame.filename}, line {last_frame.lineno}",
     )
 
 

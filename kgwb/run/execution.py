@@ -62,7 +62,11 @@ class StopCondition:
         return step.key in self.before or step.agent in self.before
 
     def stops_after(self, step: Step, position: int) -> bool:
-        """Return whether the execution stops after this step, with which ``position`` are done."""
+        """Return whether the execution stops after this step; ``position`` steps are done with it.
+
+        It does once ``count`` steps are done, or if ``after`` has the key or the agent of the step
+        and the step lies beyond ``after_position``, where a paused execution goes on.
+        """
         if self.count is not None and position >= self.count:
             return True
         if position <= self.after_position:

@@ -92,7 +92,10 @@ class GoldDecisions:
 
 
 def assign_stages(agents_by_stage: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the stage of each agent, from the names of each stage's agents with spaces between."""
+    """Return the stage of each agent, from the names of each stage's agents with spaces between.
+
+    An agent that several stages name has the last of them. The mapping cannot be changed.
+    """
     stages: dict[str, str] = {}
     for stage, agents in agents_by_stage.items():
         stages |= dict.fromkeys(agents.split(), stage)
@@ -150,7 +153,7 @@ def _is_about_question(pattern: TriplePattern, vocabulary: Vocabulary) -> bool:
 
 
 def _ends_of(patterns: Iterable[TriplePattern]) -> list[str]:
-    """Return subject and object of each pattern, in order."""
+    """Return subject and object of each pattern, in order; ends that occur again are repeated."""
     ends = []
     for subject, _, object_ in patterns:
         ends.append(subject)

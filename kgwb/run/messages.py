@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from kgwb.errors import PromptError
 from kgwb.llm.base import Message
 
-MESSAGE_LINE = re.compile(r"^\[(system|user|assistant)\]\s*$", re.MULTILINE)
+MESSAGE_LINE = re.compile(r"^\[(system|user|assistant|developer|tool)\]\s*$", re.MULTILINE)
 
 
 def messages_to_text(messages: Iterable[Message]) -> str:
@@ -19,6 +19,8 @@ def messages_to_text(messages: Iterable[Message]) -> str:
 
 def messages_from_text(text: str) -> tuple[Message, ...]:
     """Return the messages that ``messages_to_text`` wrote, or that a person changed.
+
+    Empty lines around a message's content are removed. A message may be empty.
 
     Raises PromptError if the text does not begin with a role, or has no message.
     """

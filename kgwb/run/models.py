@@ -34,7 +34,8 @@ def open_model(spec: Any, **options: Any) -> ChatModel:
 def open_models(models: Models) -> dict[str, ChatModel]:
     """Return the models by agent name; a model for all agents is the default, under "".
 
-    A model that is None is left out. Raises what ``open_model`` raises.
+    A model that is None is left out. Raises what ``open_model`` raises. Models for several agents
+    are given by the name of the agent or role. For None, no model is returned.
     """
     if models is None:
         return {}

@@ -31,7 +31,11 @@ def matches_type(value: Any, promised: Any) -> bool:
 
 
 def _is_instance(value: Any, promised: Any) -> bool:
-    """Return whether a value has a type that has no brackets; True for what is no class."""
+    """Return whether a value has a type that has no brackets.
+
+    A class of the same module and name counts as the same, and a whole number as a float. True for
+    Any and for what is no class, such as a type variable. None stands for the type of None.
+    """
     if promised is None:
         return value is None
     if promised is float:
@@ -65,7 +69,10 @@ def type_text(promised: Any) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return a value with its type, in one line: "str 'Arrival'"; "None" for None."""
+    """Return a value with its type, in one line: "str 'Arrival'"; "None" for None.
+
+    The value's ``repr`` is cut at MAX_SHOWN_CHARS characters.
+    """
     if value is None:
         return "None"
     shown = shorten(repr(value), MAX_SHOWN_CHARS)

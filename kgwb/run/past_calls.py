@@ -27,7 +27,7 @@ _watched: set[str] = set()
 
 @contextmanager
 def inside_recorded_call() -> Iterator[None]:
-    """Let the requests of the code inside count as those of a recorded call."""
+    """Let the requests of the code inside count as those of a recorded call, on this thread."""
     token = _is_in_call.set(True)
     try:
         yield
@@ -36,7 +36,11 @@ def inside_recorded_call() -> Iterator[None]:
 
 
 def watch_requests() -> None:
-    """Begin to notice requests, once for each library that is imported."""
+    """Begin to notice the HTTP requests of this process: of ``http.client``, httpx and httpx2.
+
+    Each library is patched once, and httpx only if it is imported already. So each execution calls
+    this again.
+    """
     with _lock:
         if "http.client" not in _watched:
             _watched.add("http.client")
@@ -52,7 +56,10 @@ def watch_requests() -> None:
 
 
 def _watch(owner: Any, name: str, host_of: Callable[..., str]) -> None:
-    """Replace a method by one that also counts the request that it sends."""
+    """Replace a method of a class, for good, by one that also counts the request that it sends.
+
+    ``host_of`` gets the method's arguments and returns the host.
+    """
     method = getattr(owner, name)
 
     @wraps(method)

@@ -50,7 +50,7 @@ class Prompt:
 
         A value that is no text is written as JSON. Braces inside a value stay as they are. At most
         ``max_examples`` are added, each to the end of its message; None adds all. Variables in
-        examples are not replaced.
+        examples are not replaced. Examples are added in their order, below a line "Example".
 
         Raises PromptError, which names every missing and every unknown variable.
         """
@@ -185,7 +185,10 @@ def _problems_of(prompt: Prompt) -> list[str]:
 
 @cache
 def shipped_folder() -> Path:
-    """Return the folder of kgwb's own prompts: the checkout's, else the installed package's copy."""
+    """Return the folder of kgwb's own prompts: the checkout's, else the installed package's copy.
+
+    The checkout is the folder around the package, if it has ``prompts`` and ``pyproject.toml``.
+    """
     package = Path(__file__).parent.parent
     checkout = package.parent
     folder = checkout / "prompts"
@@ -242,7 +245,10 @@ class Prompts:
         return replace(self, system_prompts=system_prompts)
 
     def own_names(self) -> set[str]:
-        """Return the names of the prompts among the texts and in the folder, not kgwb's own."""
+        """Return the names of the prompts among the texts and in the folder, not kgwb's own.
+
+        A name is the path of the file below the folder, without ".md".
+        """
         names = set(self.texts)
         if self.folder is not None:
             names |= _names_in_folder(self.folder)
@@ -302,7 +308,8 @@ class Prompts:
     def path(self, name: str) -> Path:
         """Return the file that a prompt is read from: the person's, the system's, or kgwb's own.
 
-        Raises PromptError if there is none.
+        The first of these folders that has the file NAME.md counts. Raises PromptError, which names
+        all of them, if none has.
         """
         folders = [self.folder, shipped_folder()]
         if self.system_prompts is not None:
@@ -318,9 +325,10 @@ class Prompts:
         raise PromptError(f"no prompt file for {name}", hint=f"write it to {places}")
 
     def text(self, name: str) -> str:
-        """Return the text of a prompt: one of ``texts``, else that of its file, which is read now.
+        """Return the text of a prompt: one of ``texts``, else the system's in code, else a file's.
 
-        Raises PromptError if there is no such prompt, or its file cannot be read.
+        The file is read now. The person's folder goes before a text in the system's code. Raises
+        PromptError if there is no such prompt, or its file cannot be read.
         """
         if name in self.texts:
             return self.texts[name]

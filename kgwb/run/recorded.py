@@ -41,7 +41,11 @@ def read_only_run(path: str | Path, missing: str) -> Run:
 
 
 def _recorded_system(header: JsonObject, data_of_steps: Sequence[JsonObject]) -> System:
-    """Return a system with the agents of the recorded steps, which cannot be executed."""
+    """Return a system with the agents of the recorded steps, which cannot be executed.
+
+    An agent is of the kind "model" if its first step has attempts or prompts, else "code".
+    Supervisors are read from the parents of the steps, in order.
+    """
     name = from_data(header["system"], str)
     agents = {}
     supervisors: dict[str, list[str]] = {}
@@ -71,10 +75,17 @@ def _cannot_execute(*_: Any) -> Any:
 
 
 def _read_step(data: JsonObject, run: Run) -> Step:
-    """Return the step that JSON data of a run file describes."""
+    """Return the step that JSON data of a run file describes, with its output and inputs as data.
+
+    Raises RunFileError for an unknown origin, and KeyError or a ValueError for data of another
+    form.
+    """
     origin = data["origin"]
     if origin not in get_args(Origin):
-        raise RunFileError(f"a step has the origin {origin!r}")
+        raise RunFileError(
+            f"the step {data['key']} has the origin {origin!r}, which kgwb does not know",
+            hint="restore the file from a copy, or open it with the kgwb that wrote it",
+        )
     return Step(
         key=from_data(data["key"], str),
         agent=from_data(data["agent"], str),
@@ -112,9 +123,16 @@ def _as_tuple(data: Any) -> Any:
 
 
 def _read_end(run: Run, data: JsonObject) -> None:
-    """Set status, position, answer and error of a run to those of an "end" entry."""
+    """Set status, position, answer and error of a run to those of an "end" entry.
+
+    The error becomes a SettingError with the recorded message; None if it is empty. Raises
+    RunFileError for an unknown status.
+    """
     if data["status"] not in get_args(Status):
-        raise RunFileError(f"the run ended with the status {data['status']!r}")
+        raise RunFileError(
+            f"the run ended with the status {data['status']!r}, which kgwb does not know",
+            hint="restore the file from a copy, or open it with the kgwb that wrote it",
+        )
     run.status = data["status"]
     run.position = from_data(data["position"], int)
     run.answer = from_data(data["answer"], Answer | None)

@@ -66,7 +66,10 @@ class RecordedGraph:
         return self.inner.whole_graph
 
     def without(self, *triples: Triple) -> RecordedGraph:
-        """Return this graph, read as if it did not have these triples either; see Graph."""
+        """Return this graph, read as if it did not have these triples either; see Graph.
+
+        This graph does not change. The new one records in the same record.
+        """
         graph = copy(self)
         graph.muted = add_muted(self.muted, triples)
         if self.inner is not None:

@@ -81,7 +81,11 @@ class Setup:
     def begin(
         self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None
     ) -> Run:
-        """Return a run of one question, not executed yet. ``path`` is explained in ``Run``."""
+        """Return a new run of one question with this setup, not executed yet.
+
+        ``dialogue`` are the turns before it, and ``path`` is the file that the run is written to,
+        see ``Run``. Raises what ``Run`` raises.
+        """
         return Run(
             self.system,
             question,
@@ -166,7 +170,7 @@ class Run(EditableRun):
 
         A number as ``until`` is a count of steps. A paused run does not stop again where it has
         paused. Raises SettingError if a breakpoint or an argument names an agent that the system
-        does not have.
+        does not have. A boolean counts as a number.
         """
         count = None
         after = set(self.breakpoints)
@@ -261,12 +265,12 @@ class Run(EditableRun):
                 agent_names.append(spec.name)
         if agent_names and not self.system.rules:
             raise ModelError(
-                f"{self.system.name} needs another model than rules",
-                hint=f"choose a model that can be {list_first(agent_names)}",
+                f"the system {self.system.name} has no rules by which the model rules could answer",
+                hint=f"choose another model for {list_first(agent_names)}, such as openai:NAME",
             )
 
     def _check_answer(self, answer: Any) -> None:
-        """Raise OutputError unless the system returned an Answer."""
+        """Raise OutputError, which shows the value, unless the system returned an Answer."""
         if not isinstance(answer, Answer):
             raise OutputError(
                 f"the system {self.system.name} returned {value_text(answer)}, not an Answer",
@@ -281,7 +285,8 @@ class Run(EditableRun):
         The changes may be: question, dialogue, kg, system, models, settings, prompts, embeddings,
         path. The new run starts with the record and the overrides of this one, so only calls with
         another content are made. ``models`` is a model for all agents, or models by agent; the
-        other agents keep theirs then.
+        other agents keep theirs then. ``path`` is the file that the new run is written to; without
+        it, the new run has none.
 
         Raises SettingError for another change, and what ``Run`` raises.
         """
@@ -441,6 +446,7 @@ class Run(EditableRun):
         are written to the same file.
 
         Raises RunFileError for a file that is no run file, is damaged, or has another version.
+        Raises SettingError if a value was put in for an agent that the system does not have.
         """
         file = RunFile(Path(path))
         entries = file.entries()

@@ -26,7 +26,8 @@ def make_header(run: Engine) -> JsonObject:
     """Return the first entry of a run's file: what the run is, without calls and results.
 
     A run from a file keeps the names of the recorded models, except for agents that have a model.
-    Where the system came from is for readers: it is left out for kgwb's own systems.
+    Where the system came from is for readers: it is left out for kgwb's own systems. The prompts
+    are the texts that were used, and the person's own, which go before.
     """
     models = dict(run.recorded_models)
     for agent_name, model in run.models.items():
@@ -55,7 +56,10 @@ def make_header(run: Engine) -> JsonObject:
 
 
 def make_state_entries(run: Engine) -> list[JsonObject]:
-    """Return what a run begins its file with: header, recorded calls and values put in."""
+    """Return what a run begins its file with: header, recorded calls, values and messages put in.
+
+    They come in this order.
+    """
     entries = [make_header(run)]
     for call in list(run.calls.values()):
         entries.append({"call": call.to_data()})
@@ -105,7 +109,10 @@ def make_end_entry(run: Engine) -> JsonObject:
 
 
 def make_entries(run: Engine) -> list[JsonObject]:
-    """Return all entries of a saved run: header, calls, values put in, steps and end."""
+    """Return all entries of a saved run: header, calls, values put in, messages put in, steps, end.
+
+    An output that is the reply of one of the step's calls is written once (``_without_replies``).
+    """
     entries = make_state_entries(run)
     replies = {}
     for entry in entries:
@@ -118,9 +125,11 @@ def make_entries(run: Engine) -> list[JsonObject]:
 
 
 def _without_replies(step: JsonObject, replies: Mapping[str, Any]) -> JsonObject:
-    """Return the data of a step, with the key of a call in place of an output that is its reply.
+    """Return the data of a step, without an output that is the reply of one of its own calls.
 
-    The survey of a graph, or the schema of a database, is as large as all the rest of a run.
+    In its place ``output_of_call`` has the key of the first such call, and ``output`` is None: the
+    survey of a graph is as large as all the rest of a run. ``replies`` are by key. An output that
+    is empty, or no list or object, stays.
     """
     output = step["output"]
     if isinstance(output, dict | list) and output:
@@ -209,7 +218,11 @@ def read_entries(run: Engine, entries: Iterable[JsonObject]) -> None:
 
 
 def _read_override(run: Engine, data: JsonObject) -> None:
-    """Put in the value of an "override" entry for its step; None removes an earlier value."""
+    """Put in the value of an "override" entry for its step; None removes an earlier value.
+
+    The value is JSON data of the type of the agent's output. Raises SettingError if the system has
+    no such agent, and what ``from_data`` raises.
+    """
     key = old_names.current_step_key(run.system.name, data["step"])
     value = data["value"]
     if value is None:
@@ -220,7 +233,10 @@ def _read_override(run: Engine, data: JsonObject) -> None:
 
 
 def _read_messages(run: Engine, data: JsonObject) -> None:
-    """Put in the messages of a "messages" entry; None removes earlier ones."""
+    """Put in the messages of a "messages" entry for a step's model call; None removes earlier ones.
+
+    The call is given by its number. Raises KeyError or a ValueError for data of another form.
+    """
     place = (from_data(data["step"], str), from_data(data["call"], int))
     if data["value"] is None:
         run.edited_messages.pop(place, None)

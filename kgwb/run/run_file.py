@@ -134,7 +134,8 @@ class RunFile:
     def _write_errors(self) -> Iterator[None]:
         """Raise RunFileError in place of an OSError of the code inside, which writes the file.
 
-        It is also raised if the name ends in ".gz": run files are not written gzipped.
+        It is also raised if the name ends in ".gz": run files are not written gzipped. In that case
+        the code inside does not run.
         """
         if self.path.suffix == ".gz":
             raise RunFileError(

@@ -7,6 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from pydantic.errors import PydanticUserError
+from pydantic_core import PydanticSerializationError
+
 from kgwb.flow import Link
 from kgwb.kg.survey_records import Survey
 from kgwb.records import MAX_SUMMARY_PARTS, NO_NAMES, JsonObject, one_line, summarize, to_data
@@ -122,17 +125,18 @@ class Step:
         return summarize(self.output, names, limit=limit).splitlines() or [""]
 
     def to_data(self) -> JsonObject:
-        """Return the step as JSON data, in the form of a run file.
+        """Return the step as JSON data, in the form of a run file: a value for each field.
 
-        The output is None unless the step is done. Seconds are rounded to microseconds.
+        The output is None unless the step is done. Calls are their keys. Seconds are rounded to
+        microseconds.
         """
         return {
             "key": self.key,
             "agent": self.agent,
             "subject": self.subject,
             "parent": self.parent,
-            "inputs": {name: to_data(value) for name, value in self.inputs.items()},
-            "output": to_data(self.output, self.output_type) if self.done else None,
+            "inputs": {name: _to_saved_data(value) for name, value in self.inputs.items()},
+            "output": _to_saved_data(self.output, self.output_type) if self.done else None,
             "done": self.done,
             "origin": self.origin,
             "calls": self.calls,
@@ -209,10 +213,23 @@ class Totals:
         return ", ".join(parts)
 
 
+def _to_saved_data(value: Any, value_type: Any = None) -> Any:
+    """Return a value of a step as JSON data; its line, if it has no JSON form.
+
+    A client that a function is given has none, for example. Executing the run again does not need
+    it.
+    """
+    try:
+        return to_data(value, value_type)
+    except (PydanticUserError, PydanticSerializationError):
+        return one_line(value)
+
+
 def group_by_supervisor(steps: Collection[Step]) -> dict[str | None, list[Step]]:
     """Return for each supervisor's key the steps directly below it, in their order.
 
-    Steps whose supervisor is not among the given ones, or that have none, stand under None.
+    Steps whose supervisor is not among the given ones, or that have none, stand under None. A
+    supervisor without steps below it has no entry.
     """
     keys = {step.key for step in steps if step.key}  # the root of an execution has no key
     groups: dict[str | None, list[Step]] = {}
@@ -227,7 +244,8 @@ def names_in_steps(steps: Iterable[Step], calls: Calls) -> dict[str, str]:
     """Return every display name that a run's record holds, by IRI.
 
     Names come from the calls and from the vertices in the outputs of linking steps. The names in a
-    survey of the graph are used for other IRIs only.
+    survey of the graph are used for other IRIs only. Of two names for an IRI in calls or links, the
+    later one is used.
     """
     names = names_in_calls(list(calls.values()))  # a run that is executing adds calls meanwhile
     for step in steps:
@@ -275,7 +293,10 @@ class _Tree:
     color: bool
 
     def branch(self, supervisor: str | None, indent: str) -> Iterator[str]:
-        """Yield the lines of the steps below a supervisor, and of the steps below these."""
+        """Yield the lines of the steps below a supervisor, each followed by the steps below it.
+
+        ``None`` is the top. ``indent`` stands before each line; "├─" or "└─" marks a step.
+        """
         siblings = self.groups.get(supervisor, [])
         for step in siblings:
             connector = "├─ "
@@ -295,7 +316,8 @@ class _Tree:
     def step_lines(self, step: Step) -> Iterator[str]:
         """Yield the lines of one step: key, output and cost, then failed attempts and notes.
 
-        A supervisor shows the first line of its output only: the rest is shown by its steps.
+        Further lines of the output come after the first, but not those of a supervisor: the rest is
+        shown by its steps. An attempt that was accepted has no line.
         """
         output, *parts = step.output_lines(self.names)
         if step.error:
@@ -339,7 +361,7 @@ def step_costs(step: Step, calls: Calls) -> list[str]:
     """Return what a step cost: ["1 model call", "2 queries", "1 label search", "31 ms"].
 
     ``calls`` are those of the run. Without any, the attempts are counted as model calls. A count of
-    0 is left out; the seconds are always there.
+    0 is left out; the seconds are always there. Calls of other kinds are not counted.
     """
     kinds = Counter(calls[key].kind for key in step.calls if key in calls)
     counts = {

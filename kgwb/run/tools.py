@@ -45,7 +45,8 @@ def tool(
 ) -> Callable[[ToolType], ToolType]:
     """Return a decorator that makes an agent of a Tool class: each use of it is a step of the run.
 
-    ``name`` is the agent's name. ``ends`` says that the turns of ``act`` end after its use.
+    ``name`` is the agent's name. ``ends`` says that the turns of ``act`` end after its use. The
+    subject of a step is the ``place`` that ``use_tool`` is given.
     """
 
     def decorate(tool_class: ToolType) -> ToolType:
@@ -61,7 +62,9 @@ def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code"
     """Make a Tool of a function, under the function's name.
 
     A model gives the parameters before the ``*``, which need annotations. The system gives those
-    after it, in their order, as the arguments of ``use_tool`` and the run.
+    after it, in their order, as the arguments of ``use_tool`` and the run. Defaults of the
+    parameters are not used: the model must give every one. Raises KeyError for a parameter without
+    annotation.
     """
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}

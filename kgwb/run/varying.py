@@ -33,7 +33,10 @@ def call_in_its_place(
 
 
 def recorded_call_of(step: Step, kind: str, calls: Iterable[Call]) -> Call | None:
-    """Return a recorded call of a kind that a step made, and did not use yet; None without one."""
+    """Return a recorded call of a kind that a step made, and did not use yet; None without one.
+
+    The first such call in the order of ``calls`` is returned.
+    """
     for call in calls:
         if call.step == step.key and call.kind == kind and call.key not in step.calls:
             return call
@@ -52,7 +55,10 @@ def describe_change(step: Step, kind: str, request: JsonObject, before: Call) ->
 
 
 def _request_text(kind: str, request: JsonObject) -> str:
-    """Return what is asked: the last message to a model, a query, or else the request as JSON."""
+    """Return what is asked: the last message to a model, a query, or else the request as JSON.
+
+    It is cut at MAX_REQUEST_CHARS characters. Empty for a request to a model without messages.
+    """
     text = request.get("query")
     if kind == "model":
         messages = request["content"]["messages"]

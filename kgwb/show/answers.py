@@ -58,6 +58,7 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     An answer without values has the reason in their place, and an answer from a model's own
     knowledge a warning. At most MAX_ROWS values are shown: MAX_VALUES at once, the others
     collapsed. An answer of several columns is a table, and the support of its rows is collapsed.
+    Vertices that share a name are told apart by their IRIs.
     """
     context = _with_unique_names(answer, context.with_names(answer.names))
     parts = []
@@ -96,7 +97,8 @@ def _collapse_values(values: Sequence[Html]) -> Html:
 def _reason_text(reason: str) -> str:
     """Return why there is no answer, as a sentence that says whether the graph lacks it.
 
-    A reason that begins with CANNOT_EXPRESS is returned as it is.
+    A reason that begins with CANNOT_EXPRESS is returned as it is. A leading NOT_IN_GRAPH of the
+    reason is not repeated.
     """
     if reason.startswith(CANNOT_EXPRESS):
         return reason
@@ -116,7 +118,8 @@ def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
 def _render_numbered_value(number: int, value: Value, context: RenderContext) -> Html:
     """Render a value of an answer with its number and the triples that support it.
 
-    The value itself is only written if no triple has it as subject or object, and shows it.
+    The value itself is only written if no triple has it as subject or object, and shows it. A value
+    without support says "no triple".
     """
     support = muted_text("no triple")
     if value.support:
@@ -129,7 +132,10 @@ def _render_numbered_value(number: int, value: Value, context: RenderContext) ->
 
 
 def _is_end_of_triple(value: Value) -> bool:
-    """Return whether a value is the subject or the object of a triple that supports it."""
+    """Return whether a value is the subject or the object of a triple that supports it.
+
+    It is compared by its text. False without support.
+    """
     ends = set()
     for subject, _, object_ in value.support:
         ends.add(str(subject))
@@ -264,7 +270,10 @@ def _iris_by_name(answer: Answer, context: RenderContext) -> dict[str, list[str]
 
 
 def _support_iris(answer: Answer) -> set[str]:
-    """Return the IRIs in the supporting triples that are shown."""
+    """Return the IRIs in the supporting triples that are shown, predicates among them.
+
+    Shown are MAX_SUPPORT_TRIPLES triples of each of the first MAX_ROWS values.
+    """
     iris = set()
     for value in answer.values[:MAX_ROWS]:
         for triple in value.support[:MAX_SUPPORT_TRIPLES]:
@@ -275,7 +284,11 @@ def _support_iris(answer: Answer) -> set[str]:
 
 
 def _distinctions(iris: Sequence[str]) -> Sequence[str]:
-    """Return what follows the last "/", "#" or ":" of each IRI; the IRIs if that is not unique."""
+    """Return what follows the last "/", "#" or ":" of each IRI, in order.
+
+    A sign at the end of an IRI does not count. If two of the texts are equal, all IRIs are returned
+    whole.
+    """
     endings = []
     for iri in iris:
         parts = re.split(r"[/#:]", iri.rstrip("/#:"))

@@ -44,7 +44,7 @@ def render_choices(
 
     The option at position ``selected`` is marked as taken; -1 is none. In an interactive context,
     the other rows say "take this one", and a click on a row sends the event "take" with its
-    position.
+    position. ``options`` are HTML or texts; ``none_label`` stands in the last row.
     """
     choices = []
     for position, option in enumerate(options):
@@ -95,9 +95,10 @@ class RankedCandidate(NamedTuple):
 
 
 def render_retrieved(retrieved: RetrievedCandidates, context: RenderContext) -> Html:
-    """Render the candidates that the label search found, with their scores, and the search.
+    """Render the candidates that the label search found, with their scores, and how it searched.
 
-    At most MAX_ROWS candidates are shown.
+    At most MAX_ROWS candidates are shown, each with its score as a number and a bar, and then how
+    many more there are. In an interactive context, questions about candidates can be asked below.
     """
     candidates = []
     for candidate in retrieved.candidates[:MAX_ROWS]:

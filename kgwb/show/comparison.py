@@ -63,7 +63,11 @@ class AnswerSide(NamedTuple):
 
 
 def render_comparison(first: ComparedRun, second: ComparedRun) -> Html:
-    """Render two runs: their answers, and their steps beside each other."""
+    """Render two runs: their answers, and their steps beside each other.
+
+    Each run is given with its name, and has a letter, A or B. If the second one mutes more triples,
+    it is said whether the answer stands without them.
+    """
     sides = []
     for letter, (name, state) in zip(SIDE_LETTERS, (first, second), strict=True):
         setup = setup_text(state.run)
@@ -82,9 +86,9 @@ def render_comparison(first: ComparedRun, second: ComparedRun) -> Html:
 def _render_muting_verdict(full: RunState, muted: RunState) -> Html:
     """Render whether the answer has the same values without triples that only the second run mutes.
 
-    If a step of the second run is a survey of the graph, a remark says that it counts muted triples.
-    Nothing is rendered if the second run mutes no further triple, if one of the runs has not ended,
-    or if the first one has no answer.
+    If a step of the second run is a survey of the graph, a remark says that it counts muted
+    triples. Nothing is rendered if the second run mutes no further triple, if one of the runs has
+    not ended, or if the first one has no answer. The values are compared without their order.
     """
     already_muted = full.run.kg.muted
     triples = [triple for triple in muted.run.kg.muted if triple not in already_muted]
@@ -190,7 +194,10 @@ def _is_same(pair: StepDifference) -> bool:
 
 
 def _names_in(differences: Differences) -> DisplayNames:
-    """Return the display names that the records of both runs hold, by IRI."""
+    """Return the display names that the records of both runs hold, by IRI.
+
+    A name of the second run replaces one of the first.
+    """
     first_steps = [pair.first for pair in differences if pair.first]
     second_steps = [pair.second for pair in differences if pair.second]
     names: dict[str, str] = {}
@@ -209,7 +216,10 @@ def _either_step(pair: StepDifference) -> Step:
 
 
 def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = False) -> Html:
-    """Render the icon of a step's agent; nothing without runs."""
+    """Render the icon of a step's agent; nothing without runs.
+
+    It is the kind of the agent in the first run, or in the second if only that has the step.
+    """
     if not runs:
         return Html()
     run, second_run = runs
@@ -222,7 +232,11 @@ def _render_icon(pair: StepDifference, runs: Sequence[Run], *, small: bool = Fal
 def _different_decision(
     differences: Differences, runs: Sequence[Run], names: DisplayNames
 ) -> DifferentDecision | None:
-    """Return the first decision that differs, with both outputs in full; None if none differs."""
+    """Return the first decision that differs, with both outputs in full; None if none differs.
+
+    An output that a person put in has a badge. ``runs`` are the two runs, or none: then there are
+    no icon and no prefixes.
+    """
     pair = differences.first_difference
     if pair is None:
         return None
@@ -246,7 +260,11 @@ def _different_decision(
 
 
 def _render_output(step: Step | None, context: RenderContext) -> Html:
-    """Render the output of a step, or why there is none."""
+    """Render the output of a step, or why there is none.
+
+    That is NO_STEP if the run has no such step, else the outcome of a step that failed or is not
+    done.
+    """
     if step is None:
         return muted_text(NO_STEP)
     if not step.done:
@@ -258,7 +276,7 @@ def _render_output(step: Step | None, context: RenderContext) -> Html:
 def _same_steps(pairs: Sequence[StepDifference], key: str) -> SameSteps:
     """Return the row of several steps that are the same: "3 steps the same", which expands.
 
-    Expanded, it shows the agent and the outcome of each.
+    Expanded, it shows the agent and the outcome of each. ``key`` tells the rows of one table apart.
     """
     outcomes = []
     for pair in pairs:
@@ -314,7 +332,10 @@ def _outcome(step: Step | None) -> str:
 
 
 def _render_different_sections(pair: StepDifference, names: DisplayNames) -> list[Html]:
-    """Render the parts of a step that differ, each with its title and the lines that differ."""
+    """Render the parts of a step that differ, each with its title and the lines that differ.
+
+    Parts that do not differ are left out. Deleted and added lines are marked.
+    """
     first_sections = _sections_as_lines(pair.first, names)
     second_sections = _sections_as_lines(pair.second, names)
     rendered = []
@@ -330,7 +351,8 @@ def _render_different_sections(pair: StepDifference, names: DisplayNames) -> lis
 def _sections_as_lines(step: Step | None, names: DisplayNames) -> dict[str, list[str]]:
     """Return the lines of each part of a step by title: output, inputs, calls, replies, cost.
 
-    Returns an empty dictionary without a step.
+    Notes are part of the output. A part without content has no lines. Returns an empty dictionary
+    without a step.
     """
     if step is None:
         return {}
@@ -365,7 +387,10 @@ def _lines_of_calls(step: Step) -> list[str]:
 
 
 def _reply_lines(step: Step) -> list[str]:
-    """Return the lines of the model's replies, and after each reply the checks that it failed."""
+    """Return the lines of the model's replies, and after each reply the checks that it failed.
+
+    Attempts come in their order.
+    """
     lines = []
     for attempt in step.attempts:
         lines += attempt.reply.splitlines()

@@ -47,7 +47,7 @@ def explain_empty_query(kg: Graph, sparql: str, steps: Iterable[Step]) -> EmptyR
 
     The patterns and FILTERs of a candidate query are those of its record in the steps. Those of any
     other query are read from its text. Raises QueryError for one that is not conjunctive, and the
-    GraphError of a query.
+    GraphError of a query. The first record with this SPARQL counts.
     """
     for record in records_in(steps):
         if isinstance(record, CandidateQuery) and record.sparql == sparql:
@@ -138,7 +138,7 @@ def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
 
 
 def render_reasons(output: Any, steps: Sequence[Step], kg: Graph | None = None) -> Html:
-    """Render the reasons of ``reasons_for_no_answer``; nothing if there are none."""
+    """Render the reasons of ``reasons_for_no_answer`` below a title; nothing if there are none."""
     reasons = reasons_for_no_answer(output, steps, kg)
     if not reasons:
         return Html()
@@ -172,7 +172,10 @@ def render_blocking(found: EmptyResultCause, context: RenderContext) -> Html:
 
 
 def _render_blocking_part(part: TriplePattern | str, reason: str, context: RenderContext) -> Html:
-    """Render a part of a query, why it keeps the query empty, and which steps wrote it."""
+    """Render a part of a query, why it keeps the query empty, and which steps wrote it.
+
+    If no step wrote it, a remark says so.
+    """
     text = query_part_text(part, context.names)
     authors = authors_of(context.steps, part, context.names)
     if not authors:
@@ -207,7 +210,8 @@ def authors_of(steps: Iterable[Step], part: TriplePattern | str, names: DisplayN
 
     For example: ["relation_linking[...] wrote the predicate director"]. The part is a triple
     pattern, whose predicate and ends may have different authors, or the text of the FILTERs. If
-    several steps decided the same term, the last one is named. Returns nothing if no step did.
+    several steps decided the same term, the last one is named. Returns nothing if no step did. Of a
+    pattern the predicate comes first, then subject and object.
     """
     # A supervisor stands before the steps it supervises, so the last author of a part is right.
     author_of: dict[QueryPart, str] = {}
@@ -248,6 +252,7 @@ def locate_vertices(
     which the candidates were searched; a vertex that is not a candidate is searched again with
     SEARCH_LIMIT_FACTOR times that limit, for its rank. Each line has the display name, the IRI and
     the place. If no vertex has the name, the only line has the nearest labels. Raises a GraphError.
+    At most MAX_VERTICES vertices are described, candidates first.
     """
     name = name.strip()
     iri = _iri_of_name(name)
@@ -318,7 +323,10 @@ def _vertices_called(kg: Graph, name: str, candidates: Iterable[Candidate]) -> l
 
 
 def _describe_unknown_name(kg: Graph, name: str) -> str:
-    """Return that no vertex has a name, with at most MAX_VERTICES labels that a search finds."""
+    """Return that no vertex has a name, with at most MAX_VERTICES labels that a search finds.
+
+    An empty name is not searched for.
+    """
     line = f"the graph has no vertex called {name!r}"
     if not name:
         return line
@@ -382,8 +390,9 @@ def find_examples(
 
     ``mentions`` are the ends of the fact in the order of the question, and the outputs of ``steps``
     link them to vertices; the first link of a mention counts. With direction "in", the first
-    mention is the object. Triples of the subject come before those of the object. Raises a
-    GraphError.
+    mention is the object. Triples of the subject come before those of the object. At most
+    MAX_EXAMPLES are returned, with the display names of their IRIs, and whether they are of any
+    vertices (``from_anywhere``). Raises a GraphError.
     """
     vertices: dict[str, str] = {}
     for step in steps:
@@ -423,7 +432,10 @@ def names_of_terms(kg: Graph, rows: Iterable[Iterable[Any]]) -> IriNames:
 
 
 def render_examples(examples: PredicateExamples, context: RenderContext) -> Html:
-    """Render example triples of a predicate, and whether they are of other vertices."""
+    """Render example triples of a predicate, and a remark if they are of other vertices.
+
+    Without triples, a text says that the graph has none.
+    """
     if not examples.triples:
         return div("", "no triple in the graph has this predicate")
     triples = render_triples(examples.triples, context.with_names(examples.names))
@@ -456,6 +468,9 @@ class QueryResult:
 def execute_query(kg: Graph, sparql: str) -> QueryResult:
     """Run a SELECT or an ASK, and look up the names in the first MAX_ROWS rows.
 
+    A query that the gate of the graph refuses is not sent. Of a boolean query there are no rows,
+    and ``ask_result`` has the value.
+
     Raises a GraphError if the query is refused, rejected or too slow.
     """
     # The graph refuses SERVICE itself, with a message of its own.
@@ -470,7 +485,11 @@ def execute_query(kg: Graph, sparql: str) -> QueryResult:
 
 
 def render_query_result(executed: QueryResult, context: RenderContext) -> Html:
-    """Render the number of rows and the first MAX_ROWS rows of a query, or the result of an ASK."""
+    """Render the number of rows and the first MAX_ROWS rows of a query, or the result of an ASK.
+
+    The columns are headed by the variables. It is said if the row limit cut the result, and how
+    many rows are not shown.
+    """
     if executed.ask_result is not None:
         ask_result = tag("b", str(executed.ask_result).lower())
         return div("", ask_result, muted_text(" (ASK)"))
@@ -495,7 +514,7 @@ def edit_candidate_query(query: CandidateQuery, sparql: str) -> CandidateQuery:
 
     A predicate that the candidate query had keeps its name there. Raises QueryRefusedError for an
     update, and QueryError for a query that is not conjunctive, or that asks for another variable
-    than the candidate query.
+    than the candidate query. Any other predicate is named by its local part.
     """
     patterns, filters = extract_patterns(sparql)
     asked = _describe_projection(sparql)

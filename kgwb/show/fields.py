@@ -28,7 +28,7 @@ EMPTY_VALUES = ("", (), None)
 def render_fields(record: Any, context: RenderContext) -> Html:
     """Render the line of a record, and below it those of its fields that are not empty.
 
-    A field with the same text as the line is left out.
+    A field with the same text as the line is left out. Hidden fields are left out.
     """
     line = one_line(record)
     pieces = [div("b", line)]
@@ -74,7 +74,8 @@ def render_table(records: Sequence[Any], context: RenderContext) -> Html:
     """Render records of one class as a table, with a column for each field that any of them has.
 
     Fields that are empty in all records have no column. Values that are not records are a table of
-    one column without a heading. There must be at least one record or value.
+    one column without a heading. There must be at least one record or value. The columns are those
+    of the first record; a record without such a field has an empty cell.
     """
     first = records[0]
     rows = []

@@ -100,7 +100,11 @@ def field_label(name: str) -> str:
 
 
 def field_for_type(value_type: Any) -> FormField:
-    """Return the form of a type: that of its JSON schema, without hidden fields of a record class."""
+    """Return the form of a type: that of its JSON schema, as it is serialized.
+
+    The fields of a record class that are marked as hidden are left out. Hidden fields of records
+    inside of it stay.
+    """
     schema = type_adapter(value_type).json_schema(mode="serialization")
     field = field_for_schema(schema)
     if field.kind != "group" or not is_dataclass(value_type):
@@ -135,7 +139,9 @@ class SchemaReader:
     def read(self, schema: JsonSchema, name: str, seen: tuple[str, ...]) -> FormField:
         """Return the field of a part, see ``field_for_schema``.
 
-        ``seen`` are the references that lead to the part.
+        ``seen`` are the references that lead to the part. An enumeration is a choice, a list of
+        items a table or texts, an object with properties a group. A part named "iri" that is a text
+        is an IRI. Every other part is edited by its JSON type, or as JSON.
         """
         field = FormField(name, "json", default=schema.get("default", MISSING))
         reference = schema.get("$ref")
@@ -189,7 +195,11 @@ def _column_field(part: FormField) -> FormField:
 
 
 def empty_data(field: FormField) -> Any:
-    """Return the data of a form in which nothing was typed: defaults, and the first choice."""
+    """Return the data of a form in which nothing was typed.
+
+    It is the field's default, else the first option of a choice, the empty data of each part of a
+    group, or the default of the kind; None for other kinds.
+    """
     if field.default is not MISSING:
         return field.default
     if field.kind == "group":
@@ -203,7 +213,8 @@ def fit_field(field: FormField, data: Any) -> FormField:
     """Return the field for this data: parts that would lose something of it are edited as JSON.
 
     A part loses something if the data, filled into its inputs and read again, is not the same JSON.
-    A table of more than MAX_FORM_ROWS rows is edited as JSON, too.
+    A table of more than MAX_FORM_ROWS rows is edited as JSON, too. The parts of a group are fitted
+    first.
     """
     if field.kind == "ticks":
         # Its data is read in the order of the options.
@@ -244,7 +255,8 @@ def to_form_values(field: FormField, data: Any, path: str = "") -> dict[str, str
 
     A choice and a tick are the position of an option, a list of texts has one in each line, and a
     box that is not ticked has no value. ``path`` is the path of the field in the data. The field
-    must be fitted to the data, see ``fit_field``.
+    must be fitted to the data, see ``fit_field``. Raises a KeyError, ValueError, TypeError or
+    AttributeError for data that does not fit.
     """
     values: dict[str, str] = {}
     name = input_name(path)
@@ -313,6 +325,8 @@ def input_name(path: str) -> str:
 def parse_form_values(field: FormField, values: FormValues) -> Any:
     """Return the data of a form that a person filled in.
 
+    An input without a value counts as empty. The record is not validated.
+
     Raises OverrideError with the problem of each input that is wrong, and the place of the input.
     """
     reader = FormReader(values)
@@ -366,7 +380,8 @@ class FormReader:
     def _read_rows(self, table: FormField, path: str, place: Place) -> list[Any]:
         """Return the rows of a table, in the order of their numbers.
 
-        The numbers need not be consecutive, because rows may have been removed.
+        The numbers need not be consecutive, because rows may have been removed. A table of one
+        unnamed column has plain items. A problem names the row by its position, counted from 1.
         """
         rows = []
         numbers = row_numbers(self.values, path)
@@ -379,7 +394,10 @@ class FormReader:
         return rows
 
     def _read_ticks(self, field: FormField, path: str) -> list[Any]:
-        """Return the options that are ticked, in the order of the options."""
+        """Return the options that are ticked, in the order of the options.
+
+        An option is ticked if there is a value under the field's path with its position.
+        """
         choices = []
         for position, choice in enumerate(field.choices):
             name = join_path(path, position)
@@ -450,6 +468,8 @@ def _parse_json(text: str) -> Any:
 def _parse_iri(text: str) -> str:
     """Return the IRI of a text, without angle brackets around it.
 
+    Blanks around it are removed. Whether the graph has it is not asked.
+
     Raises ValueError if it has no scheme, such as "http:", or has characters that an IRI must not
     have.
     """
@@ -489,7 +509,7 @@ def validate_record(data: Any, value_type: Any) -> Any:
     """Return the record, or any value of a type, that JSON data describes.
 
     Raises OverrideError with the first MAX_PROBLEMS parts of the data that are missing or have a
-    wrong type.
+    wrong type, each with its place.
     """
     try:
         return from_data(data, value_type)
@@ -518,7 +538,8 @@ def add_or_remove_row(
     """Return the values of a form with one more row at the end of a table, or with one row less.
 
     ``path`` is that of the table, or of the row to remove. Nothing changes if there is no such row.
-    Raises OverrideError if the path does not lead to a table.
+    Raises OverrideError if the path does not lead to a table. A new row has the defaults of its
+    columns and the next free number. The given values do not change.
     """
     names = [name for name in path.split(".") if name not in ("", "value")]
     row = ""
@@ -551,7 +572,10 @@ def _find_subfield(field: FormField, names: Sequence[str]) -> FormField:
 
 
 def _empty_row_values(table: FormField, values: FormValues, path: str) -> dict[str, str]:
-    """Return the values of a new, empty row of a table, with a number after that of the last row."""
+    """Return the values of a new, empty row of a table, with a number after that of the last row.
+
+    A table without rows begins with 0.
+    """
     numbers = row_numbers(values, path)
     row_number = max(numbers, default=-1) + 1
     row_path = join_path(path, row_number)

@@ -39,7 +39,10 @@ class FormRenderer:
         self.revision = revision
 
     def render(self, field: FormField, path: str) -> Html:
-        """Render the inputs of a field."""
+        """Render the inputs of a field, by its kind, with the values of the form.
+
+        ``path`` is the path of the field in the data; the names of the inputs are made of it.
+        """
         match field.kind:
             case "group":
                 return self._render_group(field, path)
@@ -107,7 +110,8 @@ class FormRenderer:
         """Render one input: a check box, a list of options, a line of text, or several lines.
 
         JSON and lists of texts have several lines, and so has a text that is longer than
-        MAX_LINE_CHARS or has a line end.
+        MAX_LINE_CHARS or has a line end. A choice is a list of its options. ``data_rev`` makes a
+        page replace what was typed when the revision changes.
         """
         name = input_name(path)
         text = self.values.get(name, "")

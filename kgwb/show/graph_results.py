@@ -28,7 +28,7 @@ def render_graph_result(question: str, context: RenderContext) -> Html:
     """Render what the graph replied to a question; nothing if it was not asked.
 
     ``question`` is a name in ``context.graph_results``. A reply is a list of lines, or a record of
-    a class in REPLY_VIEWS.
+    a class in REPLY_VIEWS. Raises KeyError for a reply of any other class.
     """
     if question not in context.graph_results:
         return Html()

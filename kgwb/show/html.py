@@ -215,7 +215,7 @@ def embed_style(markup: Html) -> Html:
     """Return a section with a style element at the beginning of its content.
 
     The style has those rules of the style sheet that name no class, or a class that occurs in the
-    section.
+    section. The markup itself is not changed otherwise.
     """
     used_classes: set[str] = set()
     for class_names in re.findall(r'class="([^"]*)"', markup):
@@ -380,7 +380,8 @@ def tabs(
 def collapsible(summary: object, *contents: object, expanded: bool = False, key: str = "") -> Html:
     """Render a summary that unfolds contents; the summary alone if all contents are empty.
 
-    ``key`` is the id by which a widget keeps it open when it is rendered again.
+    ``key`` is the id by which a widget keeps it open when it is rendered again. It is collapsed at
+    first unless ``expanded``.
     """
     if not any(contents):
         return div("", summary)
@@ -502,7 +503,7 @@ def bar_chart(title: str, bars: Sequence[ChartBar], max_value: float = 0.0) -> H
     """Render a chart with a horizontal bar for each value; nothing if there are no bars.
 
     A bar over the full width stands for ``max_value``, or for the largest value or end of an
-    interval if that is more.
+    interval if that is more. The title stands above the bars.
     """
     if not bars:
         return Html()
@@ -554,7 +555,8 @@ def align_lists(first: list[str], second: list[str]) -> list[AlignedPart]:
     """Divide two lists into parts that are equal in both, and parts that differ.
 
     The parts are in order, and together they hold every item of both lists. Equal items at the
-    beginning and at the end are found first; see ``_align_middles`` for what is between them.
+    beginning and at the end are found first; see ``_align_middles`` for what is between them. The
+    first and the last part are equal in both, and may be empty.
     """
     start = _common_prefix_length(first, second)
     first_rest = first[start:]
@@ -593,7 +595,7 @@ def _align_middles(first: list[str], second: list[str]) -> Iterator[AlignedPart]
 
 
 def _common_prefix_length(first: list[str], second: list[str]) -> int:
-    """Return how many items at the beginning of two lists are equal."""
+    """Return how many items at the beginning of two lists are equal; at most the shorter length."""
     length = 0
     for item, other in zip(first, second, strict=False):
         if item != other:
@@ -607,7 +609,7 @@ def mark_changed_words(before: str, after: str) -> tuple[Html, Html]:
 
     They are marked with "del" in the first text, and with "ins" in the second. If the words in
     common have at most MIN_SHARED_RATIO of the characters of the shorter text, each text is marked
-    as a whole.
+    as a whole. Spaces and punctuation count as words.
     """
     words_before = _split_words(before)
     words_after = _split_words(after)
@@ -636,7 +638,10 @@ def _split_words(text: str) -> list[str]:
 
 
 def _count_shared_letters(parts: Iterable[AlignedPart]) -> int:
-    """Return how many letters and digits are in the words of the parts that are equal."""
+    """Return how many letters and digits are in the words of the parts that are equal.
+
+    Other words, such as spaces and punctuation, do not count.
+    """
     number = 0
     for part in parts:
         if not part.is_equal:
@@ -655,7 +660,10 @@ def _mark(element: str, text: str) -> Html:
 
 
 def render_word_diff(before: str, after: str) -> Html:
-    """Render a text before and after a change, each beside its caption, with changed words marked."""
+    """Render a text before and after a change, each beside its caption, with changed words marked.
+
+    The text after the change is bold.
+    """
     old, new = mark_changed_words(before, after)
     old_text = span("", old)
     new_text = span("b", new)

@@ -41,6 +41,8 @@ RENDERERS: Mapping[type, Callable[[Any], str]] = {
 def to_html(value: object) -> str:
     """Render a run, a step, differences, a survey or any other record as HTML that stands alone.
 
+    The first class of RENDERERS that the value is an instance of decides.
+
     Raises TypeError for anything else.
     """
     for shown_type, function in RENDERERS.items():

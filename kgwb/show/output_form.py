@@ -88,7 +88,7 @@ class OutputForm:
         Fields that the form does not show keep their values, and values that follow from other
         fields are computed again. If another option was chosen and the reason was not edited, the
         reason becomes MANUAL_REASON. Raises OverrideError with the problem of each field that is
-        wrong.
+        wrong. A step that is not done has no own output: all fields come from the form.
         """
         step = self.step
         data = parse_form_values(self.field, values)
@@ -204,7 +204,8 @@ def _find_options(step: Step, name: str, type_hint: Any, record_class: type) -> 
 def _records_in(source: Any, record_class: type) -> list[Any]:
     """Return the records of a class in a tuple, or in the fields of a record that are tuples.
 
-    Returns nothing for any other value.
+    Returns nothing for any other value. They are in order, with repetitions. Tuples deeper inside
+    are not searched.
     """
     parts = [source]
     if is_record(source):

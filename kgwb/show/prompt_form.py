@@ -36,7 +36,7 @@ MIN_VARIABLE_CHARS = 2
 def split_prompt(text: str) -> tuple[str, str]:
     """Return the header of a prompt file with its fences, and the template below it.
 
-    The header is empty if the text does not have one.
+    The header is empty if the text does not have one. Empty lines around the template are removed.
     """
     parts = HEADER_FENCE.split(text, maxsplit=2)
     if len(parts) < 3:
@@ -193,7 +193,8 @@ def _render_actions(needs_folder: bool) -> Html:
 def render_template_diff(before: str, after: str) -> Html:
     """Render the lines of a template that were changed, below their number.
 
-    They are unfolded. Returns nothing if no line was changed.
+    They are unfolded. Returns nothing if no line was changed. At most MAX_ROWS changed lines are
+    shown.
     """
     old_lines = before.splitlines()
     new_lines = after.splitlines()
@@ -207,8 +208,8 @@ def render_template_diff(before: str, after: str) -> Html:
 def render_template_editor(text: str, revision: object) -> Html:
     """Render a template in an editor with its variables marked.
 
-    The page sends what is typed as the event "draft", and in a form as "template". See
-    ``form_html.render_fields`` for the ``revision``.
+    The page sends what is typed as the event "draft", and in a form as "template". The text that is
+    typed stays when the page is rendered again, until ``revision`` changes.
     """
     # A textarea cannot mark words: it lies, transparent, over the same text with marks.
     marked = highlight_pattern(text, TEMPLATE_VARIABLE_PATTERN, "var")

@@ -33,7 +33,8 @@ def render(value: Any, context: RenderContext) -> Html:
 
     A view of the system for the record's class or a class it derives from comes first, then one of
     BUILT_IN_VIEWS. Without a view a list is a table, a record is shown by the types of its fields,
-    and anything else is its text.
+    and anything else is its text. An empty list is "nothing". A text with line ends keeps them;
+    another one is cut at MAX_LINE_CHARS.
     """
     view = find_view(type(value), context.views)
     if view is not None:

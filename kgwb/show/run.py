@@ -39,7 +39,8 @@ def render_run_page(run: Run) -> str:
 def render_run(run: Run) -> Html:
     """Render a run: question, answer with its support, agents, steps, and where the time went.
 
-    Steps are collapsed, and stand below their supervisors.
+    Steps are collapsed, and stand below their supervisors. The values of the answer are only shown
+    once the run is done.
     """
     state = RunState.of(run)
     context = context_of(run)
@@ -70,7 +71,8 @@ def render_question_header(run: Run) -> Html:
 def render_answer_banner(state: RunState) -> Html:
     """Render the answer in large letters, and below it its state, its cost, and the right answer.
 
-    The right answer is shown as far as it is known.
+    The right answer is shown as far as it is known. An answer that failed is announced at once to
+    screen readers (role "alert").
     """
     answer = answer_view(state)
     css_class = answer.icon

@@ -84,7 +84,9 @@ class RunState:
     def step_state(self, key: str) -> str:
         """Return the state of a step, one of STEP_STATES.
 
-        ``key`` may also be the name of an agent that has no step.
+        ``key`` may also be the name of an agent that has no step. Without a step it is "not needed"
+        once the run has ended, else "not run". A state in ``states``, which a session sets, comes
+        first; else the step is "done", "failed" or "unfinished".
         """
         step = self.steps.get(key)
         if step is None:
@@ -119,7 +121,7 @@ def setup_text(run: Run) -> str:
     """Return system, models, profile and muted triples: "chatty_kg · rules · fast · without ...".
 
     A replay has "recorded replies" in the place of models. Of a run that can only be read, it is
-    said what is missing.
+    said what is missing. Each model is named once. The parts are separated by " · ".
     """
     names = [model.name for model in run.models.values()]
     models = ", ".join(dict.fromkeys(names))
@@ -160,6 +162,7 @@ def answer_view(state: RunState) -> AnswerView:
     """Return how the answer of a run is shown now.
 
     A task that is being executed comes first, then a failure, then stale steps, then the answer.
+    Without any of these it is "No answer yet" with the status of the run.
     """
     if state.current_task:
         return AnswerView("wait", _capitalized(state.current_task), "…", "")
@@ -198,7 +201,7 @@ def _capitalized(text: str) -> str:
 
 
 def _cost_text(totals: Totals) -> str:
-    """Return the seconds, model calls and queries of a run in one line."""
+    """Return the duration, model calls and queries: "2.1 s · 3 model calls · 1 query"."""
     duration = format_seconds(totals.seconds)
     model_calls = pluralize(totals.model_calls, "model call")
     queries = pluralize(totals.queries, "query")
@@ -249,7 +252,10 @@ def _origins_of(answer: Answer) -> list[str]:
 
 
 def _view_without_values(judged: AnswerState, reason: str, cost: str) -> AnswerView:
-    """Return how it is shown that a question has no answer, with the reason."""
+    """Return how it is shown that a question has no answer, with the reason.
+
+    A leading NOT_IN_GRAPH is removed from the reason.
+    """
     reason = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
     details = cost
     if reason:

@@ -47,7 +47,10 @@ ORIGIN_TEXTS = {"record": "from the record", "live": "live"}
 
 
 def render_step_page(step: Step) -> str:
-    """Render a step as HTML that stands alone: its output, inputs, prompts and replies."""
+    """Render a step as HTML that stands alone: its output, inputs, prompts and replies.
+
+    Names are those that its own record holds.
+    """
     names = names_in_steps([step], step.known_calls)
     context = RenderContext(names, steps=(step,), views=step.views)
     inputs = render_inputs(step, context)
@@ -73,7 +76,8 @@ def render_step_body(
     """Render a step in full: notes, output, cost, and collapsed its inputs and attempts.
 
     ``inputs`` are the rendered inputs. The output of a step that ``supervises`` others is left out,
-    since the steps below it show the same.
+    since the steps below it show the same. The display of inputs and attempts is collapsed, with
+    their number. Without inputs or attempts these parts are left out.
     """
     output = Html()
     if step.done and not supervises:
@@ -99,9 +103,10 @@ def render_step_body(
 
 
 def render_step_header(state: RunState, key: str, controls: object = "") -> Html:
-    """Render the icon, name, subject and state of a step, and below them its kind and cost.
+    """Render the icon, name, subject and state of a step, and below them its facts.
 
-    ``key`` may be the name of an agent that has no step. ``controls`` are shown at the end.
+    The facts are kind and role of the agent, cost and origin. ``key`` may be the name of an agent
+    that has no step. ``controls`` are shown at the end. The tooltip is the agent's purpose.
     """
     step = state.steps.get(key)
     agent = agent_of_key(key)
@@ -141,9 +146,10 @@ def _step_badge(state: RunState, step: Step | None, step_state: str) -> tuple[st
 
 
 def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str) -> list[Html]:
-    """Render facts about a step: role and kind of the agent, cost, origin, and the model if asked.
+    """Render facts about a step: kind and role of the agent, cost, origin, and the model.
 
-    A step that was not executed has only role and kind. It is said if the model was not asked.
+    They come in this order. It is said if the model was not asked, and the model is named only if
+    it was. A step that was not executed has only kind and role.
     """
     facts = [span(f"kindword {kind}", AGENT_KIND_LABELS[kind])]
     role = state.run.system.role_of(agent)
@@ -162,7 +168,10 @@ def _render_step_facts(state: RunState, step: Step | None, agent: str, kind: str
 
 
 def _render_cost_and_origin(step: Step, calls: Mapping[str, Call]) -> list[Html]:
-    """Render what a step cost, and if it made calls, whether they were recorded or live."""
+    """Render what a step cost, and if it made calls, whether they were recorded or live.
+
+    An origin that ORIGIN_TEXTS does not name is not said.
+    """
     costs = " · ".join(step_costs(step, calls))
     parts = [muted_text(costs)]
     if step.calls and step.origin in ORIGIN_TEXTS:
@@ -171,7 +180,10 @@ def _render_cost_and_origin(step: Step, calls: Mapping[str, Call]) -> list[Html]
 
 
 def render_step_notes(step: Step | None) -> Html:
-    """Render the notes of an agent, and why its step failed; nothing if there is neither."""
+    """Render the notes of an agent, and why its step failed; nothing if there is neither.
+
+    The failure comes last.
+    """
     if step is None:
         return Html()
     notes = []
@@ -200,7 +212,8 @@ class ShownInput(NamedTuple):
 def render_inputs(step: Step, context: RenderContext) -> Html:
     """Render the inputs of a step, and which earlier step each of them came from.
 
-    Earlier steps are known if the step is one of ``context.steps``.
+    Earlier steps are known if the step is one of ``context.steps``; an input that came from none of
+    them is said to be from the question. A step without inputs says so.
     """
     if not step.inputs:
         return div("body soft", "This step has no inputs.")
@@ -281,7 +294,10 @@ def _render_attempt_list(attempts: Sequence[ShownAttempt]) -> Html:
 
 
 def _shown_attempts(step: Step, calls: Mapping[str, Call]) -> list[ShownAttempt]:
-    """Return what the template shows of the attempts of a step, and of its other model calls."""
+    """Return what the template shows of the attempts of a step, and of its other model calls.
+
+    Attempts come first; the other calls have no checks.
+    """
     attempts = []
     for attempt in step.attempts:
         call = calls.get(attempt.call)
@@ -294,7 +310,11 @@ def _shown_attempts(step: Step, calls: Mapping[str, Call]) -> list[ShownAttempt]
 
 
 def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
-    """Return what the template shows of an attempt; without its call, no cost and no prompt."""
+    """Return what the template shows of an attempt; without its call, no cost and no prompt.
+
+    It has a badge, the cost, the reply, the checks with their problems, and the messages that were
+    sent.
+    """
     badge = state_badge("bad", "not accepted")
     if attempt.accepted:
         badge = state_badge("done", "accepted")
@@ -315,7 +335,11 @@ def _shown_call(call: Call) -> ShownAttempt:
 
 
 def _model_call_cost(call: Call) -> str:
-    """Return the model, tokens and seconds of a call: "rules · 120 + 31 tokens · 4 ms"."""
+    """Return the model, tokens and seconds of a call: "rules · 120 + 31 tokens · 4 ms".
+
+    The tokens are those of the prompt and of the reply. The duration is that of the call when it
+    was made.
+    """
     reply = call.result
     model_name = call.request["model"]
     tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"

@@ -92,7 +92,10 @@ class Subgraph:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out, and what expanding the nodes showed."""
+        """What was left out, and what expanding the nodes showed.
+
+        The omission comes first, then the nodes in order. Empty if there is neither.
+        """
         notes = []
         if self.omission_note:
             notes.append(self.omission_note)
@@ -138,7 +141,8 @@ def build_subgraph(run: Run, *, max_nodes: int = MAX_NODES) -> Subgraph:
 def subgraph_of_answer(answer: Answer) -> Subgraph:
     """Return the values of one answer with their support, as a subgraph of at most MAX_NODES nodes.
 
-    Every node and edge has the role "support".
+    Every node and edge has the role "support". Literals among the values are nodes, too. The names
+    are those of the answer; no graph is asked.
     """
     names = texts_by_iri(answer.names)
     part = _limit_nodes([], answer, MAX_NODES)
@@ -178,7 +182,10 @@ def _answer_roles(answer: Answer) -> Iterator[RoleAssignment]:
 
 
 def _linked_vertices(records: Iterable[object]) -> list[URIRef]:
-    """Return the vertices that mentions were linked to, each once."""
+    """Return the vertices that mentions were linked to, each once.
+
+    They are in the order of the records. Mentions that were not linked are left out.
+    """
     vertices: dict[URIRef, None] = {}
     for record in records:
         if isinstance(record, Link) and record.vertex:
@@ -187,7 +194,10 @@ def _linked_vertices(records: Iterable[object]) -> list[URIRef]:
 
 
 def _group_roles(assignments: Iterable[RoleAssignment]) -> RolesByPart:
-    """Return the roles of each term and triple, each role once, in the order of ROLE_TEXTS."""
+    """Return the roles of each term and triple, each role once.
+
+    Roles are in the order of ROLE_TEXTS, then by their details. What has no role has no entry.
+    """
     kinds = list(ROLE_TEXTS)
 
     def rank(role: Role) -> tuple[int, str]:
@@ -220,7 +230,10 @@ class SubgraphPart(NamedTuple):
 def _make_subgraph(
     terms: Iterable[Term], triples: Iterable[Triple], names: DisplayNames, roles: RolesByPart
 ) -> Subgraph:
-    """Return terms as nodes, and triples as edges, with their labels and roles."""
+    """Return terms as nodes, and triples as edges, in order, with their labels and roles.
+
+    ``names`` are display names by IRI. A part that ``roles`` lacks has none.
+    """
     nodes = []
     for term in terms:
         label = _label(term, names)
@@ -294,7 +307,9 @@ def _limit_nodes(vertices: Sequence[URIRef], answer: Answer, max_nodes: int) -> 
 def _omission_note(shown_nodes: int, all_nodes: int, part: Answer, answer: Answer) -> str:
     """Return how many nodes, answers and triples are shown or left out; "" if all are shown.
 
-    ``part`` is the answer with the values and the support that are shown.
+    ``part`` is the answer with the values and the support that are shown. Triples are counted of
+    the first value only, as only its support is cut. For example: "40 of 95 nodes shown, with 3 of
+    9 answers".
     """
     shown_values = len(part.values)
     all_values = len(answer.values)
@@ -323,7 +338,8 @@ def _match_queries(records: Sequence[object], answer: Answer) -> Iterator[RoleAs
     """Yield the roles that the queries of an answer give to the support of its values.
 
     Only candidate queries are known by their patterns. If two have the same text, the later one
-    counts. Triples get the words of the question if there is a phrase for each pattern.
+    counts. Triples get the words of the question if there is a phrase for each pattern. Queries of
+    the answer that no record has are left out.
     """
     all_phrases = _latest_relation_phrases(records)
     known = {}
@@ -342,7 +358,10 @@ def _match_queries(records: Sequence[object], answer: Answer) -> Iterator[RoleAs
 
 
 def _latest_relation_phrases(records: Sequence[object]) -> tuple[str, ...]:
-    """Return the words of the question behind each triple pattern, from the latest record with any."""
+    """Return the words of the question behind each triple pattern.
+
+    They are those of the latest record with any; empty if no record has any.
+    """
     for record in reversed(records):
         if isinstance(record, Record):
             phrases = record.relation_phrases()
@@ -383,7 +402,8 @@ def _find_bindings(
     """Yield each binding under which all patterns are among the triples, by backtracking.
 
     A binding maps the texts of a pattern's terms to terms: variables, and also constants, which the
-    first ``binding`` holds. The pattern with the fewest unbound variables is matched first.
+    first ``binding`` holds. The pattern with the fewest unbound variables is matched first. Without
+    patterns the first ``binding`` is yielded as it is.
     """
     if not patterns:
         yield binding

@@ -131,7 +131,10 @@ def _render_line(edge: Edge, curve: Curve, mark: str) -> Html:
 
 
 def _render_arrow_head(curve: Curve, mark: str) -> Html:
-    """Render the triangle at the end of an edge, 8 pixels long, in the direction of the curve."""
+    """Render the triangle at the end of an edge, 8 pixels long, in the direction of the curve.
+
+    ``mark`` is the highlight class.
+    """
     end = curve.end
     direction = curve.second_control - end
     distance = abs(direction) or 1
@@ -180,10 +183,11 @@ def _node_attributes(number: int, event: str) -> dict[str, object]:
 
 
 def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, object]) -> Html:
-    """Render the box of a node with its lines of text and its tooltip.
+    """Render the box of a node with its lines of text and its tooltip, as a group in SVG.
 
-    Linked vertices and unknowns have round boxes. ``mark`` is the highlight class, and
-    ``attributes`` are those of ``_node_attributes``.
+    The box is centred at its place, with rounded ends for linked vertices and unknowns. The first
+    line is the label; a second one is smaller. ``mark`` is the highlight class, and ``attributes``
+    are those of ``_node_attributes``.
     """
     css_class = CLASSES_BY_SHAPE.get(node.shape, node.shape)
     corner_radius: float = 5
@@ -224,7 +228,10 @@ def is_only_expanded(edge: Edge) -> bool:
 
 
 def _describe_edges(subgraph: Subgraph) -> str:
-    """Return the first edges as sentences: "Arrival — director → Denis Villeneuve"."""
+    """Return the first edges as sentences: "Arrival — director → Denis Villeneuve".
+
+    At most MAX_DESCRIBED_EDGES are described, in the order of the subgraph.
+    """
     labels = {node.term: node.label for node in subgraph.nodes}
     sentences = []
     for edge in subgraph.edges[:MAX_DESCRIBED_EDGES]:
@@ -264,7 +271,7 @@ def describe_roles(roles: Iterable[Role]) -> str:
 def render_legend(subgraph: Subgraph, highlighted: Value | None) -> Html:
     """Render what the shapes of the picture mean, and below it the notes of the subgraph.
 
-    What pale parts mean is explained if an answer is ``highlighted``.
+    What pale parts mean is explained if an answer is ``highlighted``. The notes are joined by "; ".
     """
     signs = [
         span("ent small", "linked"),
@@ -282,7 +289,8 @@ def render_legend(subgraph: Subgraph, highlighted: Value | None) -> Html:
 def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
     """Render a table of the triples, with their roles and the answers that they support.
 
-    A second table has the nodes with their roles.
+    A second table has the nodes with their roles. Both are in the order of the subgraph, of which
+    they show MAX_ROWS rows.
     """
     names = [(edge.triple[1], edge.label) for edge in subgraph.edges]
     for node in subgraph.nodes:

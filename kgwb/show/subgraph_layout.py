@@ -123,7 +123,10 @@ def compute_layout(subgraph: Subgraph) -> Layout:
 
 
 def _endpoints(subgraph: Subgraph) -> tuple[Endpoints, ...]:
-    """Return the ends of each edge, by the positions of the nodes."""
+    """Return the ends of each edge, by the positions of the nodes.
+
+    Each is a pair: subject, then object. Raises KeyError for an end that is no node.
+    """
     positions = {}
     for position, node in enumerate(subgraph.nodes):
         positions[node.term] = position
@@ -280,7 +283,7 @@ def box_lines(node: Node) -> list[str]:
     """Return the one or two lines in the box of a node, cut at MAX_NODE_LABEL_CHARS.
 
     The first is its label. The second has the captions of its roles, if any of them is in
-    ROLE_CAPTIONS.
+    ROLE_CAPTIONS. Captions have commas between them.
     """
     captions = []
     for role in node.roles:
@@ -300,7 +303,8 @@ def edge_label(edge: Edge) -> str:
 def fit_width(text: str, max_chars: int) -> str:
     """Return a text, or its beginning with "…" if it has more than ``max_chars`` characters.
 
-    Wide characters, such as Chinese ones, count twice.
+    Wide characters, such as Chinese ones, count twice. The "…" takes the place of the last
+    character that has room.
     """
     room = max_chars
     for position, char in enumerate(text):
@@ -318,7 +322,10 @@ def text_width(text: str, size: float) -> float:
 
 
 def _char_width(char: str) -> float:
-    """Return the width of a character as a part of the size of the font, by measured means."""
+    """Return the width of a character as a part of the size of the font, by measured means.
+
+    A wide character has 1, a capital 0.74, and any other 0.57.
+    """
     if _is_wide(char):
         return 1.0
     if char.isupper():

@@ -71,7 +71,7 @@ def render_survey_browser(
     ``below_counts`` is shown below the counts. ``search_text`` is the text of the search field,
     whose changes send the event "find"; only classes that match it are shown, and the first of them
     is expanded. With an empty text all classes match. With None there is no field, all classes are
-    shown, and none is expanded.
+    shown, and none is expanded. Counts that are not known are "–".
     """
     counts = {}
     for noun, count in survey.counts().items():
@@ -109,7 +109,8 @@ def _render_unused(survey: Survey) -> Html:
 def _render_both_ways(survey: Survey) -> Html:
     """Render the collapsed list of predicates of which some triples are also there in reverse.
 
-    Nothing is rendered if there is no such predicate.
+    Nothing is rendered if there is no such predicate. Each has the number of triples in reverse and
+    of all: "spouse (8 of 10)".
     """
     names = texts_by_iri(survey.names)
     both_ways = []
@@ -218,7 +219,7 @@ def _find_classes(survey: Survey, search_text: str, names: DisplayNames) -> list
     """Return the classes that a search finds, in the order of the survey, which is by size.
 
     A class whose name or IRI matches has all its predicates; any other class is found if some of
-    its predicates match, and has only these.
+    its predicates match, and has only these. An empty text finds all classes.
     """
     found = []
     for surveyed in survey.classes:
@@ -264,7 +265,8 @@ def _class_row(
 ) -> ClassRow:
     """Return the row of a class, with the rows of its first MAX_PROPERTIES predicates.
 
-    ``descriptions`` are the graph's own of classes and predicates, by IRI.
+    It has name, CURIE, place, number of instances with a bar relative to the largest class, and the
+    descriptions. ``descriptions`` are the graph's own of classes and predicates, by IRI.
     """
     surveyed = found_class.surveyed
     largest = max(other.total for other in survey.classes) or 1

@@ -122,7 +122,7 @@ def context_of(
     """Return the context in which a step of a run is rendered. The graph is not queried for it.
 
     ``steps`` replaces the steps of the latest execution, for a widget that also shows stale ones.
-    ``known`` are further fields of the context.
+    ``known`` are further fields of the context. ``step`` gives the context its inputs.
     """
     shown_steps = tuple(steps) or tuple(run.steps)
     inputs: tuple[Any, ...] = ()
@@ -152,7 +152,10 @@ def render_curie(iri: str, context: RenderContext) -> Html:
 
 
 def curie_text(iri: str, context: RenderContext) -> str:
-    """Return an IRI as "fl:Harry_Potter"; whole if it cannot be split."""
+    """Return an IRI as "fl:Harry_Potter"; whole if it cannot be split.
+
+    The prefix is that of the context. The local part is not escaped.
+    """
     namespace, local = split_iri(str(iri))
     if namespace and local:
         return f"{context.prefix_of(namespace)}:{local}"
@@ -280,7 +283,8 @@ def render_candidate(candidate: Candidate, context: RenderContext) -> Html:
 def lay_out(query: str) -> str:
     """Return a query of one line with a line for each triple pattern, indented by its braces.
 
-    A query whose body has several lines is returned unchanged. PREFIX lines stay as they are.
+    A line begins after "{" and "." and before "}" and FILTER; each brace indents by two blanks. A
+    query whose body has several lines is returned unchanged. PREFIX lines stay as they are.
     """
     prologue, body = _split_prologue(query.strip())
     if "\n" in body:
@@ -318,7 +322,10 @@ def lay_out(query: str) -> str:
 
 
 def _split_prologue(query: str) -> tuple[str, str]:
-    """Return the PREFIX lines at the beginning of a query, and the rest."""
+    """Return the PREFIX lines at the beginning of a query, and the rest.
+
+    Either may be empty. Only lines that begin with PREFIX in capitals count.
+    """
     prologue = re.match(r"(?:PREFIX[^\n]*\n)*", query)
     assert prologue is not None, "the pattern matches an empty text too"
     end = prologue.end()
@@ -359,7 +366,10 @@ def readable_query(query: str, context: RenderContext) -> str:
 
 
 def render_query(query: str, context: RenderContext) -> Html:
-    """Render a query laid out, with CURIEs and PREFIX lines, and with highlighting."""
+    """Render a query laid out, with CURIEs and PREFIX lines, and with highlighting.
+
+    The text means the same as the query.
+    """
     parts = []
     readable = readable_query(query, context)
     for token_type, text in SPARQL_LEXER.get_tokens(readable):

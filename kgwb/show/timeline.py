@@ -61,7 +61,7 @@ class Stage(NamedTuple):
 def render_pipeline(state: RunState, selected: str = "") -> Html:
     """Render the agents by stage, lit as far as the run came; a click chooses an agent's step.
 
-    ``selected`` is the key of the step that is shown.
+    ``selected`` is the key of the step that is shown. An agent with a breakpoint is marked.
     """
     selected_agent = agent_of_key(selected)
     stages = []
@@ -77,7 +77,8 @@ def render_pipeline(state: RunState, selected: str = "") -> Html:
 def _agent_node(state: RunState, agent: str, is_selected: bool) -> AgentNode:
     """Return the node of an agent: the state of its steps, and whether one has a breakpoint.
 
-    The edge of the node also shows whether a step was set by hand.
+    The edge of the node also shows whether a step was set by hand. A click chooses the agent's
+    first step, or the agent if it has none.
     """
     steps = [step for step in state.steps.values() if step.agent == agent]
     agent_state = _state_of_agent(state, agent, steps)
@@ -145,7 +146,10 @@ def step_depths(steps: Iterable[Step]) -> dict[str, int]:
 
 
 def timeline_rows(state: RunState) -> list[TimelineRow]:
-    """Return the steps in flow order, and between them the agents that have no step."""
+    """Return the steps in flow order, and between them the agents that have no step.
+
+    Steps are in the order in which they began; supervisors stand before what they supervise.
+    """
     steps = state.steps.values()
     depths = step_depths(steps)
     rows = [TimelineRow(step.key, step, depths[step.key]) for step in steps]
@@ -283,7 +287,10 @@ def render_timeline(state: RunState, selected: str, role: str = "") -> Html:
 
 
 def _rows_of_role(rows: Sequence[TimelineRow], role: str, system: System) -> list[TimelineRow]:
-    """Return the rows of the agents that a role plays, and those of supervisors."""
+    """Return the rows of the agents that a role plays, and those of supervisors.
+
+    Their order stays.
+    """
     kept = []
     for row in rows:
         agent = agent_of_key(row.key)
@@ -304,7 +311,8 @@ def _longest_step_s(rows: Sequence[TimelineRow], supervisors: Collection[str]) -
 def _shortcuts(rows: Sequence[TimelineRow], selected: str) -> dict[int, str]:
     """Return the keys that choose the lines above and below the selected one, by position.
 
-    Without a selected line these are the lines around the first.
+    Without a selected line these are the lines around the first. The keys are "k" or up, and "j" or
+    down. A position may lie outside of the lines.
     """
     keys = [row.key for row in rows]
     position = 0
@@ -338,7 +346,11 @@ def _timeline_line(
     supervises: bool,
     longest_s: float,
 ) -> TimelineLine:
-    """Return what the template shows of a row; ``longest_s`` is the time of the longest bar."""
+    """Return what the template shows of a row: badges, texts, classes, and the bar of its time.
+
+    ``longest_s`` is the time of the longest bar, in seconds, and ``shortcut`` a key that selects
+    the row. The tooltip has name, subject and outcome.
+    """
     step = row.step
     step_state = state.step_state(row.key)
     agent = agent_of_key(row.key)
@@ -370,7 +382,11 @@ def _timeline_line(
 
 
 def _row_classes(row: TimelineRow, step_state: str, is_selected: bool, supervises: bool) -> str:
-    """Return the CSS classes of a line; "trow" if nothing is special about it."""
+    """Return the CSS classes of a line; "trow" if nothing is special about it.
+
+    Special are a selected row, a supervisor, an agent without a step, and a state in
+    ROW_STATE_CLASSES.
+    """
     classes = []
     if is_selected:
         classes.append("chosen")

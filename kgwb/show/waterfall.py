@@ -58,7 +58,10 @@ class StepTime:
 
     @property
     def parts(self) -> list[Part]:
-        """The kinds of time, without those of zero seconds."""
+        """The kinds of time, without those of zero seconds.
+
+        They come as model, graph, and rest. Empty if no time was spent.
+        """
         parts = [
             Part("model", "model", self.model_s),
             Part("graph", "sparql", self.graph_s),
@@ -71,7 +74,8 @@ def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
     """Render a bar for each step, end to end, in model time, graph time and the rest.
 
     Calls from the record count with the time they took when they were made. Nothing is rendered if
-    no time was spent.
+    no time was spent. All times are in seconds. A supervisor's bar is without the time of its
+    steps.
     """
     times = _step_times(steps, calls)
     total = _sum_of_times(times.values())
@@ -102,7 +106,10 @@ def render_waterfall(steps: Sequence[Step], calls: Mapping[str, Call]) -> Html:
 
 
 def _bars(time: StepTime, total: StepTime) -> list[Bar]:
-    """Return the bars of a step, one for each kind of time that was spent."""
+    """Return the bars of a step, one for each kind of time that was spent.
+
+    Their widths are shares of the time of the whole run.
+    """
     bars = []
     for part in time.parts:
         width = _width(part.seconds, total)
@@ -141,7 +148,7 @@ def _total_time_text(time: StepTime) -> str:
 
 
 def _sum_of_times(times: Collection[StepTime]) -> StepTime:
-    """Return the time of all steps together, kind by kind."""
+    """Return the time of all steps together, kind by kind: model, graph and rest, in seconds."""
     return StepTime(
         model_s=sum(time.model_s for time in times),
         graph_s=sum(time.graph_s for time in times),
@@ -150,7 +157,11 @@ def _sum_of_times(times: Collection[StepTime]) -> StepTime:
 
 
 def _step_times(steps: Sequence[Step], calls: Mapping[str, Call]) -> dict[str, StepTime]:
-    """Return the time spent in each step by key, without that in the steps below it."""
+    """Return the time spent in each step by key, without that in the steps below it.
+
+    It is not negative: steps that were executed at the same time may take more than their
+    supervisor.
+    """
     supervised_s: dict[str, float] = defaultdict(float)
     for step in steps:
         supervised_s[step.parent] += step.seconds

@@ -75,7 +75,8 @@ def load_run(
     names of systems. Without ``kg`` and ``model`` every call is answered from the file. With
     ``resume`` new calls are added to the file. A run that was saved while it was paused is paused
     again at the same step. A run that had failed, was cancelled or was interrupted is returned as
-    far as it went, and its ``error`` says what stopped it.
+    far as it went, and its ``error`` says what stopped it. The file is not changed without
+    ``resume``.
 
     Raises RunFileError if the file is damaged or is not a run file, and NotRecordedError if the run
     was finished and its file lacks a call. With ``kg`` or ``model``, raises the error that stops

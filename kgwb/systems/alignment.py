@@ -46,7 +46,8 @@ def align_facts(facts: Sequence[F], target: str, gold: GoldQuery) -> Alignment[F
 
     ``target`` is the unknown that the facts ask for; empty if it is not known. Every order of the
     patterns and every direction is tried. None is returned if none fits, and for a gold query of
-    another number of patterns, of more than MAX_ALIGNED_FACTS patterns, or with a literal.
+    another number of patterns, of more than MAX_ALIGNED_FACTS patterns, or with a literal. Of
+    equally similar ones the first is returned.
     """
     number = len(gold.patterns)
     if number != len(facts) or number > MAX_ALIGNED_FACTS:
@@ -97,7 +98,8 @@ def _align_ends(
 def _name_similarity(alignment: Alignment[F], names: Mapping[str, str]) -> float:
     """Return how similar relations and entities are to the names of their gold terms, as a sum.
 
-    Each similarity is the ratio of matching characters, 0 to 1.
+    Each similarity is the ratio of matching characters, 0 to 1. Letter case does not count. A term
+    without a name is compared as it is written.
     """
     pairs = []
     for fact, (pattern, _) in alignment.facts.items():
@@ -141,7 +143,8 @@ def _choose_words(words: str, label: str, question: str) -> str:
     """Return the words of an end, or the label of its gold vertex.
 
     The label is returned if the question has none of the words, or has the whole label: the fact
-    then has too much or too little of it. An unknown is returned as it is.
+    then has too much or too little of it. An unknown is returned as it is. Letter case does not
+    count.
     """
     if _is_unknown(words) or words.casefold() == label.casefold():
         return words

@@ -139,7 +139,10 @@ def is_exact_match(candidate: Candidate) -> bool:
 
 
 def find_candidate(iri: URIRef | None, candidates: Iterable[Candidate]) -> Candidate | None:
-    """Return the first candidate with an IRI; None if there is none."""
+    """Return the first candidate with an IRI; None if there is none.
+
+    No candidate has the IRI None.
+    """
     for candidate in candidates:
         if candidate.iri == iri:
             return candidate
@@ -149,9 +152,9 @@ def find_candidate(iri: URIRef | None, candidates: Iterable[Candidate]) -> Candi
 def find_relation_names(iris: Sequence[URIRef], run: Run) -> dict[URIRef, tuple[str, ...]]:
     """Return the names of the predicates of each vertex, in two queries.
 
-    Predicates of which the vertex is the subject come first, each group in alphabetical order.
-    The others have "(incoming)" behind their names. Predicates that the graph's vocabulary excludes
-    are left out.
+    Predicates of which the vertex is the subject come first, each group in alphabetical order. The
+    others have "(incoming)" behind their names. Predicates that the graph's vocabulary excludes are
+    left out. Vertices without any have an empty tuple.
     """
     names_by_vertex: dict[URIRef, dict[str, None]] = {iri: {} for iri in iris}
     for pattern, ending in (("?v ?p ?o", ""), ("?o ?p ?v", " (incoming)")):
@@ -218,7 +221,11 @@ def select_vertex(
 def _choose_unasked(
     retrieved: RetrievedCandidates, question: str, context: Context, settings: Settings
 ) -> Link | None:
-    """Return the link that needs no model, with the reason; None if a model must choose."""
+    """Return the link that needs no model, with the reason; None if a model must choose.
+
+    It is the only vertex found, or the only one with exactly this label, where ``unasked_choice``
+    allows that; else, with ``keeps_links``, the vertex that an earlier turn linked the entity to.
+    """
     entity = retrieved.entity
     candidates = retrieved.candidates
     if is_decided_unasked(candidates, settings):
@@ -289,7 +296,8 @@ def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> 
 def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
     """Return candidates as a model sees them: number from 1, label, type, description, relations.
 
-    The key "relations" is left out for a candidate without names of predicates.
+    Types are one text with commas. The key "relations" is left out for a candidate without names of
+    predicates.
     """
     numbered = []
     for number, candidate in enumerate(candidates, 1):
@@ -370,8 +378,8 @@ def _content_words(text: str) -> set[str]:
 def _select_by_label(retrieved: RetrievedCandidates, run: Run) -> Link:
     """Choose a vertex by its label; among several of one label, by the local part of its IRI.
 
-    Each of the two choices is one model call. Source: Chatty-KG, section 5.1.1, and the reference
-    code.
+    The second choice is only made for several. Each is one model call. Without a valid reply the
+    link has no vertex. Source: Chatty-KG, section 5.1.1, and the reference code.
     """
     entity = retrieved.entity
     candidates = retrieved.candidates
@@ -454,7 +462,10 @@ def _ask_for_name(entity: str, names: list[str], run: Run) -> str | None:
 
 
 def collect_vertices(run: Run) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the IRIs of the vertices that a run chose, and of those that it chose from."""
+    """Return the IRIs of the vertices that a run chose, and of those that it chose from.
+
+    Of entities that were not linked there is no vertex.
+    """
     chosen = {str(link.vertex.iri) for link in list_outputs(run, "vertex_selection") if link.vertex}
     offered: set[str] = set()
     for retrieved in list_outputs(run, "entity_retriever"):
@@ -466,7 +477,7 @@ def make_link_rung(vertices: Mapping[str, URIRef], run: Run, gold: GoldQuery) ->
     """Return the rung that links entities to their gold vertices; None if there are none.
 
     The entity retriever is to blame if a gold vertex is not among the candidates, else the vertex
-    selection.
+    selection. A vertex that is not among them gets its display name.
     """
     links = {}
     blamed = "vertex_selection"

@@ -34,7 +34,8 @@ def execute_sparql(kg: Graph, sparql: str) -> ResultSet | bool:
 def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
     """Return the label of each term: the display name of an IRI, the text of any other term.
 
-    The terms keep their order.
+    The terms keep their order. Names are asked of the graph with one request. Each term stands
+    once.
     """
     labels = {term: str(term) for term in terms}
     iris = [term for term in labels if isinstance(term, URIRef)]
@@ -51,7 +52,10 @@ def is_number(term: Term) -> bool:
 
 
 def get_names_in_rows(rows: Iterable[Row], run: Run) -> Mapping[URIRef, str]:
-    """Return the display names of the IRIs in some rows, by IRI."""
+    """Return the display names of the IRIs in some rows, by IRI.
+
+    The graph is asked with one request, and not without any IRI.
+    """
     iris: set[URIRef] = set()
     for row in rows:
         iris.update(cell for cell in row if isinstance(cell, URIRef))

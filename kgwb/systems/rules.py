@@ -33,6 +33,7 @@ def choose_vertex(
     Otherwise it is the one spelled most alike, if its label has all words of the name or has
     MIN_SPELLING_SIMILARITY. If none has, the number is 0 and the label empty. There must be a
     candidate. Candidates have "number", "label", "type", "description", and perhaps "relations".
+    The reply has a "reason" as well.
     """
     name = normalize(entity)
     name_words = set(name.split())
@@ -115,7 +116,10 @@ def choose_local_name(entity: str, names: Sequence[str]) -> ReplyData:
 
 
 def _compare_spelling(name: str, text: str) -> float:
-    """Return the ratio of matching characters, 0 to 1, of the first MAX_COMPARED_CHARS of each."""
+    """Return the ratio of matching characters, 0 to 1, of the first MAX_COMPARED_CHARS of each.
+
+    Both are compared in normal form.
+    """
     first = normalize(name)[:MAX_COMPARED_CHARS]
     second = normalize(text)[:MAX_COMPARED_CHARS]
     matcher = SequenceMatcher(None, first, second, autojunk=False)

@@ -114,7 +114,10 @@ def installed_systems() -> Mapping[str, EntryPoint]:
 
 @lru_cache(maxsize=8)
 def _read_entry_points(search_path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """Return ``installed_systems`` for a value of ``sys.path``; reading takes long."""
+    """Return ``installed_systems`` for a value of ``sys.path``; reading takes long.
+
+    The first package that announces a name counts. Names of kgwb's own systems are left out.
+    """
     found: dict[str, EntryPoint] = {}
     for entry_point in entry_points(group=ENTRY_POINT_GROUP):
         if entry_point.name not in SYSTEM_NAMES:
@@ -152,7 +155,7 @@ def load_file(path: Path) -> ModuleType:
     """
     path = path.expanduser().resolve()
     if not path.is_file() or path.suffix != ".py":
-        raise SettingError(f"there is no file {path} of Python", hint="give the path of a .py file")
+        raise SettingError(f"there is no Python file {path}", hint="give the path of a .py file")
     changed_at = path.stat().st_mtime_ns
     known_changed_at, module = _file_modules.get(path, (0, None))
     if module is not None and known_changed_at == changed_at:
@@ -166,9 +169,10 @@ def load_file(path: Path) -> ModuleType:
 
 
 def _make_file_module(path: Path) -> ModuleType:
-    """Return the module of a file, not executed yet. Its name is the file's, unless that is taken.
+    """Return the module of a file, not executed yet, and not registered.
 
-    A name that a module has already, or that could be imported, is made unique by the folder's.
+    Its name is the file's without ".py". A name that a module has already, or that could be
+    imported, is made unique by the folder's name and a number.
     """
     name = path.stem
     if name in sys.modules or importlib.util.find_spec(name) is not None:
@@ -179,7 +183,10 @@ def _make_file_module(path: Path) -> ModuleType:
 
 
 def _execute_module(module: ModuleType) -> None:
-    """Execute the file of a module in it. A module that fails the first time is forgotten."""
+    """Execute the file of a module in it. A module that fails the first time is forgotten.
+
+    Other modules can import it while it is executed. Raises what the file raises.
+    """
     spec = module.__spec__
     assert spec is not None
     assert spec.loader is not None
@@ -195,7 +202,10 @@ def _execute_module(module: ModuleType) -> None:
 
 @contextmanager
 def _searched_folder(folder: Path, *, is_first: bool) -> Iterator[None]:
-    """Let the code inside import modules of a folder, before or after all other modules."""
+    """Let the code inside import modules of a folder, before or after all other modules.
+
+    The folder is removed from ``sys.path`` afterwards.
+    """
     entry = str(folder)
     if is_first:
         sys.path.insert(0, entry)
@@ -222,7 +232,7 @@ def _explained_import(place: str) -> Iterator[None]:
         frames = traceback.extract_tb(exc.__traceback__)
         last_frame = frames[-1]
         where = f"{last_frame.filename}, line {last_frame.lineno}"
-        hint = f"it arose in {where}"
+        hint = f"correct it where it arose: {where}"
         if isinstance(exc, ModuleNotFoundError):
             hint = f"install {exc.name}, or go to the folder that holds it"
         raise SettingError(
@@ -231,7 +241,10 @@ def _explained_import(place: str) -> Iterator[None]:
 
 
 def _system_in(module: ModuleType, value_name: str, place: str) -> System:
-    """Return the system that a module has under a name. Raises SettingError if it has none."""
+    """Return the system that a module has under a name. Raises SettingError if it has none.
+
+    The hint names a system that the module has under another name.
+    """
     value = getattr(module, value_name, None)
     if isinstance(value, System):
         return value

@@ -38,7 +38,10 @@ class AgentCell(StepPanel):
         return h.join(person, panel, task, failure)
 
     def _render_task(self) -> Html:
-        """Render the task of the session, else the loading of the embeddings; else nothing."""
+        """Render the task of the session, else the loading of the embeddings; else nothing.
+
+        Loading is only named while the session is idle.
+        """
         task = self.session.current_task
         if not task:
             task = self.session.embeddings_loader.current_task

@@ -117,7 +117,10 @@ class Chat(Live):
         return f"Chat({turns} on {source})"
 
     def children(self) -> Mapping[str, Part]:
-        """Return the debugger of the open turn, if it is open. It is made when first opened."""
+        """Return the debugger of the open turn, if it is open. It is made when first opened.
+
+        Empty if no turn is open, or its debugger is closed. A debugger is kept for each run.
+        """
         run = self._opened_run()
         if run is None or not self.debugger_is_open:
             return {}
@@ -138,7 +141,11 @@ class Chat(Live):
     # The page
 
     def view(self) -> Html:
-        """Render the dialogue, the progress, the field for a question, and an open debugger."""
+        """Render the dialogue, the progress, the field for a question, and an open debugger.
+
+        From now on the chat follows changes in all turns. Stale turns can be run again while
+        nothing is executed. Examples are those that were not asked yet.
+        """
         conversation = self.conversation
         conversation.subscribe_to_runs()
         turn_count = len(conversation.runs)
@@ -166,7 +173,8 @@ class Chat(Live):
     def _render(self, *, is_interactive: bool, **values: object) -> Html:
         """Render the template chat.html with the header and the turns of the dialogue.
 
-        If interactive, the rest of the page is rendered too, from ``values``.
+        The header names the graph, the system and each model once. If interactive, the rest of the
+        page is rendered too, from ``values``.
         """
         workbench = self.conversation.workbench
         source = single_line(workbench.kg.source)
@@ -249,7 +257,10 @@ class Chat(Live):
         return shorten(single_line(text))
 
     def _unasked_examples(self) -> list[str]:
-        """Return the example questions of the graph that are not in the dialogue yet."""
+        """Return the example questions of the graph that are not in the dialogue yet.
+
+        They are in the order of the overview; empty before the graph was surveyed.
+        """
         if self.overview is None:
             return []
         examples = self.overview.example_answers
@@ -259,7 +270,11 @@ class Chat(Live):
     # Events
 
     def do_ask(self, event: Event) -> None:
-        """Ask the typed question, and close the open turn. The text stays if it cannot be asked."""
+        """Ask the typed question, and close the open turn. The text stays if it cannot be asked.
+
+        The question is submitted to the worker and answered later. Raises QuestionError if it is
+        empty or too long.
+        """
         self.draft = str(form_of(event).get("question", ""))
         self.conversation.ask(self.draft)
         self.draft = ""
@@ -281,7 +296,10 @@ class Chat(Live):
         self.debugger_is_open = not self.debugger_is_open
 
     def do_graph(self, event: Event) -> None:
-        """Open the debugger of the open turn on its subgraph."""
+        """Open the debugger of the open turn on its subgraph.
+
+        Nothing more happens if no turn is open.
+        """
         self.debugger_is_open = True
         debugger = self.children().get("debugger")
         if isinstance(debugger, Debugger):
@@ -292,6 +310,11 @@ class Chat(Live):
         self.reworded_turn = _toggle(self.reworded_turn, number)
 
     def do_correct(self, event: Event) -> None:
+        """Ask another wording of a turn's question, and close the field for it.
+
+        The event has the number of the turn, and the question in its form. Raises QuestionError if
+        it is empty or too long; the field stays open then.
+        """
         number = int(event["arg"])
         question = str(event["form"]["question"])
         self.conversation.reword(number, question)
@@ -307,7 +330,10 @@ class Chat(Live):
         self.conversation.cancel()
 
     def do_forget(self, event: Event) -> str:
-        """Begin a new dialogue, and return a message that says where the old runs are."""
+        """Begin a new dialogue, and return a message that says where the old runs are.
+
+        Raises SettingError while a turn is executed.
+        """
         self.conversation.begin_new()
         self.open_turn = None
         self.reworded_turn = None
@@ -323,7 +349,10 @@ def _toggle(selected: int | None, number: int) -> int | None:
 
 
 def _agent_dots(run: Run) -> list[AgentDot]:
-    """Return a dot for each agent of the system, in flow order."""
+    """Return a dot for each agent of the system, in flow order.
+
+    Its class is the kind of the agent; the dot of an agent without a step is dim.
+    """
     worked = {step.agent for step in run.steps}
     dots = []
     for _stage, agents in run.system.stages:
@@ -336,7 +365,10 @@ def _agent_dots(run: Run) -> list[AgentDot]:
 
 
 def _render_support(run: Run) -> Html:
-    """Render the first MAX_TRIPLES supporting triples of the answer; nothing if there are none."""
+    """Render the first MAX_TRIPLES supporting triples of the answer, in which its values stand out.
+
+    Nothing is rendered without an answer or support.
+    """
     answer = run.answer
     if answer is None or not answer.support:
         return Html()

@@ -68,7 +68,8 @@ class Glance(Worker):
         """Survey the graph, and then try questions until MAX_EXAMPLE_QUESTIONS are answered.
 
         At most MAX_TRIED_QUESTIONS are tried. Listeners are notified after the survey and after
-        each answer, and a cancel ends the trying.
+        each answer, and a cancel ends the trying. Raises GraphError if the graph cannot be
+        surveyed.
         """
         self.survey = survey_graph(self.kg)
         self.current_task = "trying example questions"
@@ -89,7 +90,7 @@ class Glance(Worker):
         yield from suggest_questions(self.kg, survey)
 
     def _try_question(self, question: str, right_answer: Term | None) -> Answer | None:
-        """Ask Chatty-KG with the model "rules", and return its answer.
+        """Ask Chatty-KG with the model "rules" and lexical embeddings, and return its answer.
 
         Returns None if it fails or finds nothing, or if the right answer is known and not among the
         values of the answer.
@@ -111,9 +112,9 @@ class Glance(Worker):
         return answer
 
     def view(self, *, interactive: bool = True) -> Html:
-        """Render the survey with the example questions, as far as they are known.
+        """Render the survey with the example questions, as far as they are known, and the progress.
 
-        ``interactive`` adds a field that searches the survey.
+        The source of the graph stands above. ``interactive`` adds a field that searches the survey.
         """
         title = h.tag("h2", "Your graph at a glance", class_="title grow")
         source = h.span("id", single_line(self.kg.source))
@@ -140,7 +141,8 @@ class Glance(Worker):
 def sample_questions(source: str) -> list[SuggestedQuestion]:
     """Return three or four questions of a sample graph, spread over the first half of its set.
 
-    Their right answers are not given. Returns an empty list for any other graph.
+    Their right answers are not given. Returns an empty list for any other graph. At least six
+    questions must be in the set.
     """
     try:
         path = sample_path(source).with_suffix(".questions.jsonl")
@@ -192,7 +194,11 @@ class GraphChooser(Live):
                 self.event_error = exc
 
     def open_graph(self, name: str) -> Future[None]:
-        """Open a graph by its name, path or URL, on the worker's thread."""
+        """Open a graph by its name, path or URL, on the worker's thread.
+
+        Returns a future that is done when the graph is open or has failed; the error is in
+        ``worker.failure``. Passwords in an address are masked where it is shown.
+        """
         name = name.strip()
         self.input_text = mask_url(name)
         shown_name = single_line(self.input_text)
@@ -202,7 +208,7 @@ class GraphChooser(Live):
         """Open a graph, make it the chosen one, and begin its overview.
 
         It is asked one query before, which fails for an endpoint that does not answer. Raises
-        KgwbError, and leaves everything as it was then.
+        KgwbError, and leaves everything as it was then. The survey goes on in the background.
         """
         kg = open_kg(name)
         kg.ask("ASK { ?s ?p ?o }")
@@ -212,7 +218,11 @@ class GraphChooser(Live):
         self.name = mask_url(name)
 
     def view(self) -> Html:
-        """Render the field for a graph's name, the samples, the progress, and the overview."""
+        """Render the field for a graph's name, the samples, the progress, and the overview.
+
+        The button beside the field is disabled while a graph is being opened. The overview is left
+        out before a graph was opened.
+        """
         name_input = text_input(
             "name",
             INPUT_LABEL,
@@ -252,7 +262,10 @@ class GraphChooser(Live):
         return f"{type(self).__name__}({name})"
 
     def do_choose(self, event: Event) -> None:
-        """Open the graph that was typed. A text with a secret is removed; raises SettingError."""
+        """Open the graph that was typed, on the worker's thread.
+
+        A text that looks like a secret is removed from the field, and SettingError is raised.
+        """
         try:
             name = read_name(event, "name")
         except SettingError:

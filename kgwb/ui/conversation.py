@@ -70,6 +70,8 @@ class Conversation(Worker):
     def ask(self, question: str) -> Future[None]:
         """Submit a question as the next turn, to be asked when the turns before it are answered.
 
+        Returns a future that is done when the question was answered; errors are in ``failure``.
+
         Raises QuestionError for an empty or far too long question.
         """
         check_question(question, self.workbench.setup.settings)
@@ -84,6 +86,8 @@ class Conversation(Worker):
 
     def reword(self, number: int, question: str) -> Future[None]:
         """Submit another question for a turn. Its new run has none of the old one's overrides.
+
+        The question is asked with the dialogue before the turn. Later turns may become stale by it.
 
         Raises QuestionError for an empty or far too long question.
         """
@@ -126,6 +130,8 @@ class Conversation(Worker):
     def begin_new(self) -> None:
         """Begin a new dialogue, and keep the runs of the old one in ``ended``.
 
+        Nothing is deleted from a disk.
+
         Raises SettingError if a turn is being executed.
         """
         self.require_idle()
@@ -134,7 +140,10 @@ class Conversation(Worker):
         self.notify()
 
     def subscribe_to_runs(self) -> None:
-        """Notify the listeners of changes in any turn from now on, also in other widgets."""
+        """Notify the listeners of changes in any turn from now on, also in other widgets.
+
+        A run that was subscribed to before is skipped.
+        """
         for run in self.runs:
             if run.id not in self._subscribed_ids:
                 self._subscribed_ids.add(run.id)
@@ -151,7 +160,8 @@ class Conversation(Worker):
     def _execute_turn(self, number: int, run: Run) -> None:
         """Put a run in the place of a turn's run, and execute it in its session.
 
-        It is not executed if the conversation was cancelled meanwhile.
+        It is not executed if the conversation was cancelled meanwhile. The run that was there
+        before is kept in ``replaced_runs``. Returns when the execution has ended.
         """
         previous = self.runs[number]
         if previous is not run:

@@ -96,7 +96,12 @@ class Debugger(StepPanel):
     # The page
 
     def view(self) -> Html:
-        """Render the answer, the buttons, the pipeline, the timeline, and the selected view."""
+        """Render the whole debugger: answer, buttons, pipeline, timeline, and the selected view.
+
+        If a person plays, their form is shown, too, and the right answer if it is known. Buttons
+        that cannot be pressed now are disabled: back without a step, on when the run has ended, and
+        both while a command is executed.
+        """
         state = self.session.run_state()
         key = self.key
         return render_page(
@@ -131,7 +136,10 @@ class Debugger(StepPanel):
         return texts
 
     def _render_view_tabs(self) -> Html:
-        """Render the views as tabs; beside "Compare", the number of things to compare with."""
+        """Render the views as tabs; beside "Compare", the number of things to compare with.
+
+        These are the states before each edit, and the forks.
+        """
         options: list[TabOption] = []
         for name, label in VIEW_LABELS.items():
             number: object = ""
@@ -141,7 +149,10 @@ class Debugger(StepPanel):
         return h.tabs(options, self.selected_view, "view", borderless=True)
 
     def _render_role_tabs(self) -> Html:
-        """Render the roles of the system as tabs, which filter the timeline; nothing without any."""
+        """Render the roles of the system as tabs, which filter the timeline; nothing without any.
+
+        The first tab shows all roles.
+        """
         roles = self.run.system.roles
         if not roles:
             return Html()
@@ -150,7 +161,7 @@ class Debugger(StepPanel):
         return h.tabs(options, self.selected_role or ALL_ROLES, "role", borderless=True)
 
     def _render_contents(self) -> Html:
-        """Render the selected view."""
+        """Render the selected view: the answer, the subgraph, the comparison, or else the step."""
         if self.selected_view == "answer":
             return self._render_answer()
         if self.selected_view == "graph":
@@ -168,7 +179,10 @@ class Debugger(StepPanel):
     # The views
 
     def _render_answer(self) -> Html:
-        """Render the answer, why it is empty if it is, and the time of each step, collapsed."""
+        """Render the answer, why it is empty if it is, and the time of each step, collapsed.
+
+        Before the run is done, a text stands in the place of the answer.
+        """
         steps = self.session.all_steps
         answer = self.run.answer
         parts = [h.muted_text("No answer yet.")]
@@ -203,7 +217,10 @@ class Debugger(StepPanel):
         return self.render_child("graph")
 
     def _render_comparison(self) -> Html:
-        """Render two compared runs, and the buttons that run the question with changes."""
+        """Render two compared runs, and the buttons that run the question with changes.
+
+        The changes are the profiles of the system, and a model whose name is typed.
+        """
         model_input = text_input(
             "model", "another model", placeholder="openai:gpt-4o", id="other-model"
         )
@@ -217,7 +234,8 @@ class Debugger(StepPanel):
     def _render_compared_runs(self) -> Html:
         """Render the run beside its latest fork; without forks, before and after the latest edit.
 
-        A fork that is still executed, or a run without an edit, is a text instead.
+        A fork that is still executed, or a run without an edit, is a text instead. If steps are
+        stale after the edit, a remark says so.
         """
         now = ComparedRun("now", self.session.run_state())
         if self.forks:
@@ -246,7 +264,10 @@ class Debugger(StepPanel):
     # Events
 
     def do_choose(self, event: Event) -> None:
-        """Show a step. Raises SettingError if the system has no such agent."""
+        """Show a step. Raises SettingError if the system has no such agent.
+
+        The view "step" is opened, and the debugger stays at this step when the run goes on.
+        """
         key = self._checked_key(event)
         self.follows_latest_step = False
         self.requested_key = key
@@ -254,6 +275,7 @@ class Debugger(StepPanel):
         self.selected_section = ""
 
     def do_view(self, event: Event) -> None:
+        """Select the view that the event's ``arg`` names; "step" for any other name."""
         name = event["arg"]
         if name not in VIEW_LABELS:
             name = "step"
@@ -332,7 +354,10 @@ class Debugger(StepPanel):
         self.run_fork("one triple muted", kg=muted_graph)
 
     def _supporting_triples(self) -> dict[str, Triple]:
-        """Return the triples that support the answers of all steps, by ``triple_key``."""
+        """Return the triples that support the answers of all steps, by ``triple_key``.
+
+        Answers inside of other outputs count. Empty if no step has an answer.
+        """
         outputs = tuple(step.output for step in self.run.steps if step.done)
         triples = {}
         for record in nested_records(outputs):
@@ -370,7 +395,10 @@ class ComparisonPanel(Live):
                 self.subscribe_to(run)
 
     def _compared_runs(self) -> list[ComparedRun]:
-        """Return both runs with their names and present states."""
+        """Return both runs with their names and present states, in order.
+
+        That of a run is read from its session, if it has one.
+        """
         compared = []
         for name, run in zip(self.names, self.runs, strict=True):
             if isinstance(run, Session):

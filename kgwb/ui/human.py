@@ -120,7 +120,10 @@ class Person(Part):
     # The request
 
     def view(self) -> Html:
-        """Render the oldest request, or that there is none; nothing if no person plays."""
+        """Render the oldest request, or that no reply is needed.
+
+        Nothing is rendered if no person plays in the run.
+        """
         waiting = self._listen()
         if waiting:
             return self._render_request(waiting[0], queued_count=len(waiting) - 1)
@@ -130,7 +133,11 @@ class Person(Part):
         return self._render_idle()
 
     def _render_request(self, pending: PendingRequest, *, queued_count: int) -> Html:
-        """Render a request; ``queued_count`` more requests wait behind it."""
+        """Render a request: its purpose, its variables, the form of the reply, and the full prompt.
+
+        If it is another request than before, a new form is begun. Checks that the last reply failed
+        are listed, with the number of the attempt. ``queued_count`` more requests wait behind it.
+        """
         request = pending.request
         run = self.session.run
         step = self._find_waiting_step(request)
@@ -185,7 +192,10 @@ class Person(Part):
         return steps[0]
 
     def _begin_form(self, pending: PendingRequest, attempts: Sequence[Attempt]) -> None:
-        """Show the form of another request, with the reply of the attempt before, if there is one."""
+        """Show the form of another request, with the reply of the attempt before, if there is one.
+
+        Without one it is filled with defaults. A reply that is no JSON is left out.
+        """
         self.shown_request = pending
         self.is_json = False
         request = pending.request
@@ -200,7 +210,11 @@ class Person(Part):
         self._fill_form(request, data)
 
     def _fill_form(self, request: ChatRequest, data: Any) -> None:
-        """Choose the form's fields for a request, and fill them with the data of a reply."""
+        """Choose the form's fields for a request, and fill them with the data of a reply.
+
+        It is JSON if the person chose that, fields by the schema if the request has one, and
+        otherwise one text.
+        """
         if self.is_json:
             self.form_field = FormField("", "json")
         elif request.schema:
@@ -259,7 +273,12 @@ class Person(Part):
         return rows
 
     def _read_form(self, event: Event) -> dict[str, str]:
-        """Keep and return the values of the event's form, with those of the picked option."""
+        """Keep and return the values of the event's form, with those of the picked option.
+
+        An option fills the fields that have the names of its parts; "none of these" fills them with
+        0 and empty texts. Without an option in the form the first one is picked. Requests without
+        options have the values of the form alone.
+        """
         values = dict(form_of(event))
         options = self._numbered_options()
         if options:
@@ -279,7 +298,8 @@ class Person(Part):
     def _render_idle(self) -> Html:
         """Render that no reply is needed, and after a reply the form that asks a model the same.
 
-        If the last execution ended because no reply was valid, that is rendered instead.
+        With it come the comparison with the model's reply, the progress and the failure of asking
+        it. If the last execution ended because no reply was valid, that is rendered instead.
         """
         rejected = self._find_rejected_step()
         if rejected is not None:
@@ -310,7 +330,10 @@ class Person(Part):
         )
 
     def _find_rejected_step(self) -> Step | None:
-        """Return the step whose attempts all failed, if that is why the session failed."""
+        """Return the step whose attempts all failed, if that is why the session failed.
+
+        None if it failed for another reason.
+        """
         failure = self.session.failure
         if isinstance(failure, InvalidReplyError):
             for step in self.session.all_steps:
@@ -350,7 +373,11 @@ class Person(Part):
         raise ModelError("no agent waits for this reply", hint="run the agent again, then reply")
 
     def do_more(self, event: Event) -> None:
-        """Add a row to a list of the form; for the event "less", remove one."""
+        """Add a row to a list of the form; for the event "less", remove one.
+
+        The event's ``arg`` is the path of the list, or of the row to remove. What was typed is
+        kept. Raises OverrideError if the path is not one of a list.
+        """
         values = self._read_form(event)
         path = argument_of(event)
         is_removal = event["do"] == "less"
@@ -369,9 +396,10 @@ class Person(Part):
         self._fill_form(self.shown_request.request, data)
 
     def do_beside(self, event: Event) -> None:
-        """Submit a fork in which a model plays the person's latest step; show both replies after it.
+        """Submit a fork in which a model plays the person's latest step, and show both replies.
 
-        Raises SettingError for a text that looks like a key, and what opening the model raises.
+        Nothing happens if the person has not played yet. An empty text is the model "rules". Raises
+        SettingError for a text that looks like a key, and what opening the model raises.
         """
         played = self._latest_human_step()
         if played is None:
@@ -403,7 +431,11 @@ class Person(Part):
 
 
 def _context_values(request: ChatRequest) -> list[tuple[str, str]]:
-    """Return the short text variables of a prompt with their names, without those shown elsewhere."""
+    """Return the short text variables of a prompt, each with its display name.
+
+    They have 1 to MAX_CONTEXT_CHARS - 1 characters. "question" and "dialogue" are left out: they
+    are shown elsewhere.
+    """
     values = []
     for name, value in request.variables.items():
         if name in ("question", "dialogue"):
@@ -418,7 +450,10 @@ def _is_numbered(row: Any) -> bool:
 
 
 def _no_option(option: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the choice "none of these": 0 for numbers, empty texts for the rest."""
+    """Return the values of the choice "none of these": 0 for numbers, empty texts for the rest.
+
+    The keys are those of the option.
+    """
     values: dict[str, Any] = {}
     for name, value in option.items():
         values[name] = ""
@@ -428,7 +463,10 @@ def _no_option(option: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _render_reply(name: str, step: Step) -> Html:
-    """Render the last reply to a step, and the step's outcome, below a name."""
+    """Render the last reply to a step, and the step's outcome, below a name.
+
+    A step without attempts has no reply.
+    """
     parts = [h.tag("b", name)]
     if step.attempts:
         last_attempt = step.attempts[-1]
@@ -439,7 +477,10 @@ def _render_reply(name: str, step: Step) -> Html:
 
 
 def _option_details(option: Mapping[str, Any]) -> str:
-    """Return the values of an option in one line, without its number and its label."""
+    """Return the values of an option in one line, without its number and its label.
+
+    Values are separated by " · ", and the items of a list by commas.
+    """
     details = []
     for name, value in option.items():
         if name in ("number", "label"):

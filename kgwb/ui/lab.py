@@ -131,7 +131,8 @@ class PromptLab(Live):
     def _load_report(self) -> None:
         """Read the retries again, and compare them with the first results.
 
-        The comparison takes long, and is made here so that no view has to wait for it.
+        The comparison takes long, and is made here so that no view has to wait for it. Nothing is
+        done without a retry.
         """
         if not self.result_folders:
             return
@@ -142,7 +143,11 @@ class PromptLab(Live):
     # The page
 
     def view(self) -> Html:
-        """Render the results, the editor of the selected prompt, the options, and the report."""
+        """Render the results, the editor of the selected prompt, the options, and the report.
+
+        The editor has the template that was typed, and below it what differs from the one that was
+        sent. The estimate and the progress of a retry are shown.
+        """
         template = ""
         text = ""
         prompt_name = self.selected_prompt
@@ -187,7 +192,10 @@ class PromptLab(Live):
         )
 
     def _render_prompt_tabs(self) -> Html:
-        """Render the prompts as tabs; those that differ from what was sent are marked."""
+        """Render the prompts as tabs, by their short names; edited ones are marked "edited".
+
+        A prompt is edited if its template differs from what was sent.
+        """
         edited = self._edited_prompts()
         options: list[TabOption] = []
         for name in self.prompt_texts:
@@ -197,7 +205,10 @@ class PromptLab(Live):
         return h.tabs(options, self.selected_prompt, "prompt")
 
     def _render_changes(self, *, has_links: bool) -> list[Html]:
-        """Render what changed in each retry; with links, a click on a question opens it."""
+        """Render what changed in each retry, as sections; none without a report.
+
+        With ``has_links`` a click on a question opens it in the debugger.
+        """
         report = self.report
         if report is None:
             return []
@@ -218,7 +229,10 @@ class PromptLab(Live):
     # The retry
 
     def _edited_prompt(self, name: str) -> str:
-        """Return the text of a prompt with the template that was typed, if any was."""
+        """Return the text of a prompt with the template that was typed, if any was.
+
+        A template that was not changed leaves the text exactly as it was.
+        """
         sent = self.prompt_texts[name]
         _header, template = split_prompt(sent)
         draft = self.template_drafts.get(name, template)
@@ -269,7 +283,10 @@ class PromptLab(Live):
         return int(text)
 
     def _typed_budget(self) -> Budget:
-        """Return the typed budget, such as "model_calls=100 seconds=60". Raises InputError."""
+        """Return the typed budget, such as "model_calls=100 seconds=60". Raises InputError.
+
+        An empty text sets no limit.
+        """
         limits = {}
         for limit in self.option_texts["budget"].split():
             name, _, number = limit.partition("=")
@@ -277,7 +294,10 @@ class PromptLab(Live):
         return Budget(limits, self.prices)
 
     def _submit_estimate(self, retry: Retry) -> None:
-        """Estimate the cost of a retry on the worker's thread, from what is recorded."""
+        """Estimate the cost of a retry on the worker's thread, from what is recorded.
+
+        No model is asked. The text of the estimate is then in ``estimate_text``.
+        """
 
         def estimate() -> None:
             """Keep the estimate as a text."""
@@ -300,6 +320,8 @@ class PromptLab(Live):
 
     def _ask_again(self, retry: Retry, budget: Budget, folder: Path) -> None:
         """Ask the questions, write the results to a folder, and load the report with them.
+
+        It is called on the worker's thread.
 
         Raises InputError if the retry was cancelled or reached the budget. What was asked until
         then is in the report.
@@ -367,7 +389,7 @@ class PromptLab(Live):
         """Open a question of the report in the debugger, at the agent that decided otherwise.
 
         The event's ``arg`` is "NUMBER AGENT<tab>QUESTION", with the number of the results. Raises
-        InputError if the question's run was not kept.
+        InputError if the question's run was not kept. Nothing happens without a report.
         """
         place, _, question = argument_of(event).partition("\t")
         number, _, agent = place.partition(" ")

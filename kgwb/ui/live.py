@@ -74,7 +74,10 @@ class Part:
         return {}
 
     def find_component(self, scope: str) -> Part | None:
-        """Return the part of a scope at any depth below this one; None if there is none."""
+        """Return the part of a scope at any depth below this one; None if there is none.
+
+        The first one found, depth first, is returned.
+        """
         for name, child in self.children().items():
             if name == scope:
                 return child
@@ -158,7 +161,8 @@ class Live(Part, anywidget.AnyWidget):
         """Handle an event of the page, and draw the state after it.
 
         An error is shown in the widget, since a callback has no other place for it. If the event
-        submitted a task, the task's worker draws the widget soon.
+        submitted a task, the task's worker draws the widget soon. What is no dictionary is ignored.
+        The part that the event's "scope" names handles it, or the widget itself.
         """
         if not isinstance(event, dict):
             return
@@ -178,7 +182,11 @@ class Live(Part, anywidget.AnyWidget):
             self.redraw()
 
     def _handle(self, event: Event, part: Part) -> None:
-        """Call the part's method for an event, if it has one; keep its message, or its error."""
+        """Call the part's method for an event, if it has one; keep its message, or its error.
+
+        A part handles the event NAME by its method ``do_NAME``; without one, nothing happens.
+        Events of SILENT_EVENTS keep the message and error that are shown.
+        """
         name = event.get("do")
         handler = getattr(part, f"do_{name}", None)
         if name not in SILENT_EVENTS:
@@ -224,7 +232,8 @@ class Live(Part, anywidget.AnyWidget):
     def _render_section(self, sequence: int) -> Html:
         """Render the view, and below it the message or the error of the latest event.
 
-        ``sequence`` is the number of the latest event that the view takes into account.
+        ``sequence`` is the number of the latest event that the view takes into account. An error of
+        the view itself is rendered in its place, and not raised.
         """
         try:
             body = self.view()
@@ -257,7 +266,10 @@ class Live(Part, anywidget.AnyWidget):
         return f"{type(self).__name__}()"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return what Jupyter displays: the widget, its static HTML, and its repr as text."""
+        """Return what Jupyter displays: the widget, its static HTML, and its repr as text.
+
+        Displaying it draws the present state.
+        """
         self._displays = self._displays or {""}
         self.redraw()
         bundle = super()._repr_mimebundle_(**kwargs)
@@ -294,6 +306,8 @@ def argument_of(event: Event) -> str:
 
 def read_name(event: Event, field: str) -> str:
     """Return the name typed into a field of the event's form; empty if nothing was typed.
+
+    Blanks around it are removed.
 
     Raises SettingError for a text that looks like an API key, or an address with a password.
     """

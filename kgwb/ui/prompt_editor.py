@@ -69,7 +69,10 @@ class PromptEditor:
         return f"{self.run.system.name}/{agent}"
 
     def _versions_of(self, key: str) -> list[Step]:
-        """Return the step with this key now and before each edit, the newest first."""
+        """Return the step with this key now and before each edit, the newest first.
+
+        Empty if no execution has reached it.
+        """
         versions = []
         steps = self.session.steps
         if key in steps:
@@ -81,6 +84,8 @@ class PromptEditor:
 
     def edited_prompt(self, key: str, event: Event) -> EditedPrompt:
         """Return a step's prompt with the template in the event's form, else with its draft.
+
+        The header is that of the text that the run uses. Without form and draft it is this text.
 
         Raises PromptError if there is no such prompt.
         """
@@ -128,7 +133,9 @@ class PromptEditor:
     def render(self, key: str, step: Step | None) -> Html:
         """Render the form of a step's prompt, with the request that it will send.
 
-        ``step`` is None if the step was not run. While a task is executed, no request is shown.
+        ``step`` is None if the step was not run. While a task is executed, no request is shown. A
+        prompt that cannot be used is shown with the problem. An agent without a prompt file shows
+        the messages that it sent.
         """
         name = self.prompt_name(key)
         try:

@@ -75,7 +75,10 @@ def embed_widget_html(notebook: dict[str, Any]) -> None:
 
 
 def _kgwb_states(widgets: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the states of kgwb's widgets among all widgets, by their ids."""
+    """Return the states of kgwb's widgets among all widgets, by their ids.
+
+    A widget of kgwb is known by the name of its class (``_anywidget_id``).
+    """
     states = {}
     for widget_id, widget in widgets.items():
         state = widget.get("state", {})

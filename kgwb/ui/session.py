@@ -106,7 +106,12 @@ class Session(Worker):
             )
 
     def _step_states(self) -> dict[str, str]:
-        """Return the state of each step that is stale, ahead, running or unfinished, by key."""
+        """Return the state of each step that is stale, ahead, running or unfinished, by key.
+
+        Stale goes before the others. A step that has failed is left out; so is one that is done.
+        One that is not done is running while a task is executed, else unfinished. "ahead" are steps
+        that the latest execution has not reached.
+        """
         states = {}
         for key, step in self._steps.items():
             if key in self._stale:
@@ -127,7 +132,8 @@ class Session(Worker):
         """Return the first request that a step or agent will send, without sending it.
 
         With ``name``, the prompt of that name has this text. The request is kept until the run
-        changes. Returns None, and raises, as ``Run.preview_request`` does.
+        changes. Returns None, and raises, as ``Run.preview_request`` does. Without ``name``, the
+        prompts of the run are used.
         """
         preview = (step, name, text)
         if preview not in self._previews:
@@ -142,6 +148,8 @@ class Session(Worker):
     def go(self, until: str | int | None = None) -> Future[None]:
         """Submit an execution of the run up to where ``Run.go`` stops.
 
+        Returns a future that is done when the execution has ended; its error is in ``failure``.
+
         Raises SettingError if code executes the run, as all commands do.
         """
         label = _run_label(str(until or "the end"))
@@ -152,7 +160,8 @@ class Session(Worker):
     def step(self) -> Future[None]:
         """Submit an execution that ends with one more step.
 
-        The end of a supervisor does not count: the steps that it supervises did the work.
+        The end of a supervisor does not count: the steps that it supervises did the work. Raises
+        SettingError if code executes the run.
         """
 
         def step() -> None:
@@ -163,13 +172,17 @@ class Session(Worker):
         return self._submit_command("running one step", step)
 
     def _paused_after_supervisor(self) -> bool:
+        """Return whether the run has paused at the end of a supervisor."""
         if self.run.status != "paused":
             return False
         last_finished = self._finished_steps()[-1]
         return last_finished.is_supervisor
 
     def back(self) -> Future[None]:
-        """Submit going back to before the latest step that is not a supervisor."""
+        """Submit going back to before the latest step that is not a supervisor.
+
+        Nothing is executed if no step is done.
+        """
 
         def go_back() -> None:
             """Leave out the supervisors at the end, and then one step."""
@@ -183,7 +196,10 @@ class Session(Worker):
         return self._submit_command("going back one step", go_back)
 
     def _finished_steps(self) -> list[FinishedStep]:
-        """Return the steps of the latest execution that are done, in the order of their ends."""
+        """Return the steps of the latest execution that are done, in the order of their ends.
+
+        A supervisor ends after the steps that it supervises. Those that failed are left out.
+        """
         groups = group_by_supervisor(self.run.steps)
 
         def steps_by_end(supervisor: str | None) -> Iterator[Step]:
@@ -199,9 +215,10 @@ class Session(Worker):
         return finished
 
     def run_to(self, key: str) -> Future[None]:
-        """Submit an execution up to the end of a step or agent.
+        """Submit an execution up to the end of a step or agent, given by its key or name.
 
-        If the step is done, the run goes back to its end.
+        If the step is done and not stale, the run goes back to its end instead. Raises SettingError
+        if code executes the run.
         """
 
         def run_to() -> None:
@@ -258,7 +275,8 @@ class Session(Worker):
     def save_prompt(self, name: str, text: str, folder: str = "") -> str:
         """Write a prompt to its file, and use it in this run. Returns the path of the file.
 
-        The file is in ``folder``, if it is given; else it is where ``Prompts.save`` writes it.
+        The file is in ``folder``, if it is given; else it is where ``Prompts.save`` writes it. If the
+        text was not used before, the steps that used the prompt become stale.
         Raises SettingError if the run is busy, and PromptError if the text is wrong or the file
         cannot be written.
         """
@@ -368,6 +386,8 @@ class Session(Worker):
     def _submit_command(self, label: str, command: Work) -> Future[None]:
         """Submit a command on the run, to be executed once the embeddings are loaded.
 
+        A command that was cancelled while it waited is not executed. Returns its future.
+
         Raises SettingError if code executes the run.
         """
 
@@ -388,7 +408,8 @@ class Session(Worker):
     def _wait_for_embeddings(self) -> None:
         """Wait until the embeddings are loaded or the command is cancelled.
 
-        Meanwhile the loading is shown as the current task. Returns at once in a replay.
+        Meanwhile the loading is shown as the current task. Returns at once in a replay. It looks
+        every NOTIFY_DELAY_S.
         """
         loader = self.embeddings_loader
         thread = loader.thread
@@ -399,7 +420,10 @@ class Session(Worker):
             thread.join(NOTIFY_DELAY_S)
 
     def _on_step(self, event: str, step: Step) -> None:
-        """Note that a step has begun or ended. The run calls this on its own threads."""
+        """Note that a step has begun or ended. The run calls this on its own threads.
+
+        Listeners are called soon. If the person has cancelled meanwhile, the run is cancelled.
+        """
         if self.cancelled and self.current_task:
             # The cancel came before the execution had begun, which did not see it.
             self.run.cancel()
@@ -439,7 +463,10 @@ def _run_label(key: str) -> str:
 
 
 def _have_changed_output(known: Mapping[str, Step], latest: Mapping[str, Step]) -> bool:
-    """Return whether a step that is done in both has another output in the latest execution."""
+    """Return whether a step that is done in both has another output in the latest execution.
+
+    Steps that only one of them has do not count.
+    """
     for key, step in latest.items():
         before = known.get(key)
         if before is None or not (before.done and step.done):

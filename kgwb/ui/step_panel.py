@@ -73,7 +73,7 @@ class StepPanel(StepView):
         """Use the edited prompt in this run, and run the step. A result put in by hand is removed.
 
         Of an agent without a prompt file, the edited messages are sent. Raises PromptError if the
-        agent cannot use the prompt.
+        agent cannot use the prompt. The run goes on up to the step. The draft is discarded.
         """
         key = self.key
         step = self.step
@@ -113,7 +113,8 @@ class StepPanel(StepView):
     def do_take(self, event: Event) -> None:
         """Put in the output with the option that was clicked, and run up to the step.
 
-        Nothing is done if the step chose this option itself.
+        Nothing is done if the step chose this option itself. Raises OverrideError for a position
+        that is no option.
         """
         step = self._shown_step()
         position = int(event["arg"])
@@ -136,7 +137,11 @@ class StepPanel(StepView):
         self.revision += 1
 
     def do_more(self, event: Event) -> None:
-        """Add a row to a list of the form; for the event "less", remove one."""
+        """Add a row to a list of the form; for the event "less", remove one.
+
+        The event's ``arg`` is the path of the list, or of the row to remove. What was typed is
+        kept. Raises OverrideError if the path is not one of a list.
+        """
         step = self._keep_typed_form(event)
         results = self.results_of(step)
         field = OutputForm(step).field
@@ -165,7 +170,10 @@ class StepPanel(StepView):
         step = self._shown_step()
         graph = self.run.unrecorded_graph
         if graph is None:
-            raise InputError("this run is a replay without a graph", hint="open it with kg=...")
+            raise InputError(
+                "this run is a replay without a graph",
+                hint="open the run with its graph: kgwb.load_run(path, kg=kgwb.open_kg(...))",
+            )
 
         def stop_if_cancelled() -> None:
             """Raise GraphError if the person has cancelled the question."""
@@ -185,6 +193,8 @@ class StepPanel(StepView):
     def do_where(self, event: Event) -> None:
         """Ask where the vertices of a typed name or IRI are among the candidates.
 
+        The reply is shown below the candidates.
+
         Raises InputError if nothing was typed.
         """
         form = event["form"]
@@ -202,7 +212,11 @@ class StepPanel(StepView):
         self._ask_graph("degrees", count_degrees, iris, MAX_DEGREE)
 
     def do_examples(self, event: Event) -> None:
-        """Ask for triples of the step's fact with one predicate: ``arg`` is its position."""
+        """Ask the graph for triples of the step's fact with one of its predicates.
+
+        The event's ``arg`` is the position of the predicate. The reply is shown below it. Raises
+        InputError in a replay.
+        """
         position = int(event["arg"])
         output = self._shown_step().output
         predicate = output.predicates[position]
@@ -221,14 +235,21 @@ class StepPanel(StepView):
         self._ask_graph(f"query {query.number}", explain.execute_query, query.sparql)
 
     def do_why(self, event: Event) -> None:
-        """Ask the graph which pattern of a query, as it was edited, leaves it without rows."""
+        """Ask the graph which pattern of a query, as it was edited, leaves it without rows.
+
+        The event's ``arg`` is the number of the query.
+        """
         query = self._edited_query(event)
         question = f"why {query.number}"
         steps = self.session.all_steps
         self._ask_graph(question, explain.explain_empty_query, query.sparql, steps)
 
     def do_use(self, event: Event) -> None:
-        """Put in the output with the edited query. Nothing is done if the query was not changed."""
+        """Put in the output with the edited query. Nothing is done if the query was not changed.
+
+        The run is executed up to the step then. Raises QueryError if the query is not conjunctive
+        or asks for something else.
+        """
         query = self._edited_query(event)
         output = self._shown_step().output
         queries = list(output.queries)

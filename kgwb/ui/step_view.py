@@ -121,7 +121,10 @@ class StepView(Live):
 
     @property
     def can_mute(self) -> bool:
-        """Whether the run can be repeated without a triple."""
+        """Whether the run can be repeated without a triple.
+
+        That is in a debugger, with a graph, once the run has ended.
+        """
         if not self.is_in_debugger:
             return False
         if self.run.unrecorded_graph is None:
@@ -133,7 +136,10 @@ class StepView(Live):
         return bool(self.session.current_task or self.graph_worker.current_task)
 
     def announcement(self) -> str:
-        """Return agent, state and outcome of the step: "qir: done, 1 fact"."""
+        """Return agent, state and outcome of the step: "qir: done, 1 fact".
+
+        Without a finished step it is agent and state.
+        """
         agent = display_name(agent_of_key(self.key))
         state = self.session.step_state(self.key)
         step = self.step
@@ -144,7 +150,11 @@ class StepView(Live):
     # The panel
 
     def render_panel(self) -> Html:
-        """Render the step with its tabs, and the section that is chosen or that fits."""
+        """Render the step with its tabs, and the section that is chosen or that fits.
+
+        ``step`` may not have been run. Notes and errors of the step stand above the section, and a
+        stale step has a button to run it again.
+        """
         key = self.key
         step = self.step
         state = self.session.run_state()
@@ -170,7 +180,9 @@ class StepView(Live):
     def sections(self, key: str, step: Step | None) -> list[TabOption]:
         """Return the sections of a step as tabs.
 
-        Agents that ask no model have no prompt and no attempts, and supervisors have no form.
+        Agents that ask no model have no prompt and no attempts, and supervisors have no form. These
+        are the result, the inputs, the prompt, the attempts, and the form. The number of attempts
+        is shown if there are several.
         """
         sections: list[TabOption] = [("result", "Result", ""), ("in", "Inputs", "")]
         if self._asks_model(key, step):
@@ -193,7 +205,8 @@ class StepView(Live):
     def _section_to_show(self, key: str, step: Step | None, names: list[str]) -> str:
         """Return the chosen section, if the step has it; else the one that fits the step's state.
 
-        That is the result once there is one; before, the prompt, or the inputs without a model.
+        That is the result once there is one; before, the prompt, or the inputs without a model. Of
+        an agent that a person plays it is the inputs.
         """
         if self.selected_section in names:
             return self.selected_section
@@ -204,7 +217,10 @@ class StepView(Live):
         return "in"
 
     def _render_step_tabs(self, key: str) -> Html:
-        """Render the steps of the agent as tabs; nothing in a debugger, or if there is only one."""
+        """Render the steps of the agent as tabs, by their subjects, or by their keys without one.
+
+        Nothing is rendered in a debugger, or if there is only one.
+        """
         steps = self.session.steps_of(agent_of_key(key))
         if self.is_in_debugger or len(steps) < 2:
             return Html()
@@ -216,7 +232,12 @@ class StepView(Live):
         return h.tabs(options, key, "which", borderless=True)
 
     def _render_controls(self, step: Step | None) -> Html:
-        """Render the buttons that run the step, ask its model again, undo an edit, and cancel."""
+        """Render the buttons that run the step, ask its model again, undo an edit, and cancel.
+
+        Those that cannot be used now are disabled: all but cancelling while something is executed,
+        and asking again for a step without calls. Undoing is there only for a step that a person
+        overrode. In a debugger cancelling is only for questions to the graph.
+        """
         is_busy = self.is_busy
         is_done = False
         has_calls = False
@@ -242,7 +263,12 @@ class StepView(Live):
         )
 
     def _render_section_body(self, section: str, key: str, step: Step | None) -> Html:
-        """Render a section by its name. Only the prompt is shown before the step was run."""
+        """Render a section by its name: "prompt", "in", "attempts", "form", or else the result.
+
+        Only the prompt is shown before the step was run; the other sections then say that it was
+        not, or that the run ended without it. Inputs have the source of the agent's function below
+        them.
+        """
         if section == "prompt":
             return self.prompt_editor.render(key, step)
         if step is None:
@@ -261,7 +287,11 @@ class StepView(Live):
         return self._render_result(step)
 
     def _render_result(self, step: Step) -> Html:
-        """Render the output of a step, and why it is empty if it is."""
+        """Render the output of a step, and why it is empty if it is.
+
+        A step without output says that it has none, or none yet. Below stands the progress of
+        questions to the graph.
+        """
         if not step.done:
             text = "No result." if step.error else "No result yet."
             return h.div("body soft", text)
@@ -296,7 +326,8 @@ class StepView(Live):
     def _explain_empty_result(self, graph: Graph, step: Step, steps: tuple[Step, ...]) -> None:
         """Ask a graph why a step's first query has no rows, and keep the reply.
 
-        Nothing is asked if the query has rows, or if the output has no query.
+        Nothing is asked if the query has rows, or if the output has no query. If the query cannot
+        be taken apart, or the graph fails, nothing is kept and nothing raised.
         """
         queries = explain.queries_in(step.output)
         if not queries or not explain.is_unanswered(step.output):

@@ -107,7 +107,9 @@ class SubgraphPanel(Live):
     def _add_neighbours(self, graph: Graph) -> None:
         """Add the triples around the linked vertices and unknowns of a small subgraph.
 
-        The graph is asked at once, so it must be a local one.
+        The graph is asked at once, so it must be a local one. A subgraph of more than
+        MAX_EXPANDED_NODES nodes stays as it is. Each of these vertices gets at most
+        NEIGHBOUR_TRIPLES triples; where the graph fails, none.
         """
         nodes = self.subgraph.nodes
         if len(nodes) > MAX_EXPANDED_NODES:
@@ -129,7 +131,8 @@ class SubgraphPanel(Live):
     def view(self) -> Html:
         """Render the subgraph in the selected view, the tabs, the legend, and the clicked node.
 
-        Inside another widget, the question is left out.
+        The subgraph is built anew if the run has changed. Without nodes it is a message. Inside
+        another widget, the question is left out. An answer without support is named.
         """
         self._update_subgraph()
         header = Html()
@@ -154,6 +157,10 @@ class SubgraphPanel(Live):
         )
 
     def _view_to_show(self) -> str:
+        """Return the view that the person chose, else the one that fits the size.
+
+        That is "graph" for more than MAX_PICTURE_NODES nodes, else "picture".
+        """
         if self.selected_view:
             return self.selected_view
         if len(self.subgraph.nodes) > MAX_PICTURE_NODES:
@@ -163,7 +170,8 @@ class SubgraphPanel(Live):
     def _render_answer_tabs(self) -> Html:
         """Render the first MAX_ANSWER_TABS answers as tabs, and one that highlights nothing.
 
-        Answers whose labels are the same are numbered.
+        Answers whose labels are the same are numbered. The tab of the highlighted answer is
+        selected.
         """
         labels = [_tab_label(answer) for answer in self.subgraph.answers]
         options: list[TabOption] = []
@@ -190,7 +198,7 @@ class SubgraphPanel(Live):
         return self._render_frame()
 
     def render_static(self) -> Html:
-        """Render the picture, and below it the tables."""
+        """Render the picture, its legend, and the tables; a message if the subgraph is empty."""
         self._update_subgraph()
         if not self.subgraph.nodes:
             return picture.EMPTY_MESSAGE
@@ -233,7 +241,11 @@ class SubgraphPanel(Live):
         return h.join(frame, h.muted_text(GRAPH_HINT))
 
     def _render_selected_node(self) -> Html:
-        """Render label, types, IRI, roles and description of the node that was clicked."""
+        """Render label, types, IRI, roles and description of the node that was clicked.
+
+        Without a clicked node it is a hint. Types and description are empty until the graph has
+        replied; a failure of that is shown.
+        """
         node = _item_at(self.subgraph.nodes, self.selected_number)
         if node is None:
             return h.muted_text("Click a node to see what it is, and to expand it.")
@@ -263,7 +275,8 @@ class SubgraphPanel(Live):
     def do_node(self, event: Event) -> None:
         """Select a node, and ask the graph for its description if it has an IRI.
 
-        If the node is an answer, its support is highlighted.
+        If the node is an answer, its support is highlighted. In a replay no description is asked
+        for.
         """
         number = int(event["arg"])
         self.selected_number = number
@@ -281,7 +294,10 @@ class SubgraphPanel(Live):
             self._submit_description(graph, number, node.term)
 
     def _submit_description(self, graph: Graph, number: int, iri: URIRef) -> None:
-        """Ask the graph to describe an IRI, and keep the reply as that of a node of this subgraph."""
+        """Ask the graph to describe an IRI, and keep the reply as that of a node of this subgraph.
+
+        An error is in ``worker.failure``.
+        """
         descriptions = self.descriptions  # another subgraph, whose numbers differ, has its own
 
         def describe() -> None:
@@ -292,6 +308,8 @@ class SubgraphPanel(Live):
 
     def do_expand(self, event: Event) -> None:
         """Add the triples around the selected node.
+
+        The graph is asked on the worker's thread.
 
         Raises SettingError if no node is selected, or in a replay.
         """

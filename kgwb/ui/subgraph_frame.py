@@ -59,7 +59,8 @@ def frame_page() -> str:
 def to_vis_network(subgraph: Subgraph) -> dict[str, Any]:
     """Return the nodes and edges of a subgraph as data for vis-network.
 
-    The id of a node or edge is its position in the subgraph.
+    The id of a node or edge is its position in the subgraph. Nodes are placed as in the picture.
+    Ellipses are unknowns.
     """
     network = Network(directed=True)
     layout = compute_layout(subgraph)
@@ -97,7 +98,10 @@ def _tooltip(item: Node | Edge) -> str:
 
 
 def _curve(curvature: float) -> dict[str, Any] | bool:
-    """Return how vis-network bends an edge; False for a straight one."""
+    """Return how vis-network bends an edge: clockwise or not, by the sign of the curvature.
+
+    False for a straight one.
+    """
     if not curvature:
         return False
     direction = "curvedCW"

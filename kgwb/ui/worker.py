@@ -87,7 +87,12 @@ class Worker:
         return task.future
 
     def _start_or_queue(self, task: Task) -> None:
-        """Start a thread with the task if the worker is idle; else append it to the queue."""
+        """Start a thread with the task if the worker is idle; else append it to the queue.
+
+        A start clears the failure and the cancel of the task before. Listeners are called soon in
+        both cases. Raises RuntimeError if the process can start no more threads; the worker is idle
+        then.
+        """
         with self._lock:
             if self.current_task:
                 self._queue.append(task)
@@ -110,7 +115,8 @@ class Worker:
         """Execute a task, and then those of the queue until it is empty.
 
         A failure is kept in ``failure``, and drops the queue. Each future is done after the
-        listeners were called.
+        listeners were called. An exception that is no KgwbError becomes one that asks to report it
+        as a bug.
         """
         next_task: Task | None = first_task
         while next_task is not None:
@@ -134,7 +140,10 @@ class Worker:
                 task.future.set_result(None)
 
     def _take_next_task(self) -> Task | None:
-        """Make the first task of the queue the current one; return None if the queue is empty."""
+        """Make the first task of the queue the current one; return None if the queue is empty.
+
+        The worker is idle then.
+        """
         if not self._queue:
             self.current_task = ""
             return None
@@ -161,7 +170,11 @@ class Worker:
             raise SettingError(f"busy: {self.current_task}", hint="wait for it, or cancel it")
 
     def notify(self) -> None:
-        """Call every listener now, those with priority first."""
+        """Call every listener now, those with priority first.
+
+        The others wait PRIORITY_DELAY_S, in seconds, for those with priority. A notification that
+        was due soon is dropped.
+        """
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -176,7 +189,7 @@ class Worker:
             listener()
 
     def notify_soon(self) -> None:
-        """Call every listener in NOTIFY_DELAY_S, once for all changes until then."""
+        """Call every listener in NOTIFY_DELAY_S, on a thread, once for all changes until then."""
         with self._lock:
             if self._timer is None:
                 self._timer = threading.Timer(NOTIFY_DELAY_S, self.notify)

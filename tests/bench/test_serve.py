@@ -329,7 +329,7 @@ def test_unfinished_requests_hold_few_threads_for_a_limited_time(
         ((), "there is no graph to answer from"),
         (("--dataset", "films"), "'films' is not IRI=GRAPH"),
         (("--dataset", "=films"), "'=films' is not IRI=GRAPH"),
-        (("--dataset", "a=films", "--dataset", "a=cars"), "a dataset is named twice"),
+        (("--dataset", "a=films", "--dataset", "a=cars"), "the dataset a is named twice"),
         (("--kg", "films", "--port", "99999"), "cannot listen on 127.0.0.1:99999"),
         (("--kg", "films", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1:8000"),
         (("--kg", "films", "--host", "\udcff"), "cannot listen on"),

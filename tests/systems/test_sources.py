@@ -99,7 +99,7 @@ def test_a_file_imports_what_is_beside_it(toy: Path) -> None:
     [
         ("nobody", "no system named 'nobody'"),
         ("os", "no system named 'os'"),
-        ("./missing.py", "there is no file"),
+        ("./missing.py", "there is no Python file"),
         ("nopackage.tog:SYSTEM", "nopackage.tog cannot be imported"),
         ("mytoy.pipeline:OTHER", "has no value OTHER"),
         ("mytoy.pipeline:answer", "is function, not a System"),

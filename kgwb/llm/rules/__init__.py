@@ -40,13 +40,15 @@ class RulesModel(ChatModel):
         """Return the reply of the system's rule for this prompt, as JSON text.
 
         The rule takes by name what it needs of the prompt's variables, ``kg`` and ``embeddings``.
-        ``cancel`` is not used.
+        ``cancel`` is not used. The messages are not used. Raises KeyError for a parameter of the
+        rule that is none of these.
 
         Raises ModelError if the system has no rule for the prompt, and what the rule raises.
         """
         if request.rule is None:
             raise ModelError(
-                f"rules has no rule for {request.task}", hint="choose another model for this agent"
+                f"the model rules has no rule for the prompt {request.task}",
+                hint="choose another model for this agent",
             )
         available = {**request.variables, "kg": kg, "embeddings": self.embeddings}
         parameters = inspect.signature(request.rule).parameters

@@ -72,7 +72,8 @@ def split_into_chunks(words: Words, end: str) -> Chunks:
     """Return the content words grouped between function words; a verb form is a chunk of its own.
 
     ``end`` is what follows the words: END_OF_QUESTION or MENTIONED_NAME. Numbers are left out: a
-    year tells homonyms apart, and is not a relation.
+    year tells homonyms apart, and is not a relation. Every chunk has what stands before and after
+    it. Function words are left out.
     """
     splitter = _Splitter()
     for word in words:
@@ -93,7 +94,8 @@ class _Splitter:
 
         Function words and light verbs separate chunks. A verb form begins a chunk of its own. A
         word that begins with "co-", or follows one of SHARING_WORDS, is shared; "in common" and
-        "together" make the chunk before them shared.
+        "together" make the chunk before them shared. Numbers are left out. The order of the
+        criteria counts: a word that meets several is treated by the first.
         """
         has_chunk = self.open.words or self.chunks
         if word.startswith("co-"):
@@ -117,7 +119,10 @@ class _Splitter:
             self.open.words.append(word)
 
     def close_chunk(self, after: str) -> None:
-        """End the open chunk, if it has words. ``after`` is what follows it."""
+        """End the open chunk, if it has words, and begin a new one. ``after`` is what follows it.
+
+        A chunk of one word that is a verb form becomes a verb.
+        """
         chunk = self.open
         if chunk.words:
             chunk.after = after
@@ -171,7 +176,7 @@ def relations_after_name(chunks: Chunks) -> Chunks:
     """Return the chunks after a name that are relations.
 
     If there are verbs, it is the first of them; it is shared if any chunk is. Otherwise it is every
-    noun without a question word, or every noun if all have one.
+    noun without a question word, or every noun if all have one. Without chunks the list is empty.
     """
     verbs = [chunk for chunk in chunks if chunk.is_verb]
     if verbs:

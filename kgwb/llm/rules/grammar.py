@@ -78,6 +78,9 @@ class ParsedQuestion(NamedTuple):
 def parse_question(question: str, kg: Graph | None) -> ParsedQuestion:
     """Read a question as triples, by the grammar alone; the graph is needed to find names.
 
+    Filler phrases are removed first. Without a graph, only names with capitals or in brackets are
+    found.
+
     Raises ModelError if it has one of UNSUPPORTED_WORDS, which the grammar would pass over.
     """
     question = remove_filler_phrases(question)
@@ -89,10 +92,11 @@ def parse_question(question: str, kg: Graph | None) -> ParsedQuestion:
 def parse_tokens(tokens: Sequence[Token], mentions: Mentions, kg: Graph | None) -> ParsedQuestion:
     """Read a question as triples, given its tokens and its names.
 
-    Each group of names gives one chain of relations. A group without relations of its own has those
-    of the group before it. In a yes-or-no question with several groups the first one is the
+    Each group of names gives one chain of relations, read in the words between the group before and
+    it; the last group has the words after it as well. A group without relations of its own has
+    those of the group before it. In a yes-or-no question with several groups the first one is the
     subject: its chain leads to "?subject", which the chains of the others lead to as well; without
-    relations, the name itself takes that place.
+    relations, the name itself takes that place. Without any name there are no facts.
 
     Raises ModelError if a word of UNSUPPORTED_WORDS stands outside of the names.
     """
@@ -168,12 +172,15 @@ def leads_to_agent(relation: str) -> bool:
 
 
 def _refuse_unsupported_words(words: Words, mentions: Mentions) -> None:
-    """Raise ModelError if a word of UNSUPPORTED_WORDS stands outside of the names."""
+    """Raise ModelError for the first word of UNSUPPORTED_WORDS that stands outside of the names.
+
+    ``words`` are in lower case.
+    """
     for position, word in enumerate(words):
         is_in_name = any(mention.start <= position < mention.end for mention in mentions)
         if word in UNSUPPORTED_WORDS and not is_in_name:
             raise ModelError(
-                f"rules cannot read {word!r}, and would answer a different question",
+                f"the model rules cannot read {word!r}, and would answer a different question",
                 hint="reword the question, or choose another model",
             )
 
@@ -201,6 +208,7 @@ def _group_mentions(words: Words, mentions: Mentions) -> list[list[Mention]]:
     """Return the names in groups; the names of a group have the same relations.
 
     A name joins the one before it if nothing stands between them, or only "and" and determiners.
+    The groups are in the order of the names. Without names the list is empty.
     """
     groups: list[list[Mention]] = []
     for mention in mentions:
@@ -216,10 +224,11 @@ def _group_mentions(words: Words, mentions: Mentions) -> list[list[Mention]]:
 
 
 def _question_kind(tokens: Sequence[Token], words: Words) -> QuestionKind:
-    """Return whether a question is answered by yes or no, by a number, or by a list.
+    """Return "boolean" for a yes-or-no question, "count" for a number, else "list".
 
     A yes-or-no question begins with an auxiliary. It is not one if its subject is polite ("Can you
     tell me"), or if a question word begins a later sentence or stands up to four words after "and".
+    A question for a number has one of COUNT_PHRASES, such as "how many".
     """
     is_boolean = bool(words) and words[0] in en.AUXILIARIES
     if len(words) > 1 and words[1] in en.POLITE_SUBJECTS:
@@ -333,9 +342,11 @@ class _NameReader:
         return count
 
     def _combine(self, after: Chunks) -> tuple[Chunks, Chunks]:
-        """Return the relations before the name, and those of ``after``, adapted to each other.
+        """Return the relations before the name, and those at the end of the question (``after``).
 
-        ``after`` are the relations at the end of the question.
+        If there are any at the end, those before the name with a question word are left out. A verb
+        such as "start" at the end joins the relation before the name. If nothing is asked before or
+        after the name and the end has no verb, relations that are named twice count once.
         """
         chunks = split_into_chunks(self.left, MENTIONED_NAME)
         before = relations_before_name(chunks)
@@ -358,7 +369,8 @@ class _NameReader:
     def _is_after_be(self) -> bool:
         """Return whether a form of "be" stands right before the name, or only "a" or "an".
 
-        A form of "be" that begins the question does not count: it only makes it a yes-or-no question.
+        A form of "be" that begins the question does not count: it only makes it a yes-or-no
+        question. The three words before the name are looked at.
         """
         words = set(self.left[-3:])
         if self.is_first:

@@ -93,7 +93,11 @@ def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> 
 
 
 def _find_vertices(mentions: Sequence[Mention], kg: Graph) -> dict[Mention, Vertices]:
-    """Return the vertices of each name that the graph has, as a label or a part of one."""
+    """Return the vertices of each name that the graph has, by name.
+
+    They are those with the name as their label, else those with a label that begins or ends with
+    it. Names that are not found are left out.
+    """
     if not mentions:
         return {}
     names = [mention.text for mention in mentions]
@@ -110,7 +114,8 @@ def _find_vertices(mentions: Sequence[Mention], kg: Graph) -> dict[Mention, Vert
 def _find_partial_matches(name: str, kg: Graph) -> list[URIRef]:
     """Return the vertices whose labels begin or end with the words of a name.
 
-    They are among the first MAX_PARTIAL_MATCHES hits of a label search.
+    They are among the first MAX_PARTIAL_MATCHES hits of a label search. Letter case and punctuation
+    do not count. The order is that of the hits.
     """
     words = f" {normalize(name)} "
     vertices = []
@@ -153,7 +158,10 @@ def _words_without_name(tokens: Sequence[Token], mention: Mention) -> list[str]:
 
 
 def _last_question(tokens: Sequence[Token], words: list[str]) -> list[str]:
-    """Return the words of the last sentence with a question word; [] if there is none."""
+    """Return the words of the last sentence with a question word; [] if there is none.
+
+    Of words that are part of the name, "" is returned. The first token must begin a sentence.
+    """
     sentences: list[list[str]] = []
     for token, word in zip(tokens, words, strict=True):
         if token.begins_sentence:
@@ -259,7 +267,8 @@ class _PredicateReader:
         """Return whether "how many" asks for things that these predicates do not lead to.
 
         ``noun`` is what is counted. It is so if one relation is read, some of the predicates have
-        value types, and no value type is like the noun.
+        value types, and no value type is like the noun. False for a noun of NON_CONTENT_WORDS,
+        which includes "".
         """
         typed = [predicate for predicate in predicates if predicate.value_types]
         if noun in NON_CONTENT_WORDS or not typed or len(self.reading.facts) != 1:
@@ -362,7 +371,10 @@ def _normal_noun(text: str) -> str:
 
 
 def _counted_noun(words: Words, relation: str) -> str:
-    """Return the word after "many" if its relation phrase is not the relation itself, else ""."""
+    """Return the word after the first "many" whose relation phrase is not the relation, else "".
+
+    A word without a relation phrase counts, too.
+    """
     for word, next_word in pairwise(words):
         if word == "many" and RELATION_PHRASES.get(next_word) != relation:
             return next_word

@@ -51,7 +51,11 @@ def find_mentions(question: str, kg: Graph | None) -> list[Mention]:
 
 
 def bracketed_mentions(question: str) -> list[Mention]:
-    """Return the names in square brackets, without the brackets, from left to right."""
+    """Return the names in square brackets, without the brackets, from left to right.
+
+    Each name spans the tokens inside of its brackets. Brackets without a token are passed over;
+    without brackets the list is empty.
+    """
     tokens = tokenize(question)
     mentions = []
     for match in BRACKETED_NAME.finditer(question):
@@ -75,7 +79,11 @@ class _MentionFinder:
         self.kg = kg
 
     def find_unmarked(self) -> list[Mention]:
-        """Return the names that ``find_mentions`` finds without regard to square brackets."""
+        """Return the names that ``find_mentions`` finds without regard to brackets, in order.
+
+        The longest candidates are taken first, and those that overlap one taken are dropped.
+        Without any candidate it is the longest label in lower case; none if there is no label.
+        """
         labels = self._find_labels()
         likely = [label for label in labels if self._is_likely_name(label)]
         candidates = likely.copy()

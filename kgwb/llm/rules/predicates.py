@@ -59,7 +59,8 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
     """Return the predicates of vertices, sorted by IRI and direction, with the types at their ends.
 
     At most MAX_SAMPLED_TRIPLES triples in each direction are looked at. The vocabulary's excluded
-    predicates are left out.
+    predicates are left out. The names of types are display names. Of an outgoing predicate that
+    leads to blank nodes, ``inner_predicates`` are the sorted names of the predicates of these.
     """
     hidden = kg.vocabulary.excluded_predicates
     rows = _select_predicates(kg, vertices)
@@ -93,7 +94,10 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
 
 
 def _select_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
-    """Return rows of predicate, "in" or "out", and a class or datatype of the other end or None."""
+    """Return rows of a predicate, "in" or "out", and a class or datatype of the other end.
+
+    A class or datatype that is not known is None. Each row stands once, in no order.
+    """
     outgoing = _sampled_triples(vertices, "?v ?p ?o", "out")
     incoming = _sampled_triples(vertices, "?o ?p ?v", "in")
     type_predicates = values_clause("?t", kg.vocabulary.types)
@@ -137,7 +141,8 @@ def has_neighbour_of_two_types(kg: Graph, vertices: Vertices) -> bool:
 def predicates_within_two_steps(kg: Graph, vertices: Vertices) -> Collection[str]:
     """Return the names of the predicates one or two triples away from vertices, either direction.
 
-    The vocabulary's excluded predicates are left out.
+    The vocabulary's excluded predicates are left out. There is no limit on the triples that are
+    looked at. They are in the order of their IRIs.
     """
     excluded = kg.vocabulary.excluded_predicates
     values = values_clause("?v", vertices)
@@ -151,7 +156,10 @@ def predicates_within_two_steps(kg: Graph, vertices: Vertices) -> Collection[str
 
 
 def _iris_in(rows: Iterable[Row]) -> set[URIRef]:
-    """Return every IRI of the rows of a result."""
+    """Return every IRI of the rows of a result, each once.
+
+    Other terms and empty cells are left out.
+    """
     iris = set()
     for row in rows:
         for term in row:

@@ -71,10 +71,11 @@ def _without_other_numbers(phrase: str, names: Names) -> list[str]:
 
 
 def _predicates_of_event(event: str, names: Names, embeddings: Embeddings) -> list[str]:
-    """Return the names of predicates that may be the time or place of an event.
+    """Return the names of predicates that may be the time or place of an event, in their order.
 
-    These are like the event in what they say besides time and place, or say nothing besides. Names
-    with AGENT_ENDINGS are left out.
+    A name is compared without its words for time and place: what is left must be like the event
+    (MIN_RELATION_SIMILARITY), and a name of which nothing is left is kept. Names with AGENT_ENDINGS
+    are left out.
     """
     names = [name for name in names if not name.endswith(AGENT_ENDINGS)]
     events = [_without_time_and_place(name) or event for name in names]
@@ -83,7 +84,7 @@ def _predicates_of_event(event: str, names: Names, embeddings: Embeddings) -> li
 
 
 def _names_from(threshold: float, names: Names, similarities: Sequence[float]) -> list[str]:
-    """Return the names whose similarity is not below a threshold."""
+    """Return the names whose similarity is not below a threshold, in their order."""
     similar = []
     for name, similarity in zip(names, similarities, strict=True):
         if similarity >= threshold:

@@ -61,7 +61,11 @@ NON_NAME_WORDS = FUNCTION_WORDS | LIGHT_VERBS | PRONOUNS | SMALL_TALK_WORDS
 
 
 def _relation_phrases() -> dict[str, str]:
-    """Return the section "senses" of the lexicon, which has words by phrase, as phrases by word."""
+    """Return the relation phrase of each word, from the section "senses" of the lexicon.
+
+    The section has, for each phrase, its words with spaces between. A word with several phrases has
+    the last one.
+    """
     phrases: dict[str, str] = {}
     for phrase, words in LEXICON["senses"].items():
         phrases |= dict.fromkeys(words.split(), phrase)

@@ -28,7 +28,7 @@ def answer_without_graph(question: str, context: Context, run: Run) -> Answer:
 
     A name that is the label of exactly one vertex is compared as that vertex, as the gold answers
     are vertices. Of a question for yes or no, the first answer is read as "yes" or "no". The answer
-    has no values if the model knows none.
+    has no values if the model knows none. Names are returned once each, in the model's order.
     """
     dialogue = [describe_turn(turn, "questions_and_answers") for turn in context.turns]
     variables = {"question": question, "dialogue": dialogue}

@@ -105,7 +105,7 @@ def translate_question(question: Question, run: Run) -> Question:
 
     The settings ``question_language`` and ``translate`` say when the translator is asked. A question
     that it leaves as it is, is not marked as translated; nor is one without a valid translation.
-    The step notes which of the two happened.
+    The step notes which of the two happened. A translated question keeps the original text.
     """
     if not _needs_translator(question.text, ChattySettings.of_run(run)):
         return question
@@ -125,7 +125,11 @@ def translate_question(question: Question, run: Run) -> Question:
 
 
 def _needs_translator(text: str, settings: ChattySettings) -> bool:
-    """Return whether the translator is asked for a question; see the settings."""
+    """Return whether the translator is asked for a question.
+
+    If ``question_language`` is given, it is for any language but English. Otherwise the setting
+    ``translate`` decides: "by_words" if the text does not look English, "model" always.
+    """
     language = settings.question_language.casefold()
     if language:
         return language.partition("-")[0] != "en"
@@ -200,7 +204,13 @@ def rephrase_question(question: str, context: Context, run: Run) -> RephrasedQue
 
 
 def describe_turn(turn: Turn, content: str) -> dict[str, Any]:
-    """Return what the rephraser sees of an earlier turn; see the setting ``context_content``."""
+    """Return what the rephraser sees of an earlier turn, as the setting ``context_content`` says.
+
+    ``content`` is its value. "questions_and_answers" gives both as they were,
+    "questions_and_rephrasings" the question with its standalone form, and any other value the
+    standalone question with its answers and entities. A turn without a standalone form has its
+    question there.
+    """
     answers = list(turn.answers)
     if content == "questions_and_answers":
         return {"question": turn.question, "answers": answers}
@@ -230,7 +240,7 @@ def leave_out_mentioned(answer: Answer, context: Context, run: Run) -> Answer:
     """Leave out values that were in earlier answers or in the support of these.
 
     The step notes the values that were left out. If no value remains, the answer has a reason that
-    says so.
+    says so. The order of the others stays.
     """
     mentioned: set[object] = set()
     for turn in context.turns:
@@ -263,7 +273,8 @@ def can_be_reworded(answer: Answer, run: Run) -> bool:
 def reword_answer(answer: Answer, question: str, run: Run) -> Answer:
     """Write the answer as a sentence that has the label of every value, but for letter case.
 
-    Source: Chatty-KG, section 4.1, equation 1 (zero-shot). The values stay as they are.
+    Source: Chatty-KG, section 4.1, equation 1 (zero-shot). The values stay as they are. Raises what
+    ``ask`` raises.
     """
 
     def find_missing_labels(reply: RewordedReply) -> str:

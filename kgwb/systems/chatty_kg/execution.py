@@ -70,7 +70,8 @@ def _answer_boolean(queries: Sequence[CandidateQuery], run: Run) -> Answer:
     """Return true with its support if any query holds, else false.
 
     No query is asked after the one that holds. With ``wording_decides_direction``, a query is left
-    out if it differs from an earlier one in directions only.
+    out if it differs from an earlier one in directions only. The answer has the queries that were
+    asked, in order.
     """
     one_direction = ChattySettings.of_run(run).wording_decides_direction
     value = Value(Literal(False), "false")
@@ -112,7 +113,8 @@ def _answer_values(queries: Sequence[CandidateQuery], qir: QIR, run: Run) -> Ans
 
     With ``merges_names``, texts that name another value are left out. With ``counts_values``, the
     number of values is returned instead if a count is asked for and they are not all numbers. If no
-    query has rows, the answer has that as its reason.
+    query has rows, the answer has that as its reason. Values are ordered by the best score of their
+    queries, and with "by_query" equals by label.
     """
     settings = ChattySettings.of_run(run)
     results = _collect_values(queries, qir.target, run)
@@ -140,7 +142,7 @@ def _collect_values(queries: Sequence[CandidateQuery], target: str, run: Run) ->
 
     Queries without the target are left out. With ``wording_decides_direction``, so is a query if an
     earlier one, with a score of at least MIN_SETTLING_SCORE and with rows, differs from it in
-    directions only.
+    directions only. A value has the score of the best query that found it.
     """
     one_direction = ChattySettings.of_run(run).wording_decides_direction
     results = _Results()
@@ -166,7 +168,9 @@ def _collect_values(queries: Sequence[CandidateQuery], target: str, run: Run) ->
 def _merge_names(results: _Results, run: Run) -> None:
     """Leave out each text that is the name of a thing among the values; the thing gets its triples.
 
-    Letter case does not count. Numbers, dates and truth values are no names.
+    ``results`` is changed. The thing keeps the better score of the two; of several things of one
+    name it is the first. Letter case does not count. Numbers, dates and truth values are no names.
+    Without a text or without a thing, no name is looked up.
     """
     texts = [term for term in results.supports if is_text(term)]
     has_things = any(isinstance(term, URIRef) for term in results.supports)
@@ -194,7 +198,8 @@ def is_text(term: Term) -> bool:
 def _count_values(results: _Results, target: str, run: Run) -> Answer:
     """Return the number of values, supported by the triples of all of them.
 
-    If a result set was cut, the graph counts the values of all executed queries together.
+    If a result set was cut, the graph counts the values of all executed queries together. Raises
+    QueryError if that count is not a number.
     """
     sparql = results.sparql
     number = len(results.supports)

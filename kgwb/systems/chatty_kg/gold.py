@@ -100,7 +100,7 @@ def make_qir_rung(run: Run, gold: GoldQuery) -> Rung | None:
 def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the gold vertex of each entity that has another vertex or none; None if all have it.
 
-    ``make_link_rung`` has who is to blame.
+    ``make_link_rung`` has who is to blame. A QIR that cannot be aligned gives None as well.
     """
     alignment = _align_qir(get_output(run, "qir"), gold)
     ends = alignment.ends if alignment else {}
@@ -117,7 +117,8 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
 def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the gold predicate of each relation whose ranked predicates lack it.
 
-    Returns None if no relation lacks it.
+    Returns None if no relation lacks it. The gold predicate is the only one then. A QIR that cannot
+    be aligned gives None as well.
     """
     alignment = _align_qir(get_output(run, "qir"), gold)
     facts = alignment.facts if alignment else {}
@@ -137,7 +138,8 @@ def make_predicate_rung(run: Run, gold: GoldQuery) -> Rung | None:
 def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the generated query that has the patterns of the gold query, as the only selected one.
 
-    Returns None if there is no such query, or if the run selected just that.
+    Returns None if there is no such query, or if the run selected just that. Patterns are compared
+    without their order.
     """
     patterns = set(_rename_unknowns(run, gold))
     generated = get_output(run, "query_generator")
@@ -154,7 +156,8 @@ def make_selection_rung(run: Run, gold: GoldQuery) -> Rung | None:
 def make_query_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the gold query as the only candidate query and the only selected one.
 
-    The matching step gets no links, so that execution finds none missing.
+    The matching step gets no links, so that execution finds none missing. It is returned for every
+    run.
     """
     patterns = _rename_unknowns(run, gold)
     names = tuple(gold.names.get(predicate, predicate) for _, predicate, _ in patterns)

@@ -60,7 +60,8 @@ def link_entity(
     """Retrieve the candidates of one entity and choose one.
 
     ``kinds`` are the entities of the QIR that name a kind of thing. With ``links_literals``, an
-    entity for which no vertex is chosen is linked to a literal that is exactly it.
+    entity for which no vertex is chosen is linked to a literal that is exactly it. If several
+    literals are, it is the one that the graph has most often.
     """
     retrieved = retrieve_candidates(entity, question, kinds, run)
     link = select_vertex(retrieved, question, context, run)
@@ -133,7 +134,8 @@ def _add_values(
     """Write behind each relation of each candidate where it leads: "member of: Marketing".
 
     ``_choose_labels`` chooses among the values of a relation, by the words of the question that are
-    not in the entity. A relation without values stays as it is.
+    not in the entity. A relation without values stays as it is. A value is cut at MAX_VALUE_CHARS
+    characters.
     """
     question_words = _words(question) - _words(retrieved.entity)
     candidates = []
@@ -199,7 +201,8 @@ def _add_classes(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidate
 def _add_classes_with_words(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
     """Return candidates with the classes whose names have all words of the entity among them.
 
-    Candidates are ordered by score and then by IRI, and at most ``v_limit`` are returned.
+    Candidates are ordered by score and then by IRI, and at most ``v_limit`` are returned. Letter
+    case and accents do not count.
     """
     entity = normalize(retrieved.entity)
     words = set(entity.split())
@@ -217,7 +220,8 @@ def _find_class_names(run: Run) -> Mapping[URIRef, str]:
     """Return the names of the graph's classes by IRI, in one query.
 
     A class is the type of a vertex, or stands in a subclass statement. Classes of the schema
-    languages themselves, such as owl:Class, are left out.
+    languages themselves, such as owl:Class, are left out. At most MAX_SAMPLED_TYPES types are
+    looked at, and at most MAX_CLASSES classes returned, sorted by IRI.
     """
     types = values_clause("?t", run.kg.vocabulary.types)
     subclass_of = n3(RDFS.subClassOf)

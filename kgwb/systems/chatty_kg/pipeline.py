@@ -27,7 +27,9 @@ ABLE_SYSTEM = "the system surveyor can express such questions (--system surveyor
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Answer one turn of a dialogue: translate, make standalone, extract the QIR, answer it.
 
-    With ``model_alone`` the model answers without the graph. The caller keeps the dialogue.
+    With ``model_alone`` the model answers without the graph. The caller keeps the dialogue. Values
+    of earlier answers are left out of the answer to a question for others, and the answer is put
+    into words where the settings say so.
     """
     english = chat.translate_question(question, run)
     context = chat.build_context(dialogue, run)

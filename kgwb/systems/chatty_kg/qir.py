@@ -148,7 +148,10 @@ def make_triple_checks(
 
 
 def _find_incomplete_triples(reply: PublishedReply) -> str:
-    """Return a problem with the numbers of the triples that lack a part."""
+    """Return a problem with the numbers of the triples that lack a part; "" if none does.
+
+    Numbers count from 1. A part of blanks is lacking.
+    """
     incomplete = []
     for number, triple in enumerate(reply.triples, 1):
         parts = (triple.subject, triple.predicate, triple.object)
@@ -163,9 +166,9 @@ def _has_complete_triples(reply: PublishedReply) -> bool:
 
 
 def _find_missing_entity(reply: PublishedReply) -> str:
-    """Return a problem if all ends of the triples are unknowns or blank.
+    """Return a problem if all ends of the triples are unknowns or blank, else "".
 
-    There is none if triples cannot express the question.
+    There is no problem if triples cannot express the question.
     """
     if _list_inexpressible(reply):
         return ""
@@ -214,7 +217,10 @@ def _list_inexpressible(reply: PublishedReply) -> tuple[str, ...]:
 
 
 def _list_ends(reply: PublishedReply) -> list[str]:
-    """Return the subject and object of each triple, without blanks around them."""
+    """Return the subject and object of each triple, without blanks around them.
+
+    An end of blanks is "". Repetitions are kept.
+    """
     ends = []
     for triple in reply.triples:
         ends += [triple.subject.strip(), triple.object.strip()]

@@ -47,10 +47,11 @@ PREDICATES_CHECK_NAME = "predicates from the list"
 def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQueries:
     """Build a query for each combination of one predicate a fact, and keep ``query_num`` of them.
 
-    ``query_order`` says which are kept. No query is built if an entity has no vertex, as a query for
-    a part of the question would answer another question; nor if a fact has no predicate, unless
+    ``query_order`` says which are kept. No query is built if an entity has no vertex, as a query
+    for a part of the question would answer another question; nor if a fact has no predicate, unless
     ``unlinked_facts`` is "left_out". Equal queries are kept once, and the step notes how many
-    combinations were dropped. Source: section 5.2.1; Algorithm 3, lines 1 and 2.
+    combinations were dropped. Source: section 5.2.1; Algorithm 3, lines 1 and 2. At most
+    MAX_COMBINATIONS combinations are looked at.
     """
     settings = ChattySettings.of_run(run)
     relations = [relation for relation in linked.relations if relation.predicates]
@@ -101,9 +102,11 @@ def _build_query(
     terms: TermByEnd,
     run: Run,
 ) -> CandidateQuery:
-    """Return the query of a combination: an ASK for a boolean question, else a SELECT of the target.
+    """Return the query of a combination: an ASK for a boolean question, else a SELECT.
 
-    A pattern or filter that several facts have is written once. ``_make_filters`` adds more filters.
+    It selects the target, each row once. A pattern or filter that several facts have is written
+    once. ``_make_filters`` adds more filters. Its score is that of the combination, rounded to four
+    digits.
     """
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}
@@ -181,7 +184,10 @@ class PooledReply(Reply):
 def find_selection_problems(
     selection: QuerySelection, generated: GeneratedQueries, question: str, linked: LinkingResult
 ) -> Iterator[str]:
-    """Yield a problem for each query of a person's selection that is not a candidate query."""
+    """Yield a problem for each query of a person's selection that is not a candidate query.
+
+    Queries are compared by their text.
+    """
     candidates = {query.sparql for query in generated.queries}
     for query in selection.queries:
         if query.sparql not in candidates:
@@ -220,7 +226,8 @@ def _list_names_by_fact(generated: GeneratedQueries) -> list[list[str]]:
 def _keep_by_fact(generated: GeneratedQueries, relevant: Sequence[list[str]]) -> QuerySelection:
     """Keep the queries that have a relevant predicate for every fact.
 
-    ``relevant`` has the names for each fact. Names that were not offered for it are dropped.
+    ``relevant`` has the names for each fact. Names that were not offered for it are dropped. The
+    order of the queries stays; of the relevant names those that were offered are in the selection.
     """
     kept = []
     for query in generated.queries:

@@ -187,7 +187,10 @@ class LinkedRelation(Record):
         return f"→ {self.predicates[0].name}, best of {number}"
 
     def query_parts(self) -> Iterable[QueryPart]:
-        """Return the predicates."""
+        """Return the predicates, in order.
+
+        Each is followed by the one that leads on from it, if any.
+        """
         parts = []
         for predicate in self.predicates:
             parts.append(QueryPart("predicate", f"<{predicate.iri}>"))

@@ -230,7 +230,11 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
 
 
 def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[RankedPredicate]:
-    """Return predicates with their names and the similarity of these with a relation."""
+    """Return predicates with their names and the similarity of these with a relation.
+
+    They are not sorted. With ``wording_decides_direction``, directions that the wording speaks
+    against are lowered.
+    """
     settings = ChattySettings.of_run(run)
     names = _name_predicates([iri for iri, _ in pairs], run)
     similarities = compute_similarities(relation, names.values(), run)
@@ -287,7 +291,8 @@ def _name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
 def _keep_best(fact: Fact, ranked: Sequence[RankedPredicate], run: Run) -> LinkedRelation:
     """Return a fact with its best ``predicates_per_relation`` predicates, in all their directions.
 
-    The step notes how many were dropped.
+    ``ranked`` has the best first. A predicate in both directions counts once, and a pair over a
+    node counts as another one. The step notes how many were dropped.
     """
     identities = [(predicate.iri, predicate.onward) for predicate in ranked]
     limit = ChattySettings.of_run(run).predicates_per_relation
@@ -305,7 +310,8 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
     """Return the type predicates by which the object of a fact, a class, has instances.
 
     Each has the class and its subclasses that have instances by it. Nothing is found if the fact
-    does not state a type, or if its object is not linked or is no such class.
+    does not state a type, or if its object is not linked or is no such class. They come by IRI,
+    with the similarity 1.
     """
     if not fact.states_type or fact.object not in paths:
         return []
@@ -398,7 +404,11 @@ def _select_pairs(
 
 
 def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
-    """Return pairs of predicates by the better of their two similarities, then by IRI."""
+    """Return pairs of predicates by the better of their two similarities, then by their IRIs.
+
+    The similarity is that of a predicate's name with the relation. A pair is named "FIRST →
+    SECOND".
+    """
     iris: list[URIRef] = []
     for (first, _), (second, _) in pairs:
         iris += [first, second]
@@ -429,8 +439,10 @@ def _sample_clause(where: str, term: str, limit: int) -> str:
 def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
     """Return the predicates found at the ends of a fact, with their directions.
 
-    The direction is seen from the subject of the fact. At an end that a path leads to, a sample of
-    ``join_sample`` vertices is looked at. Two queries are made for each path.
+    The direction is seen from the subject of the fact, and the number of each pair is at how many
+    ends it was found. At an end that a path leads to, a sample of ``join_sample`` vertices is
+    looked at. Two queries are made for each path, one where the end is a literal, which has no
+    outgoing triples.
     """
     found: Counter[Pair] = Counter()
     limit = ChattySettings.of_run(run).join_sample

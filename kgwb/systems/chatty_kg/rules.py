@@ -63,7 +63,8 @@ def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> Repl
 def extract_published_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
     """Return the triples that ``ground_question`` reads, with entities, unknowns, and the target.
 
-    The target is "" for a yes-or-no question. Raises ModelError if the grammar cannot read the question.
+    The target is "" for a yes-or-no question. Raises ModelError if the grammar cannot read the
+    question. Entities and unknowns stand once each, in the order of the triples.
     """
     reading = ground_question(question, kg, embeddings)
     entities: dict[str, None] = {}
@@ -88,7 +89,8 @@ def extract_published_qir(question: str, kg: Graph | None, embeddings: Embedding
 def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> ReplyData:
     """Return for each triple the predicates whose names are most like its relation, possibly none.
 
-    Each of ``relations`` has a "triple" and the names of its candidate "predicates".
+    Each of ``relations`` has a "triple" and the names of its candidate "predicates". The lists of
+    names are in "predicates", in the order of the triples, beside "reasoning".
     """
     predicates = []
     for relation in relations:
@@ -101,7 +103,12 @@ def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> Reply
 def select_pooled_predicates(
     question: str, predicates: Sequence[str], kg: Graph | None, embeddings: Embeddings
 ) -> ReplyData:
-    """Return the predicates whose names are most like any relation of the question."""
+    """Return the predicates whose names are most like any relation of the question.
+
+    ``predicates`` are the names to choose from; none may be like it. Each is returned once, by the
+    order of the relations. Raises ModelError if the grammar cannot read the question. The names are
+    in "predicates", beside "reasoning".
+    """
     reading = ground_question(question, kg, embeddings)
     selected: dict[str, None] = {}
     for _, relation, _ in reading.facts:
@@ -126,7 +133,7 @@ def classify_question(question: str, kg: Graph | None) -> ReplyData:
 
     It depends on it if a pronoun refers back, if nothing is named, or if it is short and begins
     like "and" or "what about". A pronoun refers to a name before it in the question, if there is
-    one, unless the question begins with an auxiliary.
+    one, unless the question begins with an auxiliary. The reply has "label" and "reason".
     """
     tokens = tokenize(question)
     mentions = find_mentions(question, kg)
@@ -150,7 +157,8 @@ def rephrase_question(question: str, dialogue: Dialogue, kg: Graph | None) -> Re
 
     An elliptical question ("and where?") is completed from the previous one. Otherwise pronouns are
     replaced by what they most likely stand for. If there are neither pronouns nor names, the most
-    recent thing of the dialogue is inserted. Without a dialogue the question stays.
+    recent thing of the dialogue is inserted. Without a dialogue the question stays. Pronouns inside
+    of names stay. The result begins with a capital letter. The reply has "question" alone.
     """
     if not dialogue:
         return {"question": question}
@@ -220,7 +228,8 @@ def _replace_pronoun(
     """Return a question in which a name takes the place of the pronoun at a token's position.
 
     A demonstrative is replaced with the noun after it ("this film"). "There" becomes "in X", and a
-    possessive "X's".
+    possessive "X's". The name is the one that ``_resolve_pronoun`` chooses. The rest of the
+    question stays.
     """
     pronoun = tokens[position]
     following = tokens[position + 1 : position + 2]
@@ -237,7 +246,10 @@ def _replace_pronoun(
 
 
 def _insert_name(question: str, name: str) -> str:
-    """Return a question with a name at its first INSERTION_POINT, joined by "of" at the end."""
+    """Return a question with a name at its first INSERTION_POINT, joined by "of" at the end.
+
+    Without such a point the question stays as it is.
+    """
     match = INSERTION_POINT.search(question)
     if match is None:
         return question

@@ -136,6 +136,7 @@ def render_linked_relation(value: LinkedRelation, context: RenderContext) -> Htm
     """Render a fact and its ranked predicates, or a remark that there are none.
 
     Predicates of the first selected query are marked as used. Those after MAX_RANKED are folded.
+    Ranks count from 1.
     """
     fact = value.fact
     heading = div(
@@ -163,7 +164,8 @@ def render_linked_relation(value: LinkedRelation, context: RenderContext) -> Htm
 def _predicates_of_best_query(context: RenderContext) -> set[str]:
     """Return the IRIs of the predicates of the first selected query; empty if there is none.
 
-    If several steps of the run selected queries, the last one counts.
+    If several steps of the run selected queries, the last one counts. They are without angle
+    brackets.
     """
     queries: Sequence[CandidateQuery] = ()
     for step in context.steps:
@@ -250,7 +252,10 @@ def render_query_selection(value: QuerySelection, context: RenderContext) -> Htm
 
 
 def _render_query_head(mark: Html, query: CandidateQuery) -> Html:
-    """Render a mark, the score of a query, and the names of its predicates."""
+    """Render a mark, the score of a query, and the names of its predicates.
+
+    The score is a bar with a number, of two digits.
+    """
     names = " · ".join(map(shorten, query.predicates))
     return div(
         "row",

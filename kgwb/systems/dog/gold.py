@@ -95,7 +95,11 @@ def find_gold_paths(gold: GoldQuery) -> GoldPaths:
 
 
 def _find_path(start: str, gold: GoldQuery) -> tuple[GoldStep, ...]:
-    """Return the shortest way from a term to the target; empty if there is none."""
+    """Return the shortest way from a term to the target, by breadth-first search.
+
+    Triples are followed in both directions; of equally short ways the one of the earlier patterns
+    is returned. Empty if there is none, or if the term is the target.
+    """
     paths: dict[str, tuple[GoldStep, ...]] = {start: ()}
     queue = deque([start])
     while queue:
@@ -143,7 +147,7 @@ def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
     A name of the run that was linked to a gold vertex is kept. Another gold vertex is named by its
     label, if the question has it. Returns None if this names nothing, or if the run has the same
-    names.
+    names. Names are put into brackets in the question.
     """
     topics: TopicEntities | None = get_output(run, "topic_entity")
     names = []
@@ -160,7 +164,10 @@ def make_topic_rung(run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def _find_linked_name(vertex: URIRef, topics: TopicEntities | None, run: Run) -> str:
-    """Return the topic entity that the run linked to a vertex; "" if there is none."""
+    """Return the topic entity that the run linked to a vertex; "" if there is none.
+
+    The first such name is returned.
+    """
     for name in topics.entities if topics else ():
         link = get_output(run, f"entity_linking[{name}]")
         if link and link.vertex and link.vertex.iri == vertex:
@@ -306,6 +313,7 @@ def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
     """Return the gold decision whether the walk ends after a hop, if the run decided otherwise.
 
     It ends with the last gold hop. If it was ended too late, the answers are the gold tails.
+    Returns None if the run has no such hop, or decided like gold.
     """
     key = f"answer_trying[hop {number}]"
     tried: TriedAnswer | None = get_output(run, key)
@@ -322,7 +330,11 @@ def make_stopping_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the gold tails as the answers of the last gold hop, if the run gave others."""
+    """Return the gold tails as the answers of the last gold hop, if the run gave others.
+
+    Returns None if this is not the last gold hop, or if the model said that the triples are not
+    enough.
+    """
     key = f"answer_trying[hop {number}]"
     tried: TriedAnswer | None = get_output(run, key)
     if tried is None or tried.sufficient == "no" or not _is_gold_end(number, run, gold):
@@ -334,7 +346,11 @@ def make_answer_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
 
 
 def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
-    """Return whether no gold hop is left after a hop; None if no head of the hop has any before."""
+    """Return whether no gold hop is left for any head after a hop.
+
+    ``number`` counts from 1. None if the run has no such hop, or if no head has a gold hop before
+    it.
+    """
     hop: Hop | None = get_output(run, f"iteration[hop {number}]")
     heads = _read_heads(number, run, gold)
     if hop is None or not any(each.left for each in heads):
@@ -347,7 +363,10 @@ def _is_gold_end(number: int, run: Run, gold: GoldQuery) -> bool | None:
 
 
 def _gold_tail_names(number: int, run: Run, gold: GoldQuery) -> tuple[str, ...]:
-    """Return the names of the tails that the last gold hops of all heads have in common."""
+    """Return the names of the tails that the last gold hops of all heads have in common.
+
+    Empty if the run has no such hop, or they have none in common.
+    """
     hop: Hop | None = get_output(run, f"iteration[hop {number}]")
     if hop is None:
         return ()
@@ -381,6 +400,7 @@ def make_question_rung(number: int, run: Run, gold: GoldQuery) -> Rung | None:
 
     A question goes on if it passes ``make_question_checks``; how it is worded has no gold. The
     question in its place names the predicates that are left, the last one first, and the heads.
+    Returns None if it does, or if the run has no such step.
     """
     key = f"simplifying[hop {number}]"
     simplified: SimplifiedQuestion | None = get_output(run, key)
@@ -408,7 +428,10 @@ RungMaker = Callable[[Run, GoldQuery], Rung | None]
 
 
 def _make_ladder() -> Mapping[str, RungMaker]:
-    """Return the rungs in the order of the walk."""
+    """Return the rungs in the order of the walk.
+
+    Each hop up to MAX_LADDER_HOPS has four rungs.
+    """
     ladder: dict[str, RungMaker] = {"topic entities": make_topic_rung, "vertices": make_vertex_rung}
     for number in range(1, MAX_LADDER_HOPS + 1):
         ladder[f"relations of hop {number}"] = partial(make_relation_rung, number)

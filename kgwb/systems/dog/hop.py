@@ -40,7 +40,8 @@ def get_relations(head: Head, run: Run) -> Relations:
     No model is asked. Predicates that have one name and one direction are one relation. Relations
     come by name, "out" before "in". Labels, descriptions and noise are left out, and with the
     setting ``relation_directions`` also the relations that lead to the head. A blank node has no
-    relations here, since a query cannot name it.
+    relations here, since a query cannot name it. Two queries are sent at most, and one request for
+    names.
     """
     terms = [value.term for value in head.values if isinstance(value.term, URIRef | Literal)]
     if not terms:
@@ -100,7 +101,8 @@ def filter_relation(relations: Relations, question: str, run: Run) -> FilteredRe
     The model names the first hop as a question, and then one relation of the list or none: only
     "the best unique relation" is used (DoG, "Relation Filtering"). It is not asked if there is no
     relation. The setting ``only_relation`` says whether it is asked about a single one; it is if
-    choosing none has a meaning, see ``_can_choose_none``.
+    choosing none has a meaning, see ``_can_choose_none``. Raises InvalidReplyError if no reply
+    names a relation of the list or none.
     """
     settings = DogSettings.of_run(run)
     if not relations.found:
@@ -180,6 +182,7 @@ def try_answer(question: str, filled: tuple[FilledTriples, ...], run: Run) -> Tr
 
     The model sees the triples of each head in words, and whether these are all (DoG, "Answer
     Trying"). Every answer is a name in the triples, and is returned once, in the model's order.
+    Raises InvalidReplyError without a valid reply.
     """
     found = []
     for result in filled:
@@ -223,7 +226,10 @@ def make_answer_checks(filled: Sequence[FilledTriples]) -> tuple[Check[TryingRep
         return ""
 
     def find_unknown_names(reply: TryingReply) -> str:
-        """Return a problem with the first five answers that are not in the triples, or ""."""
+        """Return a problem with the first five answers that are not in the triples, or "".
+
+        Letter case and white space do not count.
+        """
         unknown = [repr(name) for name in reply.answers if normalize_name(name) not in known]
         if unknown:
             return f"{', '.join(unknown[:5])} is not in the triples"
@@ -278,7 +284,8 @@ def find_answer_values(
 def find_last_tails(filled: Sequence[FilledTriples]) -> tuple[Value, ...]:
     """Return the tails of a hop as answers, each with the triples that support it, by label.
 
-    These are the tails of all results; DoG measures MetaQA so (figure 4, caption).
+    These are the tails of all results; DoG measures MetaQA so (figure 4, caption). Equal labels
+    come by term.
     """
     groups: dict[Term, list[Value]] = defaultdict(list)
     for value in collect_values(filled):

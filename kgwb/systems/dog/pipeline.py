@@ -64,7 +64,8 @@ def walk_graph(topics: TopicEntities, run: Run) -> Answer:
     The walk also ends when a hop finds no triple. With the ablation "no_focusing" the hops only
     collect triples, and the model tries to answer once, at the end. With ``answers`` "tails" the
     tails of the last hop are the answers. An answer without values has a reason, which is also
-    given if no topic entity has a vertex.
+    given if no topic entity has a vertex. Topic entities without a vertex are left out, with a
+    note.
     """
     hop_input, links = link_topic_entities(topics, run)
     unlinked = [link.entity for link in links if link.vertex is None]
@@ -101,7 +102,10 @@ def _try_all_triples(question: str, hops: Sequence[Hop], run: Run) -> Hop:
 
 
 def _results_of(hops: Sequence[Hop]) -> list[FilledTriples]:
-    """Return the results of all heads in all hops."""
+    """Return the results of all heads in all hops.
+
+    They are in the order of the hops, then of the heads.
+    """
     results: list[FilledTriples] = []
     for hop in hops:
         results += hop.filled
@@ -111,7 +115,9 @@ def _results_of(hops: Sequence[Hop]) -> list[FilledTriples]:
 def _make_answer(hops: Sequence[Hop], heads: Sequence[Head], run: Run) -> Answer:
     """Return the answer that the last hop found, with the queries of all hops.
 
-    If it found none, the answer has no values and a reason.
+    If the model tried to answer, it is what its answers name among the results of the last hop and
+    all ``heads``; with the setting ``answers`` "tails" it is the tails of the last hop. If nothing
+    is found, the answer has no values and a reason.
     """
     queries: dict[str, None] = {}
     for result in _results_of(hops):
@@ -210,7 +216,10 @@ def _note_last_hop(
 def _describe_solved(
     filled: Sequence[FilledTriples], next_heads: Sequence[Head]
 ) -> tuple[SolvedHop, ...]:
-    """Return the hops that found something, in words: head, relation, and the name of the tails."""
+    """Return the hops that found something, in words: head, relation, and the name of the tails.
+
+    Hops of heads that found nothing are left out.
+    """
     solved = []
     for result, head in zip(filled, next_heads, strict=True):
         if result.values:

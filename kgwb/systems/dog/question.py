@@ -90,7 +90,10 @@ def _keep_first_entity(topics: TopicEntities, run: Run) -> TopicEntities:
 
 
 def _ask_for_topic_entities(question: str, run: Run) -> TopicEntities:
-    """Ask the model for the names in a question; see ``find_topic_entities``."""
+    """Ask the model for the names in a question; see ``find_topic_entities``.
+
+    The step has a note if names were replaced. Raises InvalidReplyError as described there.
+    """
 
     def can_be_resolved(reply: TopicReply) -> bool:
         return bool(_resolve_names(question, reply, run))
@@ -139,7 +142,8 @@ def _find_nearest_label(name: str, question: str, run: Run) -> str:
     """Return the label of the graph that the question has and that is most similar to a name.
 
     It is the one with the most similar spelling. If none is similar, it is the longest one whose
-    words are all words of the name. Returns "" if there is none either.
+    words are all words of the name. Returns "" if there is none either. At most MAX_NAME_CHARS
+    characters of the name are compared. One request is sent to the graph.
     """
     labels = {normalize_name(label): label for label in run.kg.exact(_list_phrases(question))}
     wanted = normalize_name(name)[:MAX_NAME_CHARS]
@@ -152,7 +156,10 @@ def _find_nearest_label(name: str, question: str, run: Run) -> str:
 
 
 def _list_phrases(question: str) -> list[str]:
-    """Return every sequence of at most MAX_LABEL_WORDS words of a question, as written."""
+    """Return every sequence of at most MAX_LABEL_WORDS words of a question, as written.
+
+    They come by their first word, shorter ones first; repetitions are kept.
+    """
     words = list(re.finditer(r"\w+", question))
     phrases = []
     for position, first in enumerate(words):
@@ -165,7 +172,7 @@ def make_topic_checks(question: str) -> tuple[Check[TopicReply], ...]:
     """Return the checks of a model's topic entities.
 
     The first is that there is at least one. The second is that each name is in the question, and
-    none is part of another.
+    none is part of another; its problem names all that are absent, or the first that is a part.
     """
 
     def find_lack(reply: TopicReply) -> str:
@@ -222,7 +229,8 @@ def _find_name(question: str, name: str) -> re.Match[str] | None:
 def link_topic_entities(topics: TopicEntities, run: Run) -> tuple[HopInput, tuple[Link, ...]]:
     """Link each topic entity to a vertex, and return the input of the first hop and all links.
 
-    The input has a head for each entity with a vertex; it may have none.
+    The input has a head for each entity with a vertex; it may have none. The links are in the order
+    of the entities.
     """
     plain_question = remove_brackets(topics.question)
     links = run.map(link_entity, topics.entities, plain_question, Context())

@@ -258,7 +258,8 @@ def combine_names(values: Sequence[Value]) -> str:
     """Return one name for several vertices: "Dune", "Dune | Tenet", or "Dune | 11 others".
 
     The separator is not "and", since many names contain that word. Brackets and bars inside a name
-    are replaced, since they have a meaning in a question.
+    are replaced, since they have a meaning in a question. The first label is named if there are
+    more than two.
     """
     labels = []
     for value in values:

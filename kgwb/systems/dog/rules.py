@@ -53,7 +53,8 @@ def choose_relation(
 
     ``relations`` are the names to choose from, with INVERSE_PREFIX for the inverse direction. No
     relation is chosen if none is alike, if the entity has no chain, or if another entity has a
-    longer chain: that one is solved first.
+    longer chain: that one is solved first. The reply has "subquestion", "relation" and "reason";
+    the first two are "" without a relation.
     """
     chains = read_chains(question, kg, embeddings)
     steps = chains.get(entity, [])
@@ -94,7 +95,8 @@ def _choose_direction(step: RelationStep, relations: Names, embeddings: Embeddin
 def _write_relation_question(name: str, step: RelationStep) -> str:
     """Return a question for one relation of a name: "who is the director of [X]".
 
-    The noun is the first word of the relation that leads to an agent, else its first word.
+    The noun is the first word of the relation that leads to an agent, else its first word. A step
+    that leads backward is asked for as "what has [X] as its director".
     """
     words = step.relation.split()
     noun = words[0]
@@ -109,7 +111,10 @@ def _write_relation_question(name: str, step: RelationStep) -> str:
 
 
 def _find_most_similar(relation: str, names: Names, embeddings: Embeddings) -> str:
-    """Return the name most like a relation, without INVERSE_PREFIX; "" if none is like enough."""
+    """Return the name most like a relation, without INVERSE_PREFIX; "" if none is like enough.
+
+    Of equally similar names the last in the alphabet is returned.
+    """
     plain_names = {name.removeprefix(INVERSE_PREFIX) for name in names}
     similar = find_similar_predicates(relation, sorted(plain_names), embeddings)
     if not similar:
@@ -127,7 +132,8 @@ def try_answer(
     ``found`` has for each entity its "triples" and a "note". Answers are the ends of the triples of
     the first relation of the entity's chain, if they are ends for all entities. It is enough if
     there are answers and one relation at most is read in the question. It is not for a yes-or-no
-    question, nor for a count unless all answers are numbers.
+    question, nor for a count unless all answers are numbers. The reply has "sufficient", which is
+    "yes" or "no", "reason" and "answers"; with "no" there are no answers.
     """
     chains = read_chains(question, kg, embeddings)
     tail_lists = []
@@ -189,7 +195,11 @@ def _tails_of(triples: Sequence[Names], relation: str, embeddings: Embeddings) -
 
 
 def simplify_as_expert(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
-    """Return the question with what was found in the place of the words for each solved hop."""
+    """Return the question with what was found in the place of the words for each solved hop.
+
+    The hops are taken one after another. The reply has "question" and "remark", which names each
+    hop.
+    """
     remarks = []
     for hop in solved:
         question = _shorten_question(question, hop, kg)
@@ -219,7 +229,7 @@ def simplify_as_critic(
 def simplify_as_linguist(solved: Hops, debate: Sequence[Any], kg: Graph | None) -> ReplyData:
     """Return the question proposed last without descriptions of what was found ("the films").
 
-    ``debate`` are the replies of the others.
+    ``debate`` are the replies of the others. The reply has "question" and "remark".
     """
     proposed = debate[-1]["question"]
     polished = proposed
@@ -250,7 +260,10 @@ def _drop_description(question: str, name: str, kg: Graph | None) -> str:
 
 
 def simplify_as_fused_agent(question: str, solved: Hops, kg: Graph | None) -> ReplyData:
-    """Return the expert's question as the linguist changes it, without a critic."""
+    """Return the expert's question as the linguist changes it, without a critic.
+
+    The remark has both.
+    """
     expert = simplify_as_expert(question, solved, kg)
     linguist = simplify_as_linguist(solved, [expert], kg)
     linguist["remark"] = f"{expert['remark']} {linguist['remark']}"
@@ -260,7 +273,8 @@ def simplify_as_fused_agent(question: str, solved: Hops, kg: Graph | None) -> Re
 def _remove_solved_hops(question: str, solved: Hops, kg: Graph | None) -> RelationChains:
     """Return the chains that are left of a question after solved hops.
 
-    The chain of each solved entity loses its first step, and stands under what was found.
+    The chain of each solved entity loses its first step, and stands under what was found. An entity
+    without a chain leaves an empty one.
     """
     chains = read_chains(question, kg)
     for hop in solved:

@@ -145,7 +145,11 @@ class DogSettings(Settings):
 
     @property
     def filtering_example_count(self) -> int:
-        """The value of ``filtering_exemplars`` as a number."""
+        """How many examples the prompt for filtering relations has at most.
+
+        It is ``filtering_exemplars``, if that is a number; the number of the published script for
+        the setting ``answers``, if it is "by_script"; and ``exemplars`` if it is None.
+        """
         if self.filtering_exemplars == "by_script":
             return SCRIPT_FILTERING_EXEMPLARS[self.answers]
         if self.filtering_exemplars is None:

@@ -63,7 +63,8 @@ def fill_triples(filtered: FilteredRelation, head: Head, run: Run) -> FilledTrip
     No model is asked. Vertices that the walk began at are not returned as tails. A path that leads
     to a node without a name is followed one hop further, and the ends of that hop are the tails. At
     most ``fan_out`` tails are kept, the first by name. If no relation was chosen or nothing was
-    found, the result has no values but a reason.
+    found, the result has no values but a reason. One query is sent, one more if a path has to be
+    followed further, and those for labels.
     """
     relation = filtered.relation
     if relation is None:
@@ -205,7 +206,7 @@ def _read_longer_paths(
 def _replace_paths(paths: Sequence[_Path], longer_paths: Sequence[_Path]) -> list[_Path]:
     """Return paths with longer ones in place of those that they continue.
 
-    Paths to blank nodes are left out.
+    Paths to blank nodes are left out. The longer ones come last.
     """
     continued = {path.triples[0] for path in longer_paths}
     kept = []

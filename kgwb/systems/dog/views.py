@@ -32,7 +32,10 @@ def render_bracketed_question(
 
 
 def render_relations(relations: records.Relations, context: RenderContext) -> Html:
-    """Render the relations of a head as a table: name, direction, and predicates as links."""
+    """Render the relations of a head as a table: name, direction, and predicates as links.
+
+    Without relations a remark says so.
+    """
     rows = []
     for relation in relations.found:
         direction = _format_direction(relations.head, relation)
@@ -53,7 +56,8 @@ def _render_predicates(relation: records.Relation, context: RenderContext) -> Ht
 def render_filtered_relation(value: records.FilteredRelation, context: RenderContext) -> Html:
     """Render the chosen relation with its reason, and the relations to choose from.
 
-    At most MAX_ROWS relations are options. The last option is to choose none.
+    At most MAX_ROWS relations are options, and the last option is to choose none. A chosen relation
+    that was not offered is added to them. It is said how many options are not shown.
     """
     relations = context.input_of(records.Relations)
     offered = list(relations.found) if relations else []
@@ -118,7 +122,10 @@ def render_filled_triples(value: records.FilledTriples, context: RenderContext) 
 
 
 def render_tried_answer(value: records.TriedAnswer, context: RenderContext) -> Html:
-    """Render the decision about a hop's triples with its question, answers and reason."""
+    """Render the decision about a hop's triples: yes or no, its question, answers and reason.
+
+    Answers mean that the triples answer the question, and no answers that another hop is needed.
+    """
     meaning = "these triples answer it" if value.answers else "another hop is needed"
     question = context.input_of(str)
     return div(
@@ -131,7 +138,10 @@ def render_tried_answer(value: records.TriedAnswer, context: RenderContext) -> H
 
 
 def render_remark(value: records.Remark, context: RenderContext) -> Html:
-    """Render the debate up to a remark, which is highlighted."""
+    """Render the debate up to a remark, which is highlighted.
+
+    Earlier remarks are those among the inputs of the step.
+    """
     debate = []
     for step_input in context.inputs:
         if isinstance(step_input, tuple):
@@ -164,7 +174,11 @@ def render_debate(debate: Sequence[records.Remark], current: int = -1) -> Html:
 
 
 def render_hop(value: records.Hop, context: RenderContext) -> Html:
-    """Render how the question became shorter, the results of a hop, and its decision."""
+    """Render how the question became shorter, the results of a hop, and its decision.
+
+    The table has the questions of the hops before, that of this hop, and the one that is left. The
+    decision is rendered below, if the hop tried to answer.
+    """
     questions = [*value.before, value.question]
     labels = [""] * len(questions)
     if value.left:

@@ -127,7 +127,8 @@ class CellReader:
     def read(self, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> tuple[Meaning, ...]:
         """Return the meanings of the texts in the rows, each once, and set ``thing_ids``.
 
-        A cell that no column explains, such as a sum, has no meaning.
+        A cell that no column explains, such as a sum, has no meaning. Rows are read in order. Empty
+        cells have no meaning either.
         """
         places = self._find_places(rows)
         origins = []
@@ -141,7 +142,10 @@ class CellReader:
         return tuple(meanings)
 
     def _find_places(self, rows: Sequence[Sequence[Cell]]) -> list[Place]:
-        """Return the columns that the query reads and that have values of its result."""
+        """Return the columns that the query reads and that have values of its result.
+
+        They are in the order in which the query reads them.
+        """
         wanted: set[Cell] = set()
         for cell in chain.from_iterable(rows):
             wanted.update(_parts_of(cell))
@@ -154,9 +158,10 @@ class CellReader:
         return places
 
     def _read_row(self, row: Row) -> list[Meaning]:
-        """Return the meanings of the cells of a row.
+        """Return the meanings of the cells of a row: those of ids first, then names and values.
 
-        The ids in the row say which things its names and values belong to.
+        Each cell is given with the columns that it may come from. The ids in the row say which
+        things its names and values belong to. Meanings may be repeated.
         """
         ids_in_row: set[str] = set()
         for cell, origins in row:
@@ -184,7 +189,8 @@ class CellReader:
         """Return the things of a table that a name may mean.
 
         Of several things with the name, these are the ones whose id is in the row, else those that
-        have the other values in the row.
+        have the other values in the row. The meaning is certain if one thing is left, which is then
+        added to ``thing_ids``. Empty if the table has no such name.
         """
         terms = dict(self._fetch(TERMS_BY_NAME_SQL, place.table.name, cell))
         candidates = set(terms)
@@ -210,7 +216,8 @@ class CellReader:
         """Return the terms that a value may be, of the things in the row if it has any of them.
 
         A text that is the name of its subject stands for the subject. A value that is an IRI or a
-        blank node is shown by its id.
+        blank node is shown by its id. The meaning is certain if there is only one term. If the row
+        does not say which thing has the value, and only one has it, that is added to ``thing_ids``.
         """
         triples = self._find_triples(cell, place, ids_in_row)
         if not triples:
@@ -252,7 +259,10 @@ class CellReader:
 
 
 def _to_triples(rows: Iterable[Sequence[Any]], cell: Cell) -> list[StoredTriple]:
-    """Return the rows of TRIPLES_SQL whose cells have a value: 5 is not "5"."""
+    """Return the rows of TRIPLES_SQL whose cells have a value, as triples.
+
+    Type counts: 5 is not "5", which SQLite takes for equal.
+    """
     triples = []
     for subject_id, name, subject, value, *cells in rows:
         if cell in cells:
@@ -272,7 +282,7 @@ def _choose_origins(name: str, cells: Sequence[Cell], places: Sequence[Place]) -
     """Return the columns that a column of a result may come from.
 
     They have all of its values; of several, those of the same name. If none has all values, they
-    are those that have any, as in a UNION.
+    are those that have any, as in a UNION. Empty cells do not count. Empty if no column has any.
     """
     values = [cell for cell in cells if cell is not None]
     complete = [place for place in places if all(_has(place, cell) for cell in values)]

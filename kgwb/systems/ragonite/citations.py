@@ -32,7 +32,11 @@ class Citation:
                     return
 
     def _find(self, sources: Sequence[Source], fold: Callable[[str], str]) -> list[Meaning]:
-        """Return the meanings of the text in the sources; those of their support come last."""
+        """Return the meanings of the text in the sources; those of their support come last.
+
+        ``fold`` brings both texts into the form that is compared. Each meaning stands once; empty
+        if no source has the text.
+        """
         wanted = fold(self.text)
         for find_meanings in (shown_meanings, support_meanings):
             found: dict[Meaning, None] = {}
@@ -45,11 +49,12 @@ class Citation:
         return []
 
     def _choose(self, found: Sequence[Meaning], sources: Sequence[Source]) -> None:
-        """Set the terms to the best of the meanings.
+        """Set ``terms`` and ``is_ambiguous`` by the best of the meanings.
 
         An id stands for its thing. Any other text stands for the value that it is, and for the
         things that have it as their name, but for those whose id is shown: a model cites these by
-        the id. If there are only such things, it stands for them.
+        the id. If there are only such things, it stands for them. Meanings that are not certain
+        give no term. The text is ambiguous unless exactly one term is left.
         """
         ids = [meaning for meaning in found if meaning.kind == "id"]
         best = ids or self._without_shown_ids(found, sources) or found
@@ -60,7 +65,10 @@ class Citation:
     def _without_shown_ids(
         self, found: Iterable[Meaning], sources: Iterable[Source]
     ) -> list[Meaning]:
-        """Return the meanings but for names of things whose ids the sources show."""
+        """Return the meanings but for names of things whose ids the sources show.
+
+        The order stays; values and ids are kept.
+        """
         with_id = set()
         for source in sources:
             for meaning in shown_meanings(source):

@@ -102,7 +102,7 @@ class Database:
 
         At most ``settings.rows`` rows are returned. If the query cannot be run, does anything but
         read the induced tables, or takes longer than ``settings.sql_timeout_s``, the Source has the
-        error.
+        error. The Source says whether rows were cut.
         """
         authorizer = ReadAuthorizer()
         with self._lock:
@@ -177,7 +177,7 @@ class Database:
     def _rank_by_words(self, sentence: str) -> list[int]:
         """Return the MAX_RANKS passages with words of a sentence, the best by BM25 first.
 
-        A word in the title counts four times.
+        A word in the title counts four times. Empty for a sentence without words.
         """
         any_word = " OR ".join(f'"{word}"' for word in normalized_words(sentence))
         if not any_word:

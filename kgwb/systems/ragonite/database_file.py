@@ -75,7 +75,10 @@ def _is_current(kg: Graph, made_at: float) -> bool:
 
 
 def _load_database(path: Path, kg: Graph) -> Database | None:
-    """Return the database in a file; None without a file, or if it is damaged or out of date."""
+    """Return the database in a file; None without a file, or if it is damaged or out of date.
+
+    It is opened read-only.
+    """
     with suppress(OSError, sqlite3.Error, ValueError):
         made_at = path.stat().st_mtime
         if _is_current(kg, made_at):
@@ -88,7 +91,12 @@ def _load_database(path: Path, kg: Graph) -> Database | None:
 def _make_database(
     path: Path, kg: Graph, settings: RagoniteSettings, embeddings: Embeddings
 ) -> Database:
-    """Make the database of a graph in memory, compute the vectors, and write the file."""
+    """Make the database of a graph in memory, compute the vectors, and write the file.
+
+    It has the tables of the classes, all triples with their places, the passages, and the schema as
+    JSON. Raises what reading the graph and computing the vectors raise. A file that cannot be
+    written is no error.
+    """
     triples = list(read_triples(kg, settings))
     terms = chain.from_iterable(triples)
     iris = {term for term in terms if isinstance(term, URIRef)}

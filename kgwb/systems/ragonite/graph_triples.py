@@ -27,6 +27,8 @@ SIZE_HINT = (
 def read_triples(kg: Graph, settings: RagoniteSettings) -> Iterator[Triple]:
     """Yield the triples of the graph, or of the instances of the classes in the setting ``part``.
 
+    TRIPLES_PER_QUERY triples are read at a time; an endpoint sorts them.
+
     Raises SettingError if ``part`` has an invalid IRI; GraphError if there are no triples, if there
     are more than ``max_triples``, or if they cannot be counted; and what the graph raises.
     """
@@ -75,7 +77,8 @@ def _pattern_of_part(kg: Graph, settings: RagoniteSettings) -> str:
 def _find_size_problem(kg: Graph, pattern: str, max_triples: int) -> str:
     """Return why the triples of a pattern cannot be read; empty if they can.
 
-    There may be none or too many, or the graph may not count them. Raises GraphUnreachableError.
+    There may be none or too many, or the graph may not count them. Raises GraphUnreachableError. An
+    estimate of the time and memory is part of the problem if there are too many.
     """
     try:
         [(number,)] = kg.select(f"SELECT (COUNT(*) AS ?n) WHERE {{ {pattern} }}").rows

@@ -50,6 +50,7 @@ def _blank_nodes_by_triples(triples: Iterable[Triple]) -> list[BNode]:
     """Return the blank nodes, sorted by the predicates and neighbours in their triples.
 
     Blank nodes with equal triples are sorted by their labels, which a parser may choose at random.
+    A neighbour that is a blank node does not count.
     """
     descriptions: dict[BNode, list[str]] = defaultdict(list)
     for subject, predicate, object_ in triples:

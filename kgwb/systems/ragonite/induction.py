@@ -131,7 +131,11 @@ class DatabaseBuilder:
         self.id_by_term = assign_ids(triples, names, self.table_by_term)
 
     def _assign_tables(self) -> None:
-        """Make a ClassTable for each group of subjects, the largest first, and assign these."""
+        """Make a ClassTable for each group of subjects, the largest first, and assign these to it.
+
+        It is named after the display name of its class, or "thing" without one. Equally large
+        groups come by IRI. Every table begins with the columns ``id`` and ``name``.
+        """
         group_by_subject = self.classes.group_subjects(self.triples)
         sizes = Counter(group_by_subject.values())
         name_by_group: dict[URIRef | None, str] = {}
@@ -179,14 +183,22 @@ class DatabaseBuilder:
         return tuple(sorted(tables, key=lambda table: -table.rows))
 
     def _write_terms(self) -> None:
-        """Fill ``_terms``: id, name, JSON form, and table if any, of each IRI and blank node."""
+        """Fill ``_terms``: id, name, JSON form, and table if any, of each IRI and blank node.
+
+        A term without a display name has its id as the name.
+        """
         for term, id_ in self.id_by_term.items():
             name = self.names.get(term, id_)
             row = (id_, name, _term_to_json(term), self.table_by_term.get(term))
             self.connection.execute("INSERT INTO _terms VALUES (?, ?, ?, ?)", row)
 
     def _write_triples(self) -> None:
-        """Fill ``_triples``. A triple that needs no column of its own gets its place already."""
+        """Fill the table ``_triples``: a row for each triple, numbered from 0.
+
+        A row has the ids of its ends, the JSON form, language and cell text of the object, the
+        number or range in it, the tables of both ends, and the place. The place is filled in
+        already for a triple that needs no column of its own, and else is NULL.
+        """
         single_class_tables = self._find_single_class_tables()
         insert = f"INSERT INTO _triples VALUES ({', '.join('?' * 13)})"
         for number, triple in enumerate(self.triples):
@@ -328,7 +340,7 @@ class DatabaseBuilder:
         """Return a comment with the values of a column in quotes, the most frequent first.
 
         It is "one of" with all values if these are at most MAX_LISTED_VALUES, else "such as" with
-        two.
+        two. Values that equally many triples have are in alphabetical order.
         """
         rows = self.connection.execute(
             "SELECT cell FROM _triples WHERE place = ?"

@@ -33,7 +33,11 @@ MAX_TRIPLES_PER_VALUE = 30
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
-    """Induce the schema, gather sources with the tools, and write one answer from all sources."""
+    """Induce the schema, gather sources with the tools, and write one answer from all sources.
+
+    The last turns of the dialogue are shown to the models. Raises InvalidReplyError if a model
+    gives no valid reply.
+    """
     schema = induce_schema(run)
     sources = gather_sources(question.text, dialogue, schema, run)
     cited_answer = write_answer(question.text, dialogue, sources, run)
@@ -111,7 +115,8 @@ def _citation_problem(source_count: int, reply: AnswerReply) -> str:
     """Return what is wrong with the citations of a reply; "" if nothing is.
 
     Numbers in brackets in the text, and those of the values, must be sources, which are numbered
-    from 1. Each value must have a source.
+    from 1. Each value must have a source. The first problem is returned; of wrong numbers, the
+    smallest is named.
     """
     numbers = [int(number) for number in re.findall(r"\[(\d{1,6})\]", reply.answer)]
     for value in reply.values:

@@ -36,7 +36,8 @@ def parse_quantity(value: Term) -> Quantity | None:
 
     Plain texts and literals of the NUMERIC_DATATYPES are read. None for other terms, for a text
     that is not a quantity, for NaN, for a range whose end is below its start, and for numbers that
-    SQLite cannot store as integers.
+    SQLite cannot store as integers. A single number is a range from and to it. The unit is "" if
+    there is none.
     """
     if not isinstance(value, Literal) or value.language:
         return None

@@ -180,7 +180,8 @@ class Source(Record):
         """The result as a model is shown it, without the query.
 
         It is the error, the passage with its title, or the number of rows with a line for the
-        column names and one for each row. Values are in quotes.
+        column names and one for each row. Values are in quotes. Long texts and cells are cut. It is
+        said if there are more rows.
         """
         if self.error:
             return f"! it could not be run: {quote_text(self.error, MAX_SHOWN_PASSAGE_CHARS)}"
@@ -230,7 +231,10 @@ class CitedAnswer(Record):
 
     @property
     def cited_numbers(self) -> frozenset[int]:
-        """The numbers of the sources that any value cites."""
+        """The numbers of the sources that any value cites, which count from 1.
+
+        Numbers in brackets in the text do not count.
+        """
         numbers: set[int] = set()
         for value in self.values:
             numbers.update(value.sources)

@@ -74,6 +74,7 @@ class Sql(Tool):
         """Run the SQL query on the induced tables, and return its rows or its error.
 
         At most ``settings.rows`` rows are returned, and it may take ``settings.sql_timeout_s``.
+        Raises what ``call_database`` raises.
         """
         settings = RagoniteSettings.of_run(run)
         request = {"query": self.query, "rows": settings.rows, "timeout_s": settings.sql_timeout_s}
@@ -231,7 +232,7 @@ def gather_sources(
 def list_earlier_turns(dialogue: Dialogue) -> list[dict[str, Any]]:
     """Return the last MAX_EARLIER_TURNS turns of a dialogue as JSON data: question and answers.
 
-    Of each turn the first MAX_ANSWERS_PER_TURN answers are returned.
+    Of each turn the first MAX_ANSWERS_PER_TURN answers are returned. The oldest comes first.
     """
     turns = []
     for turn in dialogue.turns[-MAX_EARLIER_TURNS:]:

@@ -68,7 +68,11 @@ class PassageWriter:
                 self._relation_ranks[f"has {self._predicate_names[iri]}"] = 1
 
     def _name_predicates(self) -> Mapping[URIRef, str]:
-        """Return the display name of each predicate, with its CURIE where others have that name."""
+        """Return the display name of each predicate of the database, by IRI.
+
+        Where several have the same name, the CURIE stands behind it in brackets. Its prefix is
+        chosen for each namespace.
+        """
         predicates = sorted({predicate for _, predicate, _ in self.database.triples})
         prefixes: dict[str, str] = {}
         for predicate in predicates:
@@ -174,7 +178,7 @@ class PassageWriter:
     def _make_reverse_facts(self, term: Term) -> Iterator[Fact]:
         """Yield the facts that lead to a term: "is director of Dune".
 
-        Types and facts about blank nodes are left out.
+        Types and facts about blank nodes are left out. They are in the order of the triples.
         """
         for number in self._incoming.get(term, ()):
             subject, predicate, _ = self.database.triples[number]
@@ -198,7 +202,10 @@ class PassageWriter:
         return self.database.names.get(term) or self.database.id_by_term[term]
 
     def _name_fully(self, term: Term) -> str:
-        """Return a literal with its language or datatype, or a name with the id in brackets."""
+        """Return a literal with its language or datatype, or a name with the id in brackets.
+
+        A literal without a datatype is returned as it is named.
+        """
         name = self._name_of(term)
         if not isinstance(term, Literal):
             return f"{name} [{self.database.id_by_term[term]}]"
@@ -213,7 +220,11 @@ class PassageWriter:
         return self._name_fully(term)
 
     def _write_passage(self, title: str, passage: Passage) -> None:
-        """Insert a passage with its triples, and add it to the index of words."""
+        """Insert a passage with its triples into the database, and add it to the index of words.
+
+        It gets the next number, from 0. Title and text are indexed in their normal form. Its
+        triples count as written.
+        """
         number = self._passage_count
         self._passage_count += 1
         self._written_triples.update(passage.triples)

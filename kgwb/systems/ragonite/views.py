@@ -23,7 +23,10 @@ MAX_DRAWN_TABLES = 14
 
 
 def render_schema(value: records.Schema, context: RenderContext) -> Html:
-    """Render a schema as numbers, a diagram, the triples in no table, and each table's SQL."""
+    """Render a schema as numbers, a diagram, the triples in no table, and each table's SQL.
+
+    The SQL is collapsed.
+    """
     parts = [div("b", str(value)), render_svg(_draw_tables(value))]
     for reason, number in value.only_passages:
         triples = pluralize(number, "triple")
@@ -62,7 +65,10 @@ def _draw_tables(schema: records.Schema) -> Subgraph:
 
 
 def render_source(value: records.Source, context: RenderContext) -> Html:
-    """Render a passage with its score, or a query with its rows or error; then the support."""
+    """Render a passage with its score, or a query with its rows or error; then the support.
+
+    The support is collapsed, and left out if there is none.
+    """
     if value.tool == "passages":
         title = tag("b", shorten(value.title))
         head = div("row", title, html.score_bar(value.score))
@@ -82,7 +88,10 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
 
 
 def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> Html:
-    """Render the answer, its reason, its values with citations, and each source, cited or not."""
+    """Render the answer, its reason, its values with citations, and each source, cited or not.
+
+    The sources are numbered from 1 and collapsed; a badge says whether a value cites one.
+    """
     rows = []
     for cited in value.values:
         citations = ", ".join(f"[{number}]" for number in cited.sources)

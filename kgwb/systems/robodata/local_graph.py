@@ -58,7 +58,11 @@ class LocalGraph(Answer):
         return replace(self, names=ids.names, prefixes=ids.prefixes)
 
     def with_triples(self, nodes: Iterable[Term], triples: Iterable[Triple]) -> Self:
-        """Return the graph with more nodes and triples. The ends of the triples become nodes."""
+        """Return the graph with more nodes and triples. The ends of the triples become nodes.
+
+        Nodes keep their order; new ones come last. Each triple stands once. This graph does not
+        change.
+        """
         outgoing: dict[Term, list[Triple]] = {}
         for node in (*self.nodes, *nodes):
             outgoing[node] = []
@@ -76,7 +80,7 @@ class LocalGraph(Answer):
     def without(self, nodes: Collection[Term], triples: Collection[Triple]) -> Self:
         """Return the graph without some triples, and without some nodes and all triples at them.
 
-        The ends of a removed triple stay.
+        The ends of a removed triple stay. This graph does not change.
         """
         kept_nodes = [node for node in self.nodes if node not in nodes]
         kept_triples = []
@@ -110,7 +114,8 @@ class LocalGraph(Answer):
     def format_for_prompt(self, max_chars: int) -> str:
         """Return the graph as a model is shown it: entities, relations, and triples, by their ids.
 
-        It is cut after ``max_chars`` characters. "empty" if there are no nodes.
+        It is cut after ``max_chars`` characters. "empty" if there are no nodes. Literals are only
+        in the triples.
         """
         if not self.values:
             return "empty"
@@ -127,7 +132,7 @@ class LocalGraph(Answer):
 def fit_lines(lines: Sequence[str], max_chars: int) -> str:
     """Return the first lines with fewer than ``max_chars`` characters, and how many are left out.
 
-    Line ends are not counted.
+    Line ends are not counted. A line is never cut.
     """
     chars = 0
     for position, line in enumerate(lines):

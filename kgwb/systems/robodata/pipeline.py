@@ -27,7 +27,7 @@ from kgwb.systems.robodata.views import VIEWS
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Take turns until the state is PRODUCE or one turn is left, then produce the answer.
 
-    Earlier turns of the dialogue are not used.
+    Earlier turns of the dialogue are not used. At least one turn is left for the answer.
     """
     position = Position(question.text)
     for number in range(1, RoboDataSettings.of_run(run).turn_limit):

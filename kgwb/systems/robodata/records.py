@@ -39,7 +39,10 @@ MAX_SHOWN_ELEMENT_CHARS = 120
 
 
 def _parse_action(data: Any) -> Tool:
-    """Return the tool use that JSON data or a JSON text describes. Raises ValueError."""
+    """Return the tool use that JSON data or a JSON text describes; a tool use as it is.
+
+    Raises ValueError for an unknown tool or wrong arguments.
+    """
     if isinstance(data, Tool):
         return data
     fields = json.loads(data) if isinstance(data, str) else data
@@ -109,7 +112,11 @@ class Position(Record):
 
     @property
     def usage_counts(self) -> str:
-        """How often each transition was made and each tool used: "LOCAL → LOCAL 1; get_node 2"."""
+        """How often each transition was made and each tool used: "LOCAL → LOCAL 1; get_node 2".
+
+        They are in the order of their first use, transitions before tools. "" before the first
+        turn.
+        """
         transitions = Counter(f"{visit.state} → {visit.next}" for visit in self.visits)
         results = chain.from_iterable(visit.results for visit in self.visits)
         tools = Counter(result.use.partition("(")[0] for result in results)

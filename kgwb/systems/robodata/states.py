@@ -64,7 +64,10 @@ LAST_TURNS = 3
 
 
 def _make_reply_class(state: State) -> type[BaseModel]:
-    """Return the reply class of a state: a thought, uses of its tools if any, the next state."""
+    """Return the reply class of a state: a thought, uses of its tools if any, the next state.
+
+    Other fields make a reply invalid.
+    """
     fields: dict[str, Any] = {"thought": (str, ...)}
     if state in TOOLS_BY_STATE:
         action: Any = Union[TOOLS_BY_STATE[state]]  # noqa: UP007  # a tuple of types
@@ -85,7 +88,9 @@ EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = (
 def make_decider(state: State) -> Agent:
     """Return the agent of a state: it asks the model for tool uses and the next state.
 
-    In the first turn it goes to REMOTE without asking, because the local graph is empty (paper).
+    In the first turn it goes to REMOTE without asking, because the local graph is empty (paper). A
+    state with tools may use at most the setting ``tool_uses``; another one is shown the advice. The
+    agent's check refuses a decision whose next state or tools are not those of the state.
     """
     tools = TOOLS_BY_STATE.get(state, ())
 
@@ -196,6 +201,7 @@ def advise_strategy(place: str, position: Position, strategy: str, run: Run) -> 
     """Ask the model what to do differently (paper: meta-observation).
 
     It is shown the assessed strategy and its previous advice. Returns "" if the strategy is good.
+    Raises InvalidReplyError without a valid reply.
     """
     variables = make_prompt_variables(position, run)
     variables["strategy"] = strategy
@@ -232,7 +238,7 @@ class ProduceReply(Reply):
 def find_answer_problems(produced: Produced, position: Position) -> Iterator[str]:
     """Yield the elements that are not in the local graph, of an answer that a person put in.
 
-    Elements are the answers, and the triples and nodes of the support sets.
+    Elements are the answers, and the triples and nodes of the support sets. Each is named once.
     """
     elements: list[Any] = [*produced.answers]
     for sentence in produced.sentences:
@@ -274,7 +280,8 @@ def produce_answer(position: Position, run: Run) -> Produced:
 def resolve_support(reply: SentenceReply, local: LocalGraph) -> Sentence:
     """Return a sentence with the triples and nodes of the local graph that its support set names.
 
-    Elements that the local graph does not have are in ``failed``.
+    Elements that the local graph does not have are in ``failed``. Spaces in the text become single
+    ones.
     """
     triples: list[Triple] = []
     nodes: list[Term] = []
@@ -361,7 +368,7 @@ def drop_missing_support(
 ) -> Sentence:
     """Return the sentence with its support in the remote graph, the other triples being ``failed``.
 
-    A local graph may have triples that a person put in.
+    A local graph may have triples that a person put in. Nodes are not checked.
     """
     kept = []
     failed = list(sentence.failed)

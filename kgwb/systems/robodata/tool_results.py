@@ -67,7 +67,7 @@ class Observed(Record):
     def format_lines(self, ids: TermIds) -> list[str]:
         """Return the result as a model is shown it: a line with the columns, and one for each row.
 
-        Terms are shown by their ids, with their names in quotes.
+        Terms are shown by their ids, with their names in quotes. A result without rows is one line.
         """
         if not self.rows:
             return [str(self)]
@@ -151,7 +151,7 @@ def query_graph(kg: Graph, sparql: str, local: LocalGraph) -> Observed:
     """Return the first MAX_QUERY_ROWS rows of a SELECT, or the truth value of an ASK.
 
     Prefixes of the local graph's ids need not be declared. Raises GraphError, also for a query of
-    another form.
+    another form. The number of all rows, and whether these are complete, is part of the result.
     """
     result = execute_sparql(kg, add_missing_prefixes(sparql, local.id_mapping.namespaces))
     if isinstance(result, bool):

@@ -81,7 +81,11 @@ def render_local_graph(value: LocalGraph, context: RenderContext) -> Html:
 
 
 def render_machine_state(value: records.Position, context: RenderContext) -> Html:
-    """Render a position: numbers, state diagram, last thought, advice, and the local graph."""
+    """Render a position: numbers, state diagram, last thought, advice, and the local graph.
+
+    Triples that the turn added to the local graph stand out. A thought or advice that is missing is
+    left out.
+    """
     before = context.input_of(records.Position)
     graph_before = before.local if before else None
     thought = value.visits[-1].thought if value.visits else ""
@@ -96,7 +100,10 @@ def render_machine_state(value: records.Position, context: RenderContext) -> Htm
 
 
 def render_decision(value: records.Decision, context: RenderContext) -> Html:
-    """Render a decision: the next state, the thought, and the tool uses with their arguments."""
+    """Render a decision: the next state, the thought, and the tool uses with their arguments.
+
+    The arguments are JSON, which is cut if it is long. There is no table without tool uses.
+    """
     rows = []
     for action in value.actions:
         arguments = action.model_dump_json(exclude={"tool"})
@@ -110,7 +117,11 @@ def render_decision(value: records.Decision, context: RenderContext) -> Html:
 
 
 def render_tool_result(value: Observed, context: RenderContext) -> Html:
-    """Render the result of a tool: its line or error, and its first rows as a table."""
+    """Render the result of a tool: its line or error, and its first rows as a table.
+
+    At most MAX_ROWS rows are shown, with the number of the others. An unbound cell is empty, and
+    there is no table without rows.
+    """
     context = context.with_names(value.names)
     if value.error:
         parts = [note(str(value), level="bad")]
@@ -125,7 +136,10 @@ def render_tool_result(value: Observed, context: RenderContext) -> Html:
 
 
 def render_produced_answer(value: records.Produced, context: RenderContext) -> Html:
-    """Render each sentence with its support, nodes and problem, then what is missing."""
+    """Render each sentence with its support, nodes and problem, then what is missing.
+
+    Sentences are numbered from 1. Names are those of the local graph, if the step has it as input.
+    """
     position = context.input_of(records.Position)
     if position:
         context = context.with_names(position.local.names)

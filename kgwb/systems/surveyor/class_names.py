@@ -43,7 +43,11 @@ class ClassNames:
 
     @cached_property
     def _classes_by_text(self) -> tuple[Mapping[str, Mapping[URIRef, None]], ...]:
-        """The classes by the texts that mean them: identities, names, and all in lower case."""
+        """The classes by the texts that mean them: identities, names, and all in lower case.
+
+        These are three mappings, to be looked up in this order. In the last, letter case does not
+        count, and local parts are texts, too.
+        """
         by_identity: dict[str, dict[URIRef, None]] = defaultdict(dict)
         by_name: dict[str, dict[URIRef, None]] = defaultdict(dict)
         by_folded_text: dict[str, dict[URIRef, None]] = defaultdict(dict)
@@ -60,7 +64,10 @@ class ClassNames:
 
     @classmethod
     def of_survey(cls, writer: SurveyWriter) -> Self:
-        """Return the names of all classes of a survey that have an IRI."""
+        """Return the names of all classes of a survey that have an IRI, by IRI.
+
+        The prefixes are those of the writer.
+        """
         classes = []
         for surveyed in writer.survey.classes:
             if surveyed.iri:
@@ -89,7 +96,10 @@ class ClassNames:
         return ()
 
     def find_all(self, texts: Iterable[str]) -> tuple[URIRef, ...]:
-        """Return the classes that any of the texts means, each once."""
+        """Return the classes that any of the texts means, each once.
+
+        The order is that of the texts. Texts that mean no class are left out.
+        """
         found: dict[URIRef, None] = {}
         for text in texts:
             found.update(dict.fromkeys(self.find(text)))
@@ -97,7 +107,10 @@ class ClassNames:
 
 
 def titles_to_choose_from(writer: SurveyWriter) -> tuple[str, ...]:
-    """Return the titles of classes, at most MAX_TITLES, those of the largest groups first."""
+    """Return the titles of classes, at most MAX_TITLES, those of the largest groups first.
+
+    Things without a class have none.
+    """
     title_of = ClassNames.of_survey(writer).titles
     titles: dict[str, None] = {}
     for group in writer.groups:

@@ -113,7 +113,8 @@ def _find_missing_decision(missing: str, reason: str, more: Sequence[str], part:
     """Return the problem of a draft that has no query, and nothing that could lead to one; else "".
 
     It must say what is missing, ask for a class that can still be shown, or, if it asks for none,
-    give a reason.
+    give a reason. The problem of classes that cannot be shown names up to MAX_NAMED_CLASSES that
+    can.
     """
     if missing.strip():
         return ""
@@ -144,7 +145,7 @@ def add_prefixes(text: str, prefixes: Prefixes) -> str:
     """Return a query with the PREFIX lines that it lacks.
 
     A text that is not a valid query is returned without the spaces around it. The error is shown to
-    the reviewer when the query is executed.
+    the reviewer when the query is executed. Prefixes that are not in ``prefixes`` stay undeclared.
     """
     query = text.strip()
     try:
@@ -225,6 +226,7 @@ def _format_terms(
         return quote_text(term, MAX_SHOWN_LITERAL_CHARS)
 
     def format_fully(term: Term) -> str:
+        """Return a CURIE with its name, or a literal with its language or datatype."""
         if isinstance(term, URIRef):
             return f"{to_curie(term, prefix_of)} {quote_text(names.get(term, ''))}"
         if isinstance(term, rdflib.Literal):
@@ -292,7 +294,10 @@ def review_draft(
 
 
 def _format_draft(draft: Draft) -> str:
-    """Return a query without its PREFIX lines, with each assumption as a comment below it."""
+    """Return a query without its PREFIX lines, with each assumption as a comment below it.
+
+    Assumptions are on one line each.
+    """
     lines = [draft.sparql_without_prefixes]
     for assumption in draft.assumptions:
         lines.append(f"# assumed: {' '.join(assumption.split())}")
@@ -300,7 +305,10 @@ def _format_draft(draft: Draft) -> str:
 
 
 def _find_review_problem(reply: ReviewReply) -> str:
-    """Return the problem if a query comes without the verdict "revise", or the reverse; else ""."""
+    """Return the problem if a query comes without the verdict "revise", or the reverse.
+
+    Returns "" if there is none. A query of blanks is none.
+    """
     has_query = bool(reply.sparql.strip())
     if has_query == (reply.verdict == "revise"):
         return ""
@@ -308,7 +316,10 @@ def _find_review_problem(reply: ReviewReply) -> str:
 
 
 def _find_missing_reason(reply: ReviewReply) -> str:
-    """Return the problem if the reply says that the graph lacks something, but not what; else ""."""
+    """Return the problem if the reply says that the graph lacks something, but not what; else "".
+
+    A reason in either field is enough.
+    """
     says_why = bool(reply.missing.strip() or reply.reason.strip())
     if says_why or reply.verdict != "not in this graph":
         return ""

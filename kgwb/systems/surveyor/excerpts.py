@@ -67,7 +67,7 @@ def _class_names_in(mentions: Mentions) -> list[str]:
 
     After those that the model named come the types of the first candidates of each mention. A
     candidate has the names of its types, and not their IRIs: of several classes of one name, all
-    are meant.
+    are meant. At most MAX_TYPED_CANDIDATES candidates of a mention count. Names may be repeated.
     """
     names = list(mentions.classes)
     for mention in mentions.found:
@@ -107,7 +107,7 @@ def excerpt_for_query(writer: SurveyWriter, sparql: str, run: Run) -> Part:
 
     A group of classes is used if the query has the IRI of one of its classes or predicates. The
     group with the most of them comes first. Classes that the survey describes at the predicates
-    that lead to them are left out.
+    that lead to them are left out. Groups with equally many are in the order of the survey.
     """
     iris_in_query = _find_iris(sparql, writer)
     counts: dict[int, int] = {}
@@ -189,7 +189,7 @@ def _find_unseen_classes(shown: Iterable[ClassGroup], writer: SurveyWriter) -> N
     """Return the classes of a survey, with their names, that the shown groups do not describe.
 
     In the survey of a large graph, a class may have no predicates because its instances were not
-    looked at; such a class is not described.
+    looked at; such a class is not described. Each stands once, those of the largest groups first.
     """
     described: set[URIRef] = set()
     for group in shown:

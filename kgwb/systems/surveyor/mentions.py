@@ -131,7 +131,7 @@ def _alternate_types(candidates: Iterable[Candidate]) -> list[Candidate]:
 def _add_relations(candidates: Sequence[Candidate], run: Run) -> list[Candidate]:
     """Return candidates with the names of their types and of their predicates.
 
-    The graph is queried for both. Raises a GraphError if it fails.
+    The graph is queried for both. Raises a GraphError if it fails. Their order stays.
     """
     iris = [candidate.iri for candidate in candidates]
     descriptions = describe_vertices(run.kg, iris)

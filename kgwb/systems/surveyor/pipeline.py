@@ -34,7 +34,8 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     The drafter is asked again if it has to see other classes first; that takes the place of one
     review. Revising ends when the reviewer accepts the query or repeats it, or after ``reviews``
     reviews. An answer without values says why: the drafter or the reviewer may find that the graph
-    does not have what the question asks for.
+    does not have what the question asks for. Of several queries, the last one that could be
+    executed is answered with.
     """
     labels = run.kg.vocabulary.labels
     writer = SurveyWriter(make_survey(run), labels)
@@ -77,7 +78,8 @@ def look_up_mentions(
 ) -> Mentions:
     """Find the names that a question mentions, and search the graph for each of them.
 
-    Each mention has candidates, found by their labels, and values of other predicates.
+    Each mention has candidates, found by their labels, and values of other predicates. The mentions
+    are in the order of the question as the model named them.
     """
     mentions = find_mentions(question.text, dialogue, titles_to_choose_from(writer), run)
     retrieved = run.map(retrieve_candidates, mentions.names)
@@ -160,7 +162,10 @@ def build_answer(drafted: Draft, executed: Executed, run: Run) -> Answer:
 
 
 def _truth_value(executed: Executed, run: Run) -> Value:
-    """Return the result of an ASK as a value. If it is true, its support is that of one match."""
+    """Return the result of an ASK as a value. If it is true, its support is that of one match.
+
+    If the graph fails to answer for it, there is none, with a note.
+    """
     support: Triples = ()
     if executed.truth:
         support = find_row_support(executed.sparql, (), (), run).get((), ())
@@ -171,7 +176,8 @@ def _row_values(executed: Executed, run: Run) -> list[Value]:
     """Return a value for each different row that has a term; none if there is no such row.
 
     The term of the value is the first one in the row. Its label has the names of all cells. The row
-    itself is kept if there are several columns.
+    itself is kept if there are several columns. They are in the order of the rows. An unbound cell
+    is empty in the label.
     """
     rows = [row for row in dict.fromkeys(executed.rows) if set(row) - {None}]
     if not rows:

@@ -36,7 +36,8 @@ def build_answer(query: CandidateQuery, asked: AnswerType, run: Run) -> Answer:
 
     The answer is a truth value if the query is an ASK, or if yes or no is asked for: whether there
     are rows. It is the number of rows if a count is asked for, unless all values are numbers. A
-    truth value or number has the support of all rows. Values are those of the first column.
+    truth value or number has the support of all rows. Values are those of the first column. Rows
+    whose first cell is empty are left out. The answer has the query, and display names.
     """
     sparql = query.sparql
     truth: bool | None = None
@@ -108,7 +109,8 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
 def _make_value(text: str, asked: AnswerType) -> Value:
     """Return what the model said as a value of the type that was asked for.
 
-    A count is a number only if it is written in digits.
+    A count is a number only if it is written in digits. A truth value is false for any text but
+    "True".
     """
     if asked == "yes or no":
         return Value(rdflib.Literal(text == "True"), text.lower())

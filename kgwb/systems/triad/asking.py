@@ -55,7 +55,7 @@ def ask_in_attempt(
 
     ``failed`` says why each earlier attempt found no query. With the setting ``retry_feedback`` the
     model is told, if the prompt has a place for it. Otherwise, as with the prompts of the appendix,
-    it is asked the same again as another sample.
+    it is asked the same again as another sample. Raises what ``ask`` raises.
     """
     told: list[str] = []
     if prompt in TOLD_PROMPTS:

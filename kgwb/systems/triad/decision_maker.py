@@ -82,7 +82,8 @@ def choose_by_number(
 
     The numbers must be different ones, as many as the task says, so that it can choose nothing but
     options. ``variables`` are those of the prompt, among them the options as it sees them; "most"
-    is added.
+    is added. They are returned in the model's order, with its reason. Raises InvalidReplyError if
+    no reply is valid.
     """
 
     def find_problem(reply: ChoiceReply) -> str:
@@ -110,7 +111,7 @@ def choose_by_uri(
 
     They must be different URIs of the options, as many as the task says. A URI stands for every
     option that has it: a relation may be one in both directions. ``variables`` are those of the
-    prompt; "uris", one a line, and "most" are added.
+    prompt; "uris", one a line, and "most" are added. Raises InvalidReplyError if no reply is valid.
     """
     options_by_uri: dict[str, list[Identified]] = {}
     for option in options:
@@ -218,7 +219,10 @@ def choose_relations(
 
 
 def _number_relations(relations: Sequence[Relation], triplet: Triplet) -> list[dict[str, object]]:
-    """Return relations as a model sees them: number, triple, and what it leads to if known."""
+    """Return relations as a model sees them: number, triple, and what it leads to if known.
+
+    Numbers count from 1. The triple has subject, name and object in the direction of the relation.
+    """
     numbered = []
     for number, relation in enumerate(relations, 1):
         first, last = _order_ends(triplet, relation.direction)
@@ -265,7 +269,7 @@ def choose_query(queries: Queries, question: str, failed: tuple[str, ...], run: 
 def _number_queries(queries: Sequence[Filled]) -> list[dict[str, object]]:
     """Return queries as a model sees them: number, text, number of results, and the first ones.
 
-    An ASK has its truth value in place of the results.
+    An ASK has its truth value in place of the results. Numbers count from 1.
     """
     numbered = []
     for number, query in enumerate(queries, 1):
@@ -284,7 +288,7 @@ def _choose_query_by_text(
 ) -> Choice:
     """Ask the model for the query of a list that answers the question, as published (appendix C).
 
-    Its reply must be one of them but for white space.
+    Its reply must be one of them but for white space. Raises InvalidReplyError if no reply is.
     """
     query_by_text: dict[str, Filled] = {}
     for filled in queries:

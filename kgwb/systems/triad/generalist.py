@@ -87,7 +87,8 @@ def extract_triplets(question: str, failed: tuple[str, ...], run: Run) -> Triple
     """Ask the model for the question as triplets (Equation 2).
 
     ``failed`` says why each earlier attempt found no query; the model sees it with the setting
-    ``retry_feedback``.
+    ``retry_feedback``. Raises InvalidReplyError if the triplets of no reply pass
+    ``find_triplet_problems``.
     """
 
     def find_problems(reply: TripletsReply) -> str:
@@ -124,7 +125,8 @@ def write_template(triplets: Triplets, question: str, failed: tuple[str, ...], r
     """Ask the model for a SPARQL template of the triplets (Equation 3).
 
     It has names in angle brackets in the places of IRIs. ``failed`` says why each earlier attempt
-    found no query; the model sees it with the setting ``retry_feedback``.
+    found no query; the model sees it with the setting ``retry_feedback``. With the setting
+    ``strict_templates`` it must have every triplet. Raises InvalidReplyError if no reply is valid.
     """
     find_problems = find_slot_problems
     if TriadSettings.of_run(run).strict_templates:
@@ -147,6 +149,10 @@ def find_query_problems(query: CandidateQuery, *_: object) -> Iterator[str]:
 
 
 def _find_sparql_problems(sparql: str) -> Iterator[str]:
+    """Yield why a query cannot be run, or what it lacks; nothing for one that can be run.
+
+    It must be a SELECT of at least one variable, or an ASK, that passes the gate.
+    """
     try:
         query = analyze_query(sparql)
     except GraphError as error:
@@ -167,7 +173,8 @@ def write_query(
     """Ask the model for an executable query of the linked URIs (section 4.3, without D-query).
 
     It takes the place of the template and of the choice of a query. ``linked`` has a choice for
-    each mention, then for each triplet. The query may be any that passes the gate.
+    each mention, then for each triplet. The query may be any that passes the gate. Raises
+    InvalidReplyError if no reply has such a query.
     """
 
     def find_reply_problems(reply: WrittenQueryReply) -> str:

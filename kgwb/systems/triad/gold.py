@@ -66,7 +66,10 @@ def collect_linked_iris(run: Run) -> LinkedIris:
 
 
 def _linking_steps(run: Run) -> list[Step]:
-    """Return the steps of linking that are done, of the last attempt that has any."""
+    """Return the steps of linking that are done, of the last attempt that has any.
+
+    Empty if no attempt has any.
+    """
     by_attempt: dict[str, list[Step]] = {}
     for step in run.steps:
         if step.done and PHASE_BY_AGENT.get(step.agent) == "linking":
@@ -129,7 +132,10 @@ def _reword_triplets(alignment: Alignment[Triplet], gold: GoldQuery, run: Run) -
 
 
 def _name_patterns(gold: GoldQuery) -> Iterator[Triplet]:
-    """Yield the patterns of a gold query as triplets with display names."""
+    """Yield the patterns of a gold query as triplets with display names.
+
+    A term without a name stays as it is written.
+    """
     for number, pattern in enumerate(gold.patterns, 1):
         subject, relation, object_ = (gold.names.get(term, term) for term in pattern)
         if object_[0] == '"':
@@ -141,6 +147,7 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the gold vertex of each mention for which it was not chosen; None if all have it.
 
     The entity retriever is to blame if a gold vertex is not among the candidates, else the choice.
+    Triplets that cannot be aligned give None as well.
     """
     alignment = _align_triplets(run, gold)
     ends = alignment.ends if alignment else {}
@@ -237,7 +244,8 @@ def _to_template_triple(triplet: Triplet) -> str:
 def make_choice_rung(run: Run, gold: GoldQuery) -> Rung | None:
     """Return the query with the IRIs of the gold query, as the chosen one.
 
-    Returns None if no query with a result has just these, or if it was chosen.
+    Returns None if no query with a result has just these, or if it was chosen. IRIs that occur
+    several times count as often.
     """
     queries = _get_output(run, "queries")
     choice = _get_output(run, "query_choice")
@@ -259,7 +267,10 @@ def _list_iris(patterns: Sequence[TriplePattern]) -> list[str]:
 
 
 def make_type_rung(run: Run, gold: GoldQuery) -> Rung | None:
-    """Return the type of answer that the gold query has; None if no model was asked, or said so."""
+    """Return the type of answer that the gold query has; None if no model was asked, or said so.
+
+    The type is for example "count" or "yes or no".
+    """
     asked = get_output(run, "answer_type")
     gold_type = ANSWER_TYPE_BY_KIND[gold.kind]
     if asked is None or asked == gold_type:

@@ -128,7 +128,7 @@ def sample_reached_terms(
 
     There are at most ``join_sample``. With the setting ``as_written`` relations are followed in
     both directions, since that of the template is not known yet. Returns an empty mapping unless
-    exactly one end of the triplet is in ``ends`` and a relation was chosen.
+    exactly one end of the triplet is in ``ends`` and a relation was chosen. One query is sent.
     """
     settings = TriadSettings.of_run(run)
     known_ends = _select_ends(triplet, ends)

@@ -48,6 +48,8 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     Triad has no dialogue: each question is read alone. If there is no query, the model answers
     without the graph with the setting ``own_knowledge``, by the type of the answer, unless
     ``ablation`` is "no_fallback" (section 3.3). Otherwise the answer has no values and a reason.
+    The reason says that Triad cannot express the question if the last attempt failed for invalid
+    replies.
     """
     settings = TriadSettings.of_run(run)
     attempts: list[Attempt] = []
@@ -125,7 +127,10 @@ def _begin_attempt(before: Sequence[Attempt]) -> Attempt:
 
 
 def _link(attempt: Attempt, question: str, failed: tuple[str, ...], run: Run) -> Attempt:
-    """Link the triplets. If a mention or triplet has no link, the attempt has this fault."""
+    """Link the triplets. If a mention or triplet has no link, the attempt has this fault.
+
+    The next attempt then begins at parsing.
+    """
     linked = link_triplets(attempt.triplets, question, failed, run)
     missing = []
     for choice in linked:
@@ -147,7 +152,12 @@ def _construct_query(attempt: Attempt, question: str, failed: tuple[str, ...], r
 def _choose_filled_query(
     attempt: Attempt, question: str, failed: tuple[str, ...], run: Run
 ) -> Attempt:
-    """Have a template written and filled, and one of the queries chosen (sections 3.1 and 3.2)."""
+    """Have a template written and filled, and one of the queries chosen (sections 3.1 and 3.2).
+
+    Returns the attempt with its template and the query: the first kept one that was chosen. If none
+    is, the attempt has the fault and the phase to go back to (``diagnose_fault``). No model chooses
+    if no query has a result.
+    """
     template = write_template(attempt.triplets, question, failed, run)
     attempt = replace(attempt, template=template)
     queries = build_queries(template, attempt.triplets, attempt.linked, run)
@@ -164,7 +174,10 @@ def _choose_filled_query(
 def _write_executable_query(
     attempt: Attempt, question: str, failed: tuple[str, ...], run: Run
 ) -> Attempt:
-    """Have an executable query written in place of a template (section 4.3, without D-query)."""
+    """Have an executable query written in place of a template (section 4.3, without D-query).
+
+    A SELECT without a result is a fault of construction; an ASK never is.
+    """
     query = write_query(attempt.triplets, attempt.linked, question, failed, run)
     attempt = replace(attempt, template=query.sparql)
     is_boolean = analyze_query(query.sparql).kind == "boolean"

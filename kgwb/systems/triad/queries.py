@@ -91,7 +91,8 @@ def _merge_by_result(
 ) -> list[Filled]:
     """Return the first of the queries with the same terms; ``terms_by_text`` has these.
 
-    Which of them is chosen makes no difference to the answer.
+    Which of them is chosen makes no difference to the answer. The order of the terms does not
+    count.
     """
     first_by_terms: dict[frozenset[Term], Filled] = {}
     for query in queries:

@@ -30,7 +30,10 @@ def extract_triplets(question: str, kg: Graph | None, embeddings: Embeddings) ->
 def choose_entities(
     question: str, entity: str, candidates: Sequence[Any], kg: Graph | None, embeddings: Embeddings
 ) -> ReplyData:
-    """Return the number of the vertex that ``choose_vertex`` chooses, none if it chooses none."""
+    """Return the number of the vertex that ``choose_vertex`` chooses, as a list.
+
+    The list is empty if it chooses none. Raises ModelError if the grammar cannot read the question.
+    """
     chosen = choose_vertex(question, entity, candidates, kg, embeddings)
     numbers = []
     if chosen["number"]:
@@ -45,7 +48,8 @@ def choose_relations(
 
     ``most`` is how many are returned at most. Each of ``relations`` has a "number" and a "triple".
     If a name occurs in both directions, it is the last one with the direction of the triplet; the
-    direction is turned if one of the two names leads to an agent and the other does not.
+    direction is turned if one of the two names leads to an agent and the other does not. They are
+    in "numbers", beside "reason"; the list may be empty.
     """
     subject, relation, _ = triplet
     names = dict.fromkeys(candidate["triple"][1] for candidate in relations)
@@ -70,7 +74,8 @@ def write_template(question: str, triplets: Sequence[Triplet], kg: Graph | None)
     """Return a SPARQL template of all triplets, with names in angle brackets.
 
     It is an ASK query for a yes-or-no question. Otherwise it selects the target of the question; if
-    there are several triplets, the entities in them are excluded from the answers.
+    there are several triplets, the entities in them are excluded from the answers. It is in
+    "sparql", beside "reason".
 
     Raises ModelError if the grammar cannot read the question.
     """
@@ -103,7 +108,10 @@ def choose_query() -> ReplyData:
 
 
 def choose_entity_uris(entity: str, uris: str, most: int, embeddings: Embeddings) -> ReplyData:
-    """Return ``most`` of the URIs, one a line: those whose last parts are spelled most like it."""
+    """Return ``most`` of the URIs: those whose last parts are spelled most like the entity.
+
+    ``uris`` has one a line. The most similar comes first; equals keep their order.
+    """
     listed = uris.splitlines()
     names = list(map(name_from_iri, listed))
     similarities = embeddings.similarity(entity, names, SPELLING_ALONE)
@@ -118,7 +126,7 @@ def choose_relation_uris(
     """Return at most ``most`` of the URIs, one a line, whose names are like a relation's words.
 
     The words are those of the relations that the grammar reads in the question. Raises ModelError
-    if it cannot read the question.
+    if it cannot read the question. The order of the URIs stays.
     """
     listed = uris.splitlines()
     names = list(map(name_from_iri, listed))
@@ -137,7 +145,11 @@ def choose_first_query(queries: str) -> ReplyData:
 def write_query(
     question: str, triplets: Sequence[Triplet], uris: Mapping[str, Sequence[str]], kg: Graph | None
 ) -> ReplyData:
-    """Return the template of all triplets with the first URI of each name and each triplet."""
+    """Return the template of all triplets with the first URI of each name and each triplet.
+
+    ``uris`` has the URIs of each mention and each triplet, by its text. Raises IndexError if one
+    has none, and ModelError if the grammar cannot read the question.
+    """
     template = str(write_template(question, triplets, kg)["sparql"])
     for subject, relation, object_ in triplets:
         triple = f"⟨{subject}, {relation}, {object_}⟩"

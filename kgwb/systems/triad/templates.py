@@ -35,7 +35,7 @@ def find_template_problems(template: str, triplets: Triplets, *_: object) -> Ite
     """Yield what is wrong with a template in which the triplets are to be filled.
 
     It must have every triplet, be a SELECT of one variable or one count, or an ASK, and meet what
-    ``find_slot_problems`` asks of it.
+    ``find_slot_problems`` asks of it. Missing triplets come first, in their order.
     """
     filled = _fill_with_slots(template, triplets)
     for slot, triplet in zip(_relation_slots(triplets), triplets, strict=True):
@@ -79,7 +79,10 @@ def _fill_with_slots(template: str, triplets: Triplets) -> str:
 
 
 def _has_several_columns(sparql: str) -> bool:
-    """Return whether a query that can be read is a SELECT of more or less than one column."""
+    """Return whether a query that can be read is a SELECT of more or less than one column.
+
+    False for an ASK, and for a query that cannot be read.
+    """
     try:
         query = analyze_query(sparql)
     except GraphError:

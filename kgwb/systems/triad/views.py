@@ -13,9 +13,10 @@ from kgwb.text import pluralize, shorten
 
 
 def render_filled_templates(queries: Queries, context: RenderContext) -> Html:
-    """Render a template with its slots highlighted, and its queries as tables.
+    """Render a template with its slots highlighted, and its queries as two tables.
 
-    The table of the queries without a result is folded.
+    The first has the queries with a result; the table of those without one is collapsed below their
+    number, and left out if there are none.
     """
     template = lay_out(queries.template)
     parts: list[object] = list(re.split(r"<([^<>]+)>", template))
@@ -33,7 +34,8 @@ def render_filled_templates(queries: Queries, context: RenderContext) -> Html:
 def _render_query_table(queries: Queries, filled: Sequence[Filled]) -> Html:
     """Render a row for each query: its options, the number of its values, and the first values.
 
-    At most MAX_ROWS rows are rendered. Returns nothing if there are no queries.
+    At most MAX_ROWS rows are rendered. Returns nothing if there are no queries. The headings are
+    the mentions and triplets that the options are for.
     """
     rows = []
     for number, query in enumerate(filled[:MAX_ROWS], 1):

@@ -1,0 +1,175 @@
+"""The values that a pipeline returns as an Answer, with the triples that they stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rdflib import BNode, Literal, URIRef
+
+from kgwb.errors import KgwbError
+from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer, AnswerKind, Value
+from kgwb.kg.base import ResultSet
+from kgwb.kg.responses import parse_cell
+from kgwb.kg.sparql import is_valid_iri
+from kgwb.kg.support import find_support_by_row
+from kgwb.kg.term_text import short_name
+from kgwb.run import Run
+from kgwb.run.calls import Call
+from kgwb.run.execution import current_run
+from kgwb.terms import Term, Triples
+
+IRI_SCHEMES = ("http://", "https://", "urn:")
+MAX_FOUND_QUERIES = 3
+"""Queries of a run that are taken for those of its answer, if a pipeline does not name them."""
+
+
+def make_answer(
+    values: Any,
+    queries: Sequence[str] | None = None,
+    *,
+    kind: AnswerKind | None = None,
+    text: str = "",
+    reason: str = "",
+) -> Answer:
+    """Return the Answer of a pipeline from the values that it found.
+
+    ``values`` are one value or several: terms of rdflib, texts (an IRI is a vertex), numbers, truth
+    values, or terms in the JSON form of SPARQL results. ``queries`` are the queries that they came
+    from; None means those queries of the run in whose results a value stands, the last ones first.
+    ``kind`` is by default that of the values. Without values, ``reason`` says why.
+
+    The support of each value is found from the queries: the triples that they match where the value
+    stands in a row. There is none for a query that cannot be analyzed; the step then has a note.
+    """
+    items = _items_of(values)
+    kind = kind or _kind_of(items)
+    terms = [_term_of(item) for item in items]
+    run = current_run()
+    results = _results_of_queries(run, queries, terms)
+    texts = tuple(dict.fromkeys(results if queries is None else queries))
+    if not terms:
+        no_value = f"{NOT_IN_GRAPH}: the queries gave no value"
+        if not texts:
+            no_value = f"{CANNOT_EXPRESS}: the pipeline gave no value, and no query"
+        return Answer(kind, queries=texts, text=text, reason=reason or no_value)
+    labels = _labels_of(run, terms)
+    answer_values = []
+    for term in dict.fromkeys(terms):
+        support = _support_of(run, term, results)
+        answer_values.append(Value(term, labels[term], support))
+    return Answer(kind, tuple(answer_values), texts, text, reason)
+
+
+def _items_of(values: Any) -> list[Any]:
+    """Return the values of a pipeline as a list; None is no value."""
+    if values is None:
+        return []
+    is_single = isinstance(values, str | Mapping) or not isinstance(values, Iterable)
+    return [values] if is_single else list(values)
+
+
+def _kind_of(items: Sequence[Any]) -> AnswerKind:
+    """Return "boolean" for one truth value, "count" for one whole number, else "list"."""
+    if len(items) != 1:
+        return "list"
+    [item] = items
+    if isinstance(item, Literal):
+        item = item.toPython()
+    if isinstance(item, bool):
+        return "boolean"
+    if isinstance(item, int):
+        return "count"
+    return "list"
+
+
+def _term_of(item: Any) -> Term:
+    """Return the term of a value; of a row, the term of its first cell."""
+    if isinstance(item, URIRef | Literal | BNode):
+        return item
+    if isinstance(item, Mapping) and "value" in item:
+        return parse_cell(item)
+    if isinstance(item, tuple | list) and item:
+        return _term_of(item[0])
+    if isinstance(item, str) and item.startswith(IRI_SCHEMES) and is_valid_iri(item):
+        return URIRef(item)
+    return Literal(item)
+
+
+def _labels_of(run: Run | None, terms: Sequence[Term]) -> dict[Term, str]:
+    """Return a label for each term: the display name of a vertex, the text of anything else."""
+    labels: dict[Any, str] = {term: str(term) for term in terms}
+    iris = [term for term in terms if isinstance(term, URIRef)]
+    names: Mapping[URIRef, str] = {iri: short_name(iri) for iri in iris}
+    if run is not None:
+        try:
+            names = run.kg.names(iris)
+        except KgwbError as error:
+            run.note(f"the values have no display names: {error.message}")
+    labels.update(names)
+    return labels
+
+
+# Support
+
+
+def _results_of_queries(
+    run: Run | None, queries: Sequence[str] | None, terms: Sequence[Term]
+) -> dict[str, ResultSet | bool]:
+    """Return the result of each query of the answer, by the text that the run recorded.
+
+    Queries whose result is not recorded in the present execution are left out.
+    """
+    if run is None:
+        return {}
+    recorded = [call for call in _used_calls(run) if call.kind in ("select", "ask")]
+    results = {}
+    if queries is None:
+        holding = [call for call in reversed(recorded) if _holds_any(call.result, terms)]
+        for call in holding[:MAX_FOUND_QUERIES]:
+            results[call.request["query"]] = call.result
+        return results
+    for query in queries:
+        for call in recorded:
+            if query.strip() in call.request["query"]:
+                results[call.request["query"]] = call.result
+    return results
+
+
+def _used_calls(run: Run) -> list[Call]:
+    """Return the calls that the steps of the present execution used, in order, each once."""
+    keys: dict[str, None] = {}
+    for step in run.steps:
+        keys.update(dict.fromkeys(step.calls))
+    return [run.calls[key] for key in keys if key in run.calls]
+
+
+def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
+    """Return whether one of the terms stands in a result; a truth value is the result of an ASK."""
+    if not isinstance(result, ResultSet):
+        return any(isinstance(term, Literal) and term.toPython() is result for term in terms)
+    wanted = {str(term) for term in terms}
+    return any(str(cell) in wanted for row in result.rows for cell in row if cell is not None)
+
+
+def _support_of(run: Run | None, term: Term, results: Mapping[str, ResultSet | bool]) -> Triples:
+    """Return the triples that a value stands on, from the rows of the queries that hold it."""
+    triples: list[Any] = []
+    for query, result in results.items():
+        columns: tuple[str, ...] = ()
+        rows: list[Any] = []
+        if isinstance(result, ResultSet):
+            columns = result.variables
+            rows = [row for row in result.rows if str(term) in map(str, row)]
+            if not rows:
+                continue
+        elif result is False:
+            continue
+        try:
+            by_row = find_support_by_row(run.kg, query, columns, rows)  # type: ignore[union-attr]
+        except KgwbError as error:
+            run.note(f"no support from a query: {error.message}")  # type: ignore[union-attr]
+            continue
+        for found in by_row.values():
+            triples += found
+    return tuple(dict.fromkeys(triples))

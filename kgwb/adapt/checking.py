@@ -1,0 +1,110 @@
+"""Whether a system can be repeated: it is asked twice, and what differs is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from kgwb.errors import KgwbError
+from kgwb.kg import GraphSource
+from kgwb.records import decision_of, one_line
+from kgwb.run import Run, System
+from kgwb.run.models import Models
+from kgwb.text import pluralize
+
+
+@dataclass(frozen=True)
+class SystemCheck:
+    """What was found when a system was asked the same question twice."""
+
+    run: Run
+    """The run, as it was the first time."""
+    problems: tuple[str, ...]
+    """What was not the same the second time, and what went past the run; empty if all is well."""
+
+    def __bool__(self) -> bool:
+        return not self.problems
+
+    def __str__(self) -> str:
+        if not self.problems:
+            steps = pluralize(len(self.run.steps), "step")
+            return f"{self.run.system.name}: {steps}, the same twice; nothing went past the run"
+        return "\n".join(self.problems)
+
+    __repr__ = __str__
+
+
+def check_system(
+    system: System,
+    question: str,
+    *,
+    kg: GraphSource | None = None,
+    model: Models = "rules",
+    **options: Any,
+) -> SystemCheck:
+    """Ask a question twice, and return what was not the same and what went past the run.
+
+    The second time everything must come from the record. Then the run is saved and executed from
+    its file, without graph and model. ``kg``, ``model`` and ``options`` are those of ``Run``. A
+    pipeline that asks its own clients needs no graph here; its answer has support only with one.
+
+    Raises the KgwbError that stops the run the first time.
+    """
+    first = Run(system, question, kg=kg, models=model, **options).go()
+    problems = list(_requests_past(first))
+    second = first.fork()
+    try:
+        second.go()
+    except KgwbError as error:
+        problems.append(f"the second time it failed: {error.message}")
+    problems += _differences(first, second)
+    if not problems:
+        problems += _file_problems(first)
+    return SystemCheck(first, tuple(problems))
+
+
+def _requests_past(run: Run) -> Iterator[str]:
+    """Yield for each host how many requests went past a run."""
+    for host, number in run.past_calls.items():
+        requests = pluralize(number, "request")
+        steps = [step.key for step in run.steps if host in step.past_calls]
+        places = ", ".join(steps) or "outside of all steps"
+        yield f"{requests} to {host} went past the run (in {places}): wrap the client"
+
+
+def _differences(first: Run, second: Run) -> Iterator[str]:
+    """Yield in what the second execution of a system differs from the first."""
+    steps = second.steps_by_key
+    for step in first.steps:
+        again = steps.get(step.key)
+        if again is None:
+            yield f"{step.key} was not reached the second time"
+            continue
+        new_calls = [key for key in again.calls if key not in first.calls]
+        if new_calls:
+            call = second.calls[new_calls[0]]
+            yield f"{step.key} asked something else the second time: {one_line(call.request)}"
+        if decision_of(again.output) != decision_of(step.output):
+            yield (
+                f"{step.key} returned something else the second time: "
+                f"{one_line(again.output)}, before {one_line(step.output)}"
+            )
+    known = first.steps_by_key
+    for key in steps:
+        if key not in known:
+            yield f"{key} was reached the second time only"
+
+
+def _file_problems(run: Run) -> Iterator[str]:
+    """Yield why a run cannot be saved and executed again from its file; nothing if it can be."""
+    with TemporaryDirectory() as folder:
+        path = run.save(Path(folder) / "run.jsonl")
+        try:
+            loaded = Run.load(path, run.system).go()
+        except KgwbError as error:
+            yield f"without graph and model it fails: {error.message}"
+            return
+        yield from _differences(run, loaded)

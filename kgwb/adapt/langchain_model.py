@@ -1,0 +1,165 @@
+"""A chat model of LangChain whose calls are model calls of a run. This module needs LangChain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    convert_to_messages,
+    convert_to_openai_messages,
+)
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+
+from kgwb.adapt.chat_messages import (
+    data_from_message,
+    fields_of_text,
+    message_from_data,
+    text_of_fields,
+)
+from kgwb.adapt.client_model import ask_client, json_options
+from kgwb.adapt.waiting import await_on_client_loop, wait_for
+from kgwb.errors import SettingError
+from kgwb.llm.base import ChatReply, Message, parse_token_count
+from kgwb.records import JsonObject
+from kgwb.run import Run
+from kgwb.run.execution import current_run
+
+REPLY_FIELDS = ("content", "tool_calls", "invalid_tool_calls", "additional_kwargs")
+"""The fields of a reply that are recorded besides its tokens, if they are not empty."""
+Generate = Callable[[list[BaseMessage]], ChatResult]
+"""Asks the plain model."""
+
+
+def wrap_model(llm: Any) -> RecordedChatModel:
+    """Return the model that asks through the run. Raises SettingError for no BaseChatModel."""
+    if not isinstance(llm, BaseChatModel):
+        raise SettingError(
+            f"{type(llm).__name__} is no chat model of LangChain",
+            hint="give a BaseChatModel, and bind tools to what wrap_langchain returns",
+        )
+    return RecordedChatModel(inner=llm)
+
+
+class RecordedChatModel(BaseChatModel):
+    """A chat model that asks another one: inside a run through its record."""
+
+    inner: BaseChatModel
+    """The plain model."""
+
+    @property
+    def _llm_type(self) -> str:
+        return str(self.inner._llm_type)
+
+    @property
+    def _identifying_params(self) -> Any:
+        return self.inner._identifying_params
+
+    def _get_ls_params(self, stop: list[str] | None = None, **options: Any) -> Any:
+        return self.inner._get_ls_params(stop=stop, **options)
+
+    def bind_tools(self, tools: Sequence[Any], **options: Any) -> Runnable[Any, Any]:
+        """Return this model with the tools in the form that the plain model gives them."""
+        binding: Any = self.inner.bind_tools(tools, **options)
+        return self.bind(**binding.kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: Any = None,
+        **options: Any,
+    ) -> ChatResult:
+        """Return the run's reply to the messages; outside of a run, the plain one."""
+
+        def generate(sent: list[BaseMessage]) -> ChatResult:
+            """Ask the plain model."""
+            return self.inner._generate(sent, stop=stop, run_manager=run_manager, **options)
+
+        run = current_run()
+        if run is None:
+            return generate(messages)
+        return self._recorded(run, messages, {**options, "stop": stop}, generate)
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: Any = None,
+        **options: Any,
+    ) -> ChatResult:
+        """Do what ``_generate`` does, by the plain model's own coroutine.
+
+        Inside a run it is waited for, so that steps of several branches have the same order each
+        time.
+        """
+
+        async def generate(sent: list[BaseMessage]) -> ChatResult:
+            """Ask the plain model."""
+            return await self.inner._agenerate(sent, stop=stop, **options)
+
+        run = current_run()
+        if run is None:
+            return await await_on_client_loop(generate(messages))
+
+        def generate_and_wait(sent: list[BaseMessage]) -> ChatResult:
+            return wait_for(generate(sent))
+
+        return self._recorded(run, messages, {**options, "stop": stop}, generate_and_wait)
+
+    def _recorded(
+        self, run: Run, messages: list[BaseMessage], options: JsonObject, generate: Generate
+    ) -> ChatResult:
+        """Return the reply that the run has recorded, or makes by ``generate``."""
+        shown = [message_from_data(data) for data in convert_to_openai_messages(messages)]
+        described: Any = self.inner._get_ls_params()
+        identity = {**self.inner._identifying_params, **described}
+
+        def send(sent: Sequence[Message]) -> ChatReply:
+            """Send the messages, or those that a person put in their place."""
+            if list(sent) == shown:
+                return _reply_of(generate(messages))
+            edited = [data_from_message(message) for message in sent]
+            return _reply_of(generate(convert_to_messages(edited)))
+
+        provider = described.get("ls_provider", self._llm_type)
+        name = f"{provider}:{described.get('ls_model_name', type(self.inner).__name__)}"
+        recorded = json_options({**identity, **options})
+        call = ask_client(run, name, shown, recorded, send)
+        return _result_of(call.result)
+
+
+def _reply_of(result: ChatResult) -> ChatReply:
+    """Return what is recorded of a reply."""
+    message: Any = result.generations[0].message
+    fields = {}
+    for name in REPLY_FIELDS:
+        value = getattr(message, name, None)
+        if value or name == "content":
+            fields[name] = value
+    usage = getattr(message, "usage_metadata", None) or {}
+    about = message.response_metadata or {}
+    return ChatReply(
+        text_of_fields(fields),
+        model=str(about.get("model_name", "")),
+        prompt_tokens=parse_token_count(usage.get("input_tokens")),
+        completion_tokens=parse_token_count(usage.get("output_tokens")),
+        finish_reason=str(about.get("finish_reason", "stop")),
+    )
+
+
+def _result_of(reply: ChatReply) -> ChatResult:
+    """Return the reply of LangChain for a recorded one."""
+    usage: Any = {
+        "input_tokens": reply.prompt_tokens,
+        "output_tokens": reply.completion_tokens,
+        "total_tokens": reply.prompt_tokens + reply.completion_tokens,
+    }
+    about = {"model_name": reply.model, "finish_reason": reply.finish_reason}
+    fields = fields_of_text(reply.text)
+    message = AIMessage(**fields, usage_metadata=usage, response_metadata=about)
+    return ChatResult(generations=[ChatGeneration(message=message)])

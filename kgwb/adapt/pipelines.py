@@ -1,0 +1,212 @@
+"""Systems made of a pipeline: of its function, or of the file that has it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from kgwb.adapt.answers import make_answer
+from kgwb.adapt.openai_client import wrap_openai
+from kgwb.adapt.rdflib_graph import wrap_rdflib
+from kgwb.errors import SettingError
+from kgwb.flow import Answer, Dialogue, Question
+from kgwb.run import Run
+from kgwb.run.agent_spec import AgentSpec
+from kgwb.run.agents import System, agent
+from kgwb.systems.sources import load_file
+
+Pipeline = Callable[..., Any]
+"""Answers a question, which is its first argument."""
+ToAnswer = Callable[[Any], Any]
+"""Returns the Answer, or the values, of what a pipeline returned."""
+ANSWER_AGENT = "to_answer"
+"""The name of the agent that makes the Answer of what the pipeline returned."""
+
+
+def system_from_function(
+    name: str,
+    function: Pipeline,
+    *,
+    to_answer: ToAnswer | None = None,
+    agents: Iterable[Any] | None = None,
+    **options: Any,
+) -> System:
+    """Return the system of a pipeline: a function from a question, as a text, to anything.
+
+    The function may be ``async def``. It is a step itself, above those of its agents. ``agents``
+    are by default the marked functions of its module that it uses, directly or through others, in
+    the order of their use. ``to_answer`` makes an Answer, or its values, of what the function
+    returns; by default that is taken for the values (``make_answer``). This is a step, too.
+    ``options`` are those of ``System``, such as ``settings`` or ``gold``.
+
+    Raises SettingError for what is no function, and what ``System`` raises.
+    """
+    if not callable(function):
+        raise SettingError(
+            f"{type(function).__name__} is no function", hint="give the function of the pipeline"
+        )
+    if agents is None:
+        agents = _used_agents(function)
+    pipeline = _as_agent(function)
+    steps = [step for step in agents if step.spec.name != pipeline.spec.name]
+
+    @agent(ANSWER_AGENT)
+    def make_it_an_answer(result: Any) -> Answer:
+        """The answer, with the triples that its values stand on."""
+        converted = result if to_answer is None else to_answer(result)
+        if isinstance(converted, Answer):
+            return converted
+        return make_answer(converted)
+
+    def answer(question: Question, dialogue: Dialogue, run: Run) -> Answer:
+        """Answer by the pipeline."""
+        result = pipeline(question.text)
+        if inspect.isawaitable(result):
+            result = asyncio.run(_wait(result))
+        return make_it_an_answer(result)
+
+    supervisors = {}
+    if steps:
+        supervisors[pipeline.spec.name] = [step.spec.name for step in steps]
+    # A system is named in files by the module of its function, and a message by its lines.
+    answer.__module__ = function.__module__
+    listed = [pipeline, *steps, make_it_an_answer]
+    return System(name, answer, listed, supervisors=supervisors, **options)
+
+
+async def _wait(awaitable: Any) -> Any:
+    return await awaitable
+
+
+def _as_agent(function: Pipeline) -> Any:
+    """Return a function as an agent: as it is, if it is one already."""
+    if isinstance(getattr(function, "spec", None), AgentSpec):
+        return function
+    return agent(function)
+
+
+def _used_agents(function: Pipeline) -> list[Any]:
+    """Return the agents that a function uses by their names, directly or through other functions.
+
+    They are in the order of their use, each once. Only names of the function's own module are
+    known: an agent that is reached in another way has to be given.
+    """
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+
+    def visit(used: Any) -> None:
+        """Add the agents that a function uses, and look into what it uses itself."""
+        plain = inspect.unwrap(used)
+        if id(plain) in seen or not inspect.isfunction(plain):
+            return
+        seen.add(id(plain))
+        for name in _names_in(plain.__code__):
+            value = plain.__globals__.get(name)
+            if isinstance(getattr(value, "spec", None), AgentSpec):
+                found[id(value)] = value
+            if inspect.isfunction(value):
+                visit(value)
+
+    visit(function)
+    return list(found.values())
+
+
+def _names_in(code: CodeType) -> list[str]:
+    """Return the global names in the code of a function and of the functions inside of it."""
+    names = list(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names += _names_in(constant)
+    return names
+
+
+# A file that is not touched
+
+
+def system_from_file(
+    place: str | Path,
+    steps: Sequence[str],
+    *,
+    name: str = "",
+    to_answer: ToAnswer | None = None,
+    **options: Any,
+) -> System:
+    """Return the system of a pipeline in a file, "pipeline.py:answer", which is not changed.
+
+    ``steps`` are the names of the functions that are to be steps. The clients of openai, graphs of
+    rdflib and SPARQLWrappers that the module has under a name are wrapped; so are those that its
+    functions make. ``name`` is by default that of the file. ``to_answer`` and ``options`` are those
+    of ``system_from_function``.
+
+    Raises SettingError if there is no such file or function, or its module cannot be imported.
+    """
+    file_name, _, function_name = str(place).rpartition(":")
+    if not file_name.endswith(".py"):
+        raise SettingError(
+            f"{place} does not name a function of a file", hint="write pipeline.py:answer"
+        )
+    module = load_file(Path(file_name))
+    for wanted in (*steps, function_name):
+        if not inspect.isfunction(getattr(module, wanted, None)):
+            raise SettingError(
+                f"{file_name} has no function {wanted}", hint="name functions of the file"
+            )
+    _wrap_clients(module)
+    for step in steps:
+        function = getattr(module, step)
+        setattr(module, step, _as_agent(function))
+    agents = [getattr(module, step) for step in steps]
+    system = system_from_function(
+        name or Path(file_name).stem,
+        getattr(module, function_name),
+        to_answer=to_answer,
+        agents=agents,
+        **options,
+    )
+    system.origin = str(place)
+    return system
+
+
+def _wrap_clients(module: ModuleType) -> None:
+    """Replace the clients that a module has by wrapped ones, and their classes by what makes these."""
+    wrappers = _client_wrappers()
+    for name, value in list(vars(module).items()):
+        for client_class, wrap in wrappers.items():
+            if value is client_class:
+                setattr(module, name, _making_wrapped(client_class, wrap))
+            elif type(value) is client_class:
+                setattr(module, name, wrap(value))
+
+
+def _client_wrappers() -> Mapping[type, Callable[[Any], Any]]:
+    """Return the function that wraps a client, by each class of clients that is imported."""
+    wrappers: dict[type, Callable[[Any], Any]] = {}
+    openai = sys.modules.get("openai")
+    if openai is not None:
+        wrappers[openai.OpenAI] = wrap_openai
+        wrappers[openai.AsyncOpenAI] = wrap_openai
+    rdflib = sys.modules["rdflib"]
+    wrappers[rdflib.Graph] = wrap_rdflib
+    library = sys.modules.get("SPARQLWrapper")
+    if library is not None:
+        from kgwb.adapt.sparql_wrapper import wrap_sparqlwrapper
+
+        wrappers[library.SPARQLWrapper] = wrap_sparqlwrapper
+    return wrappers
+
+
+def _making_wrapped(client_class: type, wrap: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a function that makes a client of a class, and wraps it."""
+
+    @functools.wraps(client_class, updated=())
+    def make(*args: Any, **kwargs: Any) -> Any:
+        """Make the client, and wrap it."""
+        return wrap(client_class(*args, **kwargs))
+
+    return make

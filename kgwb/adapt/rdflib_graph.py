@@ -1,0 +1,207 @@
+"""Graphs of rdflib: inside a run, their queries are queries of the run."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import rdflib
+from rdflib import BNode, Variable
+from rdflib.query import Result
+
+from kgwb.adapt.recorded_queries import record_query
+from kgwb.errors import QueryError, SettingError
+from kgwb.kg.base import ResultSet
+from kgwb.kg.sparql import is_serializable, n3, validate_query
+from kgwb.run.execution import current_run
+from kgwb.terms import Term, Triple
+
+Bindings = Mapping[str, Term]
+"""Terms by the name of their variable."""
+
+
+def wrap_rdflib(graph: rdflib.Graph) -> rdflib.Graph:
+    """Return a graph with the same triples whose queries go through the run.
+
+    Inside a run, ``query`` is recorded and found again, and neither queries nor methods such as
+    ``objects`` see the triples that are muted in the run. Outside of a run it is the plain graph.
+    Both graphs share their triples.
+
+    Raises SettingError for a Dataset, and for what is no graph of rdflib.
+    """
+    is_dataset = isinstance(graph, rdflib.Dataset | rdflib.ConjunctiveGraph)
+    if not isinstance(graph, rdflib.Graph) or is_dataset:
+        raise SettingError(
+            f"{type(graph).__name__} cannot be wrapped", hint="give one rdflib.Graph"
+        )
+    return RecordedRdflibGraph(graph)
+
+
+class RecordedRdflibGraph(rdflib.Graph):
+    """An rdflib graph whose queries are recorded inside a run. See ``wrap_rdflib``."""
+
+    def __init__(self, graph: rdflib.Graph) -> None:
+        super().__init__(
+            store=graph.store,
+            identifier=graph.identifier,
+            namespace_manager=graph.namespace_manager,
+            base=graph.base,
+        )
+        self._digest = (-1, "")
+        """The number of triples at the last digest, and the digest."""
+        self._digest_lock = threading.Lock()
+
+    def triples(self, triple: Any) -> Iterator[Any]:  # type: ignore[override]
+        """Yield the triples that match a pattern, without those that are muted in the run."""
+        run = current_run()
+        muted = run.kg.muted if run else ()
+        for found in super().triples(triple):
+            if found not in muted:
+                yield found
+
+    def query(
+        self,
+        query_object: Any,
+        processor: Any = "sparql",
+        result: Any = "sparql",
+        initNs: Mapping[str, Any] | None = None,
+        initBindings: Mapping[Any, Any] | None = None,
+        use_store_provided: bool = True,
+        **options: Any,
+    ) -> Result:
+        """Return the run's result of a query; outside of a run, the plain one.
+
+        A query that kgwb does not accept, such as one with a mistake, is given to rdflib as it is.
+        """
+        plain_query = super().query
+
+        def query_plainly(text: Any) -> Result:
+            """Ask rdflib itself."""
+            return plain_query(
+                text, processor, result, initNs, initBindings, use_store_provided, **options
+            )
+
+        run = current_run()
+        if run is None:
+            return query_plainly(query_object)
+        try:
+            text = self._self_contained(query_object, initNs)
+            bindings = _named_bindings(initBindings or {})
+            form = validate_query(text, allow_service=True).form
+        except QueryError as error:
+            run.note(f"a query of rdflib was not recorded: {error.message}")
+            return query_plainly(query_object)
+        kind = "construct" if form == "describe" else form
+
+        def make(rewritten: str) -> Any:
+            """Return the result of the query as a run records it."""
+            return _recorded_form(query_plainly(rewritten))
+
+        recorded = record_query(
+            run,
+            kind,
+            self._identity(),
+            text,
+            make,
+            shown_query=text + _values_of(bindings) if bindings else "",
+        )
+        return _result_of(form, recorded)
+
+    def _self_contained(self, query: Any, prefixes: Mapping[str, Any] | None) -> str:
+        """Return the text of a query with the prefixes that it uses and does not declare.
+
+        As rdflib has it, these are the given ones, else those of the graph. ``query`` may be
+        prepared. Raises QueryError for a text that is no query.
+        """
+        text = query
+        original = getattr(query, "_original_args", None)  # of rdflib's prepareQuery
+        if original is not None:
+            text, prepared_prefixes, _ = original
+            prefixes = {**(prefixes or {}), **(prepared_prefixes or {})}
+        known = dict(prefixes or self.namespaces())
+        lines = []
+        for prefix in validate_query(str(text), allow_service=True).undeclared_prefixes:
+            if prefix in known:
+                lines.append(f"PREFIX {prefix}: <{known[prefix]}>")
+        return "\n".join([*lines, str(text)])
+
+    def _identity(self) -> str:
+        """Return a digest of the triples, with blank nodes as one. It is kept until the graph grows."""
+        with self._digest_lock:
+            size = len(self.store)
+            if self._digest[0] != size:
+                self._digest = (size, _digest_of(super().triples((None, None, None))))
+            return self._digest[1]
+
+
+def _digest_of(triples: Iterable[Any]) -> str:
+    """Return a digest of triples that does not depend on their order or on names of blank nodes."""
+    total = 0
+    for triple in triples:
+        parts = ["_:" if isinstance(term, BNode) else term.n3() for term in triple]
+        digest = hashlib.sha256(" ".join(parts).encode("utf-8", "surrogatepass")).digest()
+        total += int.from_bytes(digest, "big")
+    return f"rdflib:{total % 2**256:064x}"
+
+
+def _named_bindings(bindings: Mapping[Any, Any]) -> Bindings:
+    """Return terms by the name of their variable. Raises QueryError for one that no query can have."""
+    named = {}
+    for variable, term in bindings.items():
+        if not is_serializable(term):
+            raise QueryError(f"{variable} is bound to {term!r}, which cannot stand in a query")
+        named[str(variable).lstrip("?")] = term
+    return named
+
+
+def _values_of(bindings: Bindings) -> str:
+    """Return a VALUES clause that binds the variables as ``initBindings`` does."""
+    variables = " ".join(f"?{name}" for name in bindings)
+    terms = " ".join(n3(term) for term in bindings.values())
+    return f"\nVALUES ({variables}) {{ ({terms}) }}"
+
+
+def _recorded_form(result: Result) -> Any:
+    """Return a result of rdflib as a run records it: a ResultSet, a bool, or triples."""
+    if result.type == "ASK":
+        return bool(result.askAnswer)
+    if result.type != "SELECT":
+        return tuple(result.graph or ())
+    variables = list(result.vars or ())
+    rows: list[Any] = []
+    for binding in result.bindings:
+        rows.append(tuple(binding.get(variable) for variable in variables))
+    return ResultSet(tuple(map(str, variables)), tuple(rows))
+
+
+def _result_of(form: str, recorded: Any) -> Result:
+    """Return the result of rdflib for what was recorded of a query of this form."""
+    result = Result(form.upper())
+    if form == "ask":
+        result.askAnswer = recorded
+    elif form == "select":
+        fill_select_result(result, recorded)
+    else:
+        result.graph = graph_of(recorded)
+    return result
+
+
+def fill_select_result(result: Result, recorded: ResultSet) -> None:
+    """Set variables and bindings of a result of rdflib to those of a result of a run."""
+    variables = [Variable(name) for name in recorded.variables]
+    bindings: list[Any] = []
+    for row in recorded.rows:
+        pairs = zip(variables, row, strict=True)
+        bindings.append({variable: term for variable, term in pairs if term is not None})
+    result.vars = variables
+    result.bindings = bindings
+
+
+def graph_of(triples: tuple[Triple, ...]) -> rdflib.Graph:
+    """Return a graph of rdflib with these triples."""
+    graph = rdflib.Graph()
+    for triple in triples:
+        graph.add(triple)
+    return graph

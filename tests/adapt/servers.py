@@ -1,0 +1,110 @@
+"""Servers on loopback for pipelines: a chat model that follows a script, and a SPARQL endpoint."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import urllib.parse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyoxigraph as ox
+
+Script = Callable[[dict[str, Any]], str | dict[str, Any]]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def reply(self, body: bytes, content_type: str, status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+class ChatServer:
+    """Answers chat completions by ``script``: a text, or the fields of the message."""
+
+    def __init__(self, url: str, script: Script) -> None:
+        self.url = url
+        self.script = script
+        self.requests: list[dict[str, Any]] = []
+
+    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.requests.append(body)
+        said = self.script(body)
+        fields = {"content": said} if isinstance(said, str) else said
+        message = {"role": "assistant", "content": None, **fields}
+        finish = "tool_calls" if "tool_calls" in fields else "stop"
+        usage = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
+        choices = [{"index": 0, "message": message, "finish_reason": finish}]
+        made = {"id": f"chatcmpl-{len(self.requests)}", "object": "chat.completion", "created": 1}
+        return {**made, "model": "tiny-1", "choices": choices, "usage": usage}
+
+
+@contextmanager
+def serving(handler: type[Handler]) -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@contextmanager
+def chat_server(script: Script) -> Iterator[ChatServer]:
+    chats = ChatServer("", script)
+
+    class ChatHandler(Handler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            completion = chats.completion(body)
+            self.reply(json.dumps(completion).encode(), "application/json")
+
+    with serving(ChatHandler) as url:
+        chats.url = f"{url}/v1"
+        yield chats
+
+
+class Endpoint:
+    """A SPARQL endpoint over a few triples, and the queries that came."""
+
+    def __init__(self, turtle: str) -> None:
+        self.url = ""
+        self.queries: list[str] = []
+        self.store = ox.Store()
+        self.store.load(turtle.encode(), format=ox.RdfFormat.TURTLE)
+
+    def result(self, query: str) -> tuple[bytes, str]:
+        self.queries.append(query)
+        found = self.store.query(query)
+        if isinstance(found, ox.QueryTriples):
+            return found.serialize(format=ox.RdfFormat.TURTLE), "text/turtle"
+        body = found.serialize(format=ox.QueryResultsFormat.JSON)
+        return body, "application/sparql-results+json"
+
+
+@contextmanager
+def sparql_endpoint(turtle: str) -> Iterator[Endpoint]:
+    endpoint = Endpoint(turtle)
+
+    class SparqlHandler(Handler):
+        def do_GET(self) -> None:
+            parameters = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
+            try:
+                body, content_type = endpoint.result(parameters["query"][0])
+            except SyntaxError as error:
+                self.reply(str(error).encode(), "text/plain", 400)
+                return
+            self.reply(body, content_type)
+
+    with serving(SparqlHandler) as url:
+        endpoint.url = f"{url}/sparql"
+        yield endpoint

@@ -1,0 +1,222 @@
+"""A wrapped graph of rdflib and a wrapped SPARQLWrapper: results inside of a run and outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rdflib
+import SPARQLWrapper as sw
+from pyparsing import ParseException
+from rdflib.plugins.sparql import prepareQuery
+from servers import Endpoint
+from small import FILMS, films, iri
+
+import kgwb
+from kgwb.build import Answer, System, agent, wrap_rdflib, wrap_sparqlwrapper
+from kgwb.errors import QueryError, SettingError
+from kgwb.run import Run
+
+PREFIX = "PREFIX : <http://example.org/> "
+SELECT = (
+    PREFIX + "SELECT ?film ?story WHERE { ?film :director ?x OPTIONAL { ?film :basedOn ?story } }"
+)
+ASK = PREFIX + "ASK { :arrival :director :denis }"
+CONSTRUCT = PREFIX + "CONSTRUCT { ?film :by ?person } WHERE { ?film :director ?person }"
+DIRECTED = (iri("arrival"), iri("director"), iri("denis"))
+
+
+def system_of(work: Any) -> System:
+    """A system whose one step does the work."""
+
+    @agent
+    def look() -> Any:
+        return work()
+
+    def answer(question: Any, dialogue: Any, run: Run) -> Answer:
+        return Answer("list", text=str(look()))
+
+    return System("looking", answer, [look])
+
+
+def run_of(work: Any) -> Run:
+    return Run(system_of(work), "Who?", kg=films(), models=None)
+
+
+def plain_films() -> rdflib.Graph:
+    graph = rdflib.Graph().parse(data=FILMS, format="turtle")
+    graph.bind("films", "http://example.org/")
+    return graph
+
+
+# --- rdflib
+
+
+def test_rows_have_their_variables_as_in_rdflib() -> None:
+    graph = plain_films()
+    wrapped = wrap_rdflib(graph)
+
+    def rows(asked: rdflib.Graph) -> list[Any]:
+        found = asked.query(SELECT)
+        return sorted([str(row.film), str(row.story), str(row[0])] for row in found)
+
+    run = run_of(lambda: rows(wrapped)).go()
+    assert run.output("look") == rows(graph) == rows(wrapped)
+    assert run.totals.queries == 1
+    run.go()
+    assert len(run.calls) == 1
+
+
+def test_ask_and_construct_are_as_in_rdflib() -> None:
+    wrapped = wrap_rdflib(plain_films())
+
+    def work() -> list[Any]:
+        made = wrapped.query(CONSTRUCT).graph
+        assert made is not None
+        return [bool(wrapped.query(ASK)), sorted(str(triple) for triple in made)]
+
+    expected = work()
+    run = run_of(work).go()
+    assert run.output("look") == expected
+    assert [call.kind for call in run.calls.values()] == ["construct", "ask"]
+
+
+def test_bindings_and_prefixes_are_in_the_recorded_query(tmp_path: Path) -> None:
+    wrapped = wrap_rdflib(plain_films())
+    query = "SELECT ?film WHERE { ?film k:director ?person . ?film a k:Film } ORDER BY ?film"
+
+    def work() -> list[str]:
+        rows = wrapped.query(
+            query,
+            initNs={"k": "http://example.org/"},
+            initBindings={"person": iri("denis")},
+        )
+        return [str(row.film) for row in rows]
+
+    run = run_of(work).go()
+    assert run.output("look") == [str(iri(film)) for film in ("arrival", "dune", "sicario")]
+    [call] = run.calls.values()
+    rows = films().select(call.request["query"]).rows
+    assert [str(film) for (film,) in rows] == run.output("look")
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
+    assert loaded.output("look") == run.output("look")
+
+
+def test_a_prepared_query_keeps_its_prefixes() -> None:
+    wrapped = wrap_rdflib(plain_films())
+    prepared = prepareQuery("ASK { p:arrival p:director ?x }", initNs={"p": "http://example.org/"})
+    assert run_of(lambda: bool(wrapped.query(prepared))).go().output("look") is True
+
+
+def test_muted_triples_are_seen_by_no_method() -> None:
+    wrapped = wrap_rdflib(plain_films())
+
+    def work() -> list[Any]:
+        return [
+            bool(wrapped.query(ASK)),
+            len(list(wrapped.objects(iri("arrival"), iri("director")))),
+        ]
+
+    run = run_of(work).go()
+    assert run.output("look") == [True, 1]
+    assert run.mute(DIRECTED).go().output("look") == [False, 0]
+    assert work() == [True, 1]
+
+
+def test_a_graph_that_has_grown_is_asked_again() -> None:
+    wrapped = wrap_rdflib(plain_films())
+    run = run_of(lambda: len(wrapped.query(SELECT))).go()
+    wrapped.add((iri("sicario_2"), iri("director"), iri("amy")))
+    assert run.go().output("look") == 5
+    assert len(run.calls) == 2
+
+
+def test_a_query_with_a_mistake_fails_as_in_rdflib() -> None:
+    graph = plain_films()
+    wrapped = wrap_rdflib(graph)
+
+    def error_of(asked: rdflib.Graph) -> str:
+        try:
+            asked.query("SELECT WHERE {")
+        except (QueryError, ParseException) as error:
+            return type(error).__name__
+        return ""
+
+    assert run_of(lambda: error_of(wrapped)).go().output("look") == error_of(graph) != ""
+
+
+def test_a_dataset_is_refused() -> None:
+    with pytest.raises(SettingError, match="Dataset"):
+        wrap_rdflib(rdflib.Dataset())
+
+
+# --- SPARQLWrapper
+
+
+def wrapper_of(endpoint: Endpoint, query: str, return_format: str = sw.JSON) -> sw.SPARQLWrapper:
+    wrapper = sw.SPARQLWrapper(endpoint.url)
+    wrapper.setReturnFormat(return_format)
+    wrapper.setQuery(query)
+    return wrapper
+
+
+@pytest.mark.parametrize("query", [SELECT + " ORDER BY ?film", ASK])
+def test_results_in_json_are_as_the_endpoint_sends_them(endpoint: Endpoint, query: str) -> None:
+    plain = wrapper_of(endpoint, query)
+    wrapped = wrap_sparqlwrapper(plain)
+    run = run_of(wrapped.queryAndConvert).go()
+    expected = plain.query().convert()
+    for part in ("boolean", "results"):
+        assert run.output("look").get(part) == expected.get(part)
+    asked = len(endpoint.queries)
+    run.go()
+    assert len(endpoint.queries) == asked
+    assert wrapped.query().convert() == expected
+
+
+def test_other_formats_and_graphs_are_made_of_the_record(endpoint: Endpoint) -> None:
+    def work() -> list[Any]:
+        xml = wrap_sparqlwrapper(wrapper_of(endpoint, SELECT, sw.XML)).queryAndConvert()
+        csv = wrap_sparqlwrapper(wrapper_of(endpoint, SELECT, sw.CSV)).queryAndConvert()
+        turtle = wrap_sparqlwrapper(wrapper_of(endpoint, CONSTRUCT, sw.TURTLE)).queryAndConvert()
+        made = rdflib.Graph().parse(data=turtle, format="turtle")
+        return [len(xml.getElementsByTagName("result")), len(csv.splitlines()), len(made)]
+
+    run = run_of(work).go()
+    assert run.output("look") == [4, 5, 4]
+    run.go()
+    assert len(endpoint.queries) == 2  # the SELECT is the same query in each format
+
+
+def test_an_endpoint_is_asked_without_the_muted_triples(endpoint: Endpoint) -> None:
+    wrapped = wrap_sparqlwrapper(wrapper_of(endpoint, ASK))
+    run = run_of(lambda: wrapped.query().convert()["boolean"]).go()
+    assert run.output("look") is True
+    assert run.mute(DIRECTED).go().output("look") is False
+
+
+def test_an_endpoint_is_not_asked_in_a_replay(endpoint: Endpoint, tmp_path: Path) -> None:
+    wrapped = wrap_sparqlwrapper(wrapper_of(endpoint, ASK))
+    run = run_of(wrapped.queryAndConvert).go()
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=run.system)
+    assert loaded.answer == run.answer
+    assert len(endpoint.queries) == 1
+
+
+def test_a_mistake_is_refused_as_by_the_wrapper(endpoint: Endpoint) -> None:
+    wrapped = wrap_sparqlwrapper(wrapper_of(endpoint, "SELECT WHERE {"))
+
+    def work() -> str:
+        try:
+            wrapped.query()
+        except (sw.SPARQLExceptions.QueryBadFormed, QueryError):
+            return "refused"
+        return ""
+
+    assert run_of(work).go().output("look") == "refused"
+
+
+def test_what_is_no_wrapper_is_refused() -> None:
+    with pytest.raises(SettingError, match="SPARQLWrapper"):
+        wrap_sparqlwrapper(object())

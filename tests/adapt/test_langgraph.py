@@ -1,0 +1,182 @@
+"""A graph of LangGraph with a loop, and a chat model of LangChain, in all that a run can do."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from small import films, iri
+
+import kgwb
+from kgwb.build import System, check_system, system_from_langgraph, wrap_langchain
+from kgwb.errors import NotRecordedError, SettingError
+from kgwb.run import Run
+from kgwb.systems import resolve_system
+
+pytest.importorskip("langgraph")
+
+from langgraph.graph import END, START, StateGraph
+from scripted_chat import FULL, ScriptedChat
+from typing_extensions import TypedDict
+
+QUESTION = "Who directed Arrival?"
+NODES = ["mention", "draft", "look_up", "draft#2", "look_up#2", "phrase"]
+KEYS = ["langgraph", *NODES, "to_answer"]
+DIRECTED = (iri("arrival"), iri("director"), iri("denis"))
+
+
+@pytest.fixture
+def system(films_file: Path, pipeline: Any) -> System:
+    ScriptedChat.asked.clear()
+    return resolve_system(pipeline("looping_added"))
+
+
+@pytest.fixture
+def run(system: System) -> Run:
+    return Run(system, QUESTION, kg=films(), models=None).go()
+
+
+def test_its_nodes_are_steps_in_the_loop_too(run: Run) -> None:
+    assert [step.key for step in run.steps] == KEYS
+    assert run["draft"].inputs["state"]["name"] == "Arrival"
+    assert run.output("draft#2") == {"query": FULL, "drafts": 2}
+    assert run.answer is not None
+    assert run.answer.labels == ("Denis Villeneuve",)
+    assert run.answer.support == (DIRECTED,)
+    totals = run.totals
+    assert (totals.model_calls, totals.live_model_calls, totals.prompt_tokens) == (4, 4, 28)
+
+
+def test_outside_of_a_run_it_is_the_plain_graph(system: System) -> None:
+    module = sys.modules["looping_added"]
+    state = module.app.invoke({"question": QUESTION})
+    assert state["rows"] == [str(iri("denis"))]
+    assert len(ScriptedChat.asked) == 4
+
+
+def test_each_node_is_a_stop_and_the_graph_goes_on_from_there(system: System) -> None:
+    run = Run(system, QUESTION, kg=films(), models=None)
+    for number, node in enumerate(NODES, 1):
+        run.step()
+        assert run.position == number
+        assert run[node].done
+        assert node == NODES[-1] or NODES[number] not in run.steps_by_key
+    assert len(ScriptedChat.asked) == 4
+    run.step_back(3)
+    assert run.position == 3
+    run.breakpoints.add("look_up#2")
+    run.go()
+    assert run.position == 5
+    run.breakpoints.clear()
+    assert run.go().status == "done"
+    assert len(ScriptedChat.asked) == 4
+
+
+def test_an_edited_node_and_edited_messages_change_only_what_follows(run: Run) -> None:
+    run.override("draft", {"query": FULL, "drafts": 1}).go()
+    assert [step.key for step in run.steps if step.parent] == [
+        "mention",
+        "draft",
+        "look_up",
+        "phrase",
+    ]
+    assert len(ScriptedChat.asked) == 4
+    run.edit_messages("phrase", "[user]\nSay: it shortly\n").go()
+    assert run.output("phrase") == {"text": "reply to Say: it shortly"}
+    assert ScriptedChat.asked[4:] == ["Say: it shortly"]
+
+
+def test_it_is_muted_compared_saved_and_replayed(run: Run, system: System, tmp_path: Path) -> None:
+    muted = run.mute(DIRECTED).go()
+    assert muted.answer is not None
+    assert not muted.answer.values
+    assert muted["draft#3"].done
+    assert run.diff(muted) is not None
+    asked = len(ScriptedChat.asked)
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
+    assert loaded.answer == run.answer
+    loaded.override("mention", {"name": "Dune", "drafts": 0})
+    with pytest.raises(NotRecordedError):
+        loaded.go()
+    assert len(ScriptedChat.asked) == asked
+
+
+def test_a_check_finds_nothing_wrong(system: System) -> None:
+    assert check_system(system, QUESTION, kg=films()).problems == ()
+
+
+# --- other graphs
+
+
+class Branching(TypedDict, total=False):
+    question: str
+    found: Annotated[list[str], operator.add]
+
+
+def branching(*, awaited: bool) -> Any:
+    """A graph with two branches of nodes that are functions or coroutine functions."""
+    llm = wrap_langchain(ScriptedChat())
+
+    def left(state: Branching) -> Branching:
+        return {"found": [str(llm.invoke("left").content)]}
+
+    def right(state: Branching) -> Branching:
+        return {"found": [str(llm.invoke("right").content)]}
+
+    async def left_awaited(state: Branching) -> Branching:
+        reply = await llm.ainvoke("left")
+        return {"found": [str(reply.content)]}
+
+    async def right_awaited(state: Branching) -> Branching:
+        reply = await llm.ainvoke("right")
+        return {"found": [str(reply.content)]}
+
+    def join(state: Branching) -> Branching:
+        return {"found": []}
+
+    builder = StateGraph(Branching)
+    builder.add_node("left", left_awaited if awaited else left)
+    builder.add_node("right", right_awaited if awaited else right)
+    builder.add_node("join", join)
+    builder.add_edge(START, "left")
+    builder.add_edge(START, "right")
+    builder.add_edge(["left", "right"], "join")
+    builder.add_edge("join", END)
+    return builder.compile()
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_branches_are_steps_in_one_order(awaited: bool) -> None:
+    ScriptedChat.asked.clear()
+    system = system_from_langgraph(
+        branching(awaited=awaited),
+        start=lambda question: {"question": question, "found": []},
+        answer=lambda state: state["found"],
+    )
+    run = Run(system, QUESTION, kg=films(), models=None)
+    run.step()
+    assert [step.key for step in run.steps if step.parent] == ["left"]
+    run.go()
+    assert [step.key for step in run.steps if step.parent] == ["left", "right", "join"]
+    assert run.answer is not None
+    assert run.answer.labels == ("reply to left", "reply to right")
+    assert ScriptedChat.asked == ["left", "right"]
+
+
+def test_the_wrapped_model_is_the_plain_one_outside_of_a_run() -> None:
+    ScriptedChat.asked.clear()
+    llm = wrap_langchain(ScriptedChat())
+    assert llm.invoke("Hello").content == "reply to Hello"
+    assert asyncio.run(llm.ainvoke("Hello")).content == "reply to Hello"
+    assert ScriptedChat.asked == ["Hello", "Hello"]
+
+
+def test_what_is_no_graph_and_no_model_is_refused() -> None:
+    with pytest.raises(SettingError, match="not a compiled graph"):
+        system_from_langgraph(StateGraph(Branching), start=str)
+    with pytest.raises(SettingError, match="no chat model"):
+        wrap_langchain(object())

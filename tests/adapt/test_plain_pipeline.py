@@ -1,0 +1,218 @@
+"""A plain pipeline of openai and SPARQLWrapper, with ten added lines or with none, in all that a run can do."""
+
+from __future__ import annotations
+
+import difflib
+import random
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import PIPELINES
+from servers import ChatServer, Endpoint
+from small import films, iri
+
+import kgwb
+from kgwb.build import (
+    System,
+    agent,
+    check_system,
+    make_answer,
+    system_from_file,
+    system_from_function,
+)
+from kgwb.llm.base import Message
+from kgwb.run import Run
+from kgwb.systems import resolve_system
+
+QUESTION = "Who directed Arrival?"
+KEYS = ["answer", "mentions", "link", "draft", "to_answer"]
+MAX_ADDED_LINES = 10
+
+
+@pytest.fixture
+def system(chats: ChatServer, endpoint: Endpoint, pipeline: Any) -> System:
+    return resolve_system(pipeline("plain_added"))
+
+
+@pytest.fixture
+def run(system: System) -> Run:
+    return Run(system, QUESTION, kg=films(), models=None).go()
+
+
+@pytest.mark.parametrize("name", ["plain", "branches"])
+def test_at_most_ten_lines_are_added_and_none_is_changed(name: str) -> None:
+    before = (PIPELINES / f"{name}.py").read_text().splitlines()
+    after = (PIPELINES / f"{name}_added.py").read_text().splitlines()
+    changes = [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
+    added = [line for line in changes if line[1:].strip()]
+    assert all(line.startswith("+") for line in changes)
+    assert len(added) <= MAX_ADDED_LINES
+
+
+def test_its_functions_are_steps_with_prompts_replies_tokens_and_queries(run: Run) -> None:
+    assert [step.key for step in run.steps] == KEYS
+    assert run["link"].output == ["http://example.org/arrival"]
+    [call] = [run.calls[key] for key in run["mentions"].calls]
+    assert call.request["content"]["messages"][1] == ["user", QUESTION]
+    assert call.request["content"]["options"] == {"model": "tiny", "temperature": 0}
+    assert call.result.prompt_tokens == 10
+    totals = run.totals
+    assert (totals.model_calls, totals.live_model_calls, totals.prompt_tokens) == (2, 2, 20)
+    assert not run.past_calls
+
+
+def test_the_answer_has_support_from_its_query(run: Run) -> None:
+    assert run.answer is not None
+    assert run.answer.labels == ("Denis Villeneuve",)
+    assert run.answer.support == ((iri("arrival"), iri("director"), iri("denis")),)
+
+
+def test_outside_of_a_run_it_is_the_plain_pipeline(chats: ChatServer, system: System) -> None:
+    module = sys.modules[system.answer.__module__]
+    for _ in range(2):
+        assert module.answer(QUESTION)["values"] == ["http://example.org/denis"]
+    assert len(chats.requests) == 4
+
+
+def test_asking_again_makes_no_call(run: Run, chats: ChatServer, endpoint: Endpoint) -> None:
+    asked = len(chats.requests), len(endpoint.queries)
+    run.go()
+    assert (len(chats.requests), len(endpoint.queries)) == asked
+    assert run.totals.live_model_calls == 0
+
+
+def test_it_is_saved_and_replayed_without_network(
+    run: Run, system: System, chats: ChatServer, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    asked = len(chats.requests), len(endpoint.queries)
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
+    assert loaded.answer == run.answer
+    assert [step.output for step in loaded.steps] == [step.output for step in run.steps]
+    assert (len(chats.requests), len(endpoint.queries)) == asked
+
+
+def test_a_replay_does_not_ask_what_is_not_recorded(
+    run: Run, system: System, chats: ChatServer, tmp_path: Path
+) -> None:
+    asked = len(chats.requests)
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
+    loaded.override("mentions", ["Dune"])
+    with pytest.raises(kgwb.errors.NotRecordedError):
+        loaded.go()
+    assert len(chats.requests) == asked
+
+
+def test_it_is_stepped_and_stopped_at_breakpoints(system: System) -> None:
+    run = Run(system, QUESTION, kg=films(), models=None)
+    run.step()
+    assert [step.key for step in run.steps if step.done] == ["mentions"]
+    run.breakpoints.add("draft")
+    run.go()
+    assert run.status == "paused"
+    assert run["draft"].done
+    run.step_back()
+    assert not run.steps_by_key.get("draft")
+    run.breakpoints.clear()
+    assert run.go().status == "done"
+    assert run.totals.live_model_calls == 0
+
+
+def test_an_edited_output_changes_only_what_follows(run: Run, chats: ChatServer) -> None:
+    query = "PREFIX : <http://example.org/> SELECT ?p WHERE { :dune :director ?p . :dune a :Film }"
+    asked = len(chats.requests)
+    run.override("draft", query).go()
+    assert len(chats.requests) == asked
+    assert run.answer is not None
+    assert (iri("dune"), iri("director"), iri("denis")) in run.answer.support
+
+
+def test_edited_messages_are_sent_and_what_follows_is_made(run: Run, chats: ChatServer) -> None:
+    messages = [Message("system", "Write one SPARQL query, please."), Message("user", "Who?")]
+    asked = len(chats.requests)
+    run.edit_messages("draft", messages).go()
+    [sent] = chats.requests[asked:]
+    assert sent["messages"] == [
+        {"role": "system", "content": "Write one SPARQL query, please."},
+        {"role": "user", "content": "Who?"},
+    ]
+    assert sent["temperature"] == 0
+
+
+def test_a_muted_triple_is_left_out_of_its_queries(run: Run, endpoint: Endpoint) -> None:
+    muted = run.mute((iri("arrival"), iri("director"), iri("denis"))).go()
+    assert muted.answer is not None
+    assert muted.answer.values == ()
+    assert muted.answer.reason.startswith("not in this graph")
+    differences = run.diff(muted)
+    assert differences is not None
+
+
+def test_a_system_without_a_line_in_the_file_does_the_same(
+    run: Run, chats: ChatServer, endpoint: Endpoint, pipeline: Any
+) -> None:
+    untouched = system_from_file(
+        f"{pipeline('plain')}:answer",
+        ["mentions", "link", "draft"],
+        to_answer=lambda found: make_answer(found["values"], [found["query"]]),
+    )
+    again = Run(untouched, QUESTION, kg=films(), models=None).go()
+    assert [step.key for step in again.steps] == KEYS
+    assert again.answer == run.answer
+    assert not again.past_calls
+
+
+def test_a_file_or_a_function_that_is_not_there_is_said(pipeline: Any) -> None:
+    with pytest.raises(kgwb.errors.SettingError, match="a function of a file"):
+        system_from_file("plain", [])
+    with pytest.raises(kgwb.errors.SettingError, match="no file"):
+        system_from_file("missing.py:answer", [])
+
+
+def test_a_check_finds_nothing_wrong(system: System) -> None:
+    checked = check_system(system, QUESTION, kg=films())
+    assert checked.problems == ()
+    assert checked
+
+
+def test_a_check_finds_chance_and_requests_past_the_run(
+    chats: ChatServer, endpoint: Endpoint
+) -> None:
+    @agent
+    def guess(question: str) -> float:
+        urllib.request.urlopen(f"{endpoint.url}?query=ASK%7B%7D").close()
+        return random.random()
+
+    def answer(question: str) -> float:
+        return guess(question)
+
+    system = system_from_function("chance", answer, agents=[guess])
+    checked = check_system(system, QUESTION)
+    assert not checked
+    texts = "\n".join(checked.problems)
+    assert "127.0.0.1" in texts
+    assert "guess returned something else" in texts
+
+
+def test_what_has_no_json_form_is_saved_as_a_line(tmp_path: Path) -> None:
+    @agent
+    def use(client: Any, text: str) -> Any:
+        return object() if text == "object" else [text, {"n": 1}]
+
+    def answer(question: str) -> str:
+        use(threading.Lock(), "object")
+        return str(use(threading.Lock(), question))
+
+    system = system_from_function("using", answer, agents=[use])
+    run = Run(system, QUESTION, kg=films(), models=None).go()
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
+    assert loaded.output("use#2") == [QUESTION, {"n": 1}]
+
+
+def test_benches_compare_it_with_others(system: System, tmp_path: Path) -> None:
+    bench = kgwb.Workbench(films(), system=system)
+    compared = bench.ask_all(QUESTION, [system])
+    assert "Denis Villeneuve" in str(compared)
