@@ -467,7 +467,8 @@ def _print_lost_answer(row: BenchRow) -> None:
     Of long answers and gold, the first values are shown, and how many there are. Columns of a table
     that were not asked for are named as such.
     """
-    from kgwb.bench.results import get_verdict, split_answers
+    from kgwb.bench.results import split_answers
+    from kgwb.bench.verdicts import get_verdict
 
     answers, not_asked_for = split_answers(row)
     outcome = _list_labels(row, answers) or "nothing"

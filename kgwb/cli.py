@@ -287,14 +287,17 @@ def print_answer_and_steps(run: Run, steps: bool = False) -> None:
 
 
 def _print_answer(run: Run) -> None:
-    """Print the answer, and below it the triples that it is derived from.
+    """Print the answer, and below it its state and the triples that it is derived from.
 
     Nothing is printed without an answer.
     """
     if run.answer is None:
         return
+    from kgwb.show.run_state import state_of_output
+
     first, *support = run.answer.summary(run.display_names()).splitlines()
     print(color(f"→ {single_line(first)}", "key"))
+    print(f"  {single_line(state_of_output(run, run.answer))}")
     for line in support:
         print(f"    {single_line(line)}")
 
@@ -312,9 +315,11 @@ def _run_to_data(run: Run) -> dict[str, Any]:
     """
     from kgwb.bench.cost import COUNT_FIELDS
     from kgwb.bench.questions import term_to_string
+    from kgwb.show.run_state import state_of_output
 
     answer = run.answer
     assert answer is not None
+    state = state_of_output(run, answer)
     totals: dict[str, float] = {name: getattr(run.totals, name) for name in COUNT_FIELDS}
     totals["tokens"] = run.totals.prompt_tokens + run.totals.completion_tokens
     totals["seconds"] = round(run.totals.seconds, 6)
@@ -327,6 +332,8 @@ def _run_to_data(run: Run) -> dict[str, Any]:
             "support": [list(map(str, triple)) for triple in answer.support],
             "reason": answer.reason,
             "ungrounded": answer.ungrounded,
+            "state": state.name,
+            "doubt": state.doubt,
         },
         "steps": [step.to_data() for step in run.steps],
         "totals": totals,

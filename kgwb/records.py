@@ -149,6 +149,14 @@ class Record:
         """
         return ""
 
+    def missing_relation(self) -> str:
+        """Return the relation for which ``missing_from_graph`` found no predicate; empty if none.
+
+        The record knows the predicates of some things only. Whether the graph has the predicate at
+        other things is for the graph to say.
+        """
+        return ""
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Return pydantic's schema of the class, which also accepts the old names of its fields.

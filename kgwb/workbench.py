@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -17,6 +18,7 @@ from kgwb.kg import Graph, GraphSource, cache_dir, open_kg
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run, Setup, System
+from kgwb.run.gold import RightAnswer
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.settings import Settings
@@ -288,7 +290,8 @@ def _recording_order(file: Path) -> tuple[Path, int, Path]:
 def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | None = None) -> Run:
     """Return a recorded run that comes with kgwb, by graph, system and number: "films/triad/3".
 
-    It is replayed, which needs no key, network or graph. After an edit, calls that are not in the
+    It is replayed, which needs no key, network or graph. What gold says of it is in
+    ``right_answer``. After an edit, calls that are not in the
     record are made to ``kg`` and ``model``, if these are given; recorded replies are used also if
     they came from another model.
 
@@ -298,10 +301,29 @@ def recording(name: str, *, kg: Graph | None = None, model: ChatModel | str | No
     if name not in recordings:
         raise _unknown_recording(name, list(recordings))
     run = load_run(recordings[name], kg=kg)
+    run.right_answer = _right_answer_of_recording(recordings[name])
     if model is not None:
         run.models = {"": open_model(model)}
         run.prefer_recorded = True
     return run
+
+
+def _right_answer_of_recording(file: Path) -> RightAnswer | None:
+    """Return what is right of a recording, by the questions of its graph; None if there are none.
+
+    The number of the recording is the line of its question.
+    """
+    from kgwb.bench.verdicts import known_right_answer
+
+    folder = file.parents[2]
+    graph = file.parents[1].name
+    questions_file = folder / f"{graph}.questions.jsonl"
+    if not questions_file.is_file():
+        return None
+    number = int(file.name.removesuffix(RECORDING_SUFFIX))
+    lines = questions_file.read_text(encoding="utf-8").splitlines()
+    question = json.loads(lines[number - 1])
+    return known_right_answer(question["answers"], question["answer_labels"])
 
 
 def _unknown_recording(name: str, known: list[str]) -> InputError:

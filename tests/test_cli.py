@@ -40,9 +40,9 @@ def test_ask_prints_the_answer_with_its_support_and_the_steps_if_wanted(
 ) -> None:
     assert ask(QUESTION) == 0
     out, _ = capsys.readouterr()
-    answer = "→ Denis Villeneuve\n    Denis Villeneuve: Arrival — director → Denis Villeneuve\n"
+    answer = "→ Denis Villeneuve\n  Answered\n    Denis Villeneuve: Arrival — director → Denis Villeneuve\n"
     assert out.startswith(f"{QUESTION}\n{answer}")
-    assert out.count("\n") == 4
+    assert out.count("\n") == 5
     ask("--steps", QUESTION)
     out, aside = capsys.readouterr()
     assert out.startswith(f"{QUESTION}\n{answer}├─ ")
@@ -63,6 +63,8 @@ def test_ask_as_json_for_other_programs(capsys: Capture) -> None:
         "support": [[film + "Arrival", film + "director", VILLENEUVE]],
         "reason": "",
         "ungrounded": False,
+        "state": "given",
+        "doubt": "",
     }
     assert [step["key"] for step in data["steps"]][:2] == ["translator", "context"]
     totals = "model_calls tokens prompt_tokens completion_tokens queries seconds"

@@ -124,13 +124,32 @@ ATLAS = Candidate(iri("a"), "Atlas", 0.4)
         (Link("Atlantis", None, (ATLAS,)), "no vertex for “Atlantis”: nearest are Atlas (0.40)"),
         (Link("Atlantis", None), "no vertex for “Atlantis”: the graph has no label like it"),
         (LinkedRelation(FACT, ()), "no predicate for “by”: no linked vertex leads to it"),
-        (directed(0.31, FACT), "no predicate is like “by”: nearest are director (0.31)"),
+        (directed(0.31, FACT), "D has nothing like “by”: nearest are director (0.31)"),
     ],
 )
 def test_an_empty_answer_has_the_reasons_of_its_steps(record: object, words: str) -> None:
     steps = [*STEPS, step("lost", record), step("again", record)]
     assert reasons_for_no_answer(Answer("list"), steps) == [words]
     assert reasons_for_no_answer(Answer("boolean", (Value(Literal("true"), "true"),)), steps) == []
+
+
+@pytest.mark.parametrize(
+    ("relation", "ending"),
+    [
+        (
+            "number of children",
+            "The graph has the predicate “number of children”, but no value of it here",
+        ),
+        ("shoe size", "The graph has no predicate “shoe size”"),
+    ],
+)
+def test_what_a_thing_lacks_is_told_from_what_the_graph_lacks(relation: str, ending: str) -> None:
+    steps = [step("lost", directed(0.31, Fact("Arrival", relation, "?x")))]
+    [reason] = reasons_for_no_answer(Answer("list"), steps, films())
+    beginning = f"Arrival has nothing like “{relation}”: nearest are director (0.31)"
+    assert reason == f"{beginning}. {ending}"
+    [unasked] = reasons_for_no_answer(Answer("list"), steps)
+    assert unasked == beginning
 
 
 # --- where a vertex is

@@ -14,12 +14,14 @@ from kgwb import systems
 from kgwb.bench.cost import Prices, summarize_costs
 from kgwb.bench.ladder import LADDER_FILE, LossRowSchema, compute_linking_recall, is_current
 from kgwb.bench.metrics import QuestionGroup, group_questions
-from kgwb.bench.results import BenchRow, RowFile, get_verdict, read_results
+from kgwb.bench.results import BenchRow, RowFile, read_results
+from kgwb.bench.verdicts import get_verdict
 from kgwb.deprecated import renamed_names
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
 from kgwb.run.models import open_model
+from kgwb.show.answer_state import ERROR, RIGHT, UNANSWERED, WRONG
 from kgwb.show.html import Html, div, static_page
 from kgwb.show.html import table as html_table
 from kgwb.text import pluralize, single_line
@@ -165,14 +167,21 @@ class LoadedResults:
         "60 questions: 50 right, 10 lost (6 wrong, 4 unanswered, 0 errors); F1 0.83 [...]".
         Questions without gold are counted at the end, if there are any.
         """
-        counts = Counter(map(get_verdict, self.rows.values()))
-        lost = counts["wrong"] + counts["unanswered"] + counts["error"]
-        kinds = f"{counts['wrong']} wrong, {counts['unanswered']} unanswered"
-        errors = pluralize(counts["error"], "error")
-        text = f"{pluralize(len(self.rows), 'question')}: {counts['right']} right, "
+        counts: Counter[str] = Counter()
+        without_gold = 0
+        for row in self.rows.values():
+            verdict = get_verdict(row)
+            if row["gold"] is None and verdict != ERROR:
+                without_gold += 1
+            else:
+                counts[verdict] += 1
+        lost = counts[WRONG] + counts[UNANSWERED] + counts[ERROR]
+        kinds = f"{counts[WRONG]} wrong, {counts[UNANSWERED]} unanswered"
+        errors = pluralize(counts[ERROR], "error")
+        text = f"{pluralize(len(self.rows), 'question')}: {counts[RIGHT]} right, "
         text += f"{lost} lost ({kinds}, {errors})"
-        if counts["without gold"]:
-            text += f", {counts['without gold']} without gold"
+        if without_gold:
+            text += f", {without_gold} without gold"
         return f"{text}; F1 {self.f1_text}"
 
     @property

@@ -18,17 +18,16 @@ from kgwb.bench.figures import LoadedResults
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import (
     INFORMATIONAL_ENTRIES,
-    VERDICT_STATES,
     BenchRow,
     QuestionSample,
     Results,
     describe_config_changes,
     find_run_file,
-    get_verdict,
     is_lost,
     lock_folder,
 )
 from kgwb.bench.runner import Benchmark, BenchSetup, EarlierRuns, fingerprint, run_file_path
+from kgwb.bench.verdicts import get_verdict
 from kgwb.deprecated import RenamedAttribute, renamed_names
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, cache_dir
@@ -40,15 +39,17 @@ from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.run.steps import Step
 from kgwb.settings import Settings
+from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT
 from kgwb.systems.sources import SystemSource
 from kgwb.text import pluralize, single_line
 
 RETRIES_FOLDER = "retries"
 """Folder of what was asked again, inside the results folder."""
 MAX_NAME_CHARS = 80
+WITHOUT_GOLD = "without gold"
 SELECTOR_FIELDS = ("hops", "type", "language", "dialogue")
 """Fields of a row by which questions can be chosen, as "type=count"."""
-SELECTOR_WORDS = ("all", "lost", "errors", *VERDICT_STATES)
+SELECTOR_WORDS = ("all", "lost", "errors", WITHOUT_GOLD, *ANSWER_STATE_ICONS)
 """Words that choose several questions. A question whose id is one of them is chosen as "id=lost"."""
 
 
@@ -281,6 +282,8 @@ class RetryExperiment:
             selectors.add("lost")
         if row["error"] is not None:
             selectors.add("errors")
+        elif row["gold"] is None:
+            selectors.add(WITHOUT_GOLD)
         loss = self.earlier_results.losses_by_id.get(row["id"], {})
         selectors.add(f"blamed={loss.get('agent')}")
         return selectors
@@ -296,7 +299,7 @@ class RetryExperiment:
         for id_, row in rows.items():
             if is_lost(row):
                 lost_ids.add(id_)
-            elif get_verdict(row) == "right":
+            elif get_verdict(row) == RIGHT:
                 right_ids.append(id_)
         if not lost_ids:
             raise InputError(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,16 +23,17 @@ from kgwb.bench.changes import (
 )
 from kgwb.bench.cost import Prices
 from kgwb.bench.figures import LoadedResults
-from kgwb.bench.results import BenchRow, find_run_file, get_label
+from kgwb.bench.results import BenchRow, find_run_file
+from kgwb.bench.verdicts import row_right_answer
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run
+from kgwb.run.gold import RightAnswer
 from kgwb.show import html as h
 from kgwb.show.html import Html, render_template, tag
 from kgwb.show.run import render_run
 from kgwb.text import (
-    first_items,
     pluralize,
     shorten,
     shortest_distinct_names,
@@ -54,8 +55,7 @@ class MeasuredRun:
     """The run of a question that was measured, and what is known about its answer."""
 
     run: Run
-    gold: str
-    """The first gold answers, in one line."""
+    """It knows what is right, if the question has gold."""
     blamed_step: str
     """Key of the step that lost the answer; empty if none is known."""
 
@@ -142,7 +142,9 @@ class Report:
                 if file is None:
                     return None
                 target = os.path.relpath(run_pages.get(file, file), page_folder)
-                code = f'kgwb.debug(kgwb.load_run("{file}"))'
+                report_code = f"Report({str(results.folder)!r})"
+                debug_code = f"kgwb.debug({report_code}, {row['id']!r})"
+                code = f"from kgwb.bench import Report; {debug_code}"
                 return tag("a", text, href=quote(target), title=code)
 
             def link_question(results: LoadedResults, change: QuestionChange) -> object:
@@ -175,7 +177,8 @@ class Report:
                     continue
                 modified_ns = file.stat().st_mtime_ns
                 if not page.exists() or page.stat().st_mtime_ns != modified_ns:
-                    disk.write_atomically(page, [render_run_page(file)], "replace")
+                    text = render_run_page(file, row_right_answer(row))
+                    disk.write_atomically(page, [text], "replace")
                     os.utime(page, ns=(modified_ns, modified_ns))
                 self._on_progress()
                 yield file, page
@@ -217,8 +220,8 @@ class Report:
         blamed_steps = [step.key for step in run.steps if step.agent == blamed_agent]
         if agent is None and loss.get("step") in run.steps_by_key:
             blamed_steps.insert(0, loss["step"])
-        gold = first_items(row["gold"] or (), parts.MAX_SHOWN_VALUES, partial(get_label, row))
-        return MeasuredRun(run, ", ".join(gold), blamed_steps[0] if blamed_steps else "")
+        run.right_answer = row_right_answer(row)
+        return MeasuredRun(run, blamed_steps[0] if blamed_steps else "")
 
     def render_changes(self, link: RenderLink) -> list[Html]:
         """Render what changed in the further folders, and every question before and after.
@@ -280,13 +283,18 @@ def _can_be_replaced(path: Path) -> bool:
     return beginning in (b"", PAGE_SIGNATURE)
 
 
-def render_run_page(file: Path) -> str:
-    """Render a saved run as a page. If the run cannot be read, the page shows why."""
+def render_run_page(file: Path, right_answer: RightAnswer | None = None) -> str:
+    """Render a saved run as a page, with what is known to be right.
+
+    If the run cannot be read, the page shows why.
+    """
     try:
-        run = render_run(systems.load_run(file))
+        run = systems.load_run(file)
+        run.right_answer = right_answer
+        rendered = render_run(run)
     except KgwbError as exc:
-        run = h.note(h.preformatted(exc), level="bad")
-    return _render_page("run.html", f"Run {file.stem}", run=run, file_name=repr(file.name))
+        rendered = h.note(h.preformatted(exc), level="bad")
+    return _render_page("run.html", f"Run {file.stem}", run=rendered, file_name=repr(file.name))
 
 
 def _render_page(template: str, title: str, **values: Any) -> str:

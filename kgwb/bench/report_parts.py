@@ -14,17 +14,17 @@ from kgwb.bench.cost import summarize_costs
 from kgwb.bench.figures import MEASURE_LABELS, AllResults, LoadedResults, distinct_keys
 from kgwb.bench.metrics import score_row
 from kgwb.bench.results import (
-    VERDICT_STATES,
     BenchRow,
     flatten_config,
     get_label,
-    get_verdict,
     is_lost,
 )
 from kgwb.bench.values import is_iri
+from kgwb.bench.verdicts import get_verdict
 from kgwb.errors import InputError
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.show import html as h
+from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG
 from kgwb.show.html import ChartBar, Html, tag
 from kgwb.text import and_more, format_seconds, pluralize, shorten, single_line
 
@@ -38,15 +38,15 @@ LinkToRun = Callable[[LoadedResults, BenchRow, object], Html | None]
 
 
 def render_verdict_badges(results: LoadedResults) -> Iterator[Html]:
-    """Yield a badge for each verdict with the number of questions.
+    """Yield a badge for each state of an answer with the number of questions.
 
-    Errors and questions without gold are left out if there are none. They are in the order of
-    VERDICT_STATES.
+    Right, wrong and unanswered are always there; the others are left out if there are none.
+    They are in the order of ANSWER_STATE_ICONS.
     """
     counts = Counter(map(get_verdict, results.rows.values()))
-    for verdict, state in VERDICT_STATES.items():
-        if counts[verdict] or verdict not in ("error", "without gold"):
-            yield h.state_badge(state, f"{counts[verdict]} {verdict}", pill=True)
+    for verdict, icon in ANSWER_STATE_ICONS.items():
+        if counts[verdict] or verdict in (RIGHT, WRONG, UNANSWERED):
+            yield h.state_badge(icon, f"{counts[verdict]} {verdict}", pill=True)
 
 
 # --- what was measured
@@ -226,9 +226,9 @@ def _rows_beside(entry: Mapping[str, Any], all_results: AllResults) -> Iterator[
 
 
 def render_verdict(row: BenchRow) -> Html:
-    """Render the verdict on a row's answer as a state badge."""
+    """Render the state of a row's answer as a badge."""
     verdict = get_verdict(row)
-    return h.state_badge(VERDICT_STATES[verdict], verdict)
+    return h.state_badge(ANSWER_STATE_ICONS[verdict], verdict)
 
 
 def render_answers(row: BenchRow) -> Html:

@@ -338,31 +338,6 @@ def find_run_file(folder: Path, row: BenchRow) -> Path | None:
         return None
 
 
-VERDICT_STATES = {
-    "right": "ok",
-    "wrong": "bad",
-    "unanswered": "none",
-    "error": "bad",
-    "without gold": "off",
-}
-"""The verdicts on an answer, each with the state badge that shows it."""
-
-
-def get_verdict(row: BenchRow) -> str:
-    """Return which of VERDICT_STATES applies to a row.
-
-    It is "error" after an error, else "without gold" if the gold is not known, else "right" if the
-    answers are exactly the gold, else "unanswered" without answers, and "wrong" with some.
-    """
-    if row["error"] is not None:
-        return "error"
-    if row["gold"] is None:
-        return "without gold"
-    if not is_lost(row):
-        return "right"
-    return "wrong" if row["answers"] else "unanswered"
-
-
 def get_label(row: BenchRow, value: str) -> str:
     """Return the label of a value among a row's answers or gold.
 

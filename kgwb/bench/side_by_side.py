@@ -12,10 +12,13 @@ from kgwb.bench.ladder import apply_rungs, load_gold_query
 from kgwb.bench.metrics import score_answers
 from kgwb.bench.questions import BenchQuestion, answer_to_strings
 from kgwb.bench.tasks import RunCanceller
+from kgwb.bench.verdicts import known_right_answer
 from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
 from kgwb.run import Run, Setup
 from kgwb.show import html as h
+from kgwb.show.answer_state import ANSWER_STATE_LABELS, ERROR
+from kgwb.show.run_state import state_of_output
 from kgwb.terms import Triple, format_triple
 from kgwb.text import format_seconds, pluralize, shorten, single_line
 
@@ -99,9 +102,12 @@ class SystemComparison:
         """
         totals = answer.run.totals
         has_gold = any(other.f1 is not None for other in self.answers)
-        cells: dict[str, object] = {"answer": answer.run.answer}
+        cells: dict[str, object] = {"answer": answer.run.answer, "state": ""}
         if answer.error:
             cells["answer"] = f"failed: {answer.error}"
+            cells["state"] = ANSWER_STATE_LABELS[ERROR]
+        elif answer.run.answer is not None:
+            cells["state"] = state_of_output(answer.run, answer.run.answer)
         if has_gold:
             cells["F1"] = "–" if answer.f1 is None else f"{answer.f1:.2f}"
         cells["support"] = self._describe_support(answer)
@@ -209,6 +215,8 @@ def _ask_system(
     is raised. For an answer whose F1 is below 1 the agent that lost it is looked for.
     """
     run = setup.begin(text, dialogue)
+    if gold is not None:
+        run.right_answer = known_right_answer(gold.gold, gold.answer_labels)
     error = ""
     try:
         run.go()

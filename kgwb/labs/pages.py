@@ -10,11 +10,20 @@ from typing import Literal
 from kgwb.labs.hand_ins import CollectedHandIns, HandIn, TaskProgress, write_file
 from kgwb.labs.tasks import Lab, Task, load_lab
 from kgwb.show import html as h
+from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT, WRONG
 from kgwb.show.html import Html
 
-STATE_ICONS = {"solved": "ok", "tried": "bad", "open": "off"}
+STATE_ICONS = {
+    "solved": ANSWER_STATE_ICONS[RIGHT],
+    "tried": ANSWER_STATE_ICONS[WRONG],
+    "open": "off",
+}
 """The icon of each state of a task."""
-FEEDBACK_BADGES = {"right": ("ok", "right"), "wrong": ("bad", "not yet"), "hint": ("hand", "hint")}
+FEEDBACK_BADGES = {
+    "right": (ANSWER_STATE_ICONS[RIGHT], "right"),
+    "wrong": (ANSWER_STATE_ICONS[WRONG], "not yet"),
+    "hint": ("hand", "hint"),
+}
 """The icon and the label of each kind of feedback."""
 
 

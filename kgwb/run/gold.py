@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from rdflib import URIRef
 
 from kgwb.errors import GraphError
-from kgwb.flow import AnswerKind
+from kgwb.flow import Answer, AnswerKind
 from kgwb.kg.algebra import TriplePattern, analyze_query
 from kgwb.kg.base import Vocabulary
 
@@ -43,6 +43,16 @@ class GoldQuery:
     def predicates(self) -> frozenset[str]:
         """The IRIs of its predicates."""
         return frozenset(predicate[1:-1] for _, predicate, _ in self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class RightAnswer:
+    """What is known to be the right answer to the question of a run."""
+
+    is_right: Callable[[Answer], bool]
+    """Returns whether an answer is exactly the right one."""
+    text: str = ""
+    """The first right values in one line."""
 
 
 class LinkedIris(NamedTuple):

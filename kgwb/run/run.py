@@ -34,6 +34,7 @@ from kgwb.run.calls import utc_now
 from kgwb.run.differences import Differences, compare_steps
 from kgwb.run.edits import EditableRun
 from kgwb.run.execution import StopCondition
+from kgwb.run.gold import RightAnswer
 from kgwb.run.messages import messages_from_text
 from kgwb.run.models import Models, open_model, open_models
 from kgwb.run.outputs import value_text
@@ -150,6 +151,8 @@ class Run(EditableRun):
             self.kg = graph.with_recorder(self.call)
         else:
             self.kg = RecordedGraph(graph, self.call)
+        self.right_answer: RightAnswer | None = None
+        """What is known to be right; set by whoever has the gold of the question."""
         self._write_to(path)
 
     # Executing
@@ -309,6 +312,8 @@ class Run(EditableRun):
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
         forked.calls.update(self.calls)
         forked.overrides.update(self.overrides)
+        if forked.question == self.question:
+            forked.right_answer = self.right_answer
         forked._has_edits = True
         forked.edited_messages.update(self.edited_messages)
         forked._write_to(path)

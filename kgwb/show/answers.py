@@ -64,7 +64,7 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     context = _with_unique_names(answer, context.with_names(answer.names))
     parts = []
     if answer.ungrounded:
-        parts.append(note(UNGROUNDED_NOTE, level="bad"))
+        parts.append(note(UNGROUNDED_NOTE))
     if answer.text:
         parts.append(div("b", shorten(answer.text, MAX_LINE_CHARS)))
     if not answer.values and (answer.reason or not answer.text):

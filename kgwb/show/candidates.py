@@ -54,7 +54,7 @@ def render_choices(
     return render_template(
         "show/templates/choices.html",
         choices=choices,
-        selected_badge=state_badge("ok", "taken"),
+        selected_badge=state_badge("kept", "taken"),
         is_interactive=context.is_interactive,
     )
 

@@ -99,11 +99,11 @@ def _render_muting_verdict(full: RunState, muted: RunState) -> Html:
     without = "this triple"
     if len(triples) > 1:
         without = pluralize(len(triples), "muted triple")
-    verdict = state_badge("none", f"The answer does not stand without {without}.")
+    verdict = state_badge("doubt", f"The answer does not stand without {without}.")
     full_values = _values_of(full.answer)
     muted_values = _values_of(muted.answer)
     if full_values == muted_values:
-        verdict = state_badge("ok", f"The answer stands without {without}.")
+        verdict = state_badge("done", f"The answer stands without {without}.")
     outputs = [step.output for step in muted.steps.values()]
     has_survey = any(isinstance(output, Survey) for output in outputs)
     remark = Html()

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from rdflib import URIRef
 
-from kgwb.errors import QueryError
+from kgwb.errors import GraphError, QueryError
 from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Link, RetrievedCandidates
 from kgwb.kg.algebra import TriplePattern, analyze_query, extract_patterns
 from kgwb.kg.base import Graph, ResultSet
@@ -32,6 +33,8 @@ SEARCH_LIMIT_FACTOR = 10
 """A vertex that is not a candidate is looked for among this many times ``v_limit`` vertices."""
 MAX_VERTICES = 5
 """Vertices that are named: of those that have a name, or whose names are nearest to it."""
+MAX_READ_TRIPLES = 300_000
+"""Triples whose predicates are read, to know whether a graph has a predicate."""
 MAX_EXAMPLES = 5
 """Triples shown as examples of a predicate."""
 
@@ -80,10 +83,11 @@ def is_unanswered(output: Any) -> bool:
     return not output.values and not output.ungrounded
 
 
-def reasons_for_no_answer(output: Any, steps: Sequence[Step]) -> list[str]:
+def reasons_for_no_answer(output: Any, steps: Sequence[Step], kg: Graph | None = None) -> list[str]:
     """Return what the steps before an empty answer looked for and the graph lacks, each once.
 
-    Returns nothing for any other output.
+    If ``kg`` is a local graph, it is asked whether it has the predicate that a thing lacks. Returns
+    nothing for any other output.
     """
     if not is_unanswered(output):
         return []
@@ -92,13 +96,50 @@ def reasons_for_no_answer(output: Any, steps: Sequence[Step]) -> list[str]:
         if step.done and isinstance(step.output, Record):
             reason = step.output.missing_from_graph()
             if reason:
+                reason += _describe_predicate(step.output.missing_relation(), kg)
                 reasons[reason] = None
     return list(reasons)
 
 
-def render_reasons(output: Any, steps: Sequence[Step]) -> Html:
+def _describe_predicate(relation: str, kg: Graph | None) -> str:
+    """Return whether a graph has a predicate of the name of a relation, as the end of a sentence.
+
+    Returns "" without a relation, for a remote graph, and if a large graph may have it.
+    """
+    if not relation or kg is None or kg.remote:
+        return ""
+    names, is_complete = _predicate_names(kg)
+    if normalize(relation) in names:
+        return f". The graph has the predicate “{relation}”, but no value of it here"
+    if is_complete:
+        return f". The graph has no predicate “{relation}”"
+    return ""
+
+
+_PREDICATE_NAMES: WeakKeyDictionary[Graph, tuple[frozenset[str], bool]] = WeakKeyDictionary()
+
+
+def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
+    """Return the names of a graph's predicates in normal form, and whether these are all.
+
+    Only MAX_READ_TRIPLES triples are read. The graph is asked once. If it fails, no name is known.
+    """
+    if kg not in _PREDICATE_NAMES:
+        triples = f"SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT {MAX_READ_TRIPLES}"
+        try:
+            found = kg.select(f"SELECT DISTINCT ?p WHERE {{ {{ {triples} }} }}")
+            further = kg.select(f"SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT 1 OFFSET {MAX_READ_TRIPLES}")
+        except GraphError:
+            return frozenset(), False
+        iris = [row[0] for row in found.rows if isinstance(row[0], URIRef)]
+        names = [normalize(name) for name in kg.names(iris).values()]
+        _PREDICATE_NAMES[kg] = (frozenset(names), not further.rows)
+    return _PREDICATE_NAMES[kg]
+
+
+def render_reasons(output: Any, steps: Sequence[Step], kg: Graph | None = None) -> Html:
     """Render the reasons of ``reasons_for_no_answer`` below a title; nothing if there are none."""
-    reasons = reasons_for_no_answer(output, steps)
+    reasons = reasons_for_no_answer(output, steps, kg)
     if not reasons:
         return Html()
     title = tag("b", "Why is it empty?")

@@ -42,6 +42,10 @@ ICON_PATHS = {
     "person": "M8 7.6a2.8 2.8 0 1 0 0-5.6 2.8 2.8 0 0 0 0 5.6ZM2.6 14c.5-3 2.6-4.4 5.4-4.4s4.9 1.4 5.4 4.4",
     "group": "M4 6l4 4 4-4",
     "ok": "M3 8.6 6.4 12 13 4.6",
+    "done": "M3 8.6 6.4 12 13 4.6",
+    "kept": "M3 8.6 6.4 12 13 4.6",
+    "given": "M3 8h9.5M8.6 4 12.6 8l-4 4",
+    "doubt": "M8 2.4 14.4 13.4H1.6ZM8 6.4v3.4M8 11.4v.4",
     "none": "M8 14A6 6 0 1 0 8 2a6 6 0 0 0 0 12ZM3.8 3.8l8.4 8.4",
     "bad": "M4 4l8 8M12 4l-8 8",
     "stale": "M13 8a5 5 0 1 1-1.6-3.7M13 2v3h-3",
@@ -66,7 +70,7 @@ AGENT_KIND_LABELS = {
     "group": "supervisor",
 }
 """The name of each kind of agent, as people see it."""
-SERIES_CLASSES = ("sparql", "person", "ok", "code")
+SERIES_CLASSES = ("sparql", "person", "model", "code")
 """The CSS classes that give the series of a chart their colours."""
 
 

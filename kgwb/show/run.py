@@ -13,13 +13,14 @@ from kgwb.show.html import (
     agent_kind_badge,
     div,
     icon,
+    muted_text,
     render_template,
     span,
     static_section,
     table,
     tag,
 )
-from kgwb.show.run_state import RunState, answer_state, displayed_agent_kind, setup_text
+from kgwb.show.run_state import RunState, answer_view, displayed_agent_kind, setup_text
 from kgwb.show.step import render_step_body
 from kgwb.show.terms import RenderContext, context_of
 from kgwb.show.timeline import render_pipeline, render_row_badge, skipped_model
@@ -67,12 +68,13 @@ def render_question_header(run: Run) -> Html:
     return div("head", title, setup)
 
 
-def render_answer_banner(state: RunState, extra: object = "") -> Html:
-    """Render the answer in large letters, and below it its state, its cost and ``extra``.
+def render_answer_banner(state: RunState) -> Html:
+    """Render the answer in large letters, and below it its state, its cost, and the right answer.
 
-    An answer that failed is announced at once to screen readers (role "alert").
+    The right answer is shown as far as it is known. An answer that failed is announced at once to
+    screen readers (role "alert").
     """
-    answer = answer_state(state)
+    answer = answer_view(state)
     css_class = answer.icon
     icon_class = ""
     if answer.icon == "wait":
@@ -86,8 +88,17 @@ def render_answer_banner(state: RunState, extra: object = "") -> Html:
         headline=shorten(answer.headline, MAX_BANNER_CHARS),
         label=answer.label,
         details=shorten(answer.details, MAX_BANNER_CHARS),
-        extra=extra,
+        right_answer=_render_right_answer(state.run),
     )
+
+
+def _render_right_answer(run: Run) -> Html:
+    """Render what is known to be the right answer of a run; nothing if it is not known."""
+    if run.right_answer is None or not run.right_answer.text:
+        return Html()
+    label = muted_text("the right answer is ")
+    text = tag("b", shorten(run.right_answer.text, MAX_BANNER_CHARS), class_="right")
+    return div("", label, text)
 
 
 def _render_steps(

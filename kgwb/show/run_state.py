@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rdflib import Literal
-
 from kgwb.errors import KgwbError
-from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer, Value
+from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer
 from kgwb.run import Run
 from kgwb.run.steps import Step, Totals
+from kgwb.show.answer_state import (
+    ANSWER_STATE_ICONS,
+    ANSWER_STATE_LABELS,
+    ERROR,
+    GIVEN,
+    AnswerState,
+    is_text_alone,
+    judge_answer,
+)
 from kgwb.terms import format_triple
 from kgwb.text import format_seconds, pluralize, shorten, single_line
 
@@ -24,7 +30,7 @@ STEP_STATES = {
     "not needed": ("off", "not needed"),
     "ahead": ("off", "ahead"),
     "unfinished": ("wait", "in progress"),
-    "done": ("ok", "done"),
+    "done": ("done", "done"),
 }
 """The icon and the label of each state of a step."""
 RUN_STATUS_LABELS = {
@@ -143,7 +149,7 @@ def _muted_text(run: Run) -> str:
 # The answer
 
 
-class AnswerState(NamedTuple):
+class AnswerView(NamedTuple):
     """How the answer of a run is shown."""
 
     icon: str
@@ -154,23 +160,42 @@ class AnswerState(NamedTuple):
     """The small text below it: the reason, or the support and the cost."""
 
 
-def answer_state(state: RunState) -> AnswerState:
+def answer_view(state: RunState) -> AnswerView:
     """Return how the answer of a run is shown now.
 
     A task that is being executed comes first, then a failure, then stale steps, then the answer.
     Without any of these it is "No answer yet" with the status of the run.
     """
     if state.current_task:
-        return AnswerState("wait", _capitalized(state.current_task), "…", "")
+        return AnswerView("wait", _capitalized(state.current_task), "…", "")
     if state.failure is not None:
-        return _state_of_failure(state.run, state.failure)
+        return _view_of_failure(state.run, state.failure)
     if state.has_stale_steps:
-        return _state_of_stale_answer(state.previous_answer)
+        return _view_of_stale_answer(state.previous_answer)
     if state.answer is None or state.status != "done":
         label = RUN_STATUS_LABELS.get(state.status, state.status)
-        return AnswerState("off", label, "No answer yet", "")
+        return AnswerView("off", label, "No answer yet", "")
+    judged = judge_answer(state.run.question, state.answer, state.run.right_answer)
     cost = _cost_text(state.totals)
-    return _state_of_answer(state.run.question, state.answer, cost)
+    return _view_of_answer(judged, state.answer, cost)
+
+
+def state_of_output(run: Run, output: Answer) -> AnswerState:
+    """Return the state of an answer that a step of a run put out.
+
+    What is known to be right counts only for the answer of the run itself.
+    """
+    right_answer = None
+    if output == run.answer:
+        right_answer = run.right_answer
+    return judge_answer(run.question, output, right_answer)
+
+
+def answer_icon(run: Run) -> str:
+    """Return the icon of the state of a run's answer; that of GIVEN if there is no answer yet."""
+    if run.answer is None:
+        return ANSWER_STATE_ICONS[GIVEN]
+    return state_of_output(run, run.answer).icon
 
 
 def _capitalized(text: str) -> str:
@@ -185,113 +210,66 @@ def _cost_text(totals: Totals) -> str:
     return f"{duration} · {model_calls} · {queries}"
 
 
-def _state_of_failure(run: Run, failure: KgwbError) -> AnswerState:
+def _view_of_failure(run: Run, failure: KgwbError) -> AnswerView:
     """Return how a run is shown that failed: the message without the system's name, and the hint."""
     message = failure.message.removeprefix(f"{run.system.name}/")
     details = ""
     if failure.hint:
         details = f"What to do: {failure.hint}"
-    return AnswerState("bad", "Failed", _capitalized(message), details)
+    icon = ANSWER_STATE_ICONS[ERROR]
+    label = ANSWER_STATE_LABELS[ERROR]
+    return AnswerView(icon, label, _capitalized(message), details)
 
 
-def _state_of_stale_answer(previous: Answer | None) -> AnswerState:
+def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
     """Return how a run with stale steps is shown: with the answer before the edit, if it had one."""
     details = ""
     if previous is not None:
         details = f"before your edit: {previous}"
     headline = "Continue to see the answer after your edit"
-    return AnswerState("stale", "Stale", headline, details)
+    return AnswerView("stale", "Stale", headline, details)
 
 
-def _state_of_answer(question: str, answer: Answer, cost: str) -> AnswerState:
-    """Return how an answer is shown, with its support and cost.
-
-    An answer from a model's own knowledge is shown as not grounded, and one whose values are not of
-    the type that was asked for is shown with doubt.
-    """
+def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerView:
+    """Return how an answer is shown, with what is in doubt, its origin and its cost."""
+    if not answer and not answer.ungrounded and not is_text_alone(answer):
+        return _view_without_values(judged, answer.reason, cost)
+    text = single_line(shorten(str(answer)))
+    if is_text_alone(answer):
+        text = single_line(shorten(answer.text))
     if answer.ungrounded:
         text = str(answer.text or ", ".join(answer.labels))
-        details = f"from the model's own knowledge · {cost}"
-        return AnswerState("none", "Not grounded", text, details)
-    if not answer and answer.text and not answer.reason:  # a program that answers with a text
-        return AnswerState("ok", "Answered", single_line(shorten(answer.text)), cost)
-    if not answer:
-        return _state_without_values(answer.reason, cost)
-    text = single_line(shorten(str(answer)))
+    parts = [judged.doubt, *_origins_of(answer), cost]
+    details = " · ".join(filter(None, parts))
+    return AnswerView(judged.icon, judged.label, text, details)
+
+
+def _origins_of(answer: Answer) -> list[str]:
+    """Return where an answer comes from: own knowledge, or its triples, and whose words it has.
+
+    Of a program's text, nothing is known.
+    """
+    if answer.ungrounded:
+        return ["from the model's own knowledge"]
+    if is_text_alone(answer):
+        return []
     support = pluralize(len(answer.support), "triple")
-    details = f"stands on {support} · {cost}"
-    doubt = describe_type_mismatch(question, answer)
-    if doubt:
-        return AnswerState("none", "Answered, with doubt", text, f"{doubt} · {details}")
-    return AnswerState("ok", "Answered", text, details)
+    origins = [f"stands on {support}"]
+    if answer.text:
+        origins.append("in the words of a model")
+    return origins
 
 
-def _state_without_values(reason: str, cost: str) -> AnswerState:
+def _view_without_values(judged: AnswerState, reason: str, cost: str) -> AnswerView:
     """Return how it is shown that a question has no answer, with the reason.
 
-    "Not answered" if the system cannot express the question, else "Not in this graph". A leading
-    NOT_IN_GRAPH is removed from the reason.
+    A leading NOT_IN_GRAPH is removed from the reason.
     """
     reason = reason.removeprefix(f"{NOT_IN_GRAPH}: ")
     details = cost
     if reason:
         details = f"{reason} · {cost}"
+    headline = "No answer in this graph"
     if reason.startswith(CANNOT_EXPRESS):
-        return AnswerState("none", "Not answered", "The question was not answered", details)
-    return AnswerState("none", "Not in this graph", "No answer in this graph", details)
-
-
-# Whether an answer is what the question asks for
-
-EXPECTED_VALUES = {
-    "where": ("a place", {"a thing", "a text"}),
-    "when": ("a time", {"a date", "a number", "a text"}),
-    "who": ("somebody", {"a thing", "a text"}),
-    "how many": ("a number", {"a number"}),
-}
-"""What each question word asks for, and the types of values that can be it."""
-QUESTION_WORD_PATTERN = re.compile(rf"\b({'|'.join(EXPECTED_VALUES)})\b")
-MAX_VALUE_CHARS = 60
-MAX_MISMATCH_CHARS = 200
-
-
-def describe_type_mismatch(question: str, answer: Answer) -> str:
-    """Return which values of an answer are not of the type that the question word asks for.
-
-    Such as "1967-10-03 is a date where a place was asked". The first of EXPECTED_VALUES in the
-    question counts, wherever it stands. Returns "" if all values fit, if the question has no such
-    word, and for tables, counts and yes or no.
-    """
-    question_word = QUESTION_WORD_PATTERN.search(question.casefold())
-    if question_word is None or answer.kind != "list" or answer.columns:
-        return ""
-    expected, fitting_types = EXPECTED_VALUES[question_word[1]]
-    unfitting = []
-    for value in answer.values:
-        value_type = _value_type(value)
-        if value_type not in fitting_types:
-            label = shorten(value.label, MAX_VALUE_CHARS)
-            unfitting.append(f"{label} is {value_type}")
-    if not unfitting:
-        return ""
-    text = shorten("; ".join(unfitting), MAX_MISMATCH_CHARS)
-    return f"{text} where {expected} was asked"
-
-
-def _value_type(value: Value) -> str:
-    """Return "a thing" for an IRI or blank node, and "a date", "a number" or "a text" for a literal.
-
-    A literal is a date by its datatype, or if its text is like "1967", "1967-10" or "1967-10-03".
-    Else it is a number if its text has only digits, points and commas, with or without a sign.
-    """
-    if not isinstance(value.term, Literal):
-        return "a thing"
-    text = str(value.term)
-    datatype_iri = str(value.term.datatype or "").casefold()
-    _, _, datatype = datatype_iri.rpartition("#")
-    is_date_type = "date" in datatype or datatype.startswith("g")  # xsd:gYear, xsd:gMonthDay, ...
-    if is_date_type or re.fullmatch(r"-?\d{4}(-\d\d){0,2}", text):
-        return "a date"
-    if re.fullmatch(r"[-+]?[\d.,]+", text):
-        return "a number"
-    return "a text"
+        headline = "The question was not answered"
+    return AnswerView(judged.icon, judged.label, headline, details)

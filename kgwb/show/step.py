@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from kgwb.flow import Answer
 from kgwb.records import one_line
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.agents import agent_of_key, current_version
@@ -31,7 +32,13 @@ from kgwb.show.html import (
     tag,
 )
 from kgwb.show.records import has_details, render
-from kgwb.show.run_state import STEP_STATES, RunState, displayed_agent_kind, subject_text
+from kgwb.show.run_state import (
+    STEP_STATES,
+    RunState,
+    displayed_agent_kind,
+    state_of_output,
+    subject_text,
+)
 from kgwb.show.terms import RenderContext
 from kgwb.show.timeline import model_calls_of, skipped_model
 from kgwb.text import display_name, format_seconds, pluralize, single_line
@@ -107,7 +114,7 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
     kind = displayed_agent_kind(state.run, agent)
     purpose = state.run.system.agent_spec(agent).purpose
     is_silent = skipped_model(step, kind)
-    badge_icon, badge_label = _step_badge(step, state.step_state(key))
+    badge_icon, badge_label = _step_badge(state, step, state.step_state(key))
     facts = _render_step_facts(state, step, agent, kind)
     subject = ""
     if step is not None:
@@ -124,10 +131,18 @@ def render_step_header(state: RunState, key: str, controls: object = "") -> Html
     )
 
 
-def _step_badge(step: Step | None, step_state: str) -> tuple[str, str]:
-    """Return the icon and the label of a step's state; a value set by hand has its own."""
-    if step is not None and step.origin == "by hand" and step_state == "done":
+def _step_badge(state: RunState, step: Step | None, step_state: str) -> tuple[str, str]:
+    """Return the icon and the label of a step's state.
+
+    A value set by hand has its own. A step that put out an answer has the state of the answer.
+    """
+    if step is None or step_state != "done":
+        return STEP_STATES[step_state]
+    if step.origin == "by hand":
         return "hand", "by hand"
+    if isinstance(step.output, Answer):
+        judged = state_of_output(state.run, step.output)
+        return judged.icon, judged.label
     return STEP_STATES[step_state]
 
 
@@ -303,7 +318,7 @@ def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
     """
     badge = state_badge("bad", "not accepted")
     if attempt.accepted:
-        badge = state_badge("ok", "accepted")
+        badge = state_badge("done", "accepted")
     cost = ""
     messages: Sequence[tuple[str, str]] = ()
     if call is not None:
@@ -315,7 +330,7 @@ def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
 
 def _shown_call(call: Call) -> ShownAttempt:
     """Return what the template shows of a model call that was not checked."""
-    badge = state_badge("ok", "as it came")
+    badge = state_badge("done", "as it came")
     messages = call.request["content"]["messages"]
     return ShownAttempt(badge, _model_call_cost(call), call.result.text, [], messages)
 
@@ -350,6 +365,6 @@ def render_new_replies(asked: NewReplies, context: RenderContext) -> Html:
 def _render_check(check: CheckResult) -> Html:
     """Render the name of a check with a mark: passed, or failed and then with the problem."""
     if not check.problem:
-        return state_badge("ok", check.name)
+        return state_badge("done", check.name)
     badge = state_badge("bad", check.name)
     return div("row", badge, span("", check.problem))

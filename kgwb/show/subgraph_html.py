@@ -9,6 +9,7 @@ from rdflib import URIRef
 
 from kgwb.flow import Value
 from kgwb.records import Role
+from kgwb.show.answer_state import ANSWER_STATE_ICONS, GIVEN
 from kgwb.show.html import Html, div, join, muted_text, span, table, tag
 from kgwb.show.subgraph import Edge, Node, Subgraph, end_terms
 from kgwb.show.subgraph_layout import (
@@ -38,12 +39,20 @@ CLASSES_BY_SHAPE = {"linked": "linked", "unknown": "via", "answer": "ans"}
 # The picture
 
 
-def render_svg(subgraph: Subgraph, highlighted: Value | None = None, event: str = "") -> Html:
+def render_svg(
+    subgraph: Subgraph,
+    highlighted: Value | None = None,
+    event: str = "",
+    *,
+    answer_icon: str = ANSWER_STATE_ICONS[GIVEN],
+) -> Html:
     """Render the picture of a subgraph; EMPTY_MESSAGE if it has no nodes.
 
     If an answer is ``highlighted``, its node and its support stand out, and the rest is pale. A
     click on a node sends the ``event`` with the number of the node; without an event, nodes cannot
-    be clicked. For screen readers the picture has a title, and the first edges as sentences.
+    be clicked. ``answer_icon`` is the icon of the answer's state, which decides the colour of the
+    answer and its support. For screen readers the picture has a title, and the first edges as
+    sentences.
     """
     if not subgraph.nodes:
         return EMPTY_MESSAGE
@@ -74,7 +83,7 @@ def render_svg(subgraph: Subgraph, highlighted: Value | None = None, event: str 
         *lines,  # before labels and nodes, so that no line crosses them
         *labels,
         *nodes,
-        class_="graph",
+        class_=f"graph {answer_icon}",
         role="img",
         viewBox=f"0 0 {layout.width:.0f} {layout.height:.0f}",
         style=f"max-width:{max_width:.0f}px",

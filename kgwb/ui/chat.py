@@ -12,7 +12,7 @@ from kgwb.run import Run
 from kgwb.show import html as h
 from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
-from kgwb.show.run_state import answer_state
+from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
 from kgwb.text import display_name, pluralize, shorten, single_line
 from kgwb.ui.choosers import Glance, overview_of
@@ -200,7 +200,7 @@ class Chat(Live):
         What only an open turn shows is rendered only for this turn.
         """
         state = session_of(run).run_state()
-        answer = answer_state(state)
+        answer = answer_view(state)
         answer_class = answer.icon
         if answer_class == "wait":
             answer_class = "run"
@@ -222,7 +222,7 @@ class Chat(Live):
             support = _render_support(run)
             if run.answer is not None:
                 omitted_support = render_omitted_triples(len(run.answer.support) - MAX_TRIPLES)
-            reasons = render_reasons(run.answer, run.steps)
+            reasons = render_reasons(run.answer, run.steps, run.unrecorded_graph)
         return TurnView(
             number=number,
             question=shorten(question),

@@ -60,12 +60,8 @@ class Debugger(StepPanel):
 
     is_in_debugger = True
 
-    def __init__(self, session: Session, *, step_key: str = "", gold_answer: str = "") -> None:
-        """``step_key`` is a step to show first; by default it is the step done last.
-
-        ``gold_answer`` is the right answer, to be shown beside the run's.
-        """
-        self.gold_answer = gold_answer
+    def __init__(self, session: Session, *, step_key: str = "") -> None:
+        """``step_key`` is a step to show first; by default it is the step done last."""
         self.selected_view = "step"
         self.selected_role = ""
         """The role whose steps the timeline shows; "" for all steps."""
@@ -108,15 +104,10 @@ class Debugger(StepPanel):
         """
         state = self.session.run_state()
         key = self.key
-        gold_answer = Html()
-        if self.gold_answer:
-            label = h.muted_text("the right answer is ")
-            answer = h.tag("b", self.gold_answer)
-            gold_answer = h.div("", label, answer)
         return render_page(
             "debugger.html",
             header=render_question_header(self.run),
-            answer_banner=render_answer_banner(state, gold_answer),
+            answer_banner=render_answer_banner(state),
             person=self.render_child("person"),
             is_read_only=bool(self.run.read_only),
             cannot_go_back=self.is_busy or not self.run.steps,
@@ -202,7 +193,7 @@ class Debugger(StepPanel):
         if answer is not None and self.run.status == "done":
             context = context_of(self.run, can_mute=self.can_mute)
             parts = render_answer_parts(answer, context)
-            parts.append(render_reasons(answer, steps))
+            parts.append(render_reasons(answer, steps, self.run.unrecorded_graph))
             parts += self._render_empty_results(answer, steps)
         title = h.muted_text("Where the time went")
         waterfall = render_waterfall(steps, self.run.calls)
@@ -441,4 +432,4 @@ def debug_question(report: Report, question: str, **options: Any) -> Debugger:
     """
     measured = report.measured_run(question, **options)
     session = session_of(measured.run)
-    return Debugger(session, step_key=measured.blamed_step, gold_answer=measured.gold)
+    return Debugger(session, step_key=measured.blamed_step)

@@ -7,7 +7,7 @@
 const TYPED = "textarea, input:not([type=radio]):not([type=checkbox]):not([type=submit]):not([type=button])";
 const LATER_MS = 250;
 
-const THEME = { ground: "--bg", text: "--ink", aside: "--soft", linked: "--search", unknown: "--code", answer: "--ok",
+const THEME = { ground: "--bg", text: "--ink", aside: "--soft", linked: "--search", unknown: "--code", answer: "--c",
                 selected: "--accent-bg" };
 
 function painted(node, colour) { // as red, green and blue, however the style sheet says it

@@ -350,7 +350,7 @@ class StepView(Live):
         return render_page(
             "step_result.html",
             output=render(output, context),
-            reasons=explain.render_reasons(output, context.steps),
+            reasons=explain.render_reasons(output, context.steps, self.run.unrecorded_graph),
             has_no_graph=is_replay and not self.is_in_debugger,
             progress=render_progress(self.graph_worker),
         )

@@ -20,6 +20,7 @@ from kgwb.show import html as h
 from kgwb.show import subgraph_html as picture
 from kgwb.show.html import Html
 from kgwb.show.run import render_question_header
+from kgwb.show.run_state import answer_icon
 from kgwb.show.subgraph import Subgraph, build_subgraph, expand_node
 from kgwb.show.subgraph_layout import fit_width
 from kgwb.show.terms import context_of, render_curie
@@ -188,7 +189,12 @@ class SubgraphPanel(Live):
             context = context_of(self.run)
             return picture.render_tables(self.subgraph, context)
         if view == "picture":
-            return picture.render_svg(self.subgraph, self.highlighted_answer, event="node")
+            return picture.render_svg(
+                self.subgraph,
+                self.highlighted_answer,
+                event="node",
+                answer_icon=answer_icon(self.run),
+            )
         return self._render_frame()
 
     def render_static(self) -> Html:
@@ -200,7 +206,7 @@ class SubgraphPanel(Live):
         context = context_of(self.run)
         return h.div(
             "body stack",
-            picture.render_svg(self.subgraph, answer),
+            picture.render_svg(self.subgraph, answer, answer_icon=answer_icon(self.run)),
             picture.render_legend(self.subgraph, answer),
             picture.render_tables(self.subgraph, context),
         )
@@ -224,7 +230,7 @@ class SubgraphPanel(Live):
         json_text = json.dumps(data, ensure_ascii=False)
         question = single_line(self.run.question)
         frame = h.div(
-            "frame",
+            f"frame {answer_icon(self.run)}",
             data_page="node",
             data_keep="graph",
             # Escaped here, because a text that is no Html would be shortened.

@@ -329,7 +329,7 @@ def test_a_lost_question_opens_live_but_not_with_an_address_from_its_folder(
         opened = kgwb.debug(Report(measured), "z")
         assert opened.run.unrecorded_graph is not None
         assert [model.name for model in opened.run.models.values()] == names
-        assert "<b>Arrival</b>" in opened.view()
+        assert '<b class="right">Arrival</b>' in opened.view()
 
 
 # --- nothing but text

@@ -29,6 +29,7 @@ from kgwb.llm.rules.predicates import (
     VertexPredicate,
     Vertices,
     fetch_predicates,
+    has_neighbour_of_two_types,
     predicates_within_two_steps,
 )
 from kgwb.llm.rules.similarity import (
@@ -36,13 +37,23 @@ from kgwb.llm.rules.similarity import (
     find_similar_predicates,
     max_similarity,
 )
-from kgwb.llm.rules.words import RELATION_PHRASES, Token, Words, relation_phrase, tokenize
+from kgwb.llm.rules.words import (
+    RELATION_PHRASES,
+    Token,
+    Words,
+    relation_phrase,
+    singularize,
+    tokenize,
+)
 
 Predicates = Sequence[VertexPredicate]
 MIN_PREDICATE_SIMILARITY = 0.45
 """Similarity from which words of the question ask for a predicate."""
 MIN_CLASS_SIMILARITY = 0.5
 """Similarity from which a word of the question names a class."""
+MIN_MIXED_TYPES = 2
+MAX_CLASS_WORDS = 3
+"""How many words the name of an asked class may have."""
 MAX_PARTIAL_MATCHES = 3
 """How many labels are looked at that may begin or end with a name."""
 NON_CONTENT_WORDS = en.NON_NAME_WORDS | {""}
@@ -190,9 +201,16 @@ class _PredicateReader:
         question about an agent ("who"), predicates that have only numbers do not count.
 
         ``words`` are those of the question with "" for the name. Those of its last question alone
-        are tried first.
+        are tried first. ``_with_asked_class`` adds the class that the question asks for.
         """
         predicates = fetch_predicates(self.kg, self.vertices)
+        reading = self._read_by(predicates, words, last_question)
+        return self._with_asked_class(reading, words, predicates)
+
+    def _read_by(
+        self, predicates: Predicates, words: Words, last_question: Words
+    ) -> ParsedQuestion:
+        """Return the reading of ``read``, without the class that is asked for."""
         numeric: list[VertexPredicate] = []
         if self._asks_for_agent(words):
             numeric = [predicate for predicate in predicates if predicate.has_only_numbers]
@@ -257,6 +275,30 @@ class _PredicateReader:
             return False
         return not any(_is_type_of(predicate, noun, self.embeddings) for predicate in typed)
 
+    def _with_asked_class(
+        self, reading: ParsedQuestion, words: Words, predicates: Predicates
+    ) -> ParsedQuestion:
+        """Return a reading whose answers are of the class that the question asks for.
+
+        In "which stations did X design", the class stands after the question word. If the predicate
+        leads to things of this class and of others, a fact is added that states the class. A reading
+        of several facts stays as it is. So does one where things have several types: a city may be
+        said to be a big city alone.
+        """
+        if len(reading.facts) != 1:
+            return reading
+        [(_, relation, _)] = reading.facts
+        types: set[str] = set()
+        for predicate in self._predicates_like(relation, predicates):
+            types.update(map(normalize, predicate.value_types))
+        if len(types) < MIN_MIXED_TYPES:
+            return reading
+        for phrase in _phrases_after_question_word(words):
+            if phrase in types and not has_neighbour_of_two_types(self.kg, self.vertices):
+                fact = (reading.target, "type", phrase)
+                return reading._replace(facts=(*reading.facts, fact))
+        return reading
+
     def _has_all_relations(self, similar: Predicates) -> bool:
         """Return whether the graph has predicates like all relations of the grammar's reading.
 
@@ -301,6 +343,31 @@ def _is_type_of(predicate: VertexPredicate, word: str, embeddings: Embeddings) -
     value_types = list(predicate.value_types)
     similarity = max_similarity(relation_phrase(word), value_types, embeddings)
     return similarity >= MIN_CLASS_SIMILARITY
+
+
+def _phrases_after_question_word(words: Words) -> list[str]:
+    """Return the phrases of up to MAX_CLASS_WORDS words after "which", "what" or "many".
+
+    They are in normal form with the last word in the singular, the longest first. The first such
+    word of the question counts. Returns nothing without one.
+    """
+    for position, word in enumerate(words):
+        if word in WORDS_BEFORE_ASKED_NOUN:
+            following = words[position + 1 : position + 1 + MAX_CLASS_WORDS]
+            phrases = []
+            for length in range(len(following), 0, -1):
+                phrase = _normal_noun(" ".join(following[:length]))
+                phrases.append(phrase)
+            return list(filter(None, phrases))
+    return []
+
+
+def _normal_noun(text: str) -> str:
+    """Return a phrase in normal form, with its last word in the singular; "" without words."""
+    words = normalize(text).split()
+    if not words:
+        return ""
+    return " ".join([*words[:-1], singularize(words[-1])])
 
 
 def _counted_noun(words: Words, relation: str) -> str:

@@ -129,6 +129,15 @@ def _select_inner_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
     return kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {where} }}").rows
 
 
+def has_neighbour_of_two_types(kg: Graph, vertices: Vertices) -> bool:
+    """Return whether something one triple away from vertices, in either direction, has two types."""
+    values = values_clause("?v", vertices)
+    types = "|".join(map(n3, kg.vocabulary.types))
+    neighbours = "{ ?v ?p ?o } UNION { ?o ?p ?v }"
+    typed = f"?o {types} ?c . ?o {types} ?d FILTER(?c != ?d)"
+    return kg.ask(f"ASK {{ {values} {neighbours} {typed} }}")
+
+
 def predicates_within_two_steps(kg: Graph, vertices: Vertices) -> Collection[str]:
     """Return the names of the predicates one or two triples away from vertices, either direction.
 

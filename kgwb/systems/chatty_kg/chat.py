@@ -103,9 +103,9 @@ def build_context(dialogue: Dialogue, run: Run) -> Context:
 def translate_question(question: Question, run: Run) -> Question:
     """Translate the question to English (Chatty-KG, section 4.1).
 
-    The settings ``question_language`` and ``translate`` say when the translator is asked. A
-    question that it leaves as it is, is not marked as translated; nor is one without a valid
-    translation. A translated question keeps the original text.
+    The settings ``question_language`` and ``translate`` say when the translator is asked. A question
+    that it leaves as it is, is not marked as translated; nor is one without a valid translation.
+    The step notes which of the two happened. A translated question keeps the original text.
     """
     if not _needs_translator(question.text, ChattySettings.of_run(run)):
         return question
@@ -116,7 +116,10 @@ def translate_question(question: Question, run: Run) -> Question:
         run,
         checks=NOT_EMPTY_CHECKS,
     )
-    if reply is None or reply.question.strip() == question.text.strip():
+    if reply is None:
+        return question
+    if reply.question.strip() == question.text.strip():
+        run.note("not translated: the model gave the question back as it was")
         return question
     return Question(reply.question.strip(), original=question.text)
 

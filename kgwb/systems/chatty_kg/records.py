@@ -19,7 +19,7 @@ from kgwb.records import (
     one_line,
 )
 from kgwb.terms import DisplayNames, Iri
-from kgwb.text import pluralize
+from kgwb.text import list_first, pluralize
 
 MIN_EXPECTED_SIMILARITY = 0.6
 """If a question has no answer, best predicates that are less similar to their relation are named."""
@@ -212,17 +212,27 @@ class LinkedRelation(Record):
     def missing_from_graph(self) -> str:
         """Return that the relation has no predicate, or no similar one, and the nearest ones.
 
-        Returns "" if the similarity of the best predicate is MIN_EXPECTED_SIMILARITY or more.
+        The predicates are those of the things that the fact is about. Returns "" if the similarity
+        of the best predicate is MIN_EXPECTED_SIMILARITY or more.
         """
         relation = self.fact.relation
         if not self.predicates:
             return f"no predicate for “{relation}”: no linked vertex leads to it"
-        if self.predicates[0].similarity >= MIN_EXPECTED_SIMILARITY:
+        if not self.missing_relation():
             return ""
         nearest = []
         for predicate in self.predicates[:MAX_NEAREST_PREDICATES]:
             nearest.append(f"{predicate.name} ({predicate.similarity:.2f})")
-        return f"no predicate is like “{relation}”: nearest are {', '.join(nearest)}"
+        entities = [end for end in self.fact.ends if not is_unknown(end)]
+        things = list_first(entities) or "what was found before"
+        listed = ", ".join(nearest)
+        return f"{things} has nothing like “{relation}”: nearest are {listed}"
+
+    def missing_relation(self) -> str:
+        """Return the relation if it has predicates and none of them is similar, else ""."""
+        if not self.predicates or self.predicates[0].similarity >= MIN_EXPECTED_SIMILARITY:
+            return ""
+        return self.fact.relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,7 @@ def _render_ranked(
         arrow = span("soft", "←", title="from object to subject")
     name = [tag("b" if is_used else "span", shorten(predicate.name)), " ", arrow]
     if is_used:
-        name += [" ", state_badge("ok", "used")]
+        name += [" ", state_badge("kept", "used")]
     examples_button: object = ""
     if context.is_interactive:
         examples_button = button("examples", "examples", class_="ghost", arg=position)
@@ -238,7 +238,7 @@ def render_query_selection(value: QuerySelection, context: RenderContext) -> Htm
     """
     parts = []
     for position, query in enumerate(value.queries[:MAX_KEPT]):
-        head = _render_query_head(state_badge("ok", "kept"), query)
+        head = _render_query_head(state_badge("kept", "kept"), query)
         parts.append(render_query_block(position, query.sparql, context, head=head))
     if not value.queries:
         parts.append(note("no query was kept"))

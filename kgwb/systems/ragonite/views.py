@@ -104,7 +104,7 @@ def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> H
     for number, source in enumerate(value.sources, 1):
         badge = span("soft", "not cited")
         if number in value.cited_numbers:
-            badge = html.state_badge("ok", "cited")
+            badge = html.state_badge("kept", "cited")
         title = shorten(source.title, 80)
         head = join(tag("b", f"[{number}] "), source.tool, " ", title, " ", badge)
         details = render(source, context)

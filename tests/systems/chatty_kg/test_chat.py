@@ -82,6 +82,17 @@ def test_a_question_in_another_language_is_translated(question: str) -> None:
     assert model.call_count() == 1
 
 
+def test_a_question_that_comes_back_as_it_was_is_not_said_to_be_translated() -> None:
+    question = Question("Wer hat Arrival gedreht?")
+    same, run, _ = alone(
+        lambda run: chat.translate_question(question, run),
+        {"translator": {"question": question.text}},
+    )
+    assert same == question
+    [note] = run["translator"].notes
+    assert note.startswith("not translated")
+
+
 @pytest.mark.parametrize(
     "work",
     [

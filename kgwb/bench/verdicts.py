@@ -1,0 +1,71 @@
+"""What gold says of an answer: the state of a row, and what is known to be right of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from kgwb.bench.metrics import OWN_KNOWLEDGE, score_answers
+from kgwb.bench.questions import answer_to_strings
+from kgwb.bench.results import BenchRow, get_label, is_lost
+from kgwb.bench.values import is_iri
+from kgwb.flow import Answer
+from kgwb.run.gold import RightAnswer
+from kgwb.show.answer_state import (
+    ERROR,
+    choose_answer_state,
+    describe_unfitting_values,
+    literal_type,
+)
+from kgwb.text import list_first
+
+
+def get_verdict(row: BenchRow) -> str:
+    """Return the state of a row's answer, one of ``kgwb.show.answer_state.ANSWER_STATE_ICONS``.
+
+    It is "error" after an error. With gold, an answer is right if it is exactly the gold. Without
+    gold it is given, or in doubt.
+    """
+    if row["error"] is not None:
+        return ERROR
+    is_right = None
+    if row["gold"] is not None:
+        is_right = not is_lost(row)
+    return choose_answer_state(
+        is_right=is_right,
+        has_values=bool(row["answers"]),
+        doubt=_describe_doubt(row),
+        is_ungrounded=row.get("source") == OWN_KNOWLEDGE,
+    )
+
+
+def _describe_doubt(row: BenchRow) -> str:
+    """Return which answers of a row are not of the type that was asked for; "" for tables."""
+    if row.get("table"):
+        return ""
+    typed_labels = []
+    for value in row["answers"]:
+        value_type = "a thing" if is_iri(value) else literal_type(value)
+        typed_labels.append((get_label(row, value), value_type))
+    return describe_unfitting_values(row["question"], typed_labels)
+
+
+def known_right_answer(gold: Sequence[str] | None, labels: Sequence[str]) -> RightAnswer | None:
+    """Return what gold says of the answers of a run; None if the gold is not known.
+
+    ``labels`` are the names of the gold answers, of which the first are shown.
+    """
+    if gold is None:
+        return None
+    return RightAnswer(partial(_is_gold, tuple(gold)), list_first(labels))
+
+
+def _is_gold(gold: Sequence[str], answer: Answer) -> bool:
+    """Return whether the values of an answer are exactly the gold."""
+    return score_answers(answer_to_strings(answer), gold).f1 == 1
+
+
+def row_right_answer(row: BenchRow) -> RightAnswer | None:
+    """Return what the gold of a row says of the answers of its run; None without gold."""
+    labels = [get_label(row, value) for value in row["gold"] or ()]
+    return known_right_answer(row["gold"], labels)

@@ -1,0 +1,194 @@
+"""The state of an answer: right, wrong, in doubt, given, ... One mechanism for everything that shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rdflib import Literal
+
+from kgwb.flow import CANNOT_EXPRESS, Answer, Value
+from kgwb.run.gold import RightAnswer
+from kgwb.text import shorten
+
+RIGHT = "right"
+WRONG = "wrong"
+UNANSWERED = "unanswered"
+ERROR = "error"
+IN_DOUBT = "in doubt"
+OWN_KNOWLEDGE = "own knowledge"
+GIVEN = "given"
+ANSWER_STATE_ICONS = {
+    RIGHT: "ok",
+    WRONG: "bad",
+    UNANSWERED: "none",
+    ERROR: "bad",
+    IN_DOUBT: "doubt",
+    OWN_KNOWLEDGE: "doubt",
+    GIVEN: "given",
+}
+"""The states of an answer, each with the icon that shows it. The icon decides the colour.
+
+Only what gold says is right is green. What is merely answered is neutral.
+"""
+ANSWER_STATE_LABELS = {
+    RIGHT: "Right",
+    WRONG: "Wrong",
+    UNANSWERED: "Not in this graph",
+    ERROR: "Failed",
+    IN_DOUBT: "In doubt",
+    OWN_KNOWLEDGE: "Not grounded",
+    GIVEN: "Answered",
+}
+"""The words for each state of an answer."""
+
+
+class AnswerState(NamedTuple):
+    """The state of an answer, as it is shown everywhere."""
+
+    name: str
+    """One of ANSWER_STATE_ICONS."""
+    label: str
+    doubt: str = ""
+    """Which values do not fit the question; empty if all do."""
+
+    @property
+    def icon(self) -> str:
+        """The icon, whose CSS class is the colour of the state."""
+        return ANSWER_STATE_ICONS[self.name]
+
+    def __str__(self) -> str:
+        """Return the label, and what is in doubt: "In doubt: Chester is a thing where ..."."""
+        if self.doubt:
+            return f"{self.label}: {self.doubt}"
+        return self.label
+
+
+def choose_answer_state(
+    *, is_right: bool | None, has_values: bool, doubt: str = "", is_ungrounded: bool = False
+) -> str:
+    """Return the name of an answer's state, one of ANSWER_STATE_ICONS.
+
+    ``is_right`` is what gold says; None if it is not known. What gold says goes before all doubts.
+    An answer without values is right if the gold is empty, else it is unanswered.
+    """
+    if is_right:
+        return RIGHT
+    if not has_values:
+        return UNANSWERED
+    if is_right is not None:
+        return WRONG
+    if is_ungrounded:
+        return OWN_KNOWLEDGE
+    if doubt:
+        return IN_DOUBT
+    return GIVEN
+
+
+def judge_answer(
+    question: str, answer: Answer, right_answer: RightAnswer | None = None
+) -> AnswerState:
+    """Return the state of an answer to a question.
+
+    ``right_answer`` is what is known to be right. A question that a system cannot express is
+    labelled "Not answered", since the graph was not asked.
+    """
+    is_right = None
+    if right_answer is not None:
+        is_right = right_answer.is_right(answer)
+    doubt = describe_type_mismatch(question, answer)
+    name = choose_answer_state(
+        is_right=is_right,
+        has_values=bool(answer) or is_text_alone(answer),
+        doubt=doubt,
+        is_ungrounded=answer.ungrounded,
+    )
+    label = ANSWER_STATE_LABELS[name]
+    if name == UNANSWERED and answer.reason.startswith(CANNOT_EXPRESS):
+        label = "Not answered"
+    if name != IN_DOUBT:
+        doubt = ""
+    return AnswerState(name, label, doubt)
+
+
+def is_text_alone(answer: Answer) -> bool:
+    """Return whether an answer is only a text, as another program gives it: no values, no reason."""
+    return not answer and bool(answer.text) and not answer.reason and not answer.ungrounded
+
+
+# Whether an answer is what the question asks for
+
+EXPECTED_VALUES = {
+    "where": ("a place", {"a thing", "a text"}),
+    "when": ("a time", {"a date", "a number", "a text"}),
+    "who": ("somebody", {"a thing", "a text"}),
+    "how many": ("a number", {"a number"}),
+}
+"""What each question word asks for, and the types of values that can be it."""
+QUESTION_WORD_PATTERN = re.compile(rf"\b({'|'.join(EXPECTED_VALUES)})\b")
+MAX_VALUE_CHARS = 60
+MAX_MISMATCH_CHARS = 200
+
+
+def describe_type_mismatch(question: str, answer: Answer) -> str:
+    """Return which values of an answer are not of the type that the question word asks for.
+
+    See ``describe_unfitting_values``. Returns "" for tables, counts and yes or no.
+    """
+    if answer.kind != "list" or answer.columns:
+        return ""
+    typed_labels = []
+    for value in answer.values:
+        typed_labels.append((value.label, _value_type(value)))
+    return describe_unfitting_values(question, typed_labels)
+
+
+def describe_unfitting_values(question: str, typed_labels: Iterable[tuple[str, str]]) -> str:
+    """Return which values are not of the type that the question word asks for.
+
+    Such as "1967-10-03 is a date where a place was asked". ``typed_labels`` has the label and the
+    type of each value. The first of EXPECTED_VALUES in the question counts, wherever it stands.
+    Returns "" if all values fit, or if the question has no such word.
+    """
+    question_word = QUESTION_WORD_PATTERN.search(question.casefold())
+    if question_word is None:
+        return ""
+    expected, fitting_types = EXPECTED_VALUES[question_word[1]]
+    unfitting = []
+    for full_label, value_type in typed_labels:
+        if value_type not in fitting_types:
+            label = shorten(full_label, MAX_VALUE_CHARS)
+            unfitting.append(f"{label} is {value_type}")
+    if not unfitting:
+        return ""
+    text = shorten("; ".join(unfitting), MAX_MISMATCH_CHARS)
+    return f"{text} where {expected} was asked"
+
+
+def _value_type(value: Value) -> str:
+    """Return "a thing" for an IRI or blank node, and what ``literal_type`` says for a literal.
+
+    A literal is also a date by its datatype.
+    """
+    if not isinstance(value.term, Literal):
+        return "a thing"
+    datatype_iri = str(value.term.datatype or "").casefold()
+    _, _, datatype = datatype_iri.rpartition("#")
+    is_date_type = "date" in datatype or datatype.startswith("g")  # xsd:gYear, xsd:gMonthDay, ...
+    if is_date_type:
+        return "a date"
+    return literal_type(str(value.term))
+
+
+def literal_type(text: str) -> str:
+    """Return "a date", "a number" or "a text" for the text of a literal.
+
+    It is a date if it is like "1967", "1967-10" or "1967-10-03". Else it is a number if it has only
+    digits, points and commas, with or without a sign.
+    """
+    if re.fullmatch(r"-?\d{4}(-\d\d){0,2}", text):
+        return "a date"
+    if re.fullmatch(r"[-+]?[\d.,]+", text):
+        return "a number"
+    return "a text"

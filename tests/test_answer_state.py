@@ -1,0 +1,171 @@
+"""The state of an answer is one, wherever it is shown; only what gold says is right is green."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from page import Page, settle
+from page import press as press_button
+from rdflib import Literal
+from small import films, iri
+
+import kgwb
+from kgwb.bench import Benchmark, BenchSetup, Report, Results
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.verdicts import get_verdict, known_right_answer
+from kgwb.cli import main
+from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer, Value
+from kgwb.run import Run
+from kgwb.show.answer_state import ANSWER_STATE_ICONS, judge_answer
+from kgwb.show.html import load_style
+from kgwb.show.run import render_run
+from kgwb.ui.cell import AgentCell
+from kgwb.ui.chat import Chat
+from kgwb.ui.debugger import Debugger
+from kgwb.ui.session import session_of
+
+BORN = """
+@prefix : <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:ella rdfs:label "Ella" ; :birthDate :chester .
+:chester rdfs:label "Chester" .
+"""
+WHEN = "When was Ella born?"
+WHO = "Who directed Arrival?"
+DENIS = Answer("list", (Value(iri("denis"), "Denis Villeneuve"),))
+NOTHING = Answer("list", reason=f"{NOT_IN_GRAPH}: no vertex")
+BEYOND = Answer("list", reason=f"{CANNOT_EXPRESS}: a superlative")
+
+
+def alone(value: Literal) -> Answer:
+    return Answer("list", (Value(value, str(value)),))
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "gold", "name", "label"),
+    [
+        (WHO, DENIS, None, "given", "Answered"),
+        (WHO, DENIS, [str(iri("denis"))], "right", "Right"),
+        (WHO, DENIS, [str(iri("lynch"))], "wrong", "Wrong"),
+        (WHEN, DENIS, None, "in doubt", "In doubt"),
+        (WHEN, DENIS, [str(iri("denis"))], "right", "Right"),
+        (WHEN, DENIS, [], "wrong", "Wrong"),
+        (WHO, NOTHING, None, "unanswered", "Not in this graph"),
+        (WHO, NOTHING, [str(iri("denis"))], "unanswered", "Not in this graph"),
+        (WHO, NOTHING, [], "right", "Right"),
+        (WHO, BEYOND, None, "unanswered", "Not answered"),
+        ("Where was he born?", alone(Literal("1834-01-01")), None, "in doubt", "In doubt"),
+    ],
+)
+def test_the_state_of_an_answer(
+    question: str, answer: Answer, gold: list[str] | None, name: str, label: str
+) -> None:
+    judged = judge_answer(question, answer, known_right_answer(gold, gold or ()))
+    assert (judged.name, judged.label) == (name, label)
+    assert bool(judged.doubt) == (name == "in doubt")
+
+
+def test_an_answer_from_own_knowledge_is_marked_unless_gold_is_known() -> None:
+    answer = Answer("list", DENIS.values, ungrounded=True)
+    assert judge_answer(WHO, answer).name == "own knowledge"
+    right = known_right_answer([str(iri("denis"))], ["Denis Villeneuve"])
+    assert judge_answer(WHO, answer, right).name == "right"
+
+
+def test_only_what_is_right_is_green_and_what_is_given_has_no_colour() -> None:
+    green = [name for name, icon in ANSWER_STATE_ICONS.items() if icon == "ok"]
+    assert green == ["right"]
+    colours = dict(re.findall(r"\.kg \.(\w+) \{ --c: var\(--(\w+)\) \}", load_style()))
+    assert colours["given"] == "ink"
+    assert [name for name, colour in colours.items() if colour == "ok"] == ["ok"]
+
+
+def born() -> Run:
+    return kgwb.Workbench(films(BORN), "rules").ask(WHEN)
+
+
+def states_in(html: str) -> set[str]:
+    """Return the states of answers that a page shows, as its CSS classes name them."""
+    states = set()
+    for element in Page(html).elements:
+        classes = element.attributes.get("class", "").split()
+        if {"answer", "a"} & set(classes):
+            states.update(set(classes) & {"ok", "bad", "none", "doubt", "given"})
+    return states
+
+
+def test_a_doubt_is_the_same_in_chat_debugger_cell_page_and_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    doubt = "Chester is a thing where a time was asked"
+    run = born()
+    bench = kgwb.Workbench(films(BORN), "rules")
+    chat = Chat(bench)
+    press_button(chat, "Ask", question=WHEN)
+    settle(chat.conversation)
+    pages = [chat.view(), Debugger(session_of(run)).view(), render_run(run)]
+    for html in pages:
+        assert states_in(html) == {"doubt"}
+        assert "In doubt" in Page(html).text
+        assert doubt in Page(html).text
+    answering = [step.key for step in run.steps if step.output == run.answer]
+    cell = AgentCell(session_of(run), answering[-1]).view()
+    assert "In doubt" in Page(cell).text
+    file = tmp_path / "born.ttl"
+    file.write_text(BORN)
+    assert main(["ask", "--kg", str(file), WHEN]) == 0
+    assert f"In doubt: {doubt}\n" in capsys.readouterr().out
+    assert main(["ask", "--kg", str(file), "--json", WHEN]) == 0
+    data = json.loads(capsys.readouterr().out)["answer"]
+    assert (data["state"], data["doubt"]) == ("in doubt", doubt)
+
+
+def measure(folder: Path, **gold: str) -> Report:
+    """Measure two questions with the model rules, and save all runs. Return the report."""
+    questions = []
+    for name, answer in gold.items():
+        question = {"lost": "Who directed Arrival?", "won": "Who directed Sicario?"}[name]
+        questions.append(BenchQuestion(id=name, question=question, answers=(str(iri(answer)),)))
+    bench = kgwb.Workbench(films(), "rules")
+    setup = BenchSetup.from_workbench(bench)
+    results = Results(folder, setup.to_config(questions))
+    Benchmark(setup, results, save_runs=True).run(questions)
+    return Report(folder)
+
+
+def test_gold_reaches_the_debugger_the_page_and_a_fork_of_a_benchmark(tmp_path: Path) -> None:
+    report = measure(tmp_path / "out", lost="lynch", won="denis")
+    expected = {"lost": ("bad", "Wrong", "wrong"), "won": ("ok", "Right", "right")}
+    report.save(tmp_path / "report.html")
+    for id_, (icon, label, verdict) in expected.items():
+        row = report.results[0].rows[id_]
+        assert get_verdict(row) == verdict
+        opened = kgwb.debug(report, id_, kg=films(), model="rules")
+        page = (tmp_path / "out" / "runs" / f"{id_}.html").read_text()
+        fork = Debugger(session_of(opened.run.fork().go()))
+        for html in (opened.view(), page, fork.view()):
+            assert states_in(html) == {icon}
+            assert label in Page(html).text
+    assert '<b class="right">' in kgwb.debug(report, "lost").view()
+
+
+def test_an_edit_that_mends_the_answer_of_a_lost_question_makes_it_right(tmp_path: Path) -> None:
+    report = measure(tmp_path / "out", lost="lynch")
+    opened = kgwb.debug(report, "lost", kg=films(), model="rules")
+    run = opened.run
+    answering = [step.key for step in run.steps if step.output == run.answer]
+    assert states_in(opened.view()) == {"bad"}
+    mended = run.fork()
+    mended.override(answering[-1], Answer("list", (Value(iri("lynch"), "David Lynch"),)))
+    mended.go()
+    assert states_in(render_run(mended)) == {"ok"}
+    other = run.fork(question="Who directed Dune?")
+    assert other.right_answer is None
+
+
+def test_a_recording_knows_what_is_right() -> None:
+    run = kgwb.recording("films/chatty_kg/1")
+    assert run.right_answer is not None
+    assert run.answer is not None
+    assert judge_answer(run.question, run.answer, run.right_answer).name in ("right", "wrong")
