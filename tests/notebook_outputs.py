@@ -8,7 +8,6 @@ are kept once a notebook.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import tempfile
@@ -23,14 +22,19 @@ from kgwb.show.html import load_style
 FOLDER = Path(__file__).parent.parent / "notebooks"
 VIEW = "application/vnd.jupyter.widget-view+json"
 WIDGETS = """
-import ipywidgets, json, time
+import ipywidgets, time
 from kgwb.ui.live import Live
 time.sleep(2)  # what works in the background
 _widgets = ipywidgets.widgets.widget._instances
 _live = {name: one for name, one in _widgets.items() if isinstance(one, Live)}
-print(json.dumps({name: one.static_html() for name, one in _live.items()}))
+_shown = {name: one.static_html() for name, one in _live.items()}
+from IPython.display import display
+display({"application/json": _shown}, raw=True)
 """
-"""What every widget shows when the notebook has come to its end."""
+"""What every widget shows when the notebook has come to its end.
+
+It is displayed, not printed: printed text is searched for backspaces, which takes minutes for megabytes.
+"""
 STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 TEMPORARY = re.compile(rf"{re.escape(tempfile.gettempdir())}/tmp\w+/")
 PREFORMATTED = re.compile(r"(<(?:pre|textarea|style)\b.*?</(?:pre|textarea|style)>)", re.DOTALL)
@@ -49,7 +53,7 @@ def executed(path: Path) -> Any:
     NotebookClient(
         notebook, timeout=100, kernel_name="python3", resources=resources, coalesce_streams=True
     ).execute()
-    widgets = json.loads(notebook.cells.pop().outputs[0].text)
+    widgets = notebook.cells.pop().outputs[0].data["application/json"]
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if view := output.get("data", {}).get(VIEW):
             output.data["text/html"] = widgets.get(

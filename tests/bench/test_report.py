@@ -209,7 +209,7 @@ def test_two_result_sets_are_compared(tmp_path: Path) -> None:
         "F1",
         "4",
         *same,
-        "+0.000 [-0.750, +0.750]",
+        "+0.000 [-0.500, +0.500]",  # of four questions one is better, and one as much worse
         "may be chance (p 1.000)",
     ]
     assert [line[0] for line in made.lines("two")[1:]] == ["paper F1"]
