@@ -108,6 +108,7 @@ def test_labels_choices_and_an_empty_form_come_from_the_schema() -> None:
         "target": "",
         "kind": "list",
         "beyond": [],
+        "columns": [],
     }
 
 
