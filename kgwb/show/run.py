@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from kgwb.records import one_line
 from kgwb.run import Run
 from kgwb.run.steps import Step, group_by_supervisor
+from kgwb.show.answer_state import ANSWER_STATE_LABELS, ERROR
 from kgwb.show.answers import render_answer_parts
 from kgwb.show.html import (
     Html,
@@ -71,10 +72,11 @@ def render_question_header(run: Run) -> Html:
 def render_answer_banner(state: RunState) -> Html:
     """Render the answer in large letters, and below it its state, its cost, and the right answer.
 
-    The right answer is shown as far as it is known. An answer that failed is announced at once to
-    screen readers (role "alert").
+    The right answer is shown as far as it is known. A failure is announced at once to screen
+    readers (role "alert"). A wrong answer is none: the run did what it should.
     """
     answer = answer_view(state)
+    has_failed = answer.label == ANSWER_STATE_LABELS[ERROR]
     css_class = answer.icon
     icon_class = ""
     if answer.icon == "wait":
@@ -83,7 +85,7 @@ def render_answer_banner(state: RunState) -> Html:
     return render_template(
         "show/templates/answer_banner.html",
         css_class=css_class,
-        role="alert" if answer.icon == "bad" else "status",
+        role="alert" if has_failed else "status",
         icon=icon(answer.icon, icon_class),
         headline=shorten(answer.headline, MAX_BANNER_CHARS),
         label=answer.label,
