@@ -104,7 +104,7 @@ class BenchCommand(MeasurementArguments):
 
         With ``each`` a report is written, and with several systems their tables are printed side by
         side. Folders in which every question ended in an error are named. Returns EXIT_FAILED if
-        these are all.
+        these are all. Raises InputError for ``retention`` if no question is in a dialogue.
         """
         questions = self.load_questions()
         if self.retention and all(question.dialogue is None for question in questions):

@@ -303,7 +303,8 @@ class RetryExperiment:
                 right_ids.append(id_)
         if not lost_ids:
             raise InputError(
-                f"no answer of {self.earlier_results.folder} was lost, so there is none to ask again",
+                f"no answer of {self.earlier_results.folder} was wrong or missing, so by default there "
+                "is nothing to ask again",
                 hint="choose the questions yourself, such as with --only all",
             )
         count = min(len(lost_ids), len(right_ids))

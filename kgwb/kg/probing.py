@@ -149,7 +149,7 @@ def _finds_label(client: SparqlClient, dialect: Dialect, label: str) -> bool:
     except GraphTimeoutError as error:
         raise GraphTimeoutError(
             f"{error.message} (asked for a label in the dialect {dialect.name})",
-            hint='name the dialect, for example dialect="generic"',
+            hint='name the dialect when you open the graph: open_kg(..., dialect="generic")',
         ) from error
     except GraphError:
         client.ask("ASK { ?s ?p ?o }")

@@ -177,7 +177,12 @@ def _check_characters(query: str) -> None:
     surrogate = LONE_SURROGATE.search(query)
     if surrogate:
         position = surrogate.start()
-        raise error_at(query, position, "there is half a character", "read the text as UTF-8")
+        raise error_at(
+            query,
+            position,
+            "there is half a character",
+            "read the file or reply that it comes from as UTF-8",
+        )
     ambiguous = _AMBIGUOUS_ESCAPE.search(query)
     if ambiguous:
         problem = "it is unclear whether this is an escape"

@@ -97,7 +97,10 @@ def _wrap_model(given: Any, *, name: str = "") -> ChatModel:
     if hasattr(given, "chat") and hasattr(given, "base_url"):
         if not name:
             hint = 'name the model: kgwb.model(client, name="gpt-4o")'
-            raise UnknownModelError("a client is not a model yet", hint=hint)
+            raise UnknownModelError(
+                f"{type(given).__name__} is a client, which can ask any model of its server",
+                hint=hint,
+            )
         return OpenAIModel(name, client=given)
     if callable(given):
         return FunctionModel(given, name=name)

@@ -42,7 +42,8 @@ class EditableRun(Engine):
         steps = self.steps_by_key
         if key not in steps:
             raise SettingError(
-                f"step {step} was not reached", hint="run on until it is: run.go(until=...)"
+                f"step {step} was not reached",
+                hint=f"run on to it: run.go(until={step!r})",
             )
         return steps[key]
 
@@ -55,7 +56,7 @@ class EditableRun(Engine):
         reached = self[step]
         if not reached.done:
             raise SettingError(
-                f"step {step} is not done", hint="run on until it is: run.go(until=...)"
+                f"step {step} is not done", hint=f"run on to it: run.go(until={reached.key!r})"
             )
         return reached.output
 

@@ -106,7 +106,8 @@ def parse_prompt(name: str, text: str) -> Prompt:
     """
     if not PROMPT_NAME.fullmatch(name):  # it becomes a path, and must stay inside its folder
         raise PromptError(
-            f"{name!r} is not the name of a prompt", hint="prompts are named like chatty_kg/qir"
+            f"{name!r} is not the name of a prompt",
+            hint="a prompt is named by its system and its agent, as in chatty_kg/qir",
         )
     header, body = _split_header(name, text)
     before_messages, *sections = SECTION_LINE.split(body)

@@ -90,7 +90,11 @@ def _view_of_class(record_class: type, views: Mapping[type, View]) -> View | Non
 
 
 def has_details(value: Any, context: RenderContext) -> bool:
-    """Return whether rendering a value shows more than its one line."""
+    """Return whether rendering a value shows more than its one line.
+
+    That is so for a dictionary, a query, a value whose type has a view, and a value whose summary has
+    several lines.
+    """
     if isinstance(value, dict) or (isinstance(value, str) and is_query(value)):
         return True
     has_view = find_view(type(value), context.views) is not None

@@ -99,7 +99,7 @@ def _check_name(system: System, name: str) -> None:
     if system.name != name:
         raise SettingError(
             f"the system {system.name} is announced under the name {name}",
-            hint="give it the same name in both places: its runs are opened by its own name",
+            hint=f"its package must name it {system.name} in the entry points too: runs are opened by it",
         )
 
 

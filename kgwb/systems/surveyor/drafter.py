@@ -216,7 +216,8 @@ def _format_terms(
 
     It is the local part of an IRI with its name in quotes, and any other term in quotes. Where that
     is not enough, it is a CURIE with the name, or a literal with its language or datatype; and
-    where that is not either, the term in full.
+    where that is not either, the term in full. Short texts of literals are cut at
+    MAX_SHOWN_LITERAL_CHARS.
     """
     prefix_of = {namespace: prefix for prefix, namespace in prefixes}
 
