@@ -57,7 +57,10 @@ RECORDED_LIBRARIES = (
 """Libraries whose versions are stored with the results."""
 MAX_FILE_NAME_CHARS = 150
 MAX_UNREACHABLE_IN_A_ROW = 5
-"""A benchmark stops after so many questions whose model or graph could not be reached."""
+"""A benchmark stops after so many questions whose model or graph could not be reached.
+
+With more workers it is their number, since a short failure meets all that are asked at the same time.
+"""
 SaveRunsMode = bool | Literal["lost"]
 
 
@@ -238,15 +241,16 @@ class Benchmark:
     def _count_unreachable(self, row: BenchRow) -> None:
         """Count a row whose model or graph could not be reached; another row ends the count.
 
-        Raises BenchmarkStoppedError at MAX_UNREACHABLE_IN_A_ROW.
+        Raises BenchmarkStoppedError at MAX_UNREACHABLE_IN_A_ROW, or at the number of workers if that
+        is higher.
         """
         if not row.get("unreachable"):
             self._unreachable_in_a_row = 0
             return
         self._unreachable_in_a_row += 1
-        if self._unreachable_in_a_row == MAX_UNREACHABLE_IN_A_ROW:
+        if self._unreachable_in_a_row == max(MAX_UNREACHABLE_IN_A_ROW, self.workers):
             raise BenchmarkStoppedError(
-                f"stopped after {MAX_UNREACHABLE_IN_A_ROW} questions in a row that ended in: "
+                f"stopped after {self._unreachable_in_a_row} questions in a row that ended in: "
                 f"{row['error']}",
                 hint="give the same command again when the server is there: it asks these questions "
                 "again, and goes on",

@@ -414,9 +414,7 @@ class Prompts:
         else:
             path = self.path(name)
         try:
-            if path.exists() and path.read_bytes() != text.encode():
-                _keep_copy(path)
-            disk.write_atomically(path, [text])
+            _replace_file(path, text)
         except (OSError, UnicodeEncodeError) as exc:
             raise PromptError(
                 f"cannot write {path}: {exc}",
@@ -433,12 +431,24 @@ class Prompts:
         return replace(self, texts={**self.texts, name: text})
 
 
-def _keep_copy(path: Path) -> None:
-    """Copy a file to its name with the first free number: qir.md.1. Raises OSError."""
+def _replace_file(path: Path, text: str) -> None:
+    """Write a file, and keep the text that it had in a file with the first free number: qir.md.1.
+
+    If it cannot be written, both are as before. Raises OSError and UnicodeEncodeError.
+    """
+    if not path.exists() or path.read_bytes() == text.encode():
+        disk.write_atomically(path, [text])
+        return
     number = 1
     while path.with_name(f"{path.name}.{number}").exists():
         number += 1
-    shutil.copy2(path, path.with_name(f"{path.name}.{number}"))
+    copy = path.with_name(f"{path.name}.{number}")
+    try:
+        shutil.copy2(path, copy)
+        disk.write_atomically(path, [text])
+    except BaseException:
+        copy.unlink(missing_ok=True)
+        raise
 
 
 def _describe_unread_file(name: str, known_names: Collection[str]) -> list[str]:

@@ -85,8 +85,9 @@ def test_what_is_wrong_is_noticed(recording: Recording, tmp_path: Path) -> None:
     """Another run than expected, and messages that nobody recorded."""
     replies = json.loads(Path(recording.replies).read_text(encoding="utf-8"))
     runs, failed = json.loads(Path(recording.runs).read_text(encoding="utf-8"))
-    later = dict(list(replies.items())[len(replies) // 2 :])
-    (tmp_path / "replies.json").write_text(json.dumps(later), encoding="utf-8")
+    # Here and there one is missing: a benchmark stops if a server fails for many questions in a row.
+    kept = {key: reply for place, (key, reply) in enumerate(replies.items()) if place % 4}
+    (tmp_path / "replies.json").write_text(json.dumps(kept), encoding="utf-8")
     (tmp_path / "runs.json").write_text(
         json.dumps([dict.fromkeys(runs, "another"), failed]), encoding="utf-8"
     )
