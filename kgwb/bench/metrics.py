@@ -421,14 +421,7 @@ def compare_results(
             "no question with gold answers is in both results",
             hint="compare results of one question set; add_gold_answers finds gold answers",
         )
-    improved_ids = []
-    worsened_ids = []
-    for id_ in shared_ids:
-        change = getattr(after[id_], measure) - getattr(before[id_], measure)
-        if change > 0:
-            improved_ids.append(id_)
-        elif change < 0:
-            worsened_ids.append(id_)
+    improved_ids, worsened_ids = _find_changed(before, after, shared_ids, measure)
     all_ids = dict.fromkeys(row["id"] for row in (*first, *second))
     unpaired_ids = [id_ for id_ in all_ids if id_ not in before or id_ not in after]
     pairs = PairedScores(
@@ -447,11 +440,26 @@ def compare_results(
         first=mean_before,
         second=mean_after,
         confidence_interval=permutation_interval(permuted, difference),
-        improved_ids=tuple(improved_ids),
-        worsened_ids=tuple(worsened_ids),
+        improved_ids=improved_ids,
+        worsened_ids=worsened_ids,
         unpaired_ids=tuple(unpaired_ids),
         p_value=permutation_p_value(permuted, difference),
     )
+
+
+def _find_changed(
+    before: Mapping[str, Scores], after: Mapping[str, Scores], ids: Iterable[str], measure: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids of the questions that became better by a measure, and of those that became worse."""
+    improved = []
+    worsened = []
+    for id_ in ids:
+        change = getattr(after[id_], measure) - getattr(before[id_], measure)
+        if change > 0:
+            improved.append(id_)
+        elif change < 0:
+            worsened.append(id_)
+    return tuple(improved), tuple(worsened)
 
 
 def _weights_of(scores: Iterable[Scores], right_weight: float) -> Matrix:
