@@ -326,7 +326,7 @@ class RetryExperiment:
             return QuestionSample(frozenset(self._find_selected(selectors)))
         chosen_ids = self._lost_and_right_ids()
         rows = self.earlier_results.rows
-        right_ids = {id_ for id_, row in rows.items() if get_verdict(row) == "right"}
+        right_ids = {id_ for id_, row in rows.items() if get_verdict(row) == RIGHT}
         chosen_right_ids = right_ids & chosen_ids
         if not right_ids:
             return QuestionSample(frozenset(chosen_ids))
