@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -518,6 +519,8 @@ class RetryCommand(GraphArguments):
     repeats: PositiveInt = option(
         "N", "ask what differs N times, to see which decisions vary without a change", 1
     )
+    note: str = option("TEXT", "what is remembered with the new results", "")
+    retries: bool = option("", "ask nothing, and list the retries that were made", False)
     workers: PositiveInt = option("N", "questions asked at the same time", 1)
     budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
     prices: Path | None = option("FILE", PRICES_HELP)
@@ -535,6 +538,8 @@ class RetryCommand(GraphArguments):
         """
         from kgwb.bench.lab import RetryExperiment
 
+        if self.retries:
+            return self._list_retries()
         budget = _make_budget(self.budget, self.prices)
         graph = self.open_graph(self.kg) if self.kg else None
         folders = []
@@ -567,9 +572,28 @@ class RetryCommand(GraphArguments):
             page_folder = page_folder.parent
         page = self.out or page_folder / "report.html"
         write_report([self.folder, *folders], page, self.prices)
+        self._suggest_keeping(folders)
         if stop_reason:
             return EXIT_BUDGET_SPENT
         return 0
+
+    def _list_retries(self) -> int:
+        """Print the retries of the folder, the latest first, and return 0."""
+        from kgwb.bench.figures import LoadedResults
+        from kgwb.bench.retries import list_retries
+
+        retries = list_retries(LoadedResults.read(self.folder))
+        print("\n".join(map(str, retries)) or "nothing was asked again yet")
+        return 0
+
+    def _suggest_keeping(self, folders: Sequence[Path]) -> None:
+        """Print for each folder the command that keeps its prompts; nothing if none were given."""
+        gives_prompts = any(assignment.startswith("prompts=") for assignment in self.each)
+        if self.prompts is None and not gives_prompts:
+            return
+        for folder in folders:
+            command = shlex.join(["kgwb", "keep", "my_prompts", "--results", str(folder)])
+            print_error(f"to keep these prompts: {command}")
 
     def _given_models(self) -> dict[str, str]:
         """Return the given models by agent; "" is the default for all agents."""
@@ -598,6 +622,8 @@ class RetryCommand(GraphArguments):
         ``name`` is for the folder of the results; "" names it by the models, settings and prompts
         that were given. Returns this folder, and the limits of the budget that stopped it, or "".
         """
+        from kgwb.bench.retries import write_note
+
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)
@@ -622,6 +648,7 @@ class RetryCommand(GraphArguments):
                 budget=budget,
                 on_row=lambda row: bar.update(),
             )
+        write_note(folder, self.note)
         return folder, stop_reason
 
 

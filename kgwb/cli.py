@@ -1,4 +1,4 @@
-"""The command line: ask, bench, compare-profiles, retry, report, serve, export, doctor, lab, labs, demo, new."""
+"""The command line: ask, bench, retry, keep, report, serve, doctor, lab, and the others of COMMANDS."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from kgwb.bench_commands import (
 )
 from kgwb.errors import InputError, KgwbError, RunFileError
 from kgwb.export_command import ExportCommand
+from kgwb.keep_command import KeepCommand
 from kgwb.masking import mask_url
 from kgwb.new_command import NewCommand
 from kgwb.terminal import (
@@ -530,6 +531,7 @@ COMMANDS: dict[str, type[Any]] = {
     "bench": BenchCommand,
     "compare-profiles": CompareProfilesCommand,
     "retry": RetryCommand,
+    "keep": KeepCommand,
     "report": ReportCommand,
     "serve": ServeCommand,
     "export": ExportCommand,
