@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from kgwb import disk
-from kgwb.bench.changes import count_outcomes
+from kgwb.bench.changes import find_outcomes
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.lab import RETRIES_FOLDER
 from kgwb.bench.results import CONFIG_FILE, RESULTS_FILE
@@ -63,7 +63,8 @@ def list_retries(results: LoadedResults) -> list[PastRetry]:
         except InputError:
             continue
         began = datetime.fromtimestamp(config_file.stat().st_mtime)
-        retries.append(PastRetry(folder, began, read_note(folder), count_outcomes(results, after)))
+        counts = Counter(find_outcomes(results, after).values())
+        retries.append(PastRetry(folder, began, read_note(folder), counts))
     return sorted(retries, key=lambda retry: (retry.began, retry.name), reverse=True)
 
 

@@ -219,7 +219,8 @@ kgwb.PromptLab(folder / "fast")
 
 
 def keep_winner(cell: Cell) -> None:
-    cell.click("Earlier retries").wait("it guessed the relation")
+    cell.output.locator("summary", has_text="Earlier retries").click()
+    cell.wait("it guessed the relation")
     cell.click("Start from it").wait("the prompts of").click("Keep").wait("Kept in")
 
 
