@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kgwb.bench.changes import QuestionChange, load_prompt_texts
 from kgwb.bench.cost import Budget, load_prices
 from kgwb.bench.figures import LoadedResults
+from kgwb.bench.formats import load_questions
 from kgwb.bench.kept_prompts import PromptHistory, read_measured_prompts
 from kgwb.bench.lab import RetryExperiment
-from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.questions import BenchQuestion, add_gold_answers
 from kgwb.bench.report import Report
-from kgwb.bench.results import BenchRow, QuestionSample
+from kgwb.bench.results import BenchRow, QuestionSample, Results, lock_folder
 from kgwb.bench.retries import list_retries, write_note
-from kgwb.bench.runner import BenchSetup
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
@@ -31,6 +32,7 @@ from kgwb.show.prompt_form import (
 )
 from kgwb.systems.sources import SystemSource
 from kgwb.text import display_name, pluralize, shorten
+from kgwb.ui.conversation import DialogueWorkbench
 from kgwb.ui.debugger import Debugger, debug_question
 from kgwb.ui.lab_parts import render_keep_form, render_lost_questions, render_retries
 from kgwb.ui.live import (
@@ -125,6 +127,30 @@ class PromptLab(Live):
         self.worker = Worker()
         super().__init__(self.worker)
         self._load_report()
+
+    @classmethod
+    def measure(
+        cls,
+        questions: str | Path,
+        workbench: DialogueWorkbench,
+        folder: str | Path,
+        *,
+        workers: int = 4,
+        **options: Any,
+    ) -> PromptLab:
+        """Ask a workbench the questions of a file, and open the lab with the results.
+
+        ``folder`` is the results folder; what it has of these questions is not asked again. It blocks
+        until all questions are asked. ``options`` are those of the lab. Raises InputError if the
+        file cannot be used, or if the folder holds results of another setup.
+        """
+        asked = add_gold_answers(load_questions(questions), workbench.kg)
+        setup = BenchSetup.from_workbench(workbench)
+        with lock_folder(Path(folder)):
+            results = Results(folder, setup.to_config(asked))
+            Benchmark(setup, results, workers=workers, save_runs=True).run(asked)
+        given = {"kg": workbench.kg, "models": setup.models, "system": setup.system, **options}
+        return cls(folder, workers=workers, **given)
 
     def _first_prompt(self) -> str:
         """Return the first prompt of the system's own folder, else the first of all, else ""."""
