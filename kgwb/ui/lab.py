@@ -31,7 +31,7 @@ from kgwb.show.prompt_form import (
     split_prompt,
 )
 from kgwb.systems.sources import SystemSource
-from kgwb.text import display_name, pluralize, shorten
+from kgwb.text import display_name, pluralize, tell_apart
 from kgwb.ui.conversation import DialogueWorkbench
 from kgwb.ui.debugger import Debugger, debug_question
 from kgwb.ui.lab_parts import render_keep_form, render_lost_questions, render_retries
@@ -235,9 +235,9 @@ class PromptLab(Live):
         A prompt is edited if its template differs from what was sent.
         """
         edited = self._edited_prompts()
+        labels = tell_apart(self.prompt_texts, (_short_name, display_name, str))
         options: list[TabOption] = []
-        for name in self.prompt_texts:
-            label = _short_name(name)
+        for name, label in labels.items():
             mark = "edited" if name in edited else ""
             options.append((name, label, mark))
         return h.tabs(options, self.selected_prompt, "prompt")
@@ -251,7 +251,7 @@ class PromptLab(Live):
 
         def render_question(results: LoadedResults, change: QuestionChange) -> object:
             """Render the question of a change as a text, or as a button that opens it."""
-            text = shorten(change.after["question"])
+            text = results.question_titles[change.after["id"]]
             if not has_links:
                 return text
             number = _position_of(results, report.results)
