@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.kept_prompts import PromptHistory
-from kgwb.bench.report_parts import render_answers, render_values
+from kgwb.bench.report_parts import name_values, render_answers, render_values
 from kgwb.bench.results import BenchRow, is_lost
 from kgwb.bench.retries import PastRetry
 from kgwb.show import html as h
@@ -55,9 +55,10 @@ def _render_rows(rows: Sequence[BenchRow], *, has_links: bool) -> Html:
                 arg=f"0 \t{row['id']}",
                 title="open it in the debugger, at the step to blame",
             )
-        table_rows.append(
-            (_kind_of(row), question, render_answers(row), render_values(row, "gold"))
-        )
+        names = name_values([row])
+        answers = render_answers(row, names)
+        gold = render_values(row, "gold", names)
+        table_rows.append((_kind_of(row), question, answers, gold))
     table = h.table(("kind", "question", "answer", "gold"), table_rows)
     return h.div("across cells", table)
 
