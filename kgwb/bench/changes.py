@@ -94,6 +94,16 @@ def find_changes(
     return sorted(changes, key=lambda change: order.index(change.outcome))
 
 
+def find_outcomes(before: LoadedResults, after: LoadedResults) -> dict[str, str]:
+    """Return the outcome of each question with gold that both results have. No run is replayed."""
+    outcomes = {}
+    for id_, row in before.rows.items():
+        new_row = after.rows.get(id_)
+        if new_row is not None and row["gold"] is not None and new_row["gold"] is not None:
+            outcomes[id_] = _outcome_of(row, new_row)
+    return outcomes
+
+
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
     """Return which of OUTCOME_STATES a question has, by its rows before and after the change.
 
