@@ -119,6 +119,11 @@ def edit_prompt(cell: Cell) -> None:
     cell.wait("What you changed")
 
 
+def try_many_times(cell: Cell) -> None:
+    cell.tab("Prompt").wait("as in the file")
+    cell.click("Try many times").wait("5 of 5")
+
+
 def edit_result(cell: Cell) -> None:
     run_agent(cell)
     cell.tab("Edit as a form").wait("Use this result")
@@ -261,6 +266,11 @@ SUBJECTS = {
     "dog_debate": Subject("hopping().debug()", debate, 1500),
     "prompt": Subject(
         'edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt, 1200
+    ),
+    "prompt_tried": Subject(
+        'tried = begun(); tried.runs[-1].go("qir"); tried.cell("predicate_selection")',
+        try_many_times,
+        1600,
     ),
     "edit": Subject('begun().cell("qir")', edit_result),
     "human": Subject(HUMAN, play),
