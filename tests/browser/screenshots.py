@@ -267,11 +267,7 @@ SUBJECTS = {
     "prompt": Subject(
         'edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt, 1200
     ),
-    "prompt_tried": Subject(
-        'tried = begun(); tried.runs[-1].go("qir"); tried.cell("predicate_selection")',
-        try_many_times,
-        1600,
-    ),
+    "prompt_tried": Subject('finished().cell("qir")', try_many_times, 1600),
     "edit": Subject('begun().cell("qir")', edit_result),
     "human": Subject(HUMAN, play),
     "debugger": Subject("begun().debug()", step_through),
