@@ -40,6 +40,7 @@ from kgwb.export_command import ExportCommand
 from kgwb.keep_command import KeepCommand
 from kgwb.masking import mask_url
 from kgwb.new_command import NewCommand
+from kgwb.score_command import ScoreCommand
 from kgwb.terminal import (
     EXIT_BUDGET_SPENT,
     EXIT_FAILED,
@@ -534,6 +535,7 @@ COMMANDS: dict[str, type[Any]] = {
     "compare-profiles": CompareProfilesCommand,
     "retry": RetryCommand,
     "keep": KeepCommand,
+    "score": ScoreCommand,
     "report": ReportCommand,
     "serve": ServeCommand,
     "export": ExportCommand,
