@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kgwb.adapt.answers import make_answer
 from kgwb.adapt.checking import SystemCheck, check_system
+from kgwb.adapt.executor import wrap_executor
 from kgwb.adapt.langgraph import system_from_langgraph, wrap_langchain
 from kgwb.adapt.openai_client import wrap_openai
 from kgwb.adapt.pipelines import system_from_file, system_from_function
@@ -122,6 +123,7 @@ __all__ = [
     "tool",
     "tool_from_function",
     "use_tool",
+    "wrap_executor",
     "wrap_langchain",
     "wrap_openai",
     "wrap_rdflib",
