@@ -36,24 +36,28 @@ EDITS: dict[str, tuple[str, Any]] = {
 
 
 def reply_to(body: dict[str, Any]) -> str:
-    """Reply by the first and the last message, as a careful model would."""
+    """Reply by the first words of the first message, as a careful model would."""
     first = str(body["messages"][0]["content"])
     last = str(body["messages"][-1]["content"])
-    if first.startswith("List the names"):
-        return '{"mentions": ["Dune"]}'
-    if first.startswith("Write one SPARQL query"):
-        iris = [f"<{word.strip(',')}>" for word in last.split() if word.startswith("http")]
-        values = f"VALUES ?film {{ {' '.join(iris)} }}"
-        return f"{PREFIX}SELECT DISTINCT ?person WHERE {{ {values} ?film fl:director ?person }}"
-    if first.startswith("Which one name"):
-        return "Story of Your Life"
-    if first.startswith("Write a SPARQL query"):
-        return draft_for(first)
-    if first.startswith("Say in a sentence"):
-        return first.rpartition("/")[2].replace("_", " ") + " wrote it."
-    if first.startswith("Which film"):
-        return "Spirited Away"
+    beginnings = {
+        "List the names": '{"mentions": ["Dune"]}',
+        "Write one SPARQL query": directors_query(last),
+        "Which one name": "Story of Your Life",
+        "Write a SPARQL query": draft_for(first),
+        "Say in a sentence": first.rpartition("/")[2].replace("_", " ") + " wrote it.",
+        "Which film": "Spirited Away",
+    }
+    for beginning, reply in beginnings.items():
+        if first.startswith(beginning):
+            return reply
     return "\n".join(line for line in first.splitlines() if line.startswith(FILMS))
+
+
+def directors_query(text: str) -> str:
+    """Write a query for the directors of all IRIs in a text."""
+    iris = [f"<{word.strip(',')}>" for word in text.split() if word.startswith("http")]
+    values = f"VALUES ?film {{ {' '.join(iris)} }}"
+    return f"{PREFIX}SELECT DISTINCT ?person WHERE {{ {values} ?film fl:director ?person }}"
 
 
 def draft_for(text: str) -> str:
