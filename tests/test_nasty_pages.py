@@ -6,27 +6,33 @@ Two things of one name are two rows, two links and two buttons. Where both are s
 from __future__ import annotations
 
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 from page import Page, press
 from page import page as page_of
-from rdflib import URIRef
-from test_nasty_graphs import GRAPHS, check_page, each_graph, searchable_names
+from rdflib import Literal, URIRef
+from small import films
+from test_nasty_graphs import GRAPHS, check_page, each_graph, nodes_of, searchable_names
 
 import kgwb
 from kgwb.bench import Benchmark, BenchSetup, Report, Results
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.report_parts import MAX_SHOWN_VALUES
+from kgwb.bench.rows import make_row
 from kgwb.bench.values import is_iri
 from kgwb.build import Reply, ask_model
-from kgwb.flow import Answer, Value
+from kgwb.flow import Answer, Candidate, Link, Value
 from kgwb.labs.hand_ins import collect_hand_ins
 from kgwb.labs.pages import render_class_page
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
-from kgwb.text import tell_apart
+from kgwb.show.explain import locate_vertices
+from kgwb.show.notebook import render_record_page
+from kgwb.show.subgraph import build_subgraph
+from kgwb.text import look_of, tell_apart
 
 
 @cache
@@ -207,3 +213,68 @@ def test_students_with_the_names_of_a_nasty_graph_are_all_on_the_page_of_the_cla
     shown = check_page(render_class_page([collected]))
     rows = [row.text for row in shown.elements if row.tag == "tr"]
     assert len(looks(rows)) == len(rows) == 2 * (len(names) + 1)
+
+
+# Answers
+
+
+def terms_of_one_text(graph: str) -> list[list[Any]]:
+    """The nodes that one short text stands for, for each text that stands for several."""
+    names = GRAPHS[graph].names([node for node in nodes_of(graph) if isinstance(node, URIRef)])
+    groups: dict[str, list[Any]] = {}
+    for node in nodes_of(graph):
+        groups.setdefault(look_of(names.get(node, str(node))), []).append(node)
+    return [nodes for nodes in groups.values() if len(nodes) > 1]
+
+
+@each_graph
+def test_values_of_one_name_are_told_apart_in_a_line_and_on_a_page(graph: str) -> None:
+    groups = terms_of_one_text(graph)
+    assert len(groups) > 3
+    kg = GRAPHS[graph]
+    for terms in groups:
+        names = kg.names([term for term in terms if isinstance(term, URIRef)])
+        values = tuple(Value(term, names.get(term, str(term))) for term in terms)
+        given = Answer("list", values, names=tuple(names.items()))
+        for one, other in combinations(values, 2):
+            line = look_of(str(Answer("list", (one, other))))
+            half = (len(line) - len(", ")) // 2
+            assert line[:half] != line[-half:]
+        shown = Page(render_record_page(given))
+        rows = [one for one in shown.elements if one.attributes.get("class") == "row top"]
+        assert len(rows) == len(terms)
+        assert len(looks([one.text.split(" ", 1)[1] for one in rows])) == len(rows)
+
+
+ADDRESS = "http://example.org/a/dune"
+
+
+def test_a_literal_with_the_text_of_an_iri_is_not_taken_for_it() -> None:
+    support = (
+        (URIRef("http://example.org/a/ann"), URIRef("http://example.org/a/p"), URIRef(ADDRESS)),
+    )
+    given = Answer("list", (Value(Literal(ADDRESS), ADDRESS, support),))
+    shown = Page(render_record_page(given))
+    answers = [one for one in shown.elements if "asked" in one.attributes.get("class", "")]
+    assert not answers  # no pill of the triple is the answer
+    assert ADDRESS in shown.text  # the answer, which no pill shows, is written itself
+    both = Answer("list", (Value(URIRef(ADDRESS), "Dune"), Value(Literal(ADDRESS), "a literal")))
+    run = answered(both)
+    labels = {node.term: node.label for node in build_subgraph(run).nodes}
+    assert labels == {URIRef(ADDRESS): "Dune", Literal(ADDRESS): ADDRESS}
+    row = make_row(BenchQuestion(id="1", question="Which?"), run, None)
+    assert row["labels"] == {ADDRESS: "Dune"}
+
+
+def answered(given: Answer) -> Run:
+    """A run with this answer."""
+    system = System("given", lambda question, dialogue, run: given, [list_things])
+    return Run(system, "Which?", kg=GRAPHS["twins"], models=None).go()
+
+
+@pytest.mark.parametrize(("name", "label"), [("C++", "C#"), ("Café", "Cafe"), ("A+", "A-")])
+def test_a_vertex_is_not_said_to_have_a_name_that_differs_in_a_sign(name: str, label: str) -> None:
+    other = Candidate(URIRef("http://example.org/other"), label, 0.9)
+    mention = Link(name, None, (other,))
+    lines = locate_vertices(films(), name, mention, 10)
+    assert not any("is candidate" in line for line in lines)
