@@ -266,6 +266,10 @@ class System:
         known = ", ".join(spec.name for spec in self.agents)
         raise SettingError(f"{self.name} has no agent {name!r}", hint=f"its agents are {known}")
 
+    def __repr__(self) -> str:
+        names = ", ".join(spec.name for spec in self.agents)
+        return f"System({self.name!r}, agents: {names})"
+
     def role_of(self, agent_name: str) -> str:
         """Return the first role that plays an agent.
 
