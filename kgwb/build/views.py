@@ -3,7 +3,7 @@
 ``docs/reference/build_parts.md`` tells each name.
 """
 
-from kgwb.show.answers import render_answer_parts, render_query_block
+from kgwb.show.answers import render_answer_parts, render_query_block, with_unique_names
 from kgwb.show.candidates import render_choices
 from kgwb.show.explain import query_part_text
 from kgwb.show.fields import render_explanation, render_table
@@ -77,4 +77,5 @@ __all__ = [
     "state_badge",
     "table",
     "tag",
+    "with_unique_names",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kgwb.build import Term, View
+from kgwb.build import Answer, Term, Value, View
 from kgwb.build.text import shorten
 from kgwb.build.views import (
     MAX_ROWS,
@@ -26,6 +26,7 @@ from kgwb.build.views import (
     span,
     table,
     tag,
+    with_unique_names,
 )
 from kgwb.systems.surveyor import records
 
@@ -93,9 +94,9 @@ def render_query_result(executed: records.Executed, context: RenderContext) -> H
     """Render the size of a result or its error, the findings, the rows, and the query collapsed.
 
     Findings that are likely to be mistakes are bold. At most MAX_ROWS rows are shown, and how many
-    more there are. Unbound cells are empty.
+    more there are. Unbound cells are empty. Terms that share a name are told apart.
     """
-    context = context.with_names(executed.names)
+    context = with_unique_names(_rows_as_answer(executed), context.with_names(executed.names))
     if executed.error:
         head = note(executed.error, level="bad")
     else:
@@ -119,6 +120,16 @@ def render_query_result(executed: records.Executed, context: RenderContext) -> H
         collapsible(muted_text("the query"), query, key="query"),
     ]
     return div("body stack", *parts)
+
+
+def _rows_as_answer(executed: records.Executed) -> Answer:
+    """Return the first MAX_ROWS rows of a result as the values of an answer, without empty rows."""
+    values = []
+    for row in executed.rows[:MAX_ROWS]:
+        terms = [cell for cell in row if cell is not None]
+        if terms:
+            values.append(Value(terms[0], str(terms[0]), (), row))
+    return Answer("list", tuple(values))
 
 
 def render_review(review: records.Review, context: RenderContext) -> Html:
