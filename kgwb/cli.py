@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from kgwb.workbench import Workbench
 
 START_NOTEBOOK = "notebooks/00_start.ipynb"
+NOTEBOOK_FILES = (".ipynb", ".py", ".jsonl")
+"""The suffixes of the notebooks, and of the pipelines and recordings that one of them shows."""
 HISTORY_HELP = """JSON list of the dialogue so far, oldest first. A text is an earlier question, which is asked
 first; an object {"question": ..., "answers": [labels]} is a turn that is remembered as it is, with "standalone"
 (the question outside its dialogue) and "entities" (the names in it) if known"""
@@ -450,10 +452,10 @@ def _find_notebooks_root() -> Path:
         f"cannot copy the notebooks to {Path.cwd()}",
         "go to a folder of your own with some space left",
     ):
-        for notebook in shipped.rglob("*.ipynb"):
-            copy = Path("notebooks") / notebook.relative_to(shipped)
-            if not copy.exists():
-                disk.write_atomically(copy, [notebook.read_text(encoding="utf-8")])
+        for file in shipped.rglob("*"):
+            copy = Path("notebooks") / file.relative_to(shipped)
+            if file.suffix in NOTEBOOK_FILES and not copy.exists():
+                disk.write_atomically(copy, [file.read_text(encoding="utf-8")])
     return Path.cwd()
 
 
