@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kgwb.flow import Answer
 from kgwb.kg.queries import describe_vertices
-from kgwb.labs.tasks import Lab, compare_choices, open_sample
+from kgwb.labs.material import DIALOGUE
+from kgwb.labs.tasks import Lab, Stage, compare_choices, open_sample, open_samples
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.text import display_name, pluralize
 from kgwb.workbench import Workbench, recording
 
-LAB = Lab(1, "From question to SPARQL")
-DIALOGUE = (
-    "Who is the author of Harry Potter?",
-    "When was its first movie released?",
-    "Which films directed by Christopher Nolan star Michael Caine?",
-    "And the one from 2019?",
-    "What else has he starred in?",
-)
-"""The questions of the first task. Students number them from 1."""
+LAB = Lab(1, "From question to SPARQL", prepare=open_samples)
 PRONOUNS = {"it", "its", "he", "she", "his", "her", "their", "they", "this", "that"}
 TWO_FILMS_QUESTION = "Which films directed by Christopher Nolan star Michael Caine?"
 MUSIC_QUESTION = "By whom was the music for Vertigo composed?"
@@ -38,6 +32,8 @@ class LostAnswer(NamedTuple):
     """The labels of the right answer."""
     agents: tuple[str, ...]
     """The agents whose output may be replaced. The first of them is the first that is wrong."""
+    stage: Stage
+    """The stage of the first wrong agent."""
     last_hint: str = ""
     """What is added to the last hint."""
 
@@ -46,21 +42,26 @@ LOST_ANSWERS = {
     1: LostAnswer(
         ("Louisa May Alcott",),
         ("rephraser", "vertex_selection"),
+        "understand",
         " Two films and a novel have the same name. Which of them is the question about?",
     ),
-    2: LostAnswer(("Bernard Herrmann",), ("qir",)),
-    3: LostAnswer(("Francis Ford Coppola",), ("translator",)),
+    2: LostAnswer(("Bernard Herrmann",), ("qir",), "understand"),
+    3: LostAnswer(("Francis Ford Coppola",), ("translator",), "understand"),
     4: LostAnswer(
         ("Howl's Moving Castle", "My Neighbor Totoro", "Spirited Away", "The Boy and the Heron"),
         ("qir", "predicate_selection"),
+        "understand",
     ),
     5: LostAnswer(
         ("Geoffrey Hinton", "Yann LeCun", "Yoshua Bengio"),
         ("query_generator",),
+        "query",
         " How does the graph say who won in which year? Look at all triples of one winner.",
     ),
 }
 """The recorded runs of the last tasks, by their number in the folder recordings/lost/chatty_kg."""
+SCHOLARS_RUN = 5
+"""The only one of them over the graph scholars; the others are over films."""
 
 
 @LAB.task(
@@ -68,6 +69,7 @@ LOST_ANSWERS = {
     "Read each question as if it were the first one. Do you know what it is about?",
     "Look for words that refer to something else: its, he, the one.",
     "Three of the five questions depend on an earlier one.",
+    stage="understand",
 )
 def check_dependent_questions(numbers: Sequence[int]) -> str:
     """Return "" for the numbers of the questions that cannot be understood alone, else feedback.
@@ -90,6 +92,7 @@ def check_dependent_questions(numbers: Sequence[int]) -> str:
     "Somebody who has not heard the first question must understand the new one.",
     "Only one word has to be replaced. Which one, and by which words of the first question?",
     "Whose first movie is it? Put the name, followed by 's, in place of the pronoun. Add nothing else.",
+    stage="understand",
 )
 def check_rephrased_question(question: str) -> str:
     """Return "" if a question names Harry Potter, its first movie and the release, else feedback.
@@ -115,6 +118,8 @@ def check_rephrased_question(question: str) -> str:
     "How many things does the question say about the films? Each of them is one triple.",
     "Both triples have the same unknown, ?film, because both are about the same films.",
     'Write a relation in the words of the question: ("?film", "directed by", "Christopher Nolan").',
+    stage="understand",
+    is_free=True,
 )
 def check_triples(facts: AnswerTriples) -> str:
     """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
@@ -151,6 +156,7 @@ def check_triples(facts: AnswerTriples) -> str:
     "Several things in the graph have this label. What kind of thing is the question about?",
     "Look at the types and the descriptions of the candidates.",
     "The question is about a novel, not about a film.",
+    stage="link",
 )
 def check_vertex(iri: str) -> str:
     """Return "" for the IRI of the novel Solaris, also in angle brackets, else feedback.
@@ -175,6 +181,7 @@ def check_vertex(iri: str) -> str:
     "Which predicate of Vertigo leads to the person who made its music?",
     "The question says what was done (composed). Graphs often name the person who did it.",
     "It is a single predicate, a noun made from the verb of the question.",
+    stage="link",
 )
 def check_predicates(names: list[str]) -> str:
     """Return "" if the candidate queries with these predicates give the right answer.
@@ -200,6 +207,8 @@ def check_predicates(names: list[str]) -> str:
     "First list all films by Stanley Kubrick with their running times.",
     "Which clause of SPARQL sorts the rows, and which one keeps only the first of them?",
     "SELECT ?film WHERE { ... } ORDER BY DESC(?minutes) LIMIT 1",
+    stage="query",
+    is_free=True,
 )
 def check_longest_film(sparql: str) -> str:
     """Return "" if a SELECT on the graph films has one row, with The Shining in it.
@@ -220,6 +229,12 @@ def check_longest_film(sparql: str) -> str:
     return "the row names another film"
 
 
+def open_lost_run(number: int) -> Run:
+    """Return one of the recorded runs that lost their answer, with its graph, to be repaired."""
+    graph = "scholars" if number == SCHOLARS_RUN else "films"
+    return recording(f"lost/chatty_kg/{number}", kg=open_sample(graph), model="rules")
+
+
 def _add_repair_task(number: int) -> None:
     """Add the task to repair one of the LOST_ANSWERS, by its number, to the lab.
 
@@ -233,6 +248,9 @@ def _add_repair_task(number: int) -> None:
         "Go through the steps in their order. Which one is the first that is wrong?",
         "All steps after the first wrong one follow from it. Leave them as they are.",
         f"Compare the input and the output of {display_name(lost.agents[0])}.{lost.last_hint}",
+        stage=lost.stage,
+        is_free=True,
+        open_run=partial(open_lost_run, number),
     )
     def check_repaired_run(run: Run) -> str:
         return _check_repaired_run(run, lost, recording(f"lost/chatty_kg/{number}").question)

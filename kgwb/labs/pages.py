@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kgwb.labs.hand_ins import CollectedHandIns, HandIn, TaskProgress, write_file
-from kgwb.labs.tasks import Lab, Task, load_lab
+from kgwb.labs.collecting import CollectedHandIns
+from kgwb.labs.hand_ins import HandIn, TaskProgress, write_file
+from kgwb.labs.tasks import Lab, Task
 from kgwb.show import html as h
 from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT, WRONG
 from kgwb.show.html import Html
+from kgwb.text import display_name
 
 STATE_ICONS = {
     "solved": ANSWER_STATE_ICONS[RIGHT],
@@ -72,7 +74,8 @@ def render_state(progress: TaskProgress) -> Html:
 def render_class_page(collected: Sequence[CollectedHandIns]) -> str:
     """Render the page of a class (templates/class.html) as a complete HTML document.
 
-    It shows who solved which task, who is stuck, and the latest answers side by side.
+    It sums up by stage, and shows who solved which task, who is stuck, what is remarkable, and the
+    latest answers side by side.
     """
     rejected_files: dict[str, str] = {}
     for hand_ins in collected:
@@ -83,7 +86,7 @@ def render_class_page(collected: Sequence[CollectedHandIns]) -> str:
         style=Html(h.load_style()),
         labs=collected,
         rejected_files=rejected_files,
-        load_lab=load_lab,
+        display_name=display_name,
         render_state=render_state,
     )
 

@@ -6,13 +6,16 @@ import importlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
+from kgwb.run import Run
 
 LAB_MODULES = ("one", "two", "three")
 MAX_HINTS = 3
+Stage = Literal["understand", "link", "query", "answer"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
 AnswerCheck = Callable[[Any], str]
 """Returns what is wrong with an answer, without giving the right one away; "" if it is right."""
 
@@ -29,6 +32,12 @@ class Task:
     """The type of an answer. Answers of another type are wrong, and are not given to the check."""
     hints: tuple[str, ...]
     """At most MAX_HINTS, each of which says more than the one before."""
+    stage: Stage = "answer"
+    """The stage of question answering that the task is about."""
+    is_free: bool = False
+    """Whether students write the answer in words of their own, so that equal ones are remarkable."""
+    open_run: Callable[[], Run] | None = None
+    """Opens the run that the task is about, as students get it; None if it is about none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +48,44 @@ class Lab:
     title: str
     tasks: dict[str, Task] = field(default_factory=dict)
     """The tasks by name, in their order."""
+    prepare: Callable[[], object] | None = None
+    """Makes what takes long and several checks need, so that it is made once for a whole class."""
 
-    def task(self, title: str, *hints: str) -> Callable[[AnswerCheck], AnswerCheck]:
+    @property
+    def source(self) -> int | str:
+        """What ``load_lab`` opens the lab by."""
+        return self.number
+
+    def task(
+        self,
+        title: str,
+        *hints: str,
+        stage: Stage = "answer",
+        is_free: bool = False,
+        open_run: Callable[[], Run] | None = None,
+    ) -> Callable[[AnswerCheck], AnswerCheck]:
         """Make the decorated function the check of the next task, and return it as it is.
 
         The annotation of its parameter is the type of an answer. Tasks are named "NUMBER OF THE
-        LAB.1", ".2" and so on. At most MAX_HINTS hints are kept.
+        LAB.1", ".2" and so on. At most MAX_HINTS hints are kept. The other arguments are described
+        in Task.
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
             """Add a task with this check and the next number to the lab. Return the check."""
             name = f"{self.number}.{len(self.tasks) + 1}"
             answer_type, *_ = get_type_hints(check).values()
-            self.tasks[name] = Task(name, title, check, answer_type, hints[:MAX_HINTS])
+            self.tasks[name] = Task(
+                name, title, check, answer_type, hints[:MAX_HINTS], stage, is_free, open_run
+            )
             return check
 
         return add_task
 
 
-def load_lab(number: int) -> Lab:
+def load_lab(number: int | str) -> Lab:
     """Return a lab with its tasks. Raises InputError if there is no lab of this number."""
-    if number not in range(1, len(LAB_MODULES) + 1):
+    if not isinstance(number, int) or number not in range(1, len(LAB_MODULES) + 1):
         raise InputError(f"there is no lab {number!r}", hint="the labs are 1, 2 and 3")
     module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[number - 1]}")
     loaded: Lab = module.LAB
@@ -67,6 +93,12 @@ def load_lab(number: int) -> Lab:
 
 
 # What several checks need
+
+
+def open_samples() -> None:
+    """Open the sample graphs of the labs, so that the checks after it need not."""
+    for name in ("films", "scholars"):
+        open_sample(name)
 
 
 @cache

@@ -7,28 +7,28 @@ from functools import cache
 from statistics import median
 
 from kgwb.flow import Answer
+from kgwb.labs.material import CLAIMS
 from kgwb.labs.recorded import answers_of_system, mean_f1, recorded_systems
-from kgwb.labs.tasks import Lab, compare_choices, open_sample
+from kgwb.labs.tasks import Lab, compare_choices, open_sample, open_samples
 from kgwb.run import Run
 from kgwb.terms import Triple
 from kgwb.workbench import recording
 
-LAB = Lab(3, "All systems, the same questions")
+
+def prepare_checks() -> None:
+    """Open the sample graphs, and replay the recordings of all systems."""
+    open_samples()
+    for system in recorded_systems():
+        answers_of_system(system)
+
+
+LAB = Lab(3, "All systems, the same questions", prepare=prepare_checks)
 SHARED_RUN_NAME = "films/{}/4"
 """The recording of a question that every system answers, with the name of the system left open."""
 MUTED_RUN_NAME = "films/chatty_kg/4"
 """The recording in which triples are muted."""
 REMAINING_LABEL = "Inception"
 """The only value of its answer that should remain."""
-CLAIMS = {
-    "A": "Chatty-KG executes up to ten times fewer queries than another system, KGQAn.",
-    "B": "RAGonite answers more questions with both tools than with either of them alone.",
-    "C": "DoG answers a question of several hops one hop at a time, and simplifies it in between.",
-    "D": "Triad gains from answers of its own knowledge where the graph has no answer.",
-    "E": "RoboData gives the triples that support each sentence of its answer.",
-    "F": "Chatty-KG does not answer from the language model where the graph has no answer.",
-}
-"""Claims of the papers, by a letter."""
 VERIFIABLE_CLAIMS = {"C", "E", "F"}
 """The claims that the recorded runs show. For the others one needs other runs to compare with."""
 

@@ -7,15 +7,22 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kgwb.errors import InvalidReplyError
+from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import answers_of_system, mean_f1
-from kgwb.labs.tasks import Lab, compare_choices, open_sample
+from kgwb.labs.tasks import Lab, compare_choices, open_sample, open_samples
 from kgwb.llm import Scripted, model
 from kgwb.run import Run
 from kgwb.run.prompts import parse_prompt
-from kgwb.systems.chatty_kg.qir import QirReply, TripleReply
 from kgwb.workbench import Workbench
 
-LAB = Lab(2, "Prompts and validators")
+
+def prepare_checks() -> None:
+    """Open the sample graphs, and replay the recordings of Chatty-KG."""
+    open_samples()
+    answers_of_system("chatty_kg")
+
+
+LAB = Lab(2, "Prompts and validators", prepare=prepare_checks)
 MUSIC_QUESTION = "Who composed the music for Psycho?"
 NOVELS_QUESTION = "Who wrote the novels that films by Andrei Tarkovsky are based on?"
 GOLD_ANSWERS = {
@@ -27,38 +34,14 @@ F1_TOLERANCE = 0.005
 """How far a mean F1 may be from the right one, so that two decimals are enough."""
 
 
-def _format_reply(entities: Sequence[str], *triples: tuple[str, str, str]) -> str:
-    """Return a reply of the QIR agent as JSON, with the unknown ?who as the target.
-
-    It has these entities and triples, and asks for a list.
-    """
-    parts = ("subject", "predicate", "object")
-    reply = {
-        "entities": entities,
-        "unknowns": ["?who"],
-        "triples": [dict(zip(parts, triple, strict=True)) for triple in triples],
-        "target": "?who",
-        "question_type": "list",
-        "beyond": [],
-    }
-    return json.dumps(reply)
-
-
-REPLIES = (
-    _format_reply(["Psycho"]),
-    _format_reply(["Psycho"], ("Psycho", "shoe size", "?who")),
-    "Sure! The composer of Psycho is Bernard Herrmann.",
-    _format_reply([], ("?film", "composer", "?who")),
-)
-"""The replies of the third task. Students number them from 1, and find those that are rejected."""
-
-
 @LAB.task(
     "Write a prompt file for the QIR agent",
     "The file has five header lines between two lines of ---, then [system] and [user]. "
     "CONTRIBUTING.md shows an example.",
     "The only variable is {{question}}, and it belongs below [user].",
     f"Name every field of the reply, and what goes into it: {', '.join(QirReply.model_fields)}.",
+    stage="understand",
+    is_free=True,
 )
 def check_prompt_file(text: str) -> str:
     """Return "" if a prompt has one variable, question, and names every field of the reply.
@@ -88,6 +71,8 @@ def check_prompt_file(text: str) -> str:
     "Reply with one JSON object. Its fields are those that your prompt had to name.",
     "One triple is enough: what is known is at one end, and the unknown is at the other.",
     'Write the unknown as in "?who". It is the target, too.',
+    stage="understand",
+    is_free=True,
 )
 def check_simple_reply(reply: str) -> str:
     """Return "" if a reply to MUSIC_QUESTION leads to the right answer, else feedback."""
@@ -99,6 +84,7 @@ def check_simple_reply(reply: str) -> str:
     "A validator sees only the reply. It does not know the graph, or what is true.",
     "The reply must be JSON, have a complete triple, and name at least one entity.",
     "Only one of the four is accepted, and it makes no sense.",
+    stage="understand",
 )
 def check_rejected_replies(numbers: Sequence[int]) -> str:
     """Return "" for the numbers of the REPLIES that the validator rejects, else feedback.
@@ -125,6 +111,8 @@ def check_rejected_replies(numbers: Sequence[int]) -> str:
     "How many steps lead from Tarkovsky to the writer of a novel?",
     "The films, the novels and the writers are unknowns. Each of them needs a name of its own.",
     "Write three triples in a chain: directed by, based on, written by.",
+    stage="understand",
+    is_free=True,
 )
 def check_chain_reply(reply: str) -> str:
     """Return "" if a reply to NOVELS_QUESTION leads to the right answer, else feedback."""
@@ -136,6 +124,8 @@ def check_chain_reply(reply: str) -> str:
     "Which replies pass every check, but do not say what the question says?",
     "Name a real entity, but a relation that this question does not ask for.",
     "Turn the question into another one about Psycho that the graph can answer.",
+    stage="understand",
+    is_free=True,
 )
 def check_misleading_reply(reply: str) -> str:
     """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer.
