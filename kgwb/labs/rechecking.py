@@ -21,7 +21,7 @@ NOT_KEPT = "the file has no answer that can be checked again"
 NOT_ENDED = "the check of its answer did not end within its limits of time and memory"
 IS_WRONG = "when checked again, the answer is wrong: {}"
 IS_RIGHT = "when checked again, the answer is right"
-PROCESSOR_S = 20
+PROCESSOR_S = 10
 """Seconds of processor time for the answers of one student. All tasks of a lab take about 3."""
 START_TIMEOUT_S = 120.0
 """Seconds for the start of a process and what all checks need."""
