@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from kgwb.kg.text import normalize
 from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.pages import render_class_page
+from kgwb.labs.repairs import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
 from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, compare_choices, load_lab
+from kgwb.records import to_data
 
 NUMBERS = range(1, len(LAB_MODULES) + 1)
 TASKS = [(number, name) for number in NUMBERS for name in load_lab(number).tasks]
@@ -316,3 +319,52 @@ def test_a_recording_with_a_model_asks_it_only_what_an_edit_needs() -> None:
 def test_recordings_are_small() -> None:
     files = list((FOLDER.parent / "recordings").rglob("*.gz"))
     assert sum(file.stat().st_size for file in files) <= 10_000_000
+
+
+def test_an_edit_that_was_not_executed_is_said_and_not_judged_by_the_old_answer() -> None:
+    run = open_lost_run(3)
+    translated = {"text": "Who directed The Godfather?", "language": "German"}
+    run.override("translator", to_data(run.output("translator")) | translated)
+    feedback = kgwb.lab(1, None).check("1.9", run)
+    assert feedback.state == "wrong" and "go()" in feedback.text
+    assert kgwb.lab(1, None).check("1.9", run.go()).state == "right"
+
+
+@pytest.mark.parametrize("number", REFERENCE_REPAIRS)
+def test_each_reference_repair_is_right(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KGWB_EMBEDDINGS")  # as in the student's kernel
+    for repair in REFERENCE_REPAIRS[number]:
+        run = open_lost_run(number)
+        repair(run)
+        feedback = kgwb.lab(1, None).check(f"1.{6 + number}", run.go())
+        assert feedback.state == "right", feedback.text
+    assert len(find_first_wrong_agents(number)) == len(REFERENCE_REPAIRS[number])
+
+
+def test_a_right_answer_shows_what_was_found_and_a_question_to_discuss() -> None:
+    feedback = kgwb.lab(1, None).check("1.5", ["based on"])
+    assert "based on" in feedback.text and "To discuss: " in feedback.text
+    assert "To discuss: " in feedback._repr_html_()
+
+
+def test_what_students_think_is_handed_in_and_shown_to_the_class(tmp_path: Path) -> None:
+    work = kgwb.lab(1, None)
+    work.discuss("1.1", "It <depends>")
+    work.hand_in("Ada", tmp_path)
+    [collected] = collect_hand_ins(tmp_path)
+    assert "It &lt;depends&gt;" in render_class_page([collected])
+
+
+def test_a_check_that_fails_in_itself_says_so_and_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    work = kgwb.lab(1, None)
+    task = work.lab.tasks["1.1"]
+
+    def fail(answer: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(work.lab.tasks, "1.1", replace(task, check=fail))
+    feedback = work.check("1.1", [1])
+    assert feedback.state == "wrong" and "ZeroDivisionError" in feedback.text
+    assert work.submission.progress("1.1").tries == 0

@@ -12,7 +12,13 @@ import secrets
 from pathlib import Path
 
 from kgwb.errors import InputError
-from kgwb.labs.answers import check_answer, find_edited_agent, require_task, store_answer
+from kgwb.labs.answers import (
+    CheckFailedError,
+    check_answer,
+    find_edited_agent,
+    require_task,
+    store_answer,
+)
 from kgwb.labs.hand_ins import (
     MAX_ANSWER_CHARS,
     MAX_STORED_ANSWERS,
@@ -66,7 +72,10 @@ class LabWork:
         progress = self._progress(task)
         if answer is None or answer is ... or answer == "":  # the cell of the notebook as it came
             return Feedback(asked, "wrong", "there is no answer yet")
-        problem = check_answer(asked, answer)
+        try:
+            problem = check_answer(asked, answer)
+        except CheckFailedError as exc:
+            return Feedback(asked, "wrong", str(exc))
         if not progress.tries:
             progress.first_agent = find_edited_agent(answer)
         if not problem or progress.state != "solved":
@@ -81,7 +90,18 @@ class LabWork:
         self._write(self.path)
         if problem:
             return Feedback(asked, "wrong", problem)
-        return Feedback(asked, "right", "right")
+        return Feedback(asked, "right", asked.describe_lesson(progress.answers[-1]))
+
+    def discuss(self, task: str, text: str) -> Feedback:
+        """Keep what a student thinks about the question that a task leaves open, for the class.
+
+        It is not checked. At most MAX_ANSWER_CHARS characters are kept, and only the latest text.
+        Raises InputError if there is no such task, or if the file of the work cannot be written.
+        """
+        asked = require_task(self.lab.tasks, task, self.lab.number)
+        self._progress(task).discussion = _truncate(str(text))
+        self._write(self.path)
+        return Feedback(asked, "hint", "kept for the discussion in class")
 
     def hint(self, task: str) -> Feedback:
         """Return the next hint for a task, and count it; the last one again after all were shown.

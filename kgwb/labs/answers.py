@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, TypeAdapter
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from kgwb.errors import InputError, KgwbError
+from kgwb.labs.forms import EXAMPLES, fit_form
 from kgwb.labs.tasks import Task
 from kgwb.records import to_data
 from kgwb.run import Run
@@ -18,6 +19,14 @@ MAX_CHECKED_CHARS = 20_000
 """An answer with more characters is not checked."""
 MAX_DATA_CHARS = 40_000
 """Characters of an answer's data as JSON. An answer with more is not kept as data."""
+
+
+class CheckFailedError(Exception):
+    """A check has failed in itself. The cause is for the lecturer; the text is for the student."""
+
+    def __init__(self, task: str, cause: Exception) -> None:
+        text = f"the check of {task} itself failed ({type(cause).__name__}); tell your lecturer"
+        super().__init__(text)
 
 
 class StoredRun(BaseModel):
@@ -51,7 +60,8 @@ def check_answer(task: Task, answer: object) -> str:
     """Return what is wrong with an answer of any type; "" if it is right.
 
     The task's own check sees only answers of the right type and of at most MAX_CHECKED_CHARS
-    characters. An error that an answer leads to, such as an invalid query, is its problem.
+    characters. An error that an answer leads to, such as an invalid query, is its problem. Raises
+    CheckFailedError if the check itself fails.
     """
     if isinstance(answer, str) and len(answer) > MAX_CHECKED_CHARS:
         return (
@@ -64,25 +74,28 @@ def check_answer(task: Task, answer: object) -> str:
     else:
         try:
             typed_answer = read_value(task, answer)
-        except ValidationError as exc:
-            return _describe_form_error(exc)
         except ValueError:
-            return f"the answer cannot be a value of the type {type(answer).__name__}"
+            shown_type = type(answer).__name__
+            example = EXAMPLES.get(task.answer_type, "the comment shows")
+            return f"an answer of the type {shown_type} is not read here; write it as {example}"
     try:
         return task.check(typed_answer)
     except KgwbError as exc:
         return f"the answer leads to an error: {exc}"
+    except Exception as exc:
+        raise CheckFailedError(task.name, exc) from exc
 
 
 def read_value(task: Task, answer: object) -> Any:
     """Return an answer as a value of the task's type.
 
     It is read by its JSON form: a list, a tuple and a set are the same then, and an IRI of a graph
-    is a text. Raises ValueError for an answer that has no JSON form, and its subclass
-    ValidationError for one of another type.
+    is a text. ``fit_form`` says which other forms are read. Raises ValueError for an answer that
+    has no JSON form, or is of another type.
     """
     adapter = TypeAdapter(task.answer_type)
-    return adapter.validate_json(json.dumps(_to_json_data(answer)), strict=True)
+    data = fit_form(_to_json_data(answer), task.answer_type)
+    return adapter.validate_json(json.dumps(data), strict=True)
 
 
 def _to_json_data(answer: object) -> Any:
@@ -93,21 +106,15 @@ def _to_json_data(answer: object) -> Any:
         raise ValueError("the value has no JSON form") from exc
 
 
-def _describe_form_error(error: ValidationError) -> str:
-    """Return why an answer has the wrong form, and where the student finds the right one.
-
-    Only the first problem is named.
-    """
-    first = error.errors()[0]
-    place = "".join(f"[{key!r}]" for key in first["loc"])
-    problem = first["msg"].replace("Input", f"answer{place}", 1)
-    return f"the answer needs the form that the comment beside `answer = ...` shows: {problem}"
-
-
 def store_answer(answer: object) -> StoredAnswer | None:
-    """Return an answer as data; None if it has no form as data, or is too large."""
+    """Return an answer as data; None if it has no form as data, or is too large.
+
+    A run whose edits were not executed has none: what it shows is not what they lead to.
+    """
     try:
         if isinstance(answer, Run):
+            if answer.has_pending_edits:
+                return None
             stored = StoredAnswer(run=_store_run(answer))
         else:
             stored = StoredAnswer(value=_to_json_data(answer))

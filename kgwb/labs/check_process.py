@@ -15,10 +15,11 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from traceback import format_exc
 from typing import Any
 
 from kgwb.kg.parser_process import set_resource_limit
-from kgwb.labs.answers import StoredAnswer, check_stored_answer
+from kgwb.labs.answers import CheckFailedError, StoredAnswer, check_stored_answer
 from kgwb.labs.tasks import Lab, load_lab
 
 JOB_TIMEOUT_S = 60.0
@@ -29,6 +30,8 @@ WRITTEN_BYTES = 1_000_000
 """The greatest size of a file that a check may write."""
 MAX_PROBLEM_CHARS = 500
 """Characters of a problem: a line of output is then written at once, also beside another copy's."""
+MAX_TRACEBACK_CHARS = 2_000
+"""Characters of the traceback of a check that fails in itself, counted from its end."""
 POLL_INTERVAL_S = 0.01
 
 Job = Sequence[Sequence[str]]
@@ -91,7 +94,10 @@ def check_job(lab: Lab, number: int, job: Job, output: int) -> None:
     """Check the answers of a job one after the other, and write a line for each."""
     for position, (task, data) in enumerate(job):
         stored = StoredAnswer.model_validate_json(data)
-        problem = check_stored_answer(lab.tasks[task], stored)[:MAX_PROBLEM_CHARS]
+        try:
+            problem = check_stored_answer(lab.tasks[task], stored)[:MAX_PROBLEM_CHARS]
+        except CheckFailedError as exc:
+            problem = f"{exc}\n{format_exc()[-MAX_TRACEBACK_CHARS:]}"
         result = {"job": number, "answer": position, "problem": problem}
         os.write(output, json.dumps(result).encode() + b"\n")
 

@@ -45,6 +45,9 @@ class TaskProgress(BaseModel):
     first_agent: Annotated[str, Field(max_length=MAX_STUDENT_CHARS)] = ""
     """The agent that the first answer, a run, had edited; empty for other answers."""
 
+    discussion: StoredText = ""
+    """What the student thinks about the question that the task leaves open."""
+
     @property
     def is_stuck(self) -> bool:
         """Whether the task is not solved after MIN_STUCK_TRIES tries, or after a hint."""

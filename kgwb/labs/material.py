@@ -41,6 +41,11 @@ REPLIES = (
     _format_reply(["Psycho"], ("Psycho", "shoe size", "?who")),
     "Sure! The composer of Psycho is Bernard Herrmann.",
     _format_reply([], ("?film", "composer", "?who")),
+    f"Here you are:\n```json\n{_format_reply(['Psycho'], ('Psycho', 'composer', '?who'))}\n```",
+    _format_reply(["Psycho"], ("Psycho", "composer", "?who")).replace('"list"', '"person"'),
+    _format_reply(["Psycho"], ("Psycho", "composer", "")),
+    _format_reply(["Psycho"], ("?who", "composer", "Psycho")),
+    _format_reply(["Psycho"], ("Psycho", "composer", "?who")).replace(', "beyond": []', ""),
 )
 """The replies of the third task of lab 2. Students number them from 1, and find those that are rejected."""
 CLAIMS = {

@@ -42,12 +42,13 @@ class Feedback:
         return f"{self.task.name} {self.text}"
 
     def _repr_html_(self) -> str:
-        """Render the title of the task with the state, and the text unless the answer is right."""
+        """Render the title of the task with the state, and the lines of the text below it."""
         icon, label = FEEDBACK_BADGES[self.state]
         title = h.tag("b", f"{self.task.name} {self.task.title}")
         parts = [h.div("row", title, h.state_badge(icon, label, pill=True))]
-        if self.state != "right":
-            parts.append(h.div("soft", self.text))
+        for line in self.text.splitlines():
+            if line != self.state:
+                parts.append(h.div("soft", line))
         return h.static_page(h.div("stack tight", *parts))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection
+import tomllib
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
 from kgwb.errors import InputError
@@ -14,6 +16,8 @@ from kgwb.run import Run
 
 LAB_MODULES = ("one", "two", "three")
 MAX_HINTS = 3
+MAX_SHOWN_CHARS = 200
+"""Characters of an answer that are repeated after it was right."""
 Stage = Literal["understand", "link", "query", "answer"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 AnswerCheck = Callable[[Any], str]
@@ -38,6 +42,22 @@ class Task:
     """Whether students write the answer in words of their own, so that equal ones are remarkable."""
     open_run: Callable[[], Run] | None = None
     """Opens the run that the task is about, as students get it; None if it is about none."""
+    lesson: Mapping[str, str] = field(default_factory=dict)
+    """What is shown after a right answer: "found", "lesson" and "question". Each may be missing."""
+
+    def describe_lesson(self, answer: str) -> str:
+        """Return what is shown after a right answer; "right" if the task has no lesson.
+
+        The answer, as a text, stands for "{answer}".
+        """
+        parts = ["right"]
+        if "found" in self.lesson:
+            parts.append(self.lesson["found"].replace("{answer}", shorten(answer)))
+        if "lesson" in self.lesson:
+            parts.append(self.lesson["lesson"])
+        if "question" in self.lesson:
+            parts.append(f"To discuss: {self.lesson['question']}")
+        return "\n".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +96,34 @@ class Lab:
             name = f"{self.number}.{len(self.tasks) + 1}"
             answer_type, *_ = get_type_hints(check).values()
             self.tasks[name] = Task(
-                name, title, check, answer_type, hints[:MAX_HINTS], stage, is_free, open_run
+                name,
+                title,
+                check,
+                answer_type,
+                hints[:MAX_HINTS],
+                stage,
+                is_free,
+                open_run,
+                load_lessons().get(name, {}),
             )
             return check
 
         return add_task
+
+
+@cache
+def load_lessons() -> dict[str, dict[str, str]]:
+    """Return what students read after a right answer, by task, from lessons.toml."""
+    text = Path(__file__).with_name("lessons.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def shorten(answer: str) -> str:
+    """Return an answer in one line, at most MAX_SHOWN_CHARS characters, without brackets."""
+    text = " ".join(answer.split())
+    if len(text) > MAX_SHOWN_CHARS:
+        return text[:MAX_SHOWN_CHARS] + "…"
+    return text.strip("[]").replace('"', "")
 
 
 def load_lab(number: int | str) -> Lab:
