@@ -14,7 +14,7 @@ from kgwb.labs.pseudonyms import Pseudonyms
 from kgwb.labs.rechecking import check_again
 from kgwb.labs.tasks import STAGES, Lab, Stage, load_lab
 from kgwb.labs.twins import find_equal_answers
-from kgwb.text import pluralize, single_line
+from kgwb.text import look_of, pluralize, single_line
 from kgwb.version import __version__
 
 
@@ -231,8 +231,8 @@ def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterable[str]:
 def _keep_latest(works: Sequence[CollectedWork]) -> tuple[list[CollectedWork], list[str]]:
     """Return the latest file of each work under each name, and a remark on each earlier one.
 
-    The oldest file must come first. Names are compared without letter case. A file without a work's
-    identity is never replaced. A file without a name, as it is kept beside a notebook, is left out
+    The oldest file must come first. Names are compared by their looks. A file without a work's identity
+    is never replaced. A file without a name, as it is kept beside a notebook, is left out
     without a remark if a named one of the same work and folder is there.
     """
     latest: dict[tuple[str, str], CollectedWork] = {}
@@ -243,7 +243,7 @@ def _keep_latest(works: Sequence[CollectedWork]) -> tuple[list[CollectedWork], l
         identity = (hand_in.work_id, work.file.student_id)
         if hand_in.work_id and not hand_in.student and identity in named:
             continue
-        key = (hand_in.work_id, hand_in.student.casefold())
+        key = (hand_in.work_id, _look_of_name(hand_in.student))
         if not hand_in.work_id:
             key = ("", work.file.place)
         if key in latest:
@@ -287,7 +287,7 @@ def _with_distinct_names(works: Sequence[CollectedWork]) -> list[CollectedWork]:
     for same_name in _group(works, _key_of_name):
         for work in same_name:
             name = work.hand_in.student
-            if not name:
+            if not look_of(name):
                 name = work.file.place
             elif len(same_name) > 1:
                 name = f"{name} ({work.file.place})"
@@ -295,9 +295,14 @@ def _with_distinct_names(works: Sequence[CollectedWork]) -> list[CollectedWork]:
     return sorted(named, key=lambda work: (work.name.casefold(), work.name))
 
 
+def _look_of_name(student: str) -> str:
+    """Return a form of a name that is equal for names that look the same but for letter case."""
+    return look_of(student).casefold()
+
+
 def _key_of_name(work: CollectedWork) -> tuple[str, str]:
-    """Return the name of the student in lower case; of a work without a name, the file."""
-    name = work.hand_in.student.casefold()
+    """Return the look of the student's name; of a work without a name, the file."""
+    name = _look_of_name(work.hand_in.student)
     return (name, "") if name else ("", work.file.place)
 
 
