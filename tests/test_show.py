@@ -579,7 +579,7 @@ def test_a_picture_is_an_image_with_its_triples_in_words(run: Run) -> None:
     picture = ElementTree.fromstring(data)
     shown = {text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")}
     assert {"Arrival", "Denis Villeneuve"} <= shown
-    assert "<svg class=\"graph" not in page
+    assert '<svg class="graph' not in page
 
 
 def test_a_fold_of_a_supervisor_has_one_mark() -> None:
@@ -596,7 +596,9 @@ def test_a_record_has_a_short_repr_and_html(part: str) -> None:
     many = tuple(Value(URIRef(f"{EX}{n}"), f"Film {n}", (SUPPORT,) * 20) for n in range(50))
     answer = Answer("list", many, queries=("SELECT " * 100,))
     record: Record = {"answer": answer, "value": many[0], "draft": QUERY}[part]
-    assert len(repr(record)) <= MAX_REPR_CHARS + len("<CandidateQuery: >") + len("… (1,000 letters)")
+    assert len(repr(record)) <= MAX_REPR_CHARS + len("<CandidateQuery: >") + len(
+        "… (1,000 letters)"
+    )
     assert type(record).__name__ in repr(record)
     assert str(record).split(",")[0][:20] in repr(record)
     assert len(plain(to_html(record))) > 0

@@ -35,5 +35,3 @@ def test_an_untrusted_notebook_reads_well_without_a_style_sheet(lab: Site) -> No
         assert debugger.output.locator("button, input, textarea").count() == 0
         picture = page.cell("workbench.subgraph()").show().output.locator("img")
         assert "Arrival — director → Denis Villeneuve" in str(picture.get_attribute("alt"))
-
-
