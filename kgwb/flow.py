@@ -49,6 +49,8 @@ CANNOT_EXPRESS = "cannot express"
 """The reason begins with this if the graph was not asked, as the question cannot be expressed."""
 UNGROUNDED_NOTE = "not grounded: from the model's own knowledge, not from the graph"
 """Shown with every ungrounded answer."""
+NO_SUPPORT = "no supporting triple found"
+"""Shown beside a value without support."""
 
 MAX_SUMMARY_VALUES = 5
 """How many values of an answer its summary shows, unless all are asked for."""
@@ -385,7 +387,7 @@ def _value_with_support(value: Value, names: DisplayNames, limit: int) -> str:
     """
     format_support = partial(format_triple, names=names)
     triples = first_items(value.support, limit, format_support)
-    support = "; ".join(triples) or "no triple"
+    support = "; ".join(triples) or NO_SUPPORT
     label = shorten(value.label)
     return single_line(f"{label}: {support}")
 

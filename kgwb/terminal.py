@@ -55,8 +55,13 @@ def print_tables(*tables: ReportTable) -> None:
 
 
 def warn_about_rules(workbench: Workbench) -> None:
-    """Print, if an agent used the model ``rules``, that it is a baseline only."""
+    """Print, if an agent may have used the model ``rules``, that it is a baseline only.
+
+    A system without rules, such as a pipeline that asks its own clients, cannot use it.
+    """
     from kgwb.llm.rules import BASELINE_REMARK
 
+    if not workbench.system.rules:
+        return
     if any(model.name == "rules" for model in workbench.models.values()):
         print_error(BASELINE_REMARK)

@@ -222,15 +222,17 @@ class Workbench:
     turns = RenamedAttribute("turns", "runs")
 
 
-def debug(run: Run | Report | str | Path, question: str = "", **options: Any) -> Debugger:
+def debug(
+    run: Run | Workbench | Report | str | Path, question: str = "", **options: Any
+) -> Debugger:
     """Open the debugger on a run, on the file of a saved run, or on a question of a report.
 
-    The file is replayed. A question of a benchmark report is named by its id; its run is opened at
-    the step that lost the question, beside the gold answer. ``options`` are those of
-    ``Report.measured_run``.
+    Of a workbench it is opened on the latest run. The file is replayed. A question of a benchmark
+    report is named by its id; its run is opened at the step that lost the question, beside the gold
+    answer. ``options`` are those of ``Report.measured_run``.
 
-    Raises RunFileError for a file that is not a run file, and InputError for a question whose run
-    was not kept.
+    Raises RunFileError for a file that is not a run file, InputError for a question whose run was
+    not kept, and SettingError for a workbench that was asked nothing.
     """
     from kgwb.bench.report import Report
     from kgwb.ui.debugger import Debugger, debug_question
@@ -238,6 +240,8 @@ def debug(run: Run | Report | str | Path, question: str = "", **options: Any) ->
 
     if isinstance(run, Report):
         return debug_question(run, question, **options)
+    if isinstance(run, Workbench):
+        return run.debug()
     return Debugger(session_of(_run_of(run)))
 
 

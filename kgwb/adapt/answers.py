@@ -40,7 +40,8 @@ def make_answer(
     ``kind`` is by default that of the values. Without values, ``reason`` says why.
 
     The support of each value is found from the queries: the triples that they match where the value
-    stands in a row. There is none for a query that cannot be analyzed; the step then has a note.
+    stands in a row. There is none for a query that cannot be analyzed, and for what was not found by
+    a recorded query; the step then has a note.
     """
     items = _items_of(values)
     kind = kind or _kind_of(items)
@@ -58,6 +59,8 @@ def make_answer(
     for term in dict.fromkeys(terms):
         support = _support_of(run, term, results)
         answer_values.append(Value(term, labels[term], support))
+    if run is not None and not any(value.support for value in answer_values):
+        run.note(_why_unsupported(results))
     return Answer(kind, tuple(answer_values), texts, text, reason)
 
 
@@ -150,6 +153,16 @@ def _holds_any(result: Any, terms: Sequence[Term]) -> bool:
         return any(isinstance(term, Literal) and term.toPython() is result for term in terms)
     wanted = {str(term) for term in terms}
     return any(str(cell) in wanted for row in result.rows for cell in row if cell is not None)
+
+
+def _why_unsupported(results: Mapping[str, ResultSet | bool]) -> str:
+    """Return the note on an answer that has no supporting triple, by the results it stands in."""
+    if results:
+        return "no supporting triple: property paths and aggregates in a query may give none"
+    return (
+        "no supporting triple: no recorded query has a value in its results; "
+        "methods of rdflib, such as graph.objects, are not recorded"
+    )
 
 
 def _support_of(run: Run | None, term: Term, results: Mapping[str, ResultSet | bool]) -> Triples:

@@ -8,12 +8,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from kgwb.adapt.rdflib_graph import has_read_wrapped_graph
 from kgwb.errors import KgwbError
 from kgwb.kg import GraphSource
 from kgwb.records import decision_of, one_line
 from kgwb.run import Run, System
+from kgwb.run.calls import QUERY_KINDS, SEARCH_KINDS
 from kgwb.run.models import Models
 from kgwb.text import pluralize
+
+GRAPH_KINDS = QUERY_KINDS | SEARCH_KINDS
+"""Kinds of calls that ask a graph, besides those for display names."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +55,14 @@ def check_system(
     The second time everything must come from the record. Then the run is saved and executed from
     its file, without graph and model. ``kg``, ``model`` and ``options`` are those of ``Run``. A
     pipeline that asks its own clients needs no graph here; its answer has support only with one.
+    With ``kg`` it is a problem, too, if no query went through the run.
 
     Raises the KgwbError that stops the run the first time.
     """
     first = Run(system, question, kg=kg, models=model, **options).go()
     problems = list(_requests_past(first))
+    if kg is not None:
+        problems += _unwrapped_graph(first)
     second = first.fork()
     try:
         second.go()
@@ -76,6 +84,20 @@ def _requests_past(run: Run) -> Iterator[str]:
             f"{requests} to {host} went past the run (in {places}): wrap the client, "
             "and the executor that starts threads"
         )
+
+
+def _unwrapped_graph(run: Run) -> Iterator[str]:
+    """Yield that a run used no graph, if it neither recorded a query nor read a wrapped graph.
+
+    Reading an rdflib graph in memory makes no request, so nothing else shows that it is not wrapped.
+    """
+    kinds = {call.kind for call in run.calls.values()}
+    if kinds & GRAPH_KINDS or has_read_wrapped_graph(run):
+        return
+    yield (
+        "no query went through the run, so muting a triple changes nothing: wrap the graph that "
+        "the pipeline asks (wrap_rdflib, wrap_sparqlwrapper), or give no kg if it asks none"
+    )
 
 
 def _differences(first: Run, second: Run) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -15,11 +16,14 @@ from kgwb.adapt.recorded_queries import record_query
 from kgwb.errors import QueryError, SettingError
 from kgwb.kg.base import ResultSet
 from kgwb.kg.sparql import is_serializable, n3, validate_query
+from kgwb.run import Run
 from kgwb.run.execution import current_run
 from kgwb.terms import Term, Triple
 
 Bindings = Mapping[str, Term]
 """Terms by the name of their variable."""
+_reading_runs: weakref.WeakSet[Run] = weakref.WeakSet()
+"""The runs in which a wrapped graph was read."""
 
 
 def wrap_rdflib(graph: rdflib.Graph) -> rdflib.Graph:
@@ -56,7 +60,10 @@ class RecordedRdflibGraph(rdflib.Graph):
     def triples(self, triple: Any) -> Iterator[Any]:  # type: ignore[override]
         """Yield the triples that match a pattern, without those that are muted in the run."""
         run = current_run()
-        muted = run.kg.muted if run else ()
+        muted: Any = ()
+        if run is not None:
+            _reading_runs.add(run)
+            muted = run.kg.muted
         for found in super().triples(triple):
             if found not in muted:
                 yield found
@@ -134,6 +141,11 @@ class RecordedRdflibGraph(rdflib.Graph):
             if self._digest[0] != size:
                 self._digest = (size, _digest_of(super().triples((None, None, None))))
             return self._digest[1]
+
+
+def has_read_wrapped_graph(run: Run) -> bool:
+    """Return whether a wrapped graph was read in a run, by a query or by methods such as ``objects``."""
+    return run in _reading_runs
 
 
 def _digest_of(triples: Iterable[Any]) -> str:

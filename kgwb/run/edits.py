@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Self
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import OverrideError, SettingError
@@ -17,6 +17,7 @@ from kgwb.run.engine import Engine
 from kgwb.run.messages import messages_from_text
 from kgwb.run.run_entries import make_messages_entry, make_override_entry
 from kgwb.run.steps import Step
+from kgwb.text import pluralize
 
 
 class EditableRun(Engine):
@@ -124,6 +125,7 @@ class EditableRun(Engine):
         output_type = spec.output_type
         data = value
         if output_type is Any:
+            self._refuse_data_for_record(key, spec, value)
             return value
         try:
             if isinstance(output_type, type) and isinstance(value, output_type):
@@ -141,6 +143,24 @@ class EditableRun(Engine):
                 field_names = ", ".join(field.name for field in fields(output_type))
                 hint += f": {field_names}"
             raise OverrideError(f"{key}: {problem}", hint=hint) from exc
+
+    def _refuse_data_for_record(self, key: str, spec: AgentSpec, value: Any) -> None:
+        """Raise OverrideError for a dict in place of a record, from an agent without annotation.
+
+        Nothing says which record the dict stands for, so it would stay a dict, and fail where its
+        fields are read. That the agent returns records is known only of a step that is done.
+        """
+        step = self.steps_by_key.get(key)
+        if step is None or not isinstance(value, dict):
+            return
+        output = step.output
+        if is_dataclass(output) or isinstance(output, BaseModel):
+            record = type(output).__name__
+            raise OverrideError(
+                f"{key} returned a {record}, and the value put in is a dict",
+                hint=f"write -> {record} after the parameters of {spec.function.__name__}, "
+                f"or give a {record}",
+            )
 
     def remove_override(self, step: str) -> Self:
         """Remove a value that was put in by hand; if there is none, do nothing. Returns the run.
@@ -208,10 +228,13 @@ class EditableRun(Engine):
         ``number`` counts the model calls of the step from 0. ``messages`` may be a text with a line
         [system], [user] or [assistant] above each. None takes back an earlier edit. The edit is
         written to the run's file. Returns the run. Raises PromptError for a text without roles.
-        Raises SettingError if the system has no such agent, or the agent has several steps.
+        Raises SettingError if the system has no such agent, if the agent has several steps, or if
+        the step was executed and made no such call.
         """
         self._refuse_if_read_only()
         key = self._key_of(step)
+        if messages is not None:
+            self._check_model_call(key, number)
         if isinstance(messages, str):
             messages = messages_from_text(messages)
         if messages is None:
@@ -222,6 +245,30 @@ class EditableRun(Engine):
         self._append_to_file(**entry)
         self._return_to([key])
         return self
+
+    def _check_model_call(self, key: str, number: int) -> None:
+        """Raise SettingError if a step is known to have made no model call of this number.
+
+        Of a step that is not done, or whose output was put in by hand, it is not known.
+        """
+        step = self.steps_by_key.get(key)
+        if step is None or not step.done or step.origin == "by hand":
+            return
+        calls = self._count_model_calls(step)
+        if number < calls:
+            return
+        if calls:
+            made = pluralize(calls, "model call")
+            raise SettingError(f"{key} made {made}", hint=f"give a number from 0 to {calls - 1}")
+        asking = [other.key for other in self.steps if self._count_model_calls(other)]
+        hint = "no step of this run made one"
+        if asking:
+            hint = "name a step that made one: " + ", ".join(asking)
+        raise SettingError(f"{key} made no model call", hint=hint)
+
+    def _count_model_calls(self, step: Step) -> int:
+        """Return how many of the calls of a step asked a model."""
+        return sum(1 for key in step.calls if self.calls[key].kind == "model")
 
     def _return_to(self, edited_keys: Collection[str]) -> None:
         """Set the position back to before the first edited step, so that ``go`` can stop after it.

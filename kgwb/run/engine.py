@@ -210,7 +210,7 @@ class Engine:
             content = self._content_to_record(request, agent_name, step.subject)
             model = self.model_for(agent_name)
         else:
-            content = self._content_for_model(own_model.name, request)
+            content = self._content_for_client(own_model.name, request, agent_name, step.subject)
             model = None if self.is_replay else own_model
         repeat = self._count_request(content, agent_name, step.subject)
 
@@ -247,6 +247,27 @@ class Engine:
             if self._is_recorded(content, agent_name, subject):
                 return content
         return self._content_for_model(self.model_name(agent_name), request)
+
+    def _content_for_client(
+        self, client_name: str, request: ChatRequest, agent_name: str, subject: str
+    ) -> JsonObject:
+        """Return the JSON data under which a call of a pipeline's own client is recorded, and found.
+
+        It names the model and the address of the server, "openai:MODEL@URL": another server may
+        reply otherwise. But a replay sends nothing. So it takes the same request to the same model
+        at another address, if there is none at this one.
+        """
+        content = self._content_for_model(client_name, request)
+        if not self.is_replay or self._is_recorded(content, agent_name, subject):
+            return content
+        recorded = [call for call in self.calls.values() if call.kind == "model"]
+        for recorded_name in dict.fromkeys(call.request["model"] for call in recorded):
+            if _without_address(recorded_name) != _without_address(client_name):
+                continue
+            elsewhere = self._content_for_model(recorded_name, request)
+            if self._is_recorded(elsewhere, agent_name, subject):
+                return elsewhere
+        return content
 
     def _content_for_model(self, model_name: str, request: ChatRequest) -> JsonObject:
         """Return the JSON data of a request to a model: its name, the task and the content.
@@ -939,3 +960,9 @@ def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:
     if errors:
         raise errors[0]
     return tuple(results)
+
+
+def _without_address(model_name: str) -> str:
+    """Return the name of a model without the address of its server: "openai:tiny"."""
+    name, _, _ = model_name.partition("@")
+    return name

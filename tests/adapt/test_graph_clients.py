@@ -14,7 +14,15 @@ from rdflib.plugins.sparql import prepareQuery
 from small import FILMS, films, iri
 
 import kgwb
-from kgwb.build import Answer, System, agent, wrap_rdflib, wrap_sparqlwrapper
+from kgwb.build import (
+    Answer,
+    System,
+    agent,
+    check_system,
+    system_from_function,
+    wrap_rdflib,
+    wrap_sparqlwrapper,
+)
 from kgwb.errors import QueryError, SettingError
 from kgwb.run import Run
 
@@ -122,6 +130,44 @@ def test_muted_triples_are_seen_by_no_method() -> None:
     assert run.output("look") == [True, 1]
     assert run.mute(DIRECTED).go().output("look") == [False, 0]
     assert work() == [True, 1]
+
+
+def system_reading(graph: rdflib.Graph, by_query: bool) -> System:
+    """A system that reads a graph, by a query or by a method."""
+
+    @agent
+    def find(question: str) -> list[str]:
+        if by_query:
+            rows = graph.query("SELECT ?film { ?film <http://example.org/director> ?person }")
+            return sorted(str(row.film) for row in rows)  # type: ignore[union-attr]
+        return sorted(map(str, graph.subjects(iri("director"))))
+
+    def answer(question: str) -> list[str]:
+        return find(question)
+
+    return system_from_function("reading", answer, agents=[find])
+
+
+@pytest.mark.parametrize("by_query", [True, False])
+def test_a_check_finds_a_graph_that_is_not_wrapped(by_query: bool) -> None:
+    plain = rdflib.Graph().parse(data=FILMS, format="turtle")
+    [problem] = check_system(system_reading(plain, by_query), "Who?", kg=films()).problems
+    assert "wrap_rdflib" in problem
+    wrapped = wrap_rdflib(plain)
+    assert check_system(system_reading(wrapped, by_query), "Who?", kg=films()).problems == ()
+
+
+def test_a_check_without_a_graph_asks_for_none() -> None:
+    plain = rdflib.Graph().parse(data=FILMS, format="turtle")
+    assert check_system(system_reading(plain, by_query=True), "Who?")
+
+
+def test_an_answer_that_no_recorded_query_found_has_a_note() -> None:
+    graph = wrap_rdflib(rdflib.Graph().parse(data=FILMS, format="turtle"))
+    run = Run(system_reading(graph, by_query=False), "Who?", kg=films(), models=None).go()
+    assert run.answer is not None
+    assert run.answer.support == ()
+    assert any("graph.objects" in note for note in run["to_answer"].notes)
 
 
 def test_a_graph_that_has_grown_is_asked_again() -> None:

@@ -65,6 +65,21 @@ def test_every_parameter_decides_whether_a_reply_is_used_again(chats: ChatServer
     assert [body["top_p"] for body in chats.requests] == [1.0, 0.5]
 
 
+def test_the_same_model_at_another_address_is_asked_anew(chats: ChatServer) -> None:
+    elsewhere = chats.url.replace("127.0.0.1", "localhost")
+    other = openai.OpenAI(api_key="no-key-needed", base_url=elsewhere, max_retries=0)
+    clients = [client_of(chats)]
+
+    def work() -> str:
+        reply = clients[-1].chat.completions.create(model="tiny", messages=[USER])
+        return str(reply.choices[0].message.content)
+
+    run = run_of(work).go()
+    clients.append(wrap_openai(other))
+    run.go()
+    assert len(chats.requests) == 2
+
+
 def test_the_same_request_twice_has_two_replies(chats: ChatServer) -> None:
     client = client_of(chats)
     chats.script = lambda body: f"reply {len(chats.requests)}"

@@ -8,6 +8,7 @@ import random
 import sys
 import threading
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from kgwb.build import (
 )
 from kgwb.cli import main
 from kgwb.llm.base import Message
+from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run import Run
 from kgwb.systems import resolve_system
 from kgwb.ui.debugger import Debugger
@@ -101,6 +103,18 @@ def test_it_is_saved_and_replayed_without_network(
     assert (len(chats.requests), len(endpoint.queries)) == asked
 
 
+def test_a_replay_does_not_depend_on_the_address_of_the_server(
+    run: Run, pipeline: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHAT_URL", "http://127.0.0.1:9/v1")
+    elsewhere = resolve_system(pipeline("plain_added"))
+    module = sys.modules[elsewhere.answer.__module__]
+    assert str(module.client.base_url) == "http://127.0.0.1:9/v1/"
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=elsewhere)
+    assert loaded.answer == run.answer
+    assert loaded.totals.live_model_calls == 0
+
+
 def test_a_replay_does_not_ask_what_is_not_recorded(
     run: Run, system: System, chats: ChatServer, tmp_path: Path
 ) -> None:
@@ -148,6 +162,14 @@ def test_edited_messages_are_sent_and_what_follows_is_made(run: Run, chats: Chat
     assert sent["temperature"] == 0
 
 
+@pytest.mark.parametrize(("step", "number"), [("answer", 0), ("link", 0), ("draft", 1)])
+def test_messages_of_a_call_that_was_not_made_are_refused(run: Run, step: str, number: int) -> None:
+    with pytest.raises(kgwb.errors.SettingError, match=step):
+        run.edit_messages(step, "[user]\nWho?", number)
+    assert run.edited_messages == {}
+    assert not run.has_pending_edits
+
+
 def test_a_muted_triple_is_left_out_of_its_queries(run: Run, endpoint: Endpoint) -> None:
     muted = run.mute((iri("arrival"), iri("director"), iri("denis"))).go()
     assert muted.answer is not None
@@ -178,6 +200,18 @@ def test_a_file_or_a_function_that_is_not_there_is_said(pipeline: Any) -> None:
         system_from_file("missing.py:answer", [])
 
 
+def test_a_variable_that_is_not_set_is_said_with_the_line_of_the_pipeline(
+    pipeline: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CHAT_URL", raising=False)
+    path = pipeline("plain_added")
+    lines = path.read_text().splitlines()
+    [number] = [n for n, line in enumerate(lines, 1) if "CHAT_URL" in line]
+    with pytest.raises(kgwb.errors.SettingError, match="CHAT_URL") as error:
+        resolve_system(path)
+    assert f"{path.name}, line {number}" in (error.value.hint or "")
+
+
 def test_a_check_finds_nothing_wrong(system: System) -> None:
     checked = check_system(system, QUESTION, kg=films())
     assert checked.problems == ()
@@ -203,6 +237,46 @@ def test_a_check_finds_chance_and_requests_past_the_run(
     assert "guess returned something else" in texts
 
 
+@dataclass
+class Finding:
+    people: list[str]
+
+
+def system_of_findings(finder: Any) -> System:
+    """A system whose finder is not annotated, or is."""
+
+    def answer(question: str) -> list[str]:
+        people: list[str] = finder(question).people
+        return people
+
+    return system_from_function("finding", answer, agents=[finder])
+
+
+def test_a_dict_for_a_record_needs_the_annotation() -> None:
+    @agent
+    def find(question: str):  # type: ignore[no-untyped-def]
+        return Finding(["Ann"])
+
+    run = Run(system_of_findings(find), QUESTION, kg=films(), models=None).go()
+    with pytest.raises(kgwb.errors.OverrideError, match="Finding") as error:
+        run.override("find", {"people": ["Bob"]})
+    assert "-> Finding" in (error.value.hint or "")
+    answer = run.override("find", Finding(["Bob"])).go().answer
+    assert answer is not None
+    assert answer.labels == ("Bob",)
+
+
+def test_a_dict_for_a_record_is_read_by_the_annotation() -> None:
+    @agent
+    def find(question: str) -> Finding:
+        return Finding(["Ann"])
+
+    run = Run(system_of_findings(find), QUESTION, kg=films(), models=None).go()
+    answer = run.override("find", {"people": ["Bob"]}).go().answer
+    assert answer is not None
+    assert answer.labels == ("Bob",)
+
+
 def test_what_has_no_json_form_is_saved_as_a_line(tmp_path: Path) -> None:
     @agent
     def use(client: Any, text: str) -> Any:
@@ -219,12 +293,18 @@ def test_what_has_no_json_form_is_saved_as_a_line(tmp_path: Path) -> None:
 
 
 def test_a_benchmark_and_its_report_have_it(
-    chats: ChatServer, endpoint: Endpoint, films_file: Path, pipeline: Any, here: Path
+    chats: ChatServer,
+    endpoint: Endpoint,
+    films_file: Path,
+    pipeline: Any,
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     question = {"id": "1", "question": QUESTION, "answers": [str(iri("denis"))]}
     Path("q.jsonl").write_text(json.dumps(question))
     options = ["--kg", str(films_file), "--questions", "q.jsonl", "--out", "out", "--save-runs"]
     assert main(["bench", *options, "--systems", str(pipeline("plain_added"))]) == 0
+    assert BASELINE_REMARK not in capsys.readouterr().err
     [folder] = Path("out").iterdir()
     [row] = read_results(folder)[1]
     assert (row["f1"], row["model_calls"], row["error"]) == (1.0, 2, None)
@@ -239,6 +319,14 @@ def test_the_debugger_shows_its_steps_and_edits_messages(run: Run, chats: ChatSe
     debugger.do_try({"form": {"template": "[user]\nWrite one SPARQL query, now.\n"}})
     wait_for(lambda: run.status == "paused")
     assert chats.requests[-1]["messages"][0]["content"] == "Write one SPARQL query, now."
+
+
+def test_the_debugger_opens_on_the_latest_run_of_a_workbench(system: System) -> None:
+    bench = kgwb.Workbench(films(), system=system)
+    with pytest.raises(kgwb.errors.SettingError):
+        kgwb.debug(bench)
+    run = bench.ask(QUESTION)
+    assert kgwb.debug(bench).run is run
 
 
 def test_benches_compare_it_with_others(system: System, tmp_path: Path) -> None:
