@@ -939,6 +939,21 @@ def test_algorithm_3_line_13_a_predicate_has_a_direction_and_an_example(
     assert requests(model, "pool")[0].variables["predicates"] == ["sister ship"]
 
 
+@pytest.mark.parametrize(
+    ("more", "answer"), [("", "Rio Bravo"), (":wayne :starred :award .", "Award")]
+)
+def test_algorithm_3_line_13_the_other_direction_is_asked_if_the_chosen_one_has_no_rows(
+    more: str, answer: str
+) -> None:
+    actors = f"""@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :eagles rdfs:label "Eagles" ; :starred :wayne ; :director :ford . :ford :starred :play .
+    :bravo rdfs:label "Rio Bravo" ; :starred :wayne . :award rdfs:label "Award" . {more}"""
+    facts = qir("Eagles | starred | ?x", "?film | starred | ?x", target="?film")
+    model = script(qir=facts, by_fact=predicates(["starred"], ["starred (reverse)"]))
+    run = answered(model, "fast", "Which films?", kg=films(actors), unasked_predicates=False)
+    assert labels(run) == (answer,)
+
+
 @conforms(
     "Algorithm 3, line 13",
     "the model is asked which predicates are relevant, with every question",

@@ -18,6 +18,7 @@ from kgwb.kg.queries import (
     with_display_names,
 )
 from kgwb.run import Run, agent
+from kgwb.systems.chatty_kg.queries import MIN_SETTLING_SCORE
 from kgwb.systems.chatty_kg.records import (
     QIR,
     LinkingResult,
@@ -27,12 +28,6 @@ from kgwb.systems.chatty_kg.records import (
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.queries import find_row_support, is_number, label_terms
 from kgwb.terms import Term, Triple
-
-MIN_SETTLING_SCORE = 0.6
-"""The least score of a query whose direction is taken as that of the question.
-
-"relatives" is both father and child, so a query of low score leaves the direction open.
-"""
 
 
 @agent("execution", kind="sparql")

@@ -22,6 +22,7 @@ from kgwb.systems.chatty_kg.records import (
     LinkingResult,
     QuerySelection,
     RankedPredicate,
+    pattern_predicates,
     predicate_names,
 )
 from kgwb.systems.chatty_kg.relations import assign_terms, make_patterns
@@ -37,6 +38,11 @@ MIN_SIMILARITY = 0.7
 """A predicate is certain without a model only if it is at least so similar to its relation."""
 MIN_LEAD = 0.25
 """It must be more similar than all others by so much."""
+MIN_SETTLING_SCORE = 0.6
+"""The least score of a query whose direction is taken as that of the question.
+
+"relatives" is both father and child, so a query of low score leaves the direction open.
+"""
 MAX_REPEATED_NAMES = 5
 """Invalid names of a reply that its problem repeats."""
 PREDICATES_CHECK_NAME = "predicates from the list"
@@ -241,7 +247,11 @@ def select_queries(
 def _select_with_examples(
     generated: GeneratedQueries, question: str, linked: LinkingResult, run: Run
 ) -> QuerySelection:
-    """Keep the queries whose predicates a model chooses by name, direction and example."""
+    """Keep the queries whose predicates a model chooses by name, direction and example.
+
+    Those that differ from them in directions only come behind them: they are executed if the chosen
+    ones have no rows.
+    """
     offers = Offers(generated, linked)
     offered = [list(offer) for offer in offers.by_fact]
     relevant = _ask_for_predicates(question, offers.describe(run), offered, run)
@@ -250,7 +260,30 @@ def _select_with_examples(
         if offers.is_chosen(position, relevant):
             kept.append(query)
     names = _list_relevant(relevant, offered)
-    return QuerySelection(tuple(kept), names, unites_directions=unites_directions(relevant))
+    are_united = unites_directions(relevant)
+    if ChattySettings.of_run(run).wording_decides_direction and not are_united:
+        kept += _find_other_directions(kept, generated)
+    return QuerySelection(tuple(kept), names, unites_directions=are_united)
+
+
+def _find_other_directions(
+    kept: Sequence[CandidateQuery], generated: GeneratedQueries
+) -> list[CandidateQuery]:
+    """Return the queries that differ from kept ones in directions only.
+
+    Both must have a score of MIN_SETTLING_SCORE. Below it, the other direction would be united with
+    the chosen one.
+    """
+    settling = set()
+    for query in kept:
+        if query.score >= MIN_SETTLING_SCORE:
+            settling.add((query.predicates, pattern_predicates(query)))
+    others = []
+    for query in generated.queries:
+        is_alike = (query.predicates, pattern_predicates(query)) in settling
+        if is_alike and query.score >= MIN_SETTLING_SCORE and query not in kept:
+            others.append(query)
+    return others
 
 
 def _list_names_by_fact(generated: GeneratedQueries) -> list[list[str]]:
