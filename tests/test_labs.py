@@ -316,6 +316,33 @@ def test_a_recording_with_a_model_asks_it_only_what_an_edit_needs() -> None:
     assert run.fork(models="rules").go()["qir"].live_calls == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "agent", "is_ungrounded"),
+    [
+        ("paper/chatty_kg/1", "predicate_selection", False),
+        ("paper/dog/1", "linguist", False),
+        ("paper/dog/2", "own_knowledge", True),
+        ("paper/triad/1", "query_choice", False),
+        ("paper/triad/3", "own_knowledge", True),
+    ],
+)
+def test_recordings_of_the_profile_paper_have_what_their_paper_is_named_for(
+    name: str, agent: str, is_ungrounded: bool
+) -> None:
+    run = kgwb.recording(name)
+    assert run.settings.profile == "paper"
+    assert any(step.agent == agent and step.attempts for step in run.steps)
+    assert run.answer is not None and run.answer.ungrounded is is_ungrounded
+
+
+def test_a_recording_has_a_reply_that_the_triples_validator_refused() -> None:
+    refused, accepted = kgwb.recording("paper/chatty_kg/2")["qir"].attempts
+    assert "no triple names an entity" in [check.problem for check in refused.checks]
+    assert not any(check.problem for check in accepted.checks)
+    tries = [step.key for step in kgwb.recording("paper/triad/2").steps if step.agent == "triplets"]
+    assert len(tries) == 2
+
+
 def test_recordings_are_small() -> None:
     files = list((FOLDER.parent / "recordings").rglob("*.gz"))
     assert sum(file.stat().st_size for file in files) <= 10_000_000
