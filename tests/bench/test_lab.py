@@ -416,3 +416,27 @@ def test_each_given_twice_is_a_matrix_of_both(here: Path, capsys: Capture) -> No
     ]
     assert main(["retry", "r", "--each", "theta=1", "--each", "theta=2"]) == 2
     assert "twice" in capsys.readouterr().err
+
+
+def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
+    measured: Path, graph: Graph, questions: list[BenchQuestion], tmp_path: Path
+) -> None:
+    def updated(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
+        if request.task == QIR and "Who directed Arrival?" in request.messages[-1].content:
+            reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
+        return reply
+
+    for name, model in (("same", Counting()), ("updated", Counting(updated))):
+        setup = BenchSetup.from_workbench(
+            kgwb.Workbench(graph, model, embeddings=Embeddings("lexical"))
+        )
+        results = Results(tmp_path / name, setup.to_config(questions))
+        Benchmark(setup, results, save_runs=True).run(questions[:3])
+    before = LoadedResults.read(measured)
+    remarks = [
+        ResultsComparison(before, LoadedResults.read(tmp_path / name)).model_remark
+        for name in ("same", "updated")
+    ]
+    assert remarks[0] == ""
+    assert remarks[1].startswith("1 question: ") and "(qir)" in remarks[1]
+    assert "temperature 0" in Report(measured, tmp_path / "updated")._repr_html_()
