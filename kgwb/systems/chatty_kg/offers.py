@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rdflib import BNode, URIRef
 
-from kgwb.flow import CandidateQuery
-from kgwb.kg.algebra import TriplePattern, patterns_to_sparql
-from kgwb.run import Run
+from kgwb.build import CandidateQuery, Run, Term
+from kgwb.build.graph import TriplePattern, patterns_to_sparql
 from kgwb.systems.chatty_kg.predicates import TermByEnd
 from kgwb.systems.chatty_kg.records import (
     QIR,
@@ -18,7 +17,6 @@ from kgwb.systems.chatty_kg.records import (
     RankedPredicate,
 )
 from kgwb.systems.chatty_kg.relations import assign_terms, make_patterns
-from kgwb.terms import Term
 
 REVERSE = " (reverse)"
 """Behind the name of a predicate that is offered in both directions: from object to subject."""

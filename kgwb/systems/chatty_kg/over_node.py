@@ -8,9 +8,9 @@ from typing import NamedTuple
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.flow import Direction
-from kgwb.kg.sparql import values_clause
-from kgwb.run import Run
+from kgwb.build import Direction, Run
+from kgwb.build.graph import values_clause
+from kgwb.build.linking import compute_similarities
 from kgwb.systems.chatty_kg.predicates import (
     Pair,
     PathsByEnd,
@@ -22,7 +22,6 @@ from kgwb.systems.chatty_kg.predicates import (
 )
 from kgwb.systems.chatty_kg.records import Fact, RankedPredicate, is_unknown
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.linking import compute_similarities
 
 NodePair = tuple[Pair, Pair]
 """Two predicates that lead over a node: to the node, and from there onward."""

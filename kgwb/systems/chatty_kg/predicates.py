@@ -7,11 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from rdflib import URIRef
 
-from kgwb.flow import Direction
-from kgwb.run import Run
+from kgwb.build import Direction, Run
+from kgwb.build.text import name_from_iri
 from kgwb.systems.chatty_kg.records import RankedPredicate
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.terms import name_from_iri
 
 TermByEnd = dict[str, str]
 """The SPARQL term of each end of the facts: an IRI in angle brackets, or a variable."""

@@ -11,10 +11,9 @@ from typing import NamedTuple
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.flow import Direction, Link
-from kgwb.kg.algebra import TriplePattern, patterns_to_sparql
-from kgwb.kg.sparql import n3, values_clause
-from kgwb.run import Run, agent
+from kgwb.build import Direction, Link, Run, agent
+from kgwb.build.graph import TriplePattern, n3, patterns_to_sparql, values_clause
+from kgwb.build.linking import compute_similarities
 from kgwb.systems.chatty_kg.over_node import (
     find_predicates_over_node,
     find_predicates_to_open_end,
@@ -39,7 +38,6 @@ from kgwb.systems.chatty_kg.records import (
     is_unknown,
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.linking import compute_similarities
 
 DOER_WORD = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
 """The last word of a relation that leads to a doer: "director", "directed by"."""
