@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import NamedTuple
 
 from IPython import get_ipython
@@ -154,10 +155,12 @@ class Chat(Live):
         turn_count = len(conversation.runs)
         queued_count = len(conversation.queued_tasks)
         has_stale_turns = any(map(conversation.is_stale, range(turn_count)))
-        source = single_line(conversation.workbench.kg.source)
+        source = source_name(conversation.workbench.kg.source)
         debugger = Html()
         if self.children():
-            debugger = self.render_child("debugger")
+            run = self._opened_run()
+            assert run is not None, "a child is the debugger of the open turn"
+            debugger = self.render_child("debugger", focus=f"debugger-{run.id}")
         return self._render(
             is_interactive=True,
             progress=render_progress(conversation),
@@ -167,6 +170,7 @@ class Chat(Live):
             draft=self.draft,
             revision=self.revision,
             examples=self._unasked_examples(),
+            can_recall=bool(conversation.ended) and not conversation.runs and not self.is_busy,
             debugger=debugger,
         )
 
@@ -180,7 +184,7 @@ class Chat(Live):
         page is rendered too, from ``values``.
         """
         workbench = self.conversation.workbench
-        source = single_line(workbench.kg.source)
+        source = source_name(workbench.kg.source)
         setup = workbench.setup
         model_names = dict.fromkeys(model.name for model in setup.models.values())
         models = single_line(", ".join(model_names))
@@ -190,6 +194,7 @@ class Chat(Live):
         return render_page(
             "chat.html",
             setup=f"about {source} · {setup.system.name} · {models}",
+            source_in_full=single_line(workbench.kg.source),
             is_busy=self.is_busy,
             turns=turns,
             debugger_is_open=self.debugger_is_open,
@@ -215,7 +220,11 @@ class Chat(Live):
             standalone_question = run.turn.standalone
         worked = {step.agent for step in run.steps}
         wording_input = text_input(
-            "question", "Another wording of the question", run.question, id=f"words-{number}"
+            "question",
+            "Another wording of the question",
+            run.question,
+            id=f"words-{number}",
+            data_focus=f"words-{number}",
         )
         is_open = number == self.open_turn
         support = Html()
@@ -345,7 +354,7 @@ class Chat(Live):
         self.conversation.cancel()
 
     def do_forget(self, event: Event) -> str:
-        """Begin a new dialogue, and return a message that says where the old runs are.
+        """Begin a new dialogue, and return a message that says so. ``do_recall`` undoes it.
 
         Raises SettingError while a turn is executed.
         """
@@ -353,7 +362,22 @@ class Chat(Live):
         self.open_turn = None
         self.reworded_turn = None
         self.debugger_is_open = False
-        return "A new dialogue has begun. The runs of the old one are in chat.conversation.ended."
+        return "A new dialogue has begun."
+
+    def do_recall(self, event: Event) -> None:
+        """Bring back the dialogue that was ended last, in place of one without turns.
+
+        Raises SettingError if there is none, if the new dialogue has turns, or while one is executed.
+        """
+        self.conversation.recall_ended()
+
+
+def source_name(source: str) -> str:
+    """Return the name of a graph for people: the last part of the path of a file, else all of it."""
+    text = single_line(source)
+    if "://" in text:
+        return text
+    return PurePath(text).name or text
 
 
 def _toggle(selected: int | None, number: int) -> int | None:

@@ -125,6 +125,8 @@ class Debugger(StepPanel):
             role_tabs=self._render_role_tabs(),
             timeline=render_timeline(state, key, self.selected_role),
             contents=self._render_contents(),
+            # Two runs beside each other need the room of the timeline too.
+            is_wide=self.selected_view == "compare",
         )
 
     def _pending_tasks(self) -> list[str]:

@@ -24,7 +24,7 @@ from kgwb.show.candidates import MAX_DEGREE
 from kgwb.show.form import add_or_remove_row
 from kgwb.show.output_form import OutputForm, choose_option, update_derived_fields
 from kgwb.show.prompt_form import estimate_tokens
-from kgwb.show.terms import readable_query
+from kgwb.show.terms import declare_known_prefixes, readable_query
 from kgwb.text import pluralize
 from kgwb.threads import run_in_thread
 from kgwb.ui.live import Event, argument_of, form_of, read_name, typed_text
@@ -343,9 +343,9 @@ class StepPanel(StepView):
         )
 
     def do_query(self, event: Event) -> None:
-        """Execute a query as it was edited on the graph, and keep its result."""
+        """Execute a query as it was edited on the graph, and keep its result, or why it was refused."""
         query = self._edited_query(event)
-        self._ask_graph(f"query {query.number}", explain.execute_query, query.sparql)
+        self._ask_graph(f"query {query.number}", explain.try_query, query.sparql)
 
     def do_why(self, event: Event) -> None:
         """Ask the graph which pattern of a query, as it was edited, leaves it without rows.
@@ -378,7 +378,7 @@ class StepPanel(StepView):
         """Return the query that an event names, with the text typed in its place.
 
         A query is shown with prefixes and line breaks. If that text was not changed, the query
-        itself is returned.
+        itself is returned. Prefixes that the page or the graph knows need not be declared.
         """
         number = int(event["arg"])
         step = self._shown_step()
@@ -390,4 +390,4 @@ class StepPanel(StepView):
         typed = typed_text(form.get("sparql", ""))
         if typed in ("", shown):
             return EditedQuery(number, query)
-        return EditedQuery(number, typed)
+        return EditedQuery(number, declare_known_prefixes(typed, context))

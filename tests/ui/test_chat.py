@@ -1,5 +1,6 @@
 """A dialogue: ask, open, word otherwise, cancel, run the later turns again."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,6 +9,7 @@ from IPython.core.events import EventManager, available_events
 from page import page, press, settle, text, wait_for
 from small import FILMS, asked, films, qir, workbench
 
+import kgwb
 from kgwb.errors import ModelError
 from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest
@@ -207,6 +209,27 @@ def test_a_turn_opens_to_its_triples_and_to_the_debugger_inside_of_the_chat(chat
     press(chat, "New dialogue")
     assert (chat.conversation.runs, len(chat.conversation.ended[0])) == ((), 2)
     assert "entity retriever" not in text(chat)
+
+
+def test_a_new_dialogue_can_be_undone_until_something_was_asked(chat: Chat) -> None:
+    runs = chat.conversation.runs
+    press(chat, "New dialogue")
+    press(chat, "Back to the dialogue before")
+    assert chat.conversation.runs == runs
+    assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"]
+    assert "Back to the dialogue before" not in text(chat)
+    press(chat, "New dialogue")
+    press(chat, "Ask", question=FIRST)
+    settle(chat.conversation)
+    assert "Back to the dialogue before" not in text(chat)
+
+
+def test_a_graph_is_named_by_its_file_without_its_folders(tmp_path: Path) -> None:
+    file = tmp_path / "huts.ttl"
+    file.write_text("<urn:a> <urn:b> <urn:c> .")
+    chat = Chat(kgwb.Workbench(kgwb.open_kg(file), "rules"))
+    assert "about huts.ttl" in text(chat)
+    assert f"Ask about {tmp_path}" not in chat.html
 
 
 def test_a_long_text_is_cut_with_a_number() -> None:
