@@ -83,6 +83,22 @@ class Setup:
     prompts: Prompts
     embeddings: Embeddings
 
+    def of_system(self, system: System) -> Setup:
+        """Return this setup for another system.
+
+        Models of agents that the other system lacks are left out, and so are settings that it does
+        not have. Settings that were not changed are those of the other system's profile.
+        """
+        agents = {"", *system.roles}  # "" is for all without their own
+        agents.update(spec.name for spec in system.agents)
+        models = {}
+        for agent, model in self.models.items():
+            if agent in agents:
+                models[agent] = model
+        changes = system.settings.select_known(self.settings.changes_from_profile())
+        settings = system.settings.of_profile(self.settings.profile, **changes)
+        return replace(self, system=system, models=models, settings=settings)
+
     def begin(
         self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None
     ) -> Run:
