@@ -62,7 +62,7 @@ def call_database(
     return run.call(f"ragonite.{kind}", content, make, result_type)
 
 
-@tool("sql", kind="sparql")
+@tool("sql", kind="sql")
 class Sql(Tool):
     """One SELECT over the tables."""
 

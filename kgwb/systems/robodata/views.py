@@ -10,7 +10,7 @@ from rdflib import URIRef
 from kgwb.flow import Value
 from kgwb.records import Role
 from kgwb.run.agents import View
-from kgwb.show.fields import render_explanation
+from kgwb.show.fields import render_explanation, render_object
 from kgwb.show.html import MAX_ROWS, Html, collapsible, div, join, muted_text, note, span, table
 from kgwb.show.subgraph import Edge, Node, Subgraph, subgraph_of_answer
 from kgwb.show.subgraph_html import render_svg
@@ -102,12 +102,12 @@ def render_machine_state(value: records.Position, context: RenderContext) -> Htm
 def render_decision(value: records.Decision, context: RenderContext) -> Html:
     """Render a decision: the next state, the thought, and the tool uses with their arguments.
 
-    The arguments are JSON, which is cut if it is long. There is no table without tool uses.
+    The arguments have a line each. There is no table without tool uses.
     """
     rows = []
     for action in value.actions:
-        arguments = action.model_dump_json(exclude={"tool"})
-        rows.append((action.spec.name, shorten(arguments)))
+        arguments = action.model_dump(mode="json", exclude={"tool"})
+        rows.append((action.spec.name, render_object(arguments, context)))
     return div(
         "body stack",
         div("", span("type b", value.next), muted_text(" comes next")),
