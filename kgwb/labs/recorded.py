@@ -87,6 +87,12 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
     return tuple(answers)
 
 
+def lost_runs() -> list[Run]:
+    """Return the recorded runs that lost their answer, which were made for lab 1, by number."""
+    prefix = f"{LOST_FOLDER}/"
+    return [recording(name) for name in sorted(list_recordings()) if name.startswith(prefix)]
+
+
 def mean_f1(system: str) -> float:
     """Return the mean F1 of all recorded questions of a system."""
     return fmean(answer.f1 for answer in answers_of_system(system))

@@ -245,10 +245,16 @@ def render_request(request: ChatRequest | None, *, title: str = "As it will be s
     for message in request.messages:
         parts.append(_render_message(message, values))
         chars += len(message.content)
-    tokens = chars // CHARS_PER_TOKEN
+    tokens = estimate_tokens(request)
     size = muted_text(f"{chars:,} characters, about {tokens:,} tokens")
     heading = join(f"{title} ", size)
     return collapsible(heading, preformatted(*parts), key="sent")
+
+
+def estimate_tokens(request: ChatRequest) -> int:
+    """Return about how many tokens the messages of a request have."""
+    chars = sum(len(message.content) for message in request.messages)
+    return chars // CHARS_PER_TOKEN
 
 
 def _marked_values(request: ChatRequest) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kgwb.bench.figures import LoadedResults
@@ -12,7 +12,7 @@ from kgwb.bench.results import BenchRow, is_lost
 from kgwb.bench.retries import PastRetry
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.text import display_name, pluralize, shorten
+from kgwb.text import display_name, pluralize
 from kgwb.ui.live import text_input
 
 NOT_BLAMED = "no agent is known (kgwb bench --ladder finds it)"
@@ -35,21 +35,21 @@ def render_lost_questions(results: LoadedResults, *, has_links: bool) -> Html:
     for agent in sorted(groups, key=lambda agent: (-len(groups[agent]), agent)):
         rows = groups[agent]
         title = display_name(agent) or NOT_BLAMED
-        table = _render_rows(rows, has_links=has_links)
+        table = _render_rows(rows, results.question_titles, has_links=has_links)
         count = h.muted_text(pluralize(len(rows), "question"))
         summary = h.join(title, " ", count)
         parts.append(h.collapsible(summary, table, expanded=True, key=f"lost-{agent}"))
     return h.join(h.div("caption", "Lost questions, by the agent that is blamed"), *parts)
 
 
-def _render_rows(rows: Sequence[BenchRow], *, has_links: bool) -> Html:
-    """Render a table of lost questions, sorted by their kind."""
+def _render_rows(rows: Sequence[BenchRow], titles: Mapping[str, str], *, has_links: bool) -> Html:
+    """Render a table of lost questions, sorted by their kind. ``titles`` are theirs by id."""
     table_rows = []
     for row in sorted(rows, key=_kind_of):
-        question: object = shorten(row["question"])
+        question: object = titles[row["id"]]
         if has_links:
             question = h.button(
-                shorten(row["question"]),
+                titles[row["id"]],
                 "open",
                 class_="ghost",
                 arg=f"0 \t{row['id']}",

@@ -7,17 +7,20 @@ from dataclasses import dataclass, field, replace
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, CandidateQuery, Value
-from kgwb.kg.algebra import patterns_to_sparql, variables_of
-from kgwb.kg.queries import (
+from kgwb.build import NOT_IN_GRAPH, Answer, CandidateQuery, Run, Term, Triple, Value, agent
+from kgwb.build.graph import (
     Row,
     find_ask_support,
+    find_row_support,
     find_support_by_value,
+    is_number,
+    label_terms,
     parse_count,
+    patterns_to_sparql,
+    variables_of,
     where_clause,
     with_display_names,
 )
-from kgwb.run import Run, agent
 from kgwb.systems.chatty_kg.records import (
     QIR,
     LinkingResult,
@@ -25,8 +28,6 @@ from kgwb.systems.chatty_kg.records import (
     pattern_predicates,
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.queries import find_row_support, is_number, label_terms
-from kgwb.terms import Term, Triple
 
 MIN_SETTLING_SCORE = 0.6
 """The least score of a query whose direction is taken as that of the question.

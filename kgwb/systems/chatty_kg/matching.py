@@ -12,22 +12,26 @@ from dataclasses import replace
 from rdflib import Literal, URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.flow import Candidate, Context, Link, RetrievedCandidates
-from kgwb.kg.base import SCHEMA_NAMESPACES
-from kgwb.kg.queries import describe_vertices, find_literal
-from kgwb.kg.sparql import n3, values_clause
-from kgwb.kg.text import SAME_WORDS_SCORE, normalize, score_label
-from kgwb.run import Run, agent
+from kgwb.build import Candidate, Context, Link, RetrievedCandidates, Run, agent, select_vertex
+from kgwb.build.graph import (
+    SCHEMA_NAMESPACES,
+    describe_vertices,
+    find_literal,
+    get_names_in_rows,
+    n3,
+    values_clause,
+)
+from kgwb.build.linking import (
+    SAME_WORDS_SCORE,
+    compute_similarities,
+    is_exact_match,
+    score_label,
+    search_candidates,
+)
+from kgwb.build.text import normalize
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
 from kgwb.systems.chatty_kg.relations import link_relations
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.linking import (
-    compute_similarities,
-    is_exact_match,
-    search_candidates,
-    select_vertex,
-)
-from kgwb.systems.queries import get_names_in_rows
 
 MAX_SAMPLED_TYPES = 100_000
 """Type statements that are read to find the classes of a graph."""

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from kgwb.flow import CANNOT_EXPRESS, Answer, Context, Dialogue, Question, Turn
-from kgwb.run import Run, System, agent, remember_turn
+from kgwb.build import (
+    CANNOT_EXPRESS,
+    Answer,
+    Context,
+    Dialogue,
+    Question,
+    Run,
+    System,
+    Turn,
+    agent,
+    remember_turn,
+    select_vertex,
+)
+from kgwb.build.rules import RULES as LINKING_RULES
 from kgwb.systems.chatty_kg import chat
 from kgwb.systems.chatty_kg.baseline import answer_without_graph
 from kgwb.systems.chatty_kg.chat import classify_question, rephrase_question
@@ -17,8 +29,6 @@ from kgwb.systems.chatty_kg.relations import link_relation
 from kgwb.systems.chatty_kg.rules import RULES
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.chatty_kg.views import VIEWS
-from kgwb.systems.linking import select_vertex
-from kgwb.systems.rules import RULES as LINKING_RULES
 
 ABLE_SYSTEM = "the system surveyor can express such questions (--system surveyor)"
 """What a person is told who asked for more than triples can say."""

@@ -9,10 +9,8 @@ from itertools import islice, product
 
 from rdflib.namespace import XSD
 
-from kgwb.flow import CandidateQuery
-from kgwb.kg.algebra import TriplePattern, patterns_to_sparql, variables_of
-from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
+from kgwb.build import CandidateQuery, Check, Reply, Run, agent, schema_config, try_to_ask
+from kgwb.build.graph import TriplePattern, patterns_to_sparql, variables_of
 from kgwb.systems.chatty_kg.records import (
     QIR,
     GeneratedQueries,

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.flow import Direction, Link
-from kgwb.kg.algebra import TriplePattern, patterns_to_sparql
-from kgwb.kg.sparql import n3, values_clause
-from kgwb.run import Run, agent
+from kgwb.build import Direction, Link, Run, agent
+from kgwb.build.graph import TriplePattern, n3, patterns_to_sparql, values_clause
+from kgwb.build.linking import compute_similarities
+from kgwb.build.text import name_from_iri
 from kgwb.systems.chatty_kg.records import (
     OCCUPATION_RELATIONS,
     QIR,
@@ -24,8 +24,6 @@ from kgwb.systems.chatty_kg.records import (
     is_unknown,
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.linking import compute_similarities
-from kgwb.terms import name_from_iri
 
 TermByEnd = dict[str, str]
 """The SPARQL term of each end of the facts: an IRI in angle brackets, or a variable."""

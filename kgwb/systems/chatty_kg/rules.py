@@ -6,18 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgwb.kg.base import Graph
-from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import ReplyData, Rule
-from kgwb.llm.rules.grounding import ground_question
-from kgwb.llm.rules.mentions import Mention, find_mentions
-from kgwb.llm.rules.similarity import find_similar_predicates
-from kgwb.llm.rules.words import (
+from kgwb.build import Graph, ReplyData, Rule
+from kgwb.build.graph import Embeddings
+from kgwb.build.rules import (
     AUXILIARIES,
     PREPOSITIONS,
     PRONOUNS,
     WH_WORDS,
+    Mention,
     Token,
+    find_mentions,
+    find_similar_predicates,
+    ground_question,
     is_verb,
     tokenize,
 )

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT_CONFIG, Count, Settings
+from kgwb.build import STRICT_CONFIG, Count, Settings
 
 LanguageTag = Annotated[str, Field(pattern=r"^([A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)?$")]
 

@@ -7,21 +7,32 @@ from collections.abc import Mapping, Sequence
 
 from rdflib import URIRef
 
-from kgwb.records import Role
-from kgwb.run.agents import View
-from kgwb.show import html
-from kgwb.show.fields import render_explanation
-from kgwb.show.html import Html, collapsible, div, join, span, tag
-from kgwb.show.records import render
-from kgwb.show.subgraph import Edge, Node, Subgraph
-from kgwb.show.subgraph_html import render_svg
-from kgwb.show.subgraph_layout import MAX_EDGE_LABEL_CHARS
-from kgwb.show.terms import RenderContext, render_triples
+from kgwb.build import Role, View
+from kgwb.build.subgraph import Edge, Node, Subgraph, render_svg
+from kgwb.build.text import pluralize, shorten
+from kgwb.build.views import (
+    Html,
+    RenderContext,
+    collapsible,
+    div,
+    join,
+    muted_text,
+    note,
+    render,
+    render_explanation,
+    render_triples,
+    score_bar,
+    span,
+    state_badge,
+    table,
+    tag,
+)
 from kgwb.systems.ragonite import records
-from kgwb.text import pluralize, shorten
 
 MAX_DRAWN_TABLES = 12
 """Tables in the diagram of a schema. More of them are a list, since their links would cross."""
+MAX_LINK_NAMES_CHARS = 24
+"""Characters of the names of several links on one line; more of them are their number."""
 
 
 def render_schema(value: records.Schema, context: RenderContext) -> Html:
@@ -31,7 +42,7 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
     MAX_DRAWN_TABLES of them. The SQL is collapsed.
     """
     links = _find_links(value)
-    tables = [table for table in value.tables if not table.columns[0].references]
+    tables = [each for each in value.tables if not each.columns[0].references]
     shown_links = _list_links(links)
     if len(tables) <= MAX_DRAWN_TABLES:
         shown_links = render_svg(_draw_tables(tables, links))
@@ -39,11 +50,11 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
     for reason, number in value.only_passages:
         triples = pluralize(number, "triple")
         parts.append(div("soft", f"{triples} only in passages: {reason}"))
-    for table in value.tables:
-        row_count = html.muted_text(pluralize(table.rows, "row"))
-        head = join(tag("b", table.name), row_count)
-        statement = tag("pre", str(table), class_="src")
-        parts.append(collapsible(head, statement, key=table.name))
+    for sql_table in value.tables:
+        row_count = muted_text(pluralize(sql_table.rows, "row"))
+        head = join(tag("b", sql_table.name), row_count)
+        statement = tag("pre", str(sql_table), class_="src")
+        parts.append(collapsible(head, statement, key=sql_table.name))
     return div("body stack", *parts)
 
 
@@ -58,9 +69,9 @@ def _find_links(schema: records.Schema) -> Links:
     that its first column references.
     """
     links: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for table in schema.tables:
-        start = table.columns[0].references or table.name
-        for column in table.columns[1:]:
+    for sql_table in schema.tables:
+        start = sql_table.columns[0].references or sql_table.name
+        for column in sql_table.columns[1:]:
             if column.references:
                 links[start, column.references].append(column.name)
     return links
@@ -72,16 +83,16 @@ def _draw_tables(tables: Sequence[records.Table], links: Links) -> Subgraph:
     It is labelled by their names, or by their number if the names have no room; its tooltip names
     them all.
     """
-    iris = {table.name: URIRef(f"urn:kgwb:table:{table.name}") for table in tables}
+    iris = {each.name: URIRef(f"urn:kgwb:table:{each.name}") for each in tables}
     nodes = []
-    for table in tables:
-        label = f"{table.name} ({table.rows:,})"
-        nodes.append(Node(iris[table.name], label, (Role("support"),)))
+    for sql_table in tables:
+        label = f"{sql_table.name} ({sql_table.rows:,})"
+        nodes.append(Node(iris[sql_table.name], label, (Role("support"),)))
     edges = []
     for (start, end), columns in links.items():
         if start in iris and end in iris:
             label = ", ".join(columns)
-            if len(label) > MAX_EDGE_LABEL_CHARS:
+            if len(label) > MAX_LINK_NAMES_CHARS:
                 label = pluralize(len(columns), "link")
             predicate = URIRef(f"urn:kgwb:{','.join(columns)}")
             roles = tuple(Role("relation", column) for column in columns)
@@ -97,7 +108,7 @@ def _list_links(links: Links) -> Html:
         name = tag("b", start) if start != previous else ""
         rows.append((name, ", ".join(columns), f"→ {end}"))
         previous = start
-    return html.table(("table", "columns", "refers to"), rows)
+    return table(("table", "columns", "refers to"), rows)
 
 
 def render_source(value: records.Source, context: RenderContext) -> Html:
@@ -107,17 +118,17 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
     """
     if value.tool == "passages":
         title = tag("b", shorten(value.title))
-        head = div("row", title, html.score_bar(value.score))
+        head = div("row", title, score_bar(value.score))
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]
         if value.error:
-            parts.append(html.note(value.error, level="bad"))
+            parts.append(note(value.error, level="bad"))
         else:
             row_count = f"{value} and more" if value.cut else str(value)
-            parts += [div("b", row_count), html.table(value.columns, value.rows)]
+            parts += [div("b", row_count), table(value.columns, value.rows)]
     if value.triples:
-        head = html.muted_text(pluralize(len(value.triples), "triple"))
+        head = muted_text(pluralize(len(value.triples), "triple"))
         triples = render_triples(value.triples, context)
         parts.append(collapsible(head, triples, key=value.title[:60]))
     return div("body stack", *parts)
@@ -135,12 +146,12 @@ def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> H
     parts = [
         div("b", value.text),
         render_explanation(value.reason),
-        html.table(("value", "sources"), rows),
+        table(("value", "sources"), rows),
     ]
     for number, source in enumerate(value.sources, 1):
         badge = span("soft", "not cited")
         if number in value.cited_numbers:
-            badge = html.state_badge("kept", "cited")
+            badge = state_badge("kept", "cited")
         title = shorten(source.title, 80)
         head = join(tag("b", f"[{number}] "), source.tool, " ", title, " ", badge)
         details = render(source, context)

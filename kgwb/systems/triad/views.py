@@ -5,27 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from kgwb.flow import Candidate, RetrievedCandidates
-from kgwb.run.agents import View
-from kgwb.show.fields import render_explanation
-from kgwb.show.html import (
+from kgwb.build import Candidate, RetrievedCandidates, View
+from kgwb.build.text import pluralize, shorten
+from kgwb.build.views import (
     MAX_ROWS,
     Html,
+    RenderContext,
     collapsible,
     div,
     join,
+    lay_out,
     muted_text,
     note,
     preformatted,
+    render_candidate,
+    render_curie,
+    render_explanation,
+    render_query,
     score_bar,
     span,
     state_badge,
     table,
     tag,
 )
-from kgwb.show.terms import RenderContext, lay_out, render_candidate, render_curie, render_query
 from kgwb.systems.triad.records import Choice, Filled, Queries, Relation
-from kgwb.text import pluralize, shorten
 
 
 def render_filled_templates(queries: Queries, context: RenderContext) -> Html:
