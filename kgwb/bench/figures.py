@@ -23,7 +23,7 @@ from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
 from kgwb.run.models import open_model
 from kgwb.show.answer_state import ERROR, RIGHT, UNANSWERED, WRONG
-from kgwb.show.html import Html, div, static_page
+from kgwb.show.html import Html, collapsible, div, join, muted_text, static_page
 from kgwb.show.html import table as html_table
 from kgwb.text import pluralize, shorten, single_line, tell_apart
 
@@ -226,6 +226,8 @@ class ReportTable(NamedTuple):
 
     headers: Sequence[object]
     rows: Sequence[Sequence[object]]
+    folds_equal_columns: bool = False
+    """Whether a column with the numbers of one before it is folded in HTML."""
 
     def __repr__(self) -> str:
         """Return the table as text: the first column on the left, the others to the right."""
@@ -243,8 +245,33 @@ class ReportTable(NamedTuple):
         return static_page(div("across", self.render()))
 
     def render(self) -> Html:
-        """Render the table as HTML. Without rows the result is empty."""
-        return html_table(self.headers, self.rows)
+        """Render the table as HTML. Without rows the result is empty.
+
+        If columns are folded, those that differ are shown, and the whole table below them.
+        """
+        whole = html_table(self.headers, self.rows)
+        kept = self._different_columns()
+        if not self.folds_equal_columns or len(kept) == len(self.headers):
+            return whole
+        headers = [self.headers[column] for column in kept]
+        rows = [[row[column] for column in kept] for row in self.rows]
+        folded = [str(header) for header in self.headers if header not in headers]
+        summary = muted_text(f"the same numbers as one of these: {', '.join(folded)}")
+        return join(html_table(headers, rows), collapsible(summary, whole))
+
+    def _different_columns(self) -> list[int]:
+        """Return the positions of the columns without those that have the numbers of one before.
+
+        The first column has labels. An interval behind a number does not count.
+        """
+        kept = [0]
+        seen = set()
+        for column in range(1, len(self.headers)):
+            numbers = tuple(str(row[column]).partition(" ")[0] for row in self.rows)
+            if numbers not in seen:
+                kept.append(column)
+            seen.add(numbers)
+        return kept
 
 
 def make_quality_table(all_results: AllResults) -> ReportTable:
@@ -261,7 +288,7 @@ def make_quality_table(all_results: AllResults) -> ReportTable:
                 label = name + results.label_suffix
                 rows.append((label, *_quality_cells(group)))
     headers = ("", "questions", *MEASURE_LABELS.values(), "errors", "without gold")
-    return ReportTable(headers, rows)
+    return ReportTable(headers, rows, folds_equal_columns=True)
 
 
 def _quality_cells(group: QuestionGroup) -> list[object]:
