@@ -36,7 +36,7 @@ from kgwb.terminal import (
     progress_bar,
     warn_about_rules,
 )
-from kgwb.text import and_more, list_within, shorten, single_line
+from kgwb.text import and_more, list_within, pluralize, shorten, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
@@ -276,6 +276,9 @@ class BenchCommand(MeasurementArguments):
                 with progress_bar(total=len(questions), initial=done, unit="question") as bar:
                     benchmark.on_row = lambda row: bar.update()
                     rows = benchmark.run(questions)
+                if benchmark.rescored:
+                    answers = pluralize(benchmark.rescored, "answer")
+                    print(f"{answers} scored again, by changed gold; nothing was asked for that")
                 if self.ladder and not benchmark.stop_reason:
                     lost_count = sum(map(is_lost, rows))
                     with progress_bar(total=lost_count, unit="lost answer") as bar:
@@ -637,27 +640,40 @@ class ReportCommand:
     published: str | None = option(
         "SET", "also show the figures that papers print for this question set"
     )
+    questions: Path | None = option(
+        "FILE", "score the answers by the gold of this file (default: by that of the first DIR)"
+    )
     prices: Path | None = option("FILE", PRICES_HELP)
 
     def run(self) -> None:
         """Write the report."""
         page = self.out or self.folders[0] / "report.html"
-        write_report(self.folders, page, self.prices, self.published)
+        write_report(self.folders, page, self.prices, self.published, self.questions)
 
 
 def write_report(
-    folders: Sequence[Path], page: Path, prices: Path | None = None, published: str | None = None
+    folders: Sequence[Path],
+    page: Path,
+    prices: Path | None = None,
+    published: str | None = None,
+    questions: Path | None = None,
 ) -> None:
     """Write the report of results folders, and print its main figures and its path.
 
-    The first folder is compared with each of the others. Raises InputError if a folder has no
-    results, or the page cannot be written.
+    The first folder is compared with each of the others. Answers are scored by the gold of the file
+    ``questions`` if it is given. Raises InputError if a folder has no results, or the page cannot be
+    written.
     """
-    from kgwb.bench import Report, load_prices
+    from kgwb.bench import Report, load_prices, load_questions
 
+    with_gold = load_questions(questions) if questions else []
     with progress_bar(unit="run") as bar:
         report = Report(
-            *folders, published=published, prices=load_prices(prices), finished=bar.update
+            *folders,
+            published=published,
+            prices=load_prices(prices),
+            finished=bar.update,
+            questions=with_gold,
         )
         headline = list(report.headline())
         path = report.save(page)

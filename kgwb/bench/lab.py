@@ -26,6 +26,7 @@ from kgwb.bench.results import (
     is_lost,
     lock_folder,
 )
+from kgwb.bench.rows import question_of_row
 from kgwb.bench.runner import Benchmark, BenchSetup, EarlierRuns, fingerprint, run_file_path
 from kgwb.bench.verdicts import get_verdict
 from kgwb.deprecated import RenamedAttribute, renamed_names
@@ -245,7 +246,7 @@ class RetryExperiment:
             in_dialogue = "dialogue" in row
             is_earlier_turn = in_dialogue and row.get("turn", 0) < last_turns[row["dialogue"]]
             if row["id"] in chosen_ids or is_earlier_turn:
-                questions.append(_question_of_row(row))
+                questions.append(question_of_row(row))
         return questions
 
     def _find_selected(self, selectors: Iterable[str]) -> set[str]:
@@ -466,21 +467,6 @@ def _is_independent_of_outcome(selector: str) -> bool:
     """Return whether a selector chooses questions by what they are, not by what came of them."""
     name, equals, _ = selector.partition("=")
     return selector == "all" or (bool(equals) and name in SELECTOR_FIELDS)
-
-
-def _question_of_row(row: BenchRow) -> BenchQuestion:
-    """Return the question of a row, with its gold and the labels of the gold.
-
-    A gold value without a label is its own label. The gold query is not in a row.
-    """
-    names = ("id", "question", *SELECTOR_FIELDS, "turn", "columns")
-    fields = {name: row[name] for name in names if name in row}
-    fields["answers"] = row["gold"]
-    fields["rows"] = row.get("gold_table", ())
-    labels = row.get("labels", {})
-    if labels:
-        fields["answer_labels"] = [labels.get(value, value) for value in row["gold"] or ()]
-    return BenchQuestion(**fields)
 
 
 def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:

@@ -125,11 +125,14 @@ def _with_dialogues(
 
 
 def is_current(loss_row: BenchRow | None, row: BenchRow | None) -> bool:
-    """Return whether a row of the ladder is about this result, by its F1 and error.
+    """Return whether a row of the ladder is about this result, by its F1, error and gold.
 
-    It is not if the question was asked again since, or if one of the two is missing.
+    It is not if the question was asked or scored again since, or if one of the two is missing. Rows
+    of earlier versions do not have the gold.
     """
     if loss_row is None or row is None:
+        return False
+    if "gold" in loss_row and loss_row["gold"] != row["gold"]:
         return False
     return loss_row.get("f1") == row.get("f1") and loss_row["error"] == row["error"]
 
@@ -152,7 +155,7 @@ def locate_loss(
     Raises Cancelled, and the error if the model or the graph cannot be reached.
     """
     loss_row: BenchRow = {}
-    for name in ("id", "hops", "type", "question", "f1", "error"):
+    for name in ("id", "hops", "type", "question", "gold", "f1", "error"):
         if name in row:
             loss_row[name] = row[name]
     loss_row["agent"] = None

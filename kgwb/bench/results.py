@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -279,25 +279,35 @@ class Results(RowFile):
 
         The file is written anew. Raises InputError on a full disk. The order of the others stays.
         """
-        kept = {id_: row for id_, row in self.rows.items() if row["error"] is None}
+        self._write({id_: row for id_, row in self.rows.items() if row["error"] is None})
+
+    def replace_rows(self, rows: Iterable[BenchRow]) -> None:
+        """Put rows in the place of those with their ids. The file is written anew.
+
+        Raises InputError on a full disk.
+        """
+        self._write({**self.rows, **{row["id"]: row for row in rows}})
+
+    def _write(self, rows: dict[str, BenchRow]) -> None:
+        """Write the file anew with these rows. Raises InputError on a full disk."""
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
-            lines = map(_to_json_line, kept.values())
+            lines = map(_to_json_line, rows.values())
             disk.write_atomically(self.path, lines, disk.JSON_ENCODING_ERRORS)
-        self.rows = kept
+        self.rows = rows
 
     def rows_for(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
         """Return the rows of these questions, in their order; questions without a row are left out.
 
-        Raises InputError if a row has another wording or another gold than its question.
+        Raises InputError if a row has another wording than its question.
         """
         rows = []
         for question in questions:
             row = self.rows.get(question.id)
             if row is None:
                 continue
-            if row["question"] != question.question or row["gold"] != question.gold:
+            if row["question"] != question.question:
                 raise InputError(
-                    f"{self.path} holds another question or gold under the id {question.id!r}",
+                    f"{self.path} holds another question under the id {question.id!r}",
                     hint=f"{_OTHER_FOLDER_HINT} for other questions",
                 )
             rows.append(row)

@@ -30,7 +30,7 @@ from kgwb.bench.results import (
     find_run_file,
     is_lost,
 )
-from kgwb.bench.rows import make_row
+from kgwb.bench.rows import make_row, rescore_results
 from kgwb.bench.tasks import (
     RunCanceller,
     Task,
@@ -212,11 +212,15 @@ class Benchmark:
     """Called with every row once it is written."""
     stop_reason: str = field(default="", init=False)
     """The limits that stopped the latest ``run``; empty if it asked all questions."""
+    rescored: int = field(default=0, init=False)
+    """How many answers were scored again, since the gold of their questions has changed."""
     _unreachable_in_a_row: int = field(default=0, init=False)
     """The questions, up to the latest one, whose model or graph could not be reached."""
 
     def run(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
         """Ask the questions that have no row yet, within the budget.
+
+        Answers to questions whose gold has changed are scored again first; nothing is asked for that.
 
         Returns the rows of all questions that have one. Raises KeyboardInterrupt and the first error
         that is not of a single question, such as InputError on a full disk; all finished rows are
@@ -224,6 +228,7 @@ class Benchmark:
         MAX_UNREACHABLE_IN_A_ROW questions in a row.
         """
         self._unreachable_in_a_row = 0
+        self.rescored += rescore_results(self.results, questions, self._load_finished_run)
         for row in self.results.rows_for(questions):
             self.budget.add(row)
         canceller = RunCanceller()
@@ -237,6 +242,16 @@ class Benchmark:
         rows = self.results.rows_for(questions)
         self.stop_reason = self.budget.exhausted if len(rows) < len(questions) else ""
         return rows
+
+    def _load_finished_run(self, row: BenchRow) -> Run | None:
+        """Return the saved run of a row, executed from its record; None if that is not possible."""
+        file = find_run_file(self.results.folder, row)
+        if file is None:
+            return None
+        try:
+            return Run.load(file, self.setup.system).go()
+        except KgwbError:
+            return None
 
     def _count_unreachable(self, row: BenchRow) -> None:
         """Count a row whose model or graph could not be reached; another row ends the count.
