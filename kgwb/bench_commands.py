@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kgwb.bench.lab import RetryExperiment
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import BenchRow
-    from kgwb.bench.runner import BenchSetup
+    from kgwb.bench.runner import Benchmark, BenchSetup
     from kgwb.workbench import Workbench
 
 EACH_HELP = (
@@ -70,6 +70,9 @@ class MeasurementArguments(QuestionArguments):
     limit: PositiveInt | None = option("N", "only the first N questions")
     workers: PositiveInt = option("N", "questions asked at the same time", 1)
     save_runs: bool = option("", "save every run in DIR/runs", False)
+    reuse: Path | None = option(
+        "DIR", "take calls from the store of this folder (default: of --out, or a folder above it)"
+    )
     retry_errors: bool = option("", "ask questions that ended in an error again", False)
     budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
     prices: Path | None = option("FILE", PRICES_HELP)
@@ -92,6 +95,9 @@ class BenchCommand(MeasurementArguments):
         "NAME,NAME,... or all", "measure several systems, each in its own folder"
     )
     each: list[str] = option(EACH_SYNTAX, EACH_HELP, [])
+    repeats: PositiveInt = option(
+        "N", "ask each question N times, to see how often it comes out right", 1
+    )
     ladder: bool = option(
         "", "name the agent that lost each answer; asks up to 5 times more", False
     )
@@ -112,6 +118,7 @@ class BenchCommand(MeasurementArguments):
                 f"no question of {self.questions} is in a dialogue",
                 hint="leave --retention out, or raise --limit to questions that are in dialogues",
             )
+        self.reuse = self.reuse or self.out  # all folders have one store
         commands = []
         for command in self._commands_for_systems():
             commands += command._commands_for_each()
@@ -261,12 +268,21 @@ class BenchCommand(MeasurementArguments):
         """
         from kgwb import bench
         from kgwb.bench.results import is_lost, lock_folder
+        from kgwb.run.store import find_store
 
         with lock_folder(folder):
             results = bench.Results(folder, setup.to_config(questions))
             if self.retry_errors:
                 results.drop_errors()
-            benchmark = bench.Benchmark(setup, results, workers=self.workers, budget=budget)
+            store = find_store(self.reuse or self.out)
+            benchmark = bench.Benchmark(
+                setup,
+                results,
+                workers=self.workers,
+                budget=budget,
+                store=store,
+                repeats=self.repeats,
+            )
             if self.save_runs:
                 benchmark.save_runs = True
             elif self.ladder:
@@ -279,6 +295,7 @@ class BenchCommand(MeasurementArguments):
                 if benchmark.rescored:
                     answers = pluralize(benchmark.rescored, "answer")
                     print(f"{answers} scored again, by changed gold; nothing was asked for that")
+                print(_describe_calls(benchmark, store))
                 if self.ladder and not benchmark.stop_reason:
                     lost_count = sum(map(is_lost, rows))
                     with progress_bar(total=lost_count, unit="lost answer") as bar:
@@ -287,6 +304,7 @@ class BenchCommand(MeasurementArguments):
                             results,
                             questions,
                             workers=self.workers,
+                            store=store,
                             on_row=lambda row: bar.update(),
                         )
             except KeyboardInterrupt as exc:
@@ -304,6 +322,14 @@ class BenchCommand(MeasurementArguments):
                 hint="give the same command with a larger budget to continue",
             )
         return rows
+
+
+def _describe_calls(benchmark: Benchmark, store: Path) -> str:
+    """Return how many model calls were made, and how many came from the store."""
+    text = f"{pluralize(benchmark.made_calls, 'model call')} made"
+    if benchmark.reused_calls:
+        text += f", {benchmark.reused_calls} taken from {store}"
+    return text
 
 
 def _make_budget(limits: Sequence[str], prices: Path | None) -> Budget:
@@ -357,6 +383,7 @@ class CompareProfilesCommand(MeasurementArguments):
         from kgwb.bench.figures import LoadedResults, make_profile_table
 
         questions = self.load_questions()
+        self.reuse = self.reuse or self.out  # all folders have one store
         measured: dict[Path, list[BenchRow]] = {}
         all_results = []
         for name, command in self._commands_for_settings().items():
@@ -501,7 +528,7 @@ class RetryCommand(GraphArguments):
     """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
 
     folder: Path = positional(
-        "DIR", "folder of kgwb bench --out; with --save-runs there, few calls are made again"
+        "DIR", "folder of kgwb bench --out; what was asked there is not asked again"
     )
     kg: str = option("GRAPH", "default: the one that was measured", "")
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
@@ -519,7 +546,7 @@ class RetryCommand(GraphArguments):
         [],
     )
     repeats: PositiveInt = option(
-        "N", "ask what differs N times, to see which decisions vary without a change", 1
+        "N", "ask what comes out otherwise N times before and after the change, as a test of it", 1
     )
     workers: PositiveInt = option("N", "questions asked at the same time", 1)
     budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])

@@ -115,10 +115,13 @@ class ResultRowSchema(RowSchema):
     labels: dict[str, str] = {}
     """Labels of the vertices among the answers and the gold."""
     paid: _Usage | None = None
-    """What its own calls cost, if it reused calls of earlier results."""
-    repeats: NonNegativeInt = 1
+    """What its own calls cost, without those that were asked before."""
+    asks: list[dict[str, Share] | None] = []
+    """The scores of each ask, if it was asked several times; None for an error."""
+    asks_before: list[dict[str, Share] | None] = []
+    """The scores of each ask before a change."""
     varies: str = ""
-    """The agent whose decision varied when it was asked again."""
+    """In results of earlier versions: the agent whose decision varied without a change."""
     unreachable: bool = False
     """Whether the model or the graph could not be reached. The question is then asked again."""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
@@ -248,6 +251,8 @@ class Results(RowFile):
                 text = json.dumps(config, indent=2, ensure_ascii=False)
                 disk.write_atomically(folder / CONFIG_FILE, [text, "\n"], disk.JSON_ENCODING_ERRORS)
         super().__init__(results_path)
+        self.dropped_ids: set[str] = set()
+        """Ids of questions whose errors were removed, so that they are asked again."""
 
     def _read_same_config(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the stored configuration of the folder; empty if there is none.
@@ -279,7 +284,9 @@ class Results(RowFile):
 
         The file is written anew. Raises InputError on a full disk. The order of the others stays.
         """
-        self._write({id_: row for id_, row in self.rows.items() if row["error"] is None})
+        kept = {id_: row for id_, row in self.rows.items() if row["error"] is None}
+        self.dropped_ids = self.rows.keys() - kept.keys()
+        self._write(kept)
 
     def replace_rows(self, rows: Iterable[BenchRow]) -> None:
         """Put rows in the place of those with their ids. The file is written anew.
@@ -385,6 +392,11 @@ def is_lost(row: BenchRow) -> bool:
     if row["gold"] is None:
         return False
     return row["error"] is not None or row["f1"] < 1
+
+
+def count_right(asks: Sequence[Mapping[str, float] | None]) -> int:
+    """Return how many asks of a question came out right: their answers are exactly the gold."""
+    return sum(scores is not None and scores["f1"] == 1 for scores in asks)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -32,7 +32,10 @@ from kgwb.kg.algebra import analyze_query
 from kgwb.run import Run
 
 _FIELDS_OF_GOLD = frozenset(
-    "hops type language dialogue turn predicates columns gold_table by_column labels linking".split()
+    (
+        "hops type language dialogue turn predicates columns gold_table by_column labels linking "
+        "asks asks_before"
+    ).split()
 ) | {score.name for score in fields(Scores)}
 """Fields of a row that are left out if the present question does not give them."""
 
@@ -72,6 +75,11 @@ def rescore_row(row: BenchRow, question: BenchQuestion, run: Run | None = None) 
     if linking:
         rescored["linking"] = linking
     return rescored
+
+
+def scores_of_row(row: BenchRow) -> dict[str, float]:
+    """Return all scores of a row with gold, by measure."""
+    return {score.name: row[score.name] for score in fields(Scores)}
 
 
 def has_gold_of(row: BenchRow, question: BenchQuestion) -> bool:
