@@ -178,12 +178,16 @@ def recording_cost(given: Recorded) -> list[Row]:
 
 
 def plain_agents() -> dict[str, Any]:
-    """The system's modules by name, loaded once more with agents that are plain functions and no steps."""
+    """The system's modules by name, loaded once more with agents that are plain functions and no steps.
+
+    The module of the settings stays: those of another class would be converted at each read.
+    """
     ours = ("kgwb.systems.linking",)
+    staying = f"{SYSTEM}.settings"
 
     def taken() -> dict[str, Any]:
         names = [name for name in sys.modules if name in ours or name.startswith(SYSTEM)]
-        return {name: sys.modules.pop(name) for name in names}
+        return {name: sys.modules.pop(name) for name in names if name != staying}
 
     def plain(name: str, **_: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict, fields
 from typing import Any
 
+from rdflib import URIRef
+
 from kgwb.bench.cost import sum_seconds_by_stage, sum_usage
 from kgwb.bench.metrics import (
     FROM_GRAPH,
@@ -221,7 +223,7 @@ def _labels_of_answer(answer: Answer | None) -> dict[str, str]:
     for iri, name in answer.names:
         labels[str(iri)] = name
     for value in answer.values:
-        if value.term_label:
+        if value.term_label and isinstance(value.term, URIRef):
             labels[str(value.term)] = value.term_label
     return labels
 
