@@ -305,7 +305,6 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 if benchmark.rescored:
                     answers = pluralize(benchmark.rescored, "answer")
                     print(f"{answers} scored again, by changed gold; nothing was asked for that")
-                print(_describe_calls(benchmark, store))
                 if self.ladder and not benchmark.stop_reason:
                     lost_count = sum(map(is_lost, rows))
                     with progress_bar(total=lost_count, unit="lost answer") as bar:
@@ -325,6 +324,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 ) from exc
             if prints_metrics:
                 print_metrics(folder, rows, budget.prices)
+                print(_describe_calls(benchmark, store))
         if benchmark.stop_reason:
             raise BudgetSpentError(
                 f"stopped with {len(rows)} of {len(questions)} questions asked: "

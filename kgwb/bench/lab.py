@@ -508,6 +508,7 @@ class RetryExperiment:
         Returns the limits of the budget that stopped it, or "".
         """
         measured_setup = self._make_measured_setup() if repeats > 1 else None
+        earlier = self.earlier_results
         config = setup.to_config(questions)
         if sample is not None:
             config = sample.add_to_config(config)
@@ -519,7 +520,7 @@ class RetryExperiment:
                 budget=budget or Budget({}),
                 on_row=on_row,
                 save_runs=True,
-                earlier_runs=EarlierRuns(self.earlier_results, measured_setup),
+                earlier_runs=EarlierRuns(earlier.folder, earlier.rows, measured_setup),
                 repeats=repeats,
             )
             benchmark.run(questions)

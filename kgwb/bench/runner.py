@@ -9,14 +9,14 @@ import hashlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 from kgwb.bench.cost import Budget, add_usage, sum_usage
@@ -47,9 +47,6 @@ from kgwb.run import Setup as RunSetup
 from kgwb.run.calls import Call
 from kgwb.run.store import CallStore, find_store
 from kgwb.version import __version__
-
-if TYPE_CHECKING:
-    from kgwb.bench.figures import LoadedResults
 
 RECORDED_LIBRARIES = (
     "numpy ollama openai oxrdflib pydantic pyoxigraph rdflib sentence-transformers torch".split()
@@ -177,7 +174,9 @@ def fingerprint(text: str) -> str:
 class EarlierRuns:
     """Earlier results that are compared with what is asked now."""
 
-    results: LoadedResults
+    folder: Path
+    rows: Mapping[str, BenchRow]
+    """By question id."""
     setup: BenchSetup | None = None
     """The setup that was measured; it is asked if questions are repeated."""
 
@@ -269,7 +268,7 @@ class Benchmark:
         folder = self.results.folder.resolve()
         earlier_folder = None
         if self.earlier_runs:
-            earlier_folder = self.earlier_runs.results.folder.resolve()
+            earlier_folder = self.earlier_runs.folder.resolve()
         store = self.store or find_store(earlier_folder or folder)
         return AskPlaces(folder, store, self.save_runs, earlier_folder)
 
@@ -347,7 +346,7 @@ class Benchmark:
         """Return the dialogue of the earlier results with the turn of a question, if they have it."""
         if self.earlier_runs is None:
             return dialogue
-        row = self.earlier_runs.results.rows.get(question.id, {})
+        row = self.earlier_runs.rows.get(question.id, {})
         turn = from_data(row.get("remembered"), Turn | None)
         return Dialogue((*dialogue.turns, turn)) if turn else dialogue
 
@@ -396,7 +395,7 @@ class Benchmark:
             return False
         if self.earlier_runs is None:
             return True
-        earlier_row = self.earlier_runs.results.rows.get(row["id"])
+        earlier_row = self.earlier_runs.rows.get(row["id"])
         if earlier_row is None or earlier_row["error"] is not None:
             return False
         return is_lost(earlier_row) != is_lost(row)

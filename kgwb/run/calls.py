@@ -13,16 +13,13 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from kgwb import old_names
 from kgwb.kg.base import ResultSet, SearchResult
 from kgwb.llm.base import ChatReply
 from kgwb.records import JsonObject, from_data, to_data
 from kgwb.terms import Iri, Triple
-
-if TYPE_CHECKING:
-    from kgwb.run.store import CallStore
 
 RESULT_TYPES: JsonObject = {
     "model": ChatReply,
@@ -128,6 +125,18 @@ class Call:
         )
 
 
+class CallSource(Protocol):
+    """Where calls of other runs are found and kept: see ``kgwb.run.store.CallStore``."""
+
+    def find(self, key: str) -> Call | None: ...
+
+    def find_or_make(
+        self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
+    ) -> Call: ...
+
+    def make(self, make: Callable[[], Call]) -> Call: ...
+
+
 class CallRecord:
     """The recorded calls of a run. It can be used by several threads at the same time."""
 
@@ -136,7 +145,7 @@ class CallRecord:
         """By key, in the order in which they ended."""
         self.outdated: set[str] = set()
         """Keys of calls that are made again when they are next needed."""
-        self.store: CallStore | None = None
+        self.store: CallSource | None = None
         """Where calls that are not recorded are looked for, and kept; None for nowhere."""
         self._pending: dict[str, Future[Call]] = {}
         """By key: calls that a thread is making."""

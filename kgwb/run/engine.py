@@ -37,7 +37,7 @@ from kgwb.llm.base import DEFAULT_TIMEOUT_S, ChatModel, ChatReply, ChatRequest, 
 from kgwb.records import JsonObject, from_data
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.agents import System, agent_of_key, subject_of
-from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, call_key, utc_now
+from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, CallSource, call_key, utc_now
 from kgwb.run.execution import Frame, StopCondition, current_frame
 from kgwb.run.outputs import matches_type, type_text, value_text
 from kgwb.run.past_calls import inside_recorded_call, watch_requests
@@ -45,7 +45,6 @@ from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
 from kgwb.run.run_file import RunFile
 from kgwb.run.steps import Attempt, Inputs, Step, Totals
-from kgwb.run.store import CallStore
 from kgwb.run.varying import (
     VARYING_HINT,
     call_in_its_place,
@@ -357,7 +356,7 @@ class Engine:
 
     # Calls
 
-    def use_store(self, store: CallStore | None) -> None:
+    def use_store(self, store: CallSource | None) -> None:
         """Look for calls that are not recorded in a store, and keep there what is made."""
         self._record.store = store
 

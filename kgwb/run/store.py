@@ -90,9 +90,8 @@ class CallStore:
             self._database = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )
-            # A file of its own log would not work on the shared drives of several machines. Data
-            # that the system has not written when the power fails can be asked again.
-            self._database.execute("PRAGMA journal_mode = TRUNCATE")
+            # The mode of the journal is the default: a write-ahead log does not work on the shared
+            # drives of several machines. What is lost if the power fails can be asked again.
             self._database.execute("PRAGMA synchronous = OFF")
             self._database.executescript(_SCHEMA)
         except (sqlite3.Error, OSError) as exc:

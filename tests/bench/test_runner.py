@@ -458,7 +458,8 @@ def test_a_question_that_comes_out_otherwise_is_repeated_before_and_after(tmp_pa
     bench(tmp_path / "first", first, questions)
     new_model = reply_of("new")
     changed = replace(first, models={"": new_model})
-    earlier = EarlierRuns(LoadedResults.read(tmp_path / "first"), first)
+    folder = tmp_path / "first"
+    earlier = EarlierRuns(folder, LoadedResults.read(folder).rows, first)
     how: Any = {"earlier_runs": earlier, "repeats": 4}
     steady, unsteady = bench(tmp_path / "again", changed, questions, **how)
     assert "asks" not in steady
