@@ -202,6 +202,8 @@ def render_term(term: Term, context: RenderContext) -> Html:
     annotation = "blank node"
     if isinstance(term, RdfLiteral):
         annotation = term.language or name_from_iri(term.datatype or "")
+    if term in context.ambiguous_literals:
+        annotation = describe_term(term)
     text = tag("bdi", shorten(str(term)))
     if not annotation:
         return text

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kgwb.flow import Answer, Value
 from kgwb.run.agents import View
+from kgwb.show.answers import with_unique_names
 from kgwb.show.fields import render_explanation
 from kgwb.show.html import (
     MAX_ROWS,
@@ -96,9 +98,9 @@ def render_query_result(executed: records.Executed, context: RenderContext) -> H
     """Render the size of a result or its error, the findings, the rows, and the query collapsed.
 
     Findings that are likely to be mistakes are bold. At most MAX_ROWS rows are shown, and how many
-    more there are. Unbound cells are empty.
+    more there are. Unbound cells are empty. Terms that share a name are told apart.
     """
-    context = context.with_names(executed.names)
+    context = with_unique_names(_rows_as_answer(executed), context.with_names(executed.names))
     if executed.error:
         head = note(executed.error, level="bad")
     else:
@@ -122,6 +124,16 @@ def render_query_result(executed: records.Executed, context: RenderContext) -> H
         collapsible(muted_text("the query"), query, key="query"),
     ]
     return div("body stack", *parts)
+
+
+def _rows_as_answer(executed: records.Executed) -> Answer:
+    """Return the first MAX_ROWS rows of a result as the values of an answer, without empty rows."""
+    values = []
+    for row in executed.rows[:MAX_ROWS]:
+        terms = [cell for cell in row if cell is not None]
+        if terms:
+            values.append(Value(terms[0], str(terms[0]), (), row))
+    return Answer("list", tuple(values))
 
 
 def render_review(review: records.Review, context: RenderContext) -> Html:
