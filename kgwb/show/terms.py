@@ -399,6 +399,25 @@ def readable_query(query: str, context: RenderContext) -> str:
     return prologue + body
 
 
+def declare_known_prefixes(query: str, context: RenderContext) -> str:
+    """Return a query with a PREFIX for each prefix that it uses, does not declare, and is known.
+
+    Known are the prefixes that the page shows, those of the graph, and the well-known ones. They are
+    put before the first word, in the same line, so that the lines keep their numbers.
+    """
+    known = {prefix: namespace for namespace, prefix in KNOWN_PREFIXES.items()}
+    known |= {prefix: namespace for namespace, prefix in context.prefixes.items()}
+    known |= {prefix: namespace for namespace, prefix in context.used_prefixes.items()}
+    code = re.sub(f"{QUOTED_STRING_PATTERN}|{IRI_PATTERN}|#[^\n]*", " ", query)
+    declared = set(re.findall(r"\bPREFIX\s+([\w.-]*):", code, re.I))
+    used = dict.fromkeys(re.findall(r"(?<![\w:?$.-])([A-Za-z][\w.-]*):", code))
+    declarations = ""
+    for prefix in used:
+        if prefix in known and prefix not in declared:
+            declarations += f"PREFIX {prefix}: <{known[prefix]}> "
+    return declarations + query
+
+
 def render_query(query: str, context: RenderContext) -> Html:
     """Render a query laid out, with CURIEs and PREFIX lines, and with highlighting.
 

@@ -4,35 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kgwb.flow import Answer, Value
-from kgwb.run.agents import View
-from kgwb.show.answers import with_unique_names
-from kgwb.show.fields import render_explanation
-from kgwb.show.html import (
+from kgwb.build import Answer, Term, Value, View
+from kgwb.build.text import shorten
+from kgwb.build.views import (
     MAX_ROWS,
     Html,
+    RenderContext,
     collapsible,
     div,
     join,
     mark_changed_words,
     muted_text,
     note,
-    span,
-    table,
-    tag,
-)
-from kgwb.show.records import render
-from kgwb.show.terms import (
-    RenderContext,
+    render,
     render_candidate,
     render_curie,
+    render_explanation,
     render_query,
     render_term,
     render_term_labels,
+    span,
+    table,
+    tag,
+    with_unique_names,
 )
 from kgwb.systems.surveyor import records
-from kgwb.terms import Term
-from kgwb.text import shorten
 
 
 def _render_labelled(label: str, text: str) -> Html:
