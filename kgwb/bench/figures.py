@@ -15,7 +15,9 @@ from kgwb import systems
 from kgwb.bench.cost import Prices, summarize_costs
 from kgwb.bench.ladder import LADDER_FILE, LossRowSchema, compute_linking_recall, is_current
 from kgwb.bench.metrics import QuestionGroup, group_questions
+from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import BenchRow, RowFile, read_results
+from kgwb.bench.rows import has_gold_of, question_of_row, rescore_row
 from kgwb.bench.verdicts import get_verdict
 from kgwb.deprecated import renamed_names
 from kgwb.errors import InputError
@@ -106,6 +108,29 @@ class LoadedResults:
             if id_ in rows_by_id:
                 losses[id_] = loss
         return replace(self, rows=rows_by_id, losses_by_id=losses)
+
+    def with_gold(self, questions: Iterable[BenchQuestion]) -> LoadedResults:
+        """Return the results scored by the gold of these questions. Nothing is asked or written.
+
+        Questions without gold, of another wording, or that were not measured, change nothing. Losses
+        that are not about the new scores are left out.
+        """
+        rows = dict(self.rows)
+        for question in questions:
+            row = rows.get(question.id)
+            if row is None or question.answers is None or row["question"] != question.question:
+                continue
+            if not has_gold_of(row, question):
+                rows[question.id] = rescore_row(row, question)
+        losses = {}
+        for id_, loss in self.losses_by_id.items():
+            if is_current(loss, rows[id_]):
+                losses[id_] = loss
+        return replace(self, rows=rows, losses_by_id=losses)
+
+    def questions(self) -> list[BenchQuestion]:
+        """Return the questions that were measured, with the gold that they were scored by."""
+        return list(map(question_of_row, self.rows.values()))
 
     def open_graph(self, kg: Graph | str | None = None) -> Graph:
         """Return ``kg``, or open the graph that was measured.

@@ -304,8 +304,8 @@ class Run(EditableRun):
         """Return a new run of the same question, with some things changed.
 
         The changes may be: question, dialogue, kg, system, models, settings, prompts, embeddings,
-        path. The new run starts with the record and the overrides of this one, so only calls with
-        another content are made. ``models`` is a model for all agents, or models by agent; the
+        path. The new run starts with the record, the store and the overrides of this one, so only
+        calls with another content are made. ``models`` is a model for all agents, or models by agent; the
         other agents keep theirs then. ``path`` is the file that the new run is written to; without
         it, the new run has none.
 
@@ -327,6 +327,7 @@ class Run(EditableRun):
         forked.recorded_models = self.recorded_models
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
         forked.calls.update(self.calls)
+        forked.use_store(self._record.store)
         forked.overrides.update(self.overrides)
         if forked.question == self.question:
             forked.right_answer = self.right_answer
