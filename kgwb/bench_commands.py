@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from kgwb.arguments import (
     EACH_SYNTAX,
@@ -38,14 +38,14 @@ from kgwb.terminal import (
     progress_bar,
     warn_about_rules,
 )
-from kgwb.text import and_more, list_within, shorten, single_line
+from kgwb.text import and_more, list_within, pluralize, shorten, single_line
 
 if TYPE_CHECKING:
     from kgwb.bench.cost import Budget, Prices
     from kgwb.bench.lab import RetryExperiment
     from kgwb.bench.questions import BenchQuestion
     from kgwb.bench.results import BenchRow
-    from kgwb.bench.runner import BenchSetup
+    from kgwb.bench.runner import Benchmark, BenchSetup
     from kgwb.workbench import Workbench
 
 EACH_HELP = (
@@ -72,6 +72,9 @@ class MeasurementArguments(QuestionArguments):
     limit: PositiveInt | None = option("N", "only the first N questions")
     workers: PositiveInt = option("N", "questions asked at the same time", 1)
     save_runs: bool = option("", "save every run in DIR/runs", False)
+    reuse: Path | None = option(
+        "DIR", "take calls from the store of this folder (default: of --out, or a folder above it)"
+    )
     retry_errors: bool = option("", "ask questions that ended in an error again", False)
     budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
     prices: Path | None = option("FILE", PRICES_HELP)
@@ -96,6 +99,9 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         "NAME,NAME,... or all", "measure several systems, each in its own folder"
     )
     each: list[str] = option(EACH_SYNTAX, EACH_HELP, [])
+    repeats: PositiveInt = option(
+        "N", "ask each question N times, to see how often it comes out right", 1
+    )
     ladder: bool = option(
         "", "name the agent that lost each answer; asks up to 5 times more", False
     )
@@ -120,19 +126,22 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 f"no question of {self.questions} is in a dialogue",
                 hint="leave --retention out, or raise --limit to questions that are in dialogues",
             )
+        self.reuse = self.reuse or self.out  # all folders have one store
         commands = []
         for command in self._commands_for_systems():
             commands += command._commands_for_each()
         measured: dict[Path, list[BenchRow]] = {}
         for command in commands:
             if self.each or self.systems:
-                print(command.out.relative_to(self.out))
+                print(unquote(str(command.out.relative_to(self.out))))
             measured[command.out] = command._run_benchmark(questions)
         if self.each:
             write_report(list(measured), self.out / "report.html", self.prices)
         elif self.systems:
             _print_side_by_side(measured)
-        suites = [make_results_suite(folder.name, rows) for folder, rows in measured.items()]
+        suites = [
+            make_results_suite(unquote(folder.name), rows) for folder, rows in measured.items()
+        ]
         condition_code = self.finish(suites, RESULT_FIGURES)
         return _name_failed_folders(measured) or condition_code
 
@@ -271,12 +280,21 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         """
         from kgwb import bench
         from kgwb.bench.results import is_lost, lock_folder
+        from kgwb.run.store import find_store
 
         with lock_folder(folder):
             results = bench.Results(folder, setup.to_config(questions))
             if self.retry_errors:
                 results.drop_errors()
-            benchmark = bench.Benchmark(setup, results, workers=self.workers, budget=budget)
+            store = find_store(self.reuse or self.out)
+            benchmark = bench.Benchmark(
+                setup,
+                results,
+                workers=self.workers,
+                budget=budget,
+                store=store,
+                repeats=self.repeats,
+            )
             if self.save_runs:
                 benchmark.save_runs = True
             elif self.ladder:
@@ -286,6 +304,9 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 with progress_bar(total=len(questions), initial=done, unit="question") as bar:
                     benchmark.on_row = lambda row: bar.update()
                     rows = benchmark.run(questions)
+                if benchmark.rescored:
+                    answers = pluralize(benchmark.rescored, "answer")
+                    print(f"{answers} scored again, by changed gold; nothing was asked for that")
                 if self.ladder and not benchmark.stop_reason:
                     lost_count = sum(map(is_lost, rows))
                     with progress_bar(total=lost_count, unit="lost answer") as bar:
@@ -294,6 +315,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                             results,
                             questions,
                             workers=self.workers,
+                            store=store,
                             on_row=lambda row: bar.update(),
                         )
             except KeyboardInterrupt as exc:
@@ -304,6 +326,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 ) from exc
             if prints_metrics:
                 print_metrics(folder, rows, budget.prices)
+                print(_describe_calls(benchmark, store))
         if benchmark.stop_reason:
             raise BudgetSpentError(
                 f"stopped with {len(rows)} of {len(questions)} questions asked: "
@@ -311,6 +334,14 @@ class BenchCommand(CheckArguments, MeasurementArguments):
                 hint="give the same command with a larger budget to continue",
             )
         return rows
+
+
+def _describe_calls(benchmark: Benchmark, store: Path) -> str:
+    """Return how many model calls were made, and how many came from the store."""
+    text = f"{pluralize(benchmark.made_calls, 'model call')} made"
+    if benchmark.reused_calls:
+        text += f", {benchmark.reused_calls} taken from {store}"
+    return text
 
 
 def _make_budget(limits: Sequence[str], prices: Path | None) -> Budget:
@@ -364,6 +395,7 @@ class CompareProfilesCommand(MeasurementArguments):
         from kgwb.bench.figures import LoadedResults, make_profile_table
 
         questions = self.load_questions()
+        self.reuse = self.reuse or self.out  # all folders have one store
         measured: dict[Path, list[BenchRow]] = {}
         all_results = []
         for name, command in self._commands_for_settings().items():
@@ -510,7 +542,7 @@ class RetryCommand(CheckArguments, GraphArguments):
     EPILOG = EXIT_CODES
 
     folder: Path = positional(
-        "DIR", "folder of kgwb bench --out; with --save-runs there, few calls are made again"
+        "DIR", "folder of kgwb bench --out; what was asked there is not asked again"
     )
     kg: str = option("GRAPH", "default: the one that was measured", "")
     prompts: Path | None = option("DIR", "folder of prompts that are used in place of kgwb's own")
@@ -528,7 +560,7 @@ class RetryCommand(CheckArguments, GraphArguments):
         [],
     )
     repeats: PositiveInt = option(
-        "N", "ask what differs N times, to see which decisions vary without a change", 1
+        "N", "ask what comes out otherwise N times before and after the change, as a test of it", 1
     )
     note: str = option("TEXT", "what is remembered with the new results", "")
     retries: bool = option("", "ask nothing, and list the retries that were made", False)
@@ -640,6 +672,7 @@ class RetryCommand(CheckArguments, GraphArguments):
         ``name`` is for the folder of the results; "" names it by the models, settings and prompts
         that were given. Returns this folder, and the limits of the budget that stopped it, or "".
         """
+        from kgwb.bench.figures import show_folder_name
         from kgwb.bench.retries import write_note
 
         changes = [*self._given_models().values(), *self.set]
@@ -652,7 +685,7 @@ class RetryCommand(CheckArguments, GraphArguments):
             estimate = experiment.estimate_cost(
                 setup, bar, prices=budget.prices, repeats=self.repeats
             )
-        print(f"{folder.name}: {estimate}", flush=True)
+        print(f"{show_folder_name(folder)}: {estimate}", flush=True)
         for change in experiment.describe_changes(setup):
             print(f"  {change}", flush=True)
         with progress_bar(total=len(questions), unit="question") as bar:
@@ -682,27 +715,40 @@ class ReportCommand:
     published: str | None = option(
         "SET", "also show the figures that papers print for this question set"
     )
+    questions: Path | None = option(
+        "FILE", "score the answers by the gold of this file (default: by that of the first DIR)"
+    )
     prices: Path | None = option("FILE", PRICES_HELP)
 
     def run(self) -> None:
         """Write the report."""
         page = self.out or self.folders[0] / "report.html"
-        write_report(self.folders, page, self.prices, self.published)
+        write_report(self.folders, page, self.prices, self.published, self.questions)
 
 
 def write_report(
-    folders: Sequence[Path], page: Path, prices: Path | None = None, published: str | None = None
+    folders: Sequence[Path],
+    page: Path,
+    prices: Path | None = None,
+    published: str | None = None,
+    questions: Path | None = None,
 ) -> None:
     """Write the report of results folders, and print its main figures and its path.
 
-    The first folder is compared with each of the others. Raises InputError if a folder has no
-    results, or the page cannot be written.
+    The first folder is compared with each of the others. Answers are scored by the gold of the file
+    ``questions`` if it is given. Raises InputError if a folder has no results, or the page cannot be
+    written.
     """
-    from kgwb.bench import Report, load_prices
+    from kgwb.bench import Report, load_prices, load_questions
 
+    with_gold = load_questions(questions) if questions else []
     with progress_bar(unit="run") as bar:
         report = Report(
-            *folders, published=published, prices=load_prices(prices), finished=bar.update
+            *folders,
+            published=published,
+            prices=load_prices(prices),
+            finished=bar.update,
+            questions=with_gold,
         )
         headline = list(report.headline())
         path = report.save(page)

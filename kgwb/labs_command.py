@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import kgwb
 from kgwb import disk
 from kgwb.arguments import option, parse_assignments, positional
 from kgwb.errors import InputError
+
+if TYPE_CHECKING:
+    from kgwb.labs.tasks import Lab
 
 POINTS_SYNTAX = "TASK=POINTS"
 
@@ -29,14 +34,15 @@ class LabsCommand:
     pseudonyms: Path | None = option(
         "FILE", "name no students; the file says whose pseudonym is whose, and is kept up to date"
     )
+    lab: Path | None = option("FILE", "collect the hand-ins of a lab of your own, as my_lab.py")
     students: bool = option("", "export what students get: the labs without solutions", False)
-    action: str = positional("ACTION", "collect or export")
+    action: str = positional("ACTION", "collect, export or new")
     folder: Path = positional(
-        "FOLDER", "where the students' files are, a folder or a zip; or what to export the labs to"
+        "FOLDER", "where the students' files are, a folder or a zip; or what to write to"
     )
 
     def run(self) -> None:
-        """Collect the hand-ins of a class, or export the labs for students.
+        """Collect the hand-ins of a class, export the labs for students, or write an example of a lab.
 
         The hand-ins are those in ``folder``, lab by lab: they are printed, and their page is
         written to ``out``. Raises InputError for another action, for an export that is not for
@@ -46,11 +52,36 @@ class LabsCommand:
             self._collect()
         elif self.action == "export" and self.students:
             self._export()
+        elif self.action == "new":
+            self._write_example()
         else:
             raise InputError(
                 f"kgwb labs cannot {self.action}",
                 hint="give: kgwb labs collect FOLDER, or: kgwb labs export --students FOLDER",
             )
+
+    def _lab_opener(self) -> Callable[[int | str], Lab]:
+        """Return what opens a lab by the name in a hand-in: the lab of one's own, or one of kgwb.
+
+        Raises InputError or SettingError if the file of ``lab`` has no lab.
+        """
+        from kgwb.labs.tasks import load_lab
+
+        if self.lab is None:
+            return load_lab
+        own = load_lab(str(self.lab))
+        return lambda name: own if name == own.number else load_lab(name)
+
+    def _write_example(self) -> None:
+        """Write a lab of three tasks and its test to the folder. Raises InputError if one is there."""
+        templates = Path(__file__).parent / "labs" / "new_lab"
+        for template in sorted(templates.glob("*.txt")):
+            path = self.folder / template.stem
+            if path.exists():
+                raise InputError(f"{path} is there already", hint="choose another folder")
+            with disk.os_errors_as_input_error(f"cannot write {path}", "choose another folder"):
+                disk.write_atomically(path, [disk.read_text(template)])
+            print(path)
 
     def _export(self) -> None:
         """Copy the notebooks of the labs to the folder. Its files of these names are replaced."""
@@ -75,7 +106,9 @@ class LabsCommand:
         points = parse_points(parse_assignments(self.points, POINTS_SYNTAX))
         due = parse_due(self.due) if self.due else None
         pseudonyms = Pseudonyms(self.pseudonyms) if self.pseudonyms else None
-        collected = collect_hand_ins(self.folder, check=self.check, pseudonyms=pseudonyms)
+        collected = collect_hand_ins(
+            self.folder, check=self.check, open_lab=self._lab_opener(), pseudonyms=pseudonyms
+        )
         print(*collected, sep="\n")
         print(f"the page of the class: {save_class_page(collected, self.out)}")
         if self.csv:

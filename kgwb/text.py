@@ -90,6 +90,20 @@ def shorten(text: str, limit: int = MAX_LABEL_CHARS) -> str:
     return f"{text[:limit]}… ({len(text):,} letters)"
 
 
+def shorten_at_word(text: str, limit: int = MAX_LABEL_CHARS) -> str:
+    """Return the text; if it has more than ``limit`` characters, its first words and "…".
+
+    A word that is longer than a fifth of the limit may be cut.
+    """
+    if len(text) <= limit:
+        return text
+    words = text[:limit]
+    end = words.rfind(" ")
+    if end > limit * 4 // 5:
+        words = words[:end]
+    return words.rstrip(" ,;:") + " …"
+
+
 def tell_apart(
     items: Iterable[H], forms: Sequence[Callable[[H], str]], *, fold_case: bool = False
 ) -> dict[H, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -168,13 +169,21 @@ def wait_for(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
     raise AssertionError("waited in vain")
 
 
+def pictures(markup: str) -> str:
+    """Return the pictures of a page without a kernel, as SVG."""
+    encoded = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', markup)
+    return "\n".join(base64.b64decode(data).decode() for data in encoded)
+
+
 def record_html(
-    value: object, names: Mapping[str, str] | None = None, of_system: str = "chatty_kg"
+    value: object,
+    names: Mapping[str, str] | None = None,
+    of_system: str = "chatty_kg",
+    inputs: tuple[object, ...] = (),
 ) -> str:
     """A record as HTML that stands alone; ``names`` are display names by IRI."""
-    return static_section(
-        render(value, RenderContext(names or {}, views=load_system(of_system).views))
-    )
+    views = load_system(of_system).views
+    return static_section(render(value, RenderContext(names or {}, views=views, inputs=inputs)))
 
 
 def do(widget: Any, *labels: str, **typed: str | None) -> None:

@@ -224,7 +224,7 @@ def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
     out = capsys.readouterr().out
     folders = ["ablation=none", "ablation=no_focusing"]
     assert re.findall(r"^all +1 +(\d\.\d+) ", out, re.MULTILINE) == ["1.000", "0.000"]
-    assert re.findall("^ablation=[^:]*$", out, re.MULTILINE) == folders
+    assert re.findall(r"^ablation=[^:\n]*$", out, re.MULTILINE) == folders
     assert "ablation=no_focusing: 0 fixed, 1 broken" in out and Path("out/report.html").exists()
     assert Path("out", folders[1], "config.json").exists()
 
@@ -281,7 +281,8 @@ def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture)
         Path(parent, "p", "chatty_kg").mkdir(parents=True)
     assert main([*BENCH, "--each", "prompts=a/p,c/p,a"]) == 0
     folders = ["prompts=a%2Fp", "prompts=c%2Fp", "prompts=a"]
-    assert re.findall("^prompts=[^:]*$", capsys.readouterr().out, re.MULTILINE) == folders
+    named = re.findall(r"^prompts=[^:\n]*$", capsys.readouterr().out, re.MULTILINE)
+    assert named == ["prompts=a/p", "prompts=c/p", "prompts=a"]
     assert all(Path("out", folder, "results.jsonl").exists() for folder in folders)
     Path("link").symlink_to("a/p")
     assert main([*BENCH, "--each", "prompts=a/p,link"]) == 2

@@ -15,10 +15,13 @@ from kgwb.errors import InputError
 from kgwb.kg.text import normalize
 from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
+from kgwb.labs.live import try_prompt
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.repairs import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
 from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, compare_choices, load_lab
+from kgwb.llm import Scripted
 from kgwb.records import to_data
+from kgwb.run.prompts import Prompts
 
 NUMBERS = range(1, len(LAB_MODULES) + 1)
 TASKS = [(number, name) for number in NUMBERS for name in load_lab(number).tasks]
@@ -316,6 +319,33 @@ def test_a_recording_with_a_model_asks_it_only_what_an_edit_needs() -> None:
     assert run.fork(models="rules").go()["qir"].live_calls == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "agent", "is_ungrounded"),
+    [
+        ("paper/chatty_kg/1", "predicate_selection", False),
+        ("paper/dog/1", "linguist", False),
+        ("paper/dog/2", "own_knowledge", True),
+        ("paper/triad/1", "query_choice", False),
+        ("paper/triad/3", "own_knowledge", True),
+    ],
+)
+def test_recordings_of_the_profile_paper_have_what_their_paper_is_named_for(
+    name: str, agent: str, is_ungrounded: bool
+) -> None:
+    run = kgwb.recording(name)
+    assert run.settings.profile == "paper"
+    assert any(step.agent == agent and step.attempts for step in run.steps)
+    assert run.answer is not None and run.answer.ungrounded is is_ungrounded
+
+
+def test_a_recording_has_a_reply_that_the_triples_validator_refused() -> None:
+    refused, accepted = kgwb.recording("paper/chatty_kg/2")["qir"].attempts
+    assert "no triple names an entity" in [check.problem for check in refused.checks]
+    assert not any(check.problem for check in accepted.checks)
+    tries = [step.key for step in kgwb.recording("paper/triad/2").steps if step.agent == "triplets"]
+    assert len(tries) == 2
+
+
 def test_recordings_are_small() -> None:
     files = list((FOLDER.parent / "recordings").rglob("*.gz"))
     assert sum(file.stat().st_size for file in files) <= 10_000_000
@@ -368,3 +398,24 @@ def test_a_check_that_fails_in_itself_says_so_and_does_not_count(
     feedback = work.check("1.1", [1])
     assert feedback.state == "wrong" and "ZeroDivisionError" in feedback.text
     assert work.submission.progress("1.1").tries == 0
+
+
+def test_a_prompt_is_tried_with_a_model_and_each_question_says_what_came_of_it() -> None:
+    reply = json.dumps(
+        {
+            "entities": ["Spirited Away"],
+            "unknowns": ["?date"],
+            "triples": [
+                {"subject": "Spirited Away", "predicate": "release date", "object": "?date"}
+            ],
+            "target": "?date",
+            "question_type": "list",
+            "beyond": [],
+        }
+    )
+    prompt = Prompts().text("chatty_kg/qir") + "\nBe brief.\n"
+    model = Scripted({"chatty_kg/qir": ["no JSON", reply, *["no JSON"] * 9]})
+    first, *others = try_prompt(prompt, model)
+    assert (first.attempts, first.is_right) == (2, True)
+    assert {(tried.attempts, tried.is_right) for tried in others} == {(0, False)}
+    assert "Be brief." in model.requests[0].messages[-1].content

@@ -20,7 +20,13 @@ from kgwb.records import Role
 from kgwb.run import Run
 from kgwb.show.subgraph import Edge, Node, Subgraph, build_subgraph, expand_node
 from kgwb.show.subgraph_html import EMPTY_MESSAGE, render_legend, render_svg, render_tables
-from kgwb.show.subgraph_layout import compute_layout, fit_width, text_width
+from kgwb.show.subgraph_layout import (
+    compute_layout,
+    edge_curve,
+    fit_width,
+    place_labels,
+    text_width,
+)
 from kgwb.show.terms import RenderContext
 from kgwb.terms import Triple
 
@@ -309,3 +315,47 @@ def test_the_tables_have_every_triple_with_its_roles_and_answers() -> None:
 def test_labels_are_shortened_by_their_width(text: str, short: str) -> None:
     assert fit_width(text, 28) == short
     assert text_width(short, 13) <= text_width("W" * 28, 13)
+
+
+# --- lines and labels
+
+
+def machine_states() -> Subgraph:
+    """Three nodes in one column, in a row; the one in the middle is the widest."""
+    names = ("start", "first", "a second one that is wide", "third")
+    hub, *states = (Node(iri(f"s{n}"), name) for n, name in enumerate(names))
+    hub = replace(hub, roles=(Role("linked", "hub"),))
+    edges = [Edge((hub.term, iri("p"), state.term), "to") for state in states]
+    first, _, third = states
+    edges.append(Edge((first.term, iri("p"), third.term), "next"))
+    return Subgraph((hub, *states), tuple(edges))
+
+
+def test_an_edge_within_a_column_goes_round_the_boxes_and_ends_at_its_own() -> None:
+    layout = compute_layout(machine_states())
+    curve = edge_curve(layout, 3)
+    third, between = layout.boxes[3], layout.boxes[2]
+    assert curve.middle.real > between.x + between.width / 2
+    assert curve.second_control.real > curve.end.real >= third.x + third.width / 2
+
+
+def test_no_label_of_a_picture_lies_on_another() -> None:
+    left = [Node(iri(f"l{n}"), f"Person {n}", (ANSWER,)) for n in range(3)]
+    right = [Node(iri(f"r{n}"), f"Job {n}") for n in range(2)]
+    hub = Node(iri("hub"), "hub", (Role("linked", "hub"),))
+    edges = [Edge((hub.term, iri("p"), node.term), "influenced by") for node in left]
+    edges += [
+        Edge((person.term, iri("q"), job.term), "occupation") for person in left for job in right
+    ]
+    layout = compute_layout(Subgraph((hub, *left, *right), tuple(edges)))
+    curves = [edge_curve(layout, number) for number in range(len(edges))]
+    labels = [edge.label for edge in edges]
+    boxes = [
+        (place, text_width(label, 11))
+        for place, label in zip(place_labels(curves, labels), labels, strict=True)
+    ]
+    for number, (place, width) in enumerate(boxes):
+        for other, other_width in boxes[:number]:
+            apart = place - other
+            is_beside = abs(apart.real) >= (width + other_width) / 2
+            assert is_beside or abs(apart.imag) >= 8

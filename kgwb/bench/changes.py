@@ -21,6 +21,7 @@ from kgwb.bench.report_parts import name_values, render_answers, render_values, 
 from kgwb.bench.results import (
     BenchRow,
     QuestionSample,
+    count_right,
     describe_config_changes,
     find_run_file,
     is_lost,
@@ -49,8 +50,7 @@ OUTCOME_STATES = {
 A question that ended in an error, before or after the change, is neither fixed nor broken: an
 error, such as that of a server, says nothing about the change.
 """
-LEFT_OUT_OUTCOMES = (FAILED, UNSTABLE)
-"""Outcomes of questions that the measures before and after the change leave out."""
+FAILED_REPEATS = "all repeats of it failed"
 UNFOLDED_OUTCOMES = ("fixed", "broken")
 UNKNOWN_AGENT = "not known: its run was not kept"
 
@@ -107,17 +107,60 @@ def find_outcomes(before: LoadedResults, after: LoadedResults) -> dict[str, str]
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
     """Return which of OUTCOME_STATES a question has, by its rows before and after the change.
 
-    It is FAILED if either row has an error, and UNSTABLE if an agent varied without a change,
-    whatever the answers are. Otherwise it is "fixed" or "still lost" for an answer that was lost
-    before, and "broken" or "still right" for another one.
+    It is FAILED if either row has an error. A question that was repeated has the outcome of its
+    repeats. Otherwise it is "fixed" or "still lost" for an answer that was lost before, and "broken"
+    or "still right" for another one.
     """
     if row["error"] is not None or new_row["error"] is not None:
         return FAILED
     if new_row.get("varies"):
         return UNSTABLE
+    if new_row.get("asks_before"):
+        return _outcome_of_repeats(new_row)
     if is_lost(row):
         return "still lost" if is_lost(new_row) else "fixed"
     return "broken" if is_lost(new_row) else "still right"
+
+
+def _outcome_of_repeats(new_row: BenchRow) -> str:
+    """Return the outcome of a question that was repeated before and after the change.
+
+    It is "fixed" if it was right more often after it, "broken" if less often, and UNSTABLE if as
+    often. The first ask does not count on either side, since the question was repeated for how that
+    came out. It is FAILED if one side has no other ask without an error.
+    """
+    rates = []
+    for name in ("asks_before", "asks"):
+        valid_asks = [scores for scores in new_row[name][1:] if scores is not None]
+        if not valid_asks:
+            return FAILED
+        rates.append(count_right(valid_asks) / len(valid_asks))
+    before, after = rates
+    if before == after:
+        return UNSTABLE
+    return "fixed" if after > before else "broken"
+
+
+def _add_rate(answers: Html, asks: Sequence[Mapping[str, float] | None] | None) -> Html:
+    """Render answers with how many of all asks were right; without several asks, as they are."""
+    if not asks:
+        return answers
+    rate = h.muted_text(f"right {count_right(asks)} of {len(asks)}")
+    return h.join(answers, " ", rate)
+
+
+def _with_repeated_scores(row: BenchRow, asks: Sequence[Mapping[str, float] | None]) -> BenchRow:
+    """Return a row with the mean scores of its repeats under "repeated"; without any, as it is.
+
+    The first ask does not count: questions are repeated for how it came out.
+    """
+    valid_asks = [scores for scores in asks[1:] if scores is not None]
+    if not valid_asks:
+        return row
+    means = {}
+    for measure in valid_asks[0]:
+        means[measure] = sum(scores[measure] for scores in valid_asks) / len(valid_asks)
+    return {**row, "repeated": means}
 
 
 def _find_first_difference(
@@ -213,6 +256,10 @@ class ResultsComparison:
         yield f"{self.after.name}: {_format_counts(self.counts, self.shown_outcomes)}"
         if self.failed_questions:
             yield f"  {self.failed_questions}"
+        if self.repeated_questions:
+            yield f"  {self.repeated_questions}"
+        if self.model_remark:
+            yield f"  {self.model_remark}"
         try:
             count, before, after, difference, chance = self._compare_measure("f1")
             yield f"  F1 {before} → {after}: {difference}, {chance}, from {count} questions"
@@ -227,8 +274,9 @@ class ResultsComparison:
         """Return how many questions are compared, the measure before and after, and its difference.
 
         The last text says whether the difference may be chance. Of a sample, the measures are
-        estimates for all questions that were measured. Questions with LEFT_OUT_OUTCOMES are left
-        out, since their change is no effect. Raises InputError if there is nothing to compare, or if
+        estimates for all questions that were measured. Questions that were repeated count with the
+        means of their repeats. Questions that ended in an error are left out; so are, in results of
+        earlier versions, those that varied. Raises InputError if there is nothing to compare, or if
         questions were chosen so that they say nothing about the others.
         """
         sample = QuestionSample.of_config(self.after.config)
@@ -236,7 +284,9 @@ class ResultsComparison:
         for change in self.changes:
             id_ = change.before["id"]
             is_sampled = sample is None or id_ in sample.ids
-            if is_sampled and change.outcome not in LEFT_OUT_OUTCOMES:
+            has_rates = bool(change.after.get("asks_before"))
+            is_left_out = change.outcome == FAILED or (change.outcome == UNSTABLE and not has_rates)
+            if is_sampled and not is_left_out:
                 compared_ids.add(id_)
         if sample is not None and not sample.ids:
             raise InputError(
@@ -244,8 +294,14 @@ class ResultsComparison:
                 "change does to them, and say nothing about the others",
                 hint="ask again without --only, or with --only all",
             )
-        rows = [row for id_, row in self.before.rows.items() if id_ in compared_ids]
-        new_rows = [row for id_, row in self.after.rows.items() if id_ in compared_ids]
+        rows = []
+        new_rows = []
+        for change in self.changes:
+            if change.before["id"] in compared_ids:
+                asks_before = change.after.get("asks_before", ())
+                asks = change.after.get("asks", ()) if asks_before else ()
+                rows.append(_with_repeated_scores(change.before, asks_before))
+                new_rows.append(_with_repeated_scores(change.after, asks))
         right_weight = sample.right_weight if sample else 1.0
         comparison = compare_results(rows, new_rows, measure, right_weight=right_weight)
         low, high = comparison.confidence_interval
@@ -256,12 +312,14 @@ class ResultsComparison:
         else:
             chance = f"more than chance (p {comparison.p_value:.3f})"
         count = str(comparison.questions)
-        shown_before = str(QuestionGroup("", rows).estimate(measure))
-        shown_after = str(QuestionGroup("", new_rows).estimate(measure))
+        shown_before = f"{comparison.first:.3f}"
+        shown_after = f"{comparison.second:.3f}"
+        has_repeats = any("repeated" in row for row in new_rows)
         if right_weight != 1:
             count = f"{count} of {len(self.before.rows)}"
-            shown_before = f"{comparison.first:.3f}"
-            shown_after = f"{comparison.second:.3f}"
+        elif not has_repeats:
+            shown_before = str(QuestionGroup("", rows).estimate(measure))
+            shown_after = str(QuestionGroup("", new_rows).estimate(measure))
         return (
             count,
             shown_before,
@@ -331,12 +389,53 @@ class ResultsComparison:
         return pluralize(count, "question") if count else ""
 
     @property
+    def repeated_questions(self) -> str:
+        """How often the questions that were repeated were right before and after; "" without any."""
+        repeated = [change.after for change in self.changes if change.after.get("asks_before")]
+        if not repeated:
+            return ""
+        parts = []
+        for name in ("asks_before", "asks"):
+            right = sum(count_right(row[name][1:]) for row in repeated)
+            asked = sum(len(row[name]) - 1 for row in repeated)
+            parts.append(f"{right} of {asked}")
+        count = pluralize(len(repeated), "question")
+        return (
+            f"{count} came out otherwise; repeated, right {parts[0]} times before, {parts[1]} after"
+        )
+
+    @property
+    def model_remark(self) -> str:
+        """A remark if the model behind a name seems to have changed between the results; else "".
+
+        That is so if the first decision that differs followed from the same calls, at temperature 0:
+        the model then answered the same request otherwise.
+        """
+        for results in (self.before, self.after):
+            if results.config.get("settings", {}).get("temperature") != 0:
+                return ""
+        agents: Counter[str] = Counter()
+        for change in self.changes:
+            if change.first_difference is not None and _is_answered_otherwise(
+                change.first_difference
+            ):
+                agents[change.agent] += 1
+        if not agents:
+            return ""
+        names = ", ".join(map(display_name, agents))
+        return (
+            f"{pluralize(agents.total(), 'question')}: the same call was answered otherwise at "
+            f"temperature 0 ({names}); the model behind its name may have changed, or it varies by itself"
+        )
+
+    @property
     def failed_questions(self) -> str:
         """How many questions ended in an error, with the most frequent one; "" if none did."""
         errors: Counter[str] = Counter()
         for change in self.changes:
             if change.outcome == FAILED:
-                errors[change.after["error"] or change.before["error"]] += 1
+                error = change.after["error"] or change.before["error"] or FAILED_REPEATS
+                errors[error] += 1
         if not errors:
             return ""
         error, _ = errors.most_common(1)[0]
@@ -394,14 +493,19 @@ class ResultsComparison:
             names = name_values((change.before, change.after))
             row = (
                 link(self.after, change),
-                render_answers(change.before, names),
-                render_answers(change.after, names),
+                _add_rate(render_answers(change.before, names), change.after.get("asks_before")),
+                _add_rate(render_answers(change.after, names), change.after.get("asks")),
                 render_values(change.before, "gold", names),
                 *_render_decisions(change.first_difference),
             )
             rows.append(row)
         table = h.div("across cells", h.table(headers, rows))
         return h.div("caption", f"{title} ({len(changes)})"), table
+
+
+def _is_answered_otherwise(difference: StepDifference) -> bool:
+    """Return whether a step made the same calls in both runs and got other replies."""
+    return "calls" not in difference.changed_parts and "replies" in difference.changed_parts
 
 
 def _format_counts(counts: Mapping[str, int], outcomes: Sequence[str]) -> str:

@@ -211,6 +211,21 @@ def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
     return usage
 
 
+def add_usage(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sum of what ``sum_usage`` returned twice. A field that one lacks counts as 0."""
+    total: dict[str, Any] = {}
+    for name in {**first, **second}:
+        if name == "models":
+            continue
+        total[name] = round(first.get(name, 0) + second.get(name, 0), 6)
+    models: dict[str, Counter[str]] = {}
+    for usage in (first, second):
+        for model, counts in usage.get("models", {}).items():
+            models.setdefault(model, Counter()).update(counts)
+    total["models"] = models
+    return total
+
+
 # --- the cost of a benchmark
 
 

@@ -9,12 +9,15 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import unquote
 
 from kgwb import systems
 from kgwb.bench.cost import Prices, summarize_costs
 from kgwb.bench.ladder import LADDER_FILE, LossRowSchema, compute_linking_recall, is_current
 from kgwb.bench.metrics import QuestionGroup, group_questions
+from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import BenchRow, RowFile, read_results
+from kgwb.bench.rows import has_gold_of, question_of_row, rescore_row
 from kgwb.bench.verdicts import get_verdict
 from kgwb.deprecated import renamed_names
 from kgwb.errors import InputError
@@ -22,7 +25,7 @@ from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
 from kgwb.run.models import open_model
 from kgwb.show.answer_state import ERROR, RIGHT, UNANSWERED, WRONG
-from kgwb.show.html import Html, div, static_page
+from kgwb.show.html import Html, collapsible, div, join, muted_text, static_page
 from kgwb.show.html import table as html_table
 from kgwb.text import pluralize, shorten, single_line, tell_apart
 
@@ -76,7 +79,7 @@ class LoadedResults:
         for id_, loss in RowFile(folder / LADDER_FILE, LossRowSchema, writable=False).rows.items():
             if is_current(loss, rows.get(id_)):
                 losses_by_id[id_] = loss
-        name = name or single_line(folder.resolve().name)
+        name = unquote(name) or show_folder_name(folder)
         return cls(name, tail, folder, config, rows, losses_by_id)
 
     @cached_property
@@ -105,6 +108,29 @@ class LoadedResults:
             if id_ in rows_by_id:
                 losses[id_] = loss
         return replace(self, rows=rows_by_id, losses_by_id=losses)
+
+    def with_gold(self, questions: Iterable[BenchQuestion]) -> LoadedResults:
+        """Return the results scored by the gold of these questions. Nothing is asked or written.
+
+        Questions without gold, of another wording, or that were not measured, change nothing. Losses
+        that are not about the new scores are left out.
+        """
+        rows = dict(self.rows)
+        for question in questions:
+            row = rows.get(question.id)
+            if row is None or question.answers is None or row["question"] != question.question:
+                continue
+            if not has_gold_of(row, question):
+                rows[question.id] = rescore_row(row, question)
+        losses = {}
+        for id_, loss in self.losses_by_id.items():
+            if is_current(loss, rows[id_]):
+                losses[id_] = loss
+        return replace(self, rows=rows, losses_by_id=losses)
+
+    def questions(self) -> list[BenchQuestion]:
+        """Return the questions that were measured, with the gold that they were scored by."""
+        return list(map(question_of_row, self.rows.values()))
 
     def open_graph(self, kg: Graph | str | None = None) -> Graph:
         """Return ``kg``, or open the graph that was measured.
@@ -207,6 +233,11 @@ class LoadedResults:
         return str(self.groups["all"].estimate("f1") or "–")
 
 
+def show_folder_name(folder: Path) -> str:
+    """Return the name of a results folder for people: "model=openai:x" for "model=openai%3Ax"."""
+    return single_line(unquote(folder.resolve().name))
+
+
 AllResults = Sequence[LoadedResults]
 
 
@@ -220,6 +251,8 @@ class ReportTable(NamedTuple):
 
     headers: Sequence[object]
     rows: Sequence[Sequence[object]]
+    folds_equal_columns: bool = False
+    """Whether a column with the numbers of one before it is folded in HTML."""
 
     def __repr__(self) -> str:
         """Return the table as text: the first column on the left, the others to the right."""
@@ -237,8 +270,33 @@ class ReportTable(NamedTuple):
         return static_page(div("across", self.render()))
 
     def render(self) -> Html:
-        """Render the table as HTML. Without rows the result is empty."""
-        return html_table(self.headers, self.rows)
+        """Render the table as HTML. Without rows the result is empty.
+
+        If columns are folded, those that differ are shown, and the whole table below them.
+        """
+        whole = html_table(self.headers, self.rows)
+        kept = self._different_columns()
+        if not self.folds_equal_columns or len(kept) == len(self.headers):
+            return whole
+        headers = [self.headers[column] for column in kept]
+        rows = [[row[column] for column in kept] for row in self.rows]
+        folded = [str(header) for header in self.headers if header not in headers]
+        summary = muted_text(f"the same numbers as one of these: {', '.join(folded)}")
+        return join(html_table(headers, rows), collapsible(summary, whole))
+
+    def _different_columns(self) -> list[int]:
+        """Return the positions of the columns without those that have the numbers of one before.
+
+        The first column has labels. An interval behind a number does not count.
+        """
+        kept = [0]
+        seen = set()
+        for column in range(1, len(self.headers)):
+            numbers = tuple(str(row[column]).partition(" ")[0] for row in self.rows)
+            if numbers not in seen:
+                kept.append(column)
+            seen.add(numbers)
+        return kept
 
 
 def make_quality_table(all_results: AllResults) -> ReportTable:
@@ -255,7 +313,7 @@ def make_quality_table(all_results: AllResults) -> ReportTable:
                 label = name + results.label_suffix
                 rows.append((label, *_quality_cells(group)))
     headers = ("", "questions", *MEASURE_LABELS.values(), "errors", "without gold")
-    return ReportTable(headers, rows)
+    return ReportTable(headers, rows, folds_equal_columns=True)
 
 
 def _quality_cells(group: QuestionGroup) -> list[object]:

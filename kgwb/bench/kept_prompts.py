@@ -334,7 +334,7 @@ class PromptHistory:
             rows.append(
                 (
                     change.number,
-                    change.date,
+                    change.date[:16].replace("T", " "),
                     ", ".join(change.after),
                     change.note,
                     change.effect,

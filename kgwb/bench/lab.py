@@ -17,6 +17,7 @@ from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import (
+    CONFIG_FILE,
     INFORMATIONAL_ENTRIES,
     BenchRow,
     QuestionSample,
@@ -25,19 +26,32 @@ from kgwb.bench.results import (
     find_run_file,
     is_lost,
     lock_folder,
+    read_results,
 )
-from kgwb.bench.runner import Benchmark, BenchSetup, EarlierRuns, fingerprint, run_file_path
+from kgwb.bench.rows import question_of_row
+from kgwb.bench.runner import (
+    AskPlaces,
+    Benchmark,
+    BenchSetup,
+    EarlierRuns,
+    fingerprint,
+    open_store,
+    run_file_path,
+)
 from kgwb.bench.verdicts import get_verdict
 from kgwb.deprecated import RenamedAttribute, renamed_names
 from kgwb.errors import InputError, KgwbError
+from kgwb.flow import Dialogue, Turn
 from kgwb.kg import Graph, cache_dir
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel
+from kgwb.records import from_data
 from kgwb.run import Replay, Run
 from kgwb.run.calls import Call
 from kgwb.run.models import open_model
 from kgwb.run.prompts import Prompts
 from kgwb.run.steps import Step
+from kgwb.run.store import CallStore, find_store
 from kgwb.settings import Settings
 from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT
 from kgwb.systems.sources import SystemSource
@@ -59,7 +73,7 @@ class CostEstimate:
 
     questions: int
     without_saved_run: int
-    """The number of questions whose runs were not saved, so that all their calls are made again."""
+    """The number of questions whose calls are not kept, so that all of them are made again."""
     calls: tuple[int, int]
     """Model calls. The least are those of the changed agents; the most, also those of all later agents."""
     tokens: tuple[int, int]
@@ -73,9 +87,7 @@ class CostEstimate:
         if self.money:
             text += f", {_format_range(self.money)} {self.currency}"
         if self.without_saved_run:
-            text += (
-                f" ({self.without_saved_run} without a saved run: all their calls are made again)"
-            )
+            text += f" ({self.without_saved_run} without a record: all their calls are made again)"
         return text
 
 
@@ -210,16 +222,19 @@ class RetryExperiment:
     def get_results_folder(self, setup: BenchSetup, name: str) -> Path:
         """Return the folder for the results of a setup.
 
-        A setup always has the same folder, so asking again continues where it was. The folder's
-        name is ``name`` with a fingerprint of the configuration. The fingerprint is of all but
-        INFORMATIONAL_ENTRIES. Nothing is written.
+        A setup always has the same folder, whatever ``name`` it is given later, so asking again
+        continues where it was. The folder's name is ``name`` with a fingerprint of the configuration.
+        The fingerprint is of all but INFORMATIONAL_ENTRIES. Nothing is written.
         """
         config = setup.to_config()
         for entry in INFORMATIONAL_ENTRIES:
             config.pop(entry, None)
         content = fingerprint(json.dumps(config, sort_keys=True))[:6]
+        retries = self.earlier_results.folder / RETRIES_FOLDER
+        for folder in sorted(retries.glob(f"*.{content}")):
+            return folder
         safe_name = quote(name, safe=" =,%")[:MAX_NAME_CHARS]
-        return self.earlier_results.folder / RETRIES_FOLDER / f"{safe_name}.{content}"
+        return retries / f"{safe_name}.{content}"
 
     # --- which questions
 
@@ -245,7 +260,7 @@ class RetryExperiment:
             in_dialogue = "dialogue" in row
             is_earlier_turn = in_dialogue and row.get("turn", 0) < last_turns[row["dialogue"]]
             if row["id"] in chosen_ids or is_earlier_turn:
-                questions.append(_question_of_row(row))
+                questions.append(question_of_row(row))
         return questions
 
     def _find_selected(self, selectors: Iterable[str]) -> set[str]:
@@ -342,62 +357,76 @@ class RetryExperiment:
         prices: Prices,
         repeats: int = 1,
     ) -> CostEstimate:
-        """Estimate the cost of asking questions again from what they cost before. No call is made.
+        """Estimate the cost of asking questions again from what they cost before. No model is asked.
 
-        Each saved run is executed with its recorded calls up to the first agents whose models would
-        have to be asked. With ``repeats``, these calls are made so often before and after the
-        change. Money is None if a model has no price. A question without a saved run counts with
-        what it cost before.
+        Questions that were asked with this setup already cost nothing. The others are executed with
+        the calls of the store, up to the first agents whose models would have to be asked. A
+        question of which the store does not have what was asked before counts with what it cost
+        then. With ``repeats``, the least is without any; the most is that all questions come out
+        otherwise, and are asked so often before and after the change. Money is None if a model has
+        no price.
         """
-        silent_models: dict[str, ChatModel] = {}
-        for name, model in setup.models.items():
-            silent_models[name] = Replay((), name=model.name)
-        silent_setup = replace(setup, models=silent_models)
+        finished_ids = self._find_finished_ids(setup)
+        store = find_store(self.earlier_results.folder)
+        places = AskPlaces(self.earlier_results.folder, store)
         least: list[BenchRow] = []
         most: list[BenchRow] = []
-        without_saved_run = 0
+        without_record = 0
         for question in questions:
-            run_row = {"run": run_file_path(question.id)}
-            file = find_run_file(self.earlier_results.folder, run_row)
-            if file:
-                least_calls, most_calls = self._find_missing_calls(silent_setup, file)
+            earlier_row = self.earlier_results.rows[question.id]
+            if repeats > 1:
+                most += [earlier_row] * (2 * (repeats - 1))
+            if question.id in finished_ids:
+                continue
+            with open_store(setup, question, places) as calls:
+                missing_calls = self._find_missing_calls(_silence(setup), question, calls)
+            if missing_calls is None:
+                without_record += 1
+                least.append(earlier_row)
+                most.append(earlier_row)
+            else:
+                least_calls, most_calls = missing_calls
                 least.append(sum_usage(least_calls))
                 most.append(sum_usage(most_calls))
-            else:
-                without_saved_run += 1
-                row = self.earlier_results.rows[question.id]
-                least.append(row)
-                most.append(row)
-        times = 2 * repeats - 1  # once less before the change, since that was asked already
 
         def span(budget: str) -> tuple[Any, Any]:
             """Return the least and the most of one of BUDGET_NAMES."""
             low = sum(prices.compute_amount(row, budget) for row in least)
             high = sum(prices.compute_amount(row, budget) for row in most)
-            return times * low, times * high
+            return low, high
 
         money = None
         with suppress(InputError):
             money = span("money")
         return CostEstimate(
             questions=len(questions),
-            without_saved_run=without_saved_run,
+            without_saved_run=without_record,
             calls=span("model_calls"),
             tokens=span("tokens"),
             money=money,
             currency=prices.currency,
         )
 
-    def _find_missing_calls(self, setup: BenchSetup, file: Path) -> tuple[list[Call], list[Call]]:
-        """Return the recorded model calls of a saved run that a setup must make anew.
+    def _find_finished_ids(self, setup: BenchSetup) -> set[str]:
+        """Return the ids of the questions that were asked with a setup already."""
+        folder = self.get_results_folder(setup, "")
+        if not (folder / CONFIG_FILE).exists():
+            return set()
+        _, rows = read_results(folder)
+        return {row["id"] for row in rows if not row.get("unreachable")}
+
+    def _find_missing_calls(
+        self, setup: BenchSetup, question: BenchQuestion, store: CallStore
+    ) -> tuple[list[Call], list[Call]] | None:
+        """Return the recorded model calls of a question that a setup must make anew.
 
         The first list has those of the agents that stopped for lack of a recorded reply; the second
-        also those of all steps after the first of these agents. The setup's models must be empty
-        replays. Both lists are empty if no agent stopped.
+        also those of all steps after the first of these agents. Both are empty if no agent stopped.
+        Returns None if it is not recorded what was asked before. The setup's models must be empty
+        replays.
         """
-        before = systems.load_run(file, system=setup.system)
-        run = setup.begin(before.question, before.dialogue)
-        run.resume(file, include_finished=True)
+        run = setup.begin(question.question, self._dialogue_before(question))
+        run.use_store(store)
         with suppress(KgwbError):
             run.go()
         supervisor_keys = {step.parent for step in run.steps}
@@ -405,15 +434,54 @@ class RetryExperiment:
         for step in run.steps:
             if step.error and step.key not in supervisor_keys:
                 changed_agents.add(step.agent)
+        if run.error is None or not changed_agents:
+            return [], []
+        before = self._load_earlier_run(question, store)
+        if before is None:
+            return None
         positions = [
             place for place, step in enumerate(before.steps) if step.agent in changed_agents
         ]
-        if run.error is None or not positions:
+        if not positions:
             return [], []
         later_steps = before.steps[positions[0] :]
         changed_steps = [step for step in later_steps if step.agent in changed_agents]
         least_calls = _list_model_calls(before, changed_steps, run)
         return least_calls, _list_model_calls(before, later_steps, run)
+
+    def _load_earlier_run(self, question: BenchQuestion, store: CallStore) -> Run | None:
+        """Return the run of a question as it was measured: that of its file, else of the store.
+
+        None if neither has all that was asked.
+        """
+        run_row = {"run": run_file_path(question.id)}
+        file = find_run_file(self.earlier_results.folder, run_row)
+        try:
+            if file:
+                return systems.load_run(file, system=self.system)
+            setup = self.make_setup(must_differ=False)
+            models = {}
+            for name, spec in self.earlier_results.model_specs.items():
+                models[name] = Replay((), name=spec)
+            measured_setup = replace(setup, models=models)
+            run = measured_setup.begin(question.question, self._dialogue_before(question))
+            run.use_store(store)
+            return run.go()
+        except KgwbError:
+            return None
+
+    def _dialogue_before(self, question: BenchQuestion) -> Dialogue:
+        """Return the turns before a question of a dialogue, as they were remembered."""
+        if question.dialogue is None:
+            return Dialogue()
+        turns = []
+        for row in self.earlier_results.rows.values():
+            is_earlier = row.get("turn", 0) < (question.turn or 0)
+            if row.get("dialogue") == question.dialogue and is_earlier:
+                turn = from_data(row.get("remembered"), Turn | None)
+                if turn:
+                    turns.append(turn)
+        return Dialogue(tuple(turns))
 
     # --- asking
 
@@ -433,17 +501,18 @@ class RetryExperiment:
 
         The ``sample`` is what they say about all questions; without one, each stands for itself.
 
-        Asking continues where it was stopped. With ``repeats``, calls that differ are made so often,
-        before and after the change. The budget counts the calls that are made, not recorded ones.
+        Asking continues where it was stopped. With ``repeats``, questions that come out otherwise
+        than before are asked so often, before and after the change. The budget counts the calls that
+        are made, not those that the store has.
 
         Returns the limits of the budget that stopped it, or "".
         """
-        models = self._measured_models() if repeats > 1 else {}
-        earlier_runs = EarlierRuns(self.earlier_results.folder.resolve(), models, repeats)
+        measured_setup = self._make_measured_setup() if repeats > 1 else None
+        earlier = self.earlier_results
         config = setup.to_config(questions)
         if sample is not None:
             config = sample.add_to_config(config)
-        with lock_folder(folder):
+        with lock_folder(folder, "wait until it ends, or stop it, and ask again then"):
             benchmark = Benchmark(
                 setup,
                 Results(folder, config),
@@ -451,10 +520,23 @@ class RetryExperiment:
                 budget=budget or Budget({}),
                 on_row=on_row,
                 save_runs=True,
-                earlier_runs=earlier_runs,
+                earlier_runs=EarlierRuns(earlier.folder, earlier.rows, measured_setup),
+                repeats=repeats,
             )
             benchmark.run(questions)
         return benchmark.stop_reason
+
+    def _make_measured_setup(self) -> BenchSetup:
+        """Return the setup that was measured. Raises InputError if it cannot be made any more."""
+        setup = self.make_setup(must_differ=False)
+        measured_setup = replace(setup, models=self._measured_models())
+        changes = self.describe_changes(measured_setup)
+        if changes:
+            raise InputError(
+                f"what was measured cannot be asked again: {'; '.join(changes)}",
+                hint="leave out the repeats, or measure anew with kgwb bench",
+            )
+        return measured_setup
 
     ask = RenamedAttribute("ask", "ask_again")
     changed = RenamedAttribute("changed", "make_setup")
@@ -468,19 +550,12 @@ def _is_independent_of_outcome(selector: str) -> bool:
     return selector == "all" or (bool(equals) and name in SELECTOR_FIELDS)
 
 
-def _question_of_row(row: BenchRow) -> BenchQuestion:
-    """Return the question of a row, with its gold and the labels of the gold.
-
-    A gold value without a label is its own label. The gold query is not in a row.
-    """
-    names = ("id", "question", *SELECTOR_FIELDS, "turn", "columns")
-    fields = {name: row[name] for name in names if name in row}
-    fields["answers"] = row["gold"]
-    fields["rows"] = row.get("gold_table", ())
-    labels = row.get("labels", {})
-    if labels:
-        fields["answer_labels"] = [labels.get(value, value) for value in row["gold"] or ()]
-    return BenchQuestion(**fields)
+def _silence(setup: BenchSetup) -> BenchSetup:
+    """Return a setup whose models have no replies, so that only recorded calls are used."""
+    silent_models: dict[str, ChatModel] = {}
+    for name, model in setup.models.items():
+        silent_models[name] = Replay((), name=model.name)
+    return replace(setup, models=silent_models)
 
 
 def _list_model_calls(before: Run, steps: Iterable[Step], run: Run) -> list[Call]:

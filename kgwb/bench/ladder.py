@@ -23,8 +23,8 @@ from kgwb.bench.questions import (
     group_by_dialogue,
     read_gold_query_of,
 )
-from kgwb.bench.results import BenchRow, Results, RowFile, RowSchema, find_run_file, is_lost
-from kgwb.bench.runner import BenchSetup
+from kgwb.bench.results import BenchRow, Results, RowFile, RowSchema, is_lost
+from kgwb.bench.runner import AskPlaces, BenchSetup, open_store
 from kgwb.bench.tasks import RunCanceller, Task, raise_if_unreachable, run_tasks
 from kgwb.errors import InputError, OverrideError, QuestionError
 from kgwb.flow import Dialogue, Turn
@@ -33,6 +33,7 @@ from kgwb.records import from_data
 from kgwb.run import Run, System
 from kgwb.run import Setup as RunSetup
 from kgwb.run.gold import GoldDecisions, GoldQuery
+from kgwb.run.store import find_store
 
 LADDER_FILE = "ladder.jsonl"
 # These texts are stored in the ladder's file, so they must not change.
@@ -71,15 +72,16 @@ def locate_losses(
     questions: Sequence[BenchQuestion],
     *,
     workers: int = 1,
+    store: Path | None = None,
     on_row: Callable[[BenchRow], object] = lambda row: None,
 ) -> list[BenchRow]:
     """Find the agent to blame for each lost answer among these questions.
 
     Returns the rows of ``ladder.jsonl``, one for each lost answer. Rows that are there already are
-    kept, if they are about the present result. A saved run is used if there is one; otherwise the
-    question is asked again. ``on_row`` is called with every new row. The rows returned are in the
-    order of the questions, without questions that were not lost. Also raises what ``run_tasks``
-    raises.
+    kept, if they are about the present result. What was asked comes from the ``store`` of calls, by
+    default that of the folder, or from a saved run; the rest is asked. ``on_row`` is called with
+    every new row. The rows returned are in the order of the questions, without questions that were
+    not lost. Also raises what ``run_tasks`` raises.
 
     Raises InputError if the system has no gold decisions.
     """
@@ -88,11 +90,12 @@ def locate_losses(
     loss_file = RowFile(results.folder / LADDER_FILE, LossRowSchema)
     canceller = RunCanceller()
     folder = results.folder.resolve()
+    places = AskPlaces(folder, store or find_store(folder))
 
     def locate(question: BenchQuestion, dialogue: Dialogue) -> Task:
         """Find the agent to blame on the executor, and write the row here."""
         row = rows[question.id]
-        loss_row = yield locate_loss, setup, question, row, dialogue, folder, canceller
+        loss_row = yield locate_loss, setup, question, row, dialogue, places, canceller
         loss_file.append(loss_row)
         on_row(loss_row)
 
@@ -125,11 +128,14 @@ def _with_dialogues(
 
 
 def is_current(loss_row: BenchRow | None, row: BenchRow | None) -> bool:
-    """Return whether a row of the ladder is about this result, by its F1 and error.
+    """Return whether a row of the ladder is about this result, by its F1, error and gold.
 
-    It is not if the question was asked again since, or if one of the two is missing.
+    It is not if the question was asked or scored again since, or if one of the two is missing. Rows
+    of earlier versions do not have the gold.
     """
     if loss_row is None or row is None:
+        return False
+    if "gold" in loss_row and loss_row["gold"] != row["gold"]:
         return False
     return loss_row.get("f1") == row.get("f1") and loss_row["error"] == row["error"]
 
@@ -139,20 +145,20 @@ def locate_loss(
     question: BenchQuestion,
     row: BenchRow,
     dialogue: Dialogue,
-    folder: Path,
+    places: AskPlaces,
     canceller: RunCanceller,
 ) -> BenchRow:
     """Return the ladder's row of one lost answer: the question, the agent to blame, and the rungs.
 
-    The saved run in ``folder`` is executed again with its calls, else the question is asked with
-    this dialogue; then the rungs are applied (``apply_rungs``). Without a gold query, if the
+    The question is executed again with this dialogue and with what was asked before; then the rungs
+    are applied (``apply_rungs``). Without a gold query, if the
     question cannot be asked, or if the answer is right this time, "why" has this reason and no rung
     is applied.
 
     Raises Cancelled, and the error if the model or the graph cannot be reached.
     """
     loss_row: BenchRow = {}
-    for name in ("id", "hops", "type", "question", "f1", "error"):
+    for name in ("id", "hops", "type", "question", "gold", "f1", "error"):
         if name in row:
             loss_row[name] = row[name]
     loss_row["agent"] = None
@@ -166,18 +172,15 @@ def locate_loss(
     gold = load_gold_query(question, setup.kg)
     if gold is None:
         return loss_row | {"why": NO_GOLD_QUERY}
-    file = find_run_file(folder, row)
-    try:
-        if file:
-            saved_run = Run.load(file, setup.system, kg=setup.kg, models=setup.models)
-            run = saved_run.fork(prompts=setup.prompts, embeddings=setup.embeddings)
-        else:
+    with open_store(setup, question, places) as store:
+        try:
             run = setup.begin(question.question, dialogue)
-    except QuestionError:
-        return loss_row | {"why": "it cannot be asked"}
-    if _execute_and_score(run, question, canceller) == 1:
-        return loss_row | {"why": "it came right when it was asked again"}
-    return loss_row | apply_rungs(run, gold, question, setup, canceller)
+        except QuestionError:
+            return loss_row | {"why": "it cannot be asked"}
+        run.use_store(store)
+        if _execute_and_score(run, question, canceller) == 1:
+            return loss_row | {"why": "it came right when it was asked again"}
+        return loss_row | apply_rungs(run, gold, question, setup, canceller)
 
 
 def load_gold_query(question: BenchQuestion, kg: Graph) -> GoldQuery | None:

@@ -243,10 +243,15 @@ def score_row(row: Mapping[str, Any]) -> Scores | None:
 
 
 def _scores_by_id(rows: BenchRows) -> dict[str, Scores]:
-    """Return the scores of all rows that have gold, by question id."""
+    """Return the scores of all rows that have gold, by question id.
+
+    A question that was repeated has the means of its repeats ("repeated").
+    """
     scores_by_id = {}
     for row in rows:
         scores = score_row(row)
+        if scores is not None and "repeated" in row:
+            scores = Scores(**row["repeated"])
         if scores is not None:
             scores_by_id[row["id"]] = scores
     return scores_by_id
@@ -427,8 +432,8 @@ def compare_results(
     pairs = PairedScores(
         _to_matrix(before[id_] for id_ in shared_ids),
         _to_matrix(after[id_] for id_ in shared_ids),
-        _weights_of((before[id_] for id_ in shared_ids), right_weight),
-        _weights_of((after[id_] for id_ in shared_ids), right_weight),
+        _weights_of(first, shared_ids, right_weight),
+        _weights_of(second, shared_ids, right_weight),
     )
     mean_before, mean_after = (float(_measure_of(mean, measure)) for mean in pairs.means())
     permuted_before, permuted_after = pairs.permuted_means()
@@ -462,9 +467,17 @@ def _find_changed(
     return tuple(improved), tuple(worsened)
 
 
-def _weights_of(scores: Iterable[Scores], right_weight: float) -> Matrix:
-    """Return ``right_weight`` for each answer that is exactly the gold, and 1 for each other one."""
-    return numpy.array([right_weight if score.f1 == 1 else 1.0 for score in scores])
+def _weights_of(rows: BenchRows, ids: Iterable[str], right_weight: float) -> Matrix:
+    """Return ``right_weight`` for each answer that is exactly the gold, and 1 for each other one.
+
+    The first ask counts, by which questions are drawn.
+    """
+    weights = {}
+    for row in rows:
+        scores = score_row(row)
+        is_right = scores is not None and scores.f1 == 1
+        weights[row["id"]] = right_weight if is_right else 1.0
+    return numpy.array([weights[id_] for id_ in ids])
 
 
 def _measure_of(means: Matrix, measure: str) -> Matrix:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +23,7 @@ from kgwb.bench.changes import (
 )
 from kgwb.bench.cost import Prices
 from kgwb.bench.figures import LoadedResults
+from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import BenchRow, find_run_file
 from kgwb.bench.scorers import make_scores_table
 from kgwb.bench.verdicts import row_right_answer
@@ -69,9 +70,12 @@ class Report:
         published: str | None = None,
         prices: Prices | None = None,
         finished: Callable[[], object] = lambda: None,
+        questions: Sequence[BenchQuestion] = (),
     ) -> None:
         """Read the results.
 
+        They are scored by the gold of the ``questions``, and without these by that of the first
+        folder, so that all are compared by the same gold.
         ``published`` names the question set whose published figures are shown too (published.toml);
         ``prices`` is used to show money. ``finished`` is called after each run that was replayed.
 
@@ -87,11 +91,13 @@ class Report:
         if len(set(paths)) < len(paths):
             twice = next(path for path in paths if paths.count(path) > 1)
             raise InputError(f"the folder {twice} is named twice", hint="name each folder once")
-        all_results = []
+        all_results: list[LoadedResults] = []
         for path, distinct_name in zip(paths, shortest_distinct_names(paths), strict=True):
             name = single_line(distinct_name)
             label_suffix = f", {name}" if len(paths) > 1 else ""
-            all_results.append(LoadedResults.read(path, name, label_suffix))
+            results = LoadedResults.read(path, name, label_suffix)
+            known_gold = all_results[0].questions() if all_results else ()
+            all_results.append(results.with_gold([*known_gold, *questions]))
         self.results = tuple(all_results)
         """The results of each folder."""
         self._prices = prices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,10 +115,13 @@ class ResultRowSchema(RowSchema):
     labels: dict[str, str] = {}
     """Labels of the vertices among the answers and the gold."""
     paid: _Usage | None = None
-    """What its own calls cost, if it reused calls of earlier results."""
-    repeats: NonNegativeInt = 1
+    """What its own calls cost, without those that were asked before."""
+    asks: list[dict[str, Share] | None] = []
+    """The scores of each ask, if it was asked several times; None for an error."""
+    asks_before: list[dict[str, Share] | None] = []
+    """The scores of each ask before a change."""
     varies: str = ""
-    """The agent whose decision varied when it was asked again."""
+    """In results of earlier versions: the agent whose decision varied without a change."""
     unreachable: bool = False
     """Whether the model or the graph could not be reached. The question is then asked again."""
     remembered: Annotated[Any, PlainValidator(lambda data: from_data(data, Turn | None))] = None
@@ -154,10 +157,13 @@ class QuestionSample:
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
+def lock_folder(
+    folder: Path, waiting_hint: str = f"wait for it, or {_OTHER_FOLDER_HINT}"
+) -> Iterator[None]:
     """Make the folder if needed, and lock it against other benchmarks inside this block.
 
-    The lock is a file ".lock" in it, and ends with the block or the process.
+    The lock is a file ".lock" in it, and ends with the block or the process. ``waiting_hint`` says
+    what to do if another benchmark has it.
 
     Raises InputError if the folder cannot be used, or if another benchmark has locked it.
     """
@@ -167,8 +173,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
         try:
             held_lock = lock.acquire()
         except Timeout as exc:
-            hint = f"wait for it, or {_OTHER_FOLDER_HINT}"
-            raise InputError(f"another benchmark is writing to {folder}", hint=hint) from exc
+            raise InputError(
+                f"another benchmark is writing to {folder}", hint=waiting_hint
+            ) from exc
     with held_lock:
         yield
 
@@ -248,6 +255,8 @@ class Results(RowFile):
                 text = json.dumps(config, indent=2, ensure_ascii=False)
                 disk.write_atomically(folder / CONFIG_FILE, [text, "\n"], disk.JSON_ENCODING_ERRORS)
         super().__init__(results_path)
+        self.dropped_ids: set[str] = set()
+        """Ids of questions whose errors were removed, so that they are asked again."""
 
     def _read_same_config(self, config: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the stored configuration of the folder; empty if there is none.
@@ -280,24 +289,36 @@ class Results(RowFile):
         The file is written anew. Raises InputError on a full disk. The order of the others stays.
         """
         kept = {id_: row for id_, row in self.rows.items() if row["error"] is None}
+        self.dropped_ids = self.rows.keys() - kept.keys()
+        self._write(kept)
+
+    def replace_rows(self, rows: Iterable[BenchRow]) -> None:
+        """Put rows in the place of those with their ids. The file is written anew.
+
+        Raises InputError on a full disk.
+        """
+        self._write({**self.rows, **{row["id"]: row for row in rows}})
+
+    def _write(self, rows: dict[str, BenchRow]) -> None:
+        """Write the file anew with these rows. Raises InputError on a full disk."""
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
-            lines = map(_to_json_line, kept.values())
+            lines = map(_to_json_line, rows.values())
             disk.write_atomically(self.path, lines, disk.JSON_ENCODING_ERRORS)
-        self.rows = kept
+        self.rows = rows
 
     def rows_for(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
         """Return the rows of these questions, in their order; questions without a row are left out.
 
-        Raises InputError if a row has another wording or another gold than its question.
+        Raises InputError if a row has another wording than its question.
         """
         rows = []
         for question in questions:
             row = self.rows.get(question.id)
             if row is None:
                 continue
-            if row["question"] != question.question or row["gold"] != question.gold:
+            if row["question"] != question.question:
                 raise InputError(
-                    f"{self.path} holds another question or gold under the id {question.id!r}",
+                    f"{self.path} holds another question under the id {question.id!r}",
                     hint=f"{_OTHER_FOLDER_HINT} for other questions",
                 )
             rows.append(row)
@@ -375,6 +396,11 @@ def is_lost(row: BenchRow) -> bool:
     if row["gold"] is None:
         return False
     return row["error"] is not None or row["f1"] < 1
+
+
+def count_right(asks: Sequence[Mapping[str, float] | None]) -> int:
+    """Return how many asks of a question came out right: their answers are exactly the gold."""
+    return sum(scores is not None and scores["f1"] == 1 for scores in asks)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

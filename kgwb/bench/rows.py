@@ -1,9 +1,12 @@
-"""The row of one question in a results file: its answer, scores, cost, and linked elements."""
+"""The row of one question in a results file: its answer, scores, cost, and linked elements.
+
+A row can be scored again by another gold, since it has the answers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import asdict, fields
 from typing import Any
 
 from rdflib import URIRef
@@ -13,6 +16,7 @@ from kgwb.bench.metrics import (
     FROM_GRAPH,
     OWN_KNOWLEDGE,
     ZERO_SCORES,
+    Scores,
     score_answers,
     score_columns,
 )
@@ -23,11 +27,19 @@ from kgwb.bench.questions import (
     row_to_strings,
     to_standard_sparql,
 )
-from kgwb.bench.results import BenchRow
+from kgwb.bench.results import BenchRow, Results
 from kgwb.errors import GraphError
 from kgwb.flow import Answer
 from kgwb.kg.algebra import analyze_query
 from kgwb.run import Run
+
+_FIELDS_OF_GOLD = frozenset(
+    (
+        "hops type language dialogue turn predicates columns gold_table by_column labels linking "
+        "asks asks_before"
+    ).split()
+) | {score.name for score in fields(Scores)}
+"""Fields of a row that are left out if the present question does not give them."""
 
 
 def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> BenchRow:
@@ -39,32 +51,117 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     is known.
     """
     answer = run.answer if run and error is None else None
-    row = _describe_question(question)
+    recorded: BenchRow = {"answers": answer_to_strings(answer), "error": error}
     if run and run.settings.own_knowledge:
         is_ungrounded = answer is not None and answer.ungrounded
-        row["source"] = OWN_KNOWLEDGE if is_ungrounded else FROM_GRAPH
-    answers = answer_to_strings(answer)
+        recorded["source"] = OWN_KNOWLEDGE if is_ungrounded else FROM_GRAPH
+    if answer is not None and answer.columns:
+        recorded["table"] = [list(row_to_strings(value.row)) for value in answer.values]
+    row = _score_answer(question, recorded, _labels_of_answer(answer))
+    row.update(_describe_usage(question, run))
+    row["error"] = error
+    return row
+
+
+def rescore_row(row: BenchRow, question: BenchQuestion, run: Run | None = None) -> BenchRow:
+    """Return a row scored by the present gold of its question. Nothing is asked.
+
+    The answers are those of the row. What depends on neither the question nor its gold stays, such
+    as usage. Linking is counted anew in ``run``, which is finished; without it, it is left out.
+    """
+    rescored = _score_answer(question, row, row.get("labels", {}))
+    for name, value in row.items():
+        if name not in _FIELDS_OF_GOLD:
+            rescored.setdefault(name, value)
+    linking = _count_linked(question, run) if run else {}
+    if linking:
+        rescored["linking"] = linking
+    return rescored
+
+
+def scores_of_row(row: BenchRow) -> dict[str, float]:
+    """Return all scores of a row with gold, by measure."""
+    return {score.name: row[score.name] for score in fields(Scores)}
+
+
+def has_gold_of(row: BenchRow, question: BenchQuestion) -> bool:
+    """Return whether a row was scored by the present gold of its question.
+
+    A gold table counts if the row has one; rows of early versions have none.
+    """
+    if row["gold"] != question.gold:
+        return False
+    if "gold_table" not in row:
+        return True
+    tables = (row["gold_table"], question.rows)
+    before, present = ([list(cells) for cells in table] for table in tables)
+    return before == present
+
+
+def rescore_results(
+    results: Results,
+    questions: Sequence[BenchQuestion],
+    load_run: Callable[[BenchRow], Run | None] = lambda row: None,
+) -> int:
+    """Score the rows of questions whose gold has changed anew, and write the results file.
+
+    ``load_run`` returns the finished run of a row, if it was saved. Returns how many rows changed.
+    Rows of another wording are left as they are. Raises InputError if the file cannot be written.
+    """
+    rescored = []
+    for question in questions:
+        row = results.rows.get(question.id)
+        if row and row["question"] == question.question and not has_gold_of(row, question):
+            rescored.append(rescore_row(row, question, load_run(row)))
+    if rescored:
+        results.replace_rows(rescored)
+    return len(rescored)
+
+
+def question_of_row(row: BenchRow) -> BenchQuestion:
+    """Return the question of a row, with its gold and the labels of the gold.
+
+    A gold value without a label is its own label. The gold query is not in a row.
+    """
+    names = ("id", "question", "hops", "type", "language", "dialogue", "turn", "columns")
+    fields = {name: row[name] for name in names if name in row}
+    fields["answers"] = row["gold"]
+    fields["rows"] = row.get("gold_table", ())
+    labels = row.get("labels", {})
+    if labels:
+        fields["answer_labels"] = [labels.get(value, value) for value in row["gold"] or ()]
+    return BenchQuestion(**fields)
+
+
+def _score_answer(
+    question: BenchQuestion, recorded: BenchRow, answer_labels: Mapping[str, str]
+) -> BenchRow:
+    """Return the fields of a row that describe the question, its gold, the answer, and the scores.
+
+    ``recorded`` has the answers, the error, and the table and the source if there are any.
+    """
+    row = _describe_question(question)
+    if "source" in recorded:
+        row["source"] = recorded["source"]
+    answers = recorded["answers"]
     row["question"] = question.question
     row["answers"] = answers
     row["gold"] = question.gold
-    table = []
-    if answer is not None and answer.columns:
-        table = [list(row_to_strings(value.row)) for value in answer.values]
+    table = recorded.get("table", [])
+    if "table" in recorded:
         row["table"] = table
     if question.rows:
         row["columns"] = question.columns
         row["gold_table"] = question.rows
         row["by_column"] = score_columns(question.columns, question.rows, table)
-    labels = _collect_labels(question, answer, answers)
+    labels = _collect_labels(question, answers, answer_labels)
     if labels:
         row["labels"] = labels
     if question.answers is not None:
         scores = ZERO_SCORES
-        if error is None:
+        if recorded["error"] is None:
             scores = score_answers(answers, question.answers, table, labels)
         row.update(asdict(scores))
-    row.update(_describe_usage(question, run))
-    row["error"] = error
     return row
 
 
@@ -102,25 +199,33 @@ def count_gold_predicates(question: BenchQuestion) -> int:
 
 
 def _collect_labels(
-    question: BenchQuestion, answer: Answer | None, answers: list[str]
+    question: BenchQuestion, answers: Sequence[str], answer_labels: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the labels of the IRIs among the gold and the answers, as far as they are known.
 
-    The label in an answer's value goes before the answer's display names, and these before the
-    labels of the gold. Labels of the gold count only if there is one for each value.
+    The labels of the answer go before those of the gold. Labels of the gold count only if there is
+    one for each value.
     """
     gold = question.answers or ()
     labels: dict[str, str] = {}
     if len(gold) == len(question.answer_labels):
         labels.update(zip(gold, question.answer_labels, strict=True))
-    if answer:
-        for iri, name in answer.names:
-            labels[str(iri)] = name
-        for value in answer.values:
-            if value.term_label and isinstance(value.term, URIRef):
-                labels[str(value.term)] = value.term_label
+    labels.update(answer_labels)
     shown_iris = {text for text in (*gold, *answers) if "://" in text}
     return {iri: label for iri, label in labels.items() if iri in shown_iris}
+
+
+def _labels_of_answer(answer: Answer | None) -> dict[str, str]:
+    """Return the labels in an answer by IRI: those of its values, else its display names."""
+    labels: dict[str, str] = {}
+    if answer is None:
+        return labels
+    for iri, name in answer.names:
+        labels[str(iri)] = name
+    for value in answer.values:
+        if value.term_label and isinstance(value.term, URIRef):
+            labels[str(value.term)] = value.term_label
+    return labels
 
 
 def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import hashlib
 import json
 import platform
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from kgwb.bench.cost import Budget, sum_usage
+from kgwb.bench.cost import Budget, add_usage, sum_usage
 from kgwb.bench.questions import BenchQuestion, group_by_dialogue
 from kgwb.bench.results import (
     RUNS_FOLDER,
@@ -30,7 +30,7 @@ from kgwb.bench.results import (
     find_run_file,
     is_lost,
 )
-from kgwb.bench.rows import make_row
+from kgwb.bench.rows import make_row, rescore_results, scores_of_row
 from kgwb.bench.tasks import (
     RunCanceller,
     Task,
@@ -41,14 +41,11 @@ from kgwb.bench.tasks import (
 from kgwb.deprecated import RenamedAttribute
 from kgwb.errors import BenchmarkStoppedError, InputError, InvalidReplyError, KgwbError
 from kgwb.flow import Dialogue, Turn
-from kgwb.llm.base import ChatModel
 from kgwb.records import from_data, to_data
 from kgwb.run import Run
 from kgwb.run import Setup as RunSetup
-from kgwb.run.agents import agent_of_key
 from kgwb.run.calls import Call
-from kgwb.run.differences import compare_steps
-from kgwb.run.steps import Step
+from kgwb.run.store import CallStore, find_store
 from kgwb.version import __version__
 
 RECORDED_LIBRARIES = (
@@ -175,16 +172,26 @@ def fingerprint(text: str) -> str:
 
 @dataclass(frozen=True)
 class EarlierRuns:
-    """Earlier results whose saved runs are reused: only calls that they lack are made."""
+    """Earlier results that are compared with what is asked now."""
 
     folder: Path
-    models: Mapping[str, ChatModel]
-    """The models that made the earlier results. They are asked if ``repeats`` is above 1."""
-    repeats: int = 1
-    """How often calls that differ are made in all, before and after the change.
+    rows: Mapping[str, BenchRow]
+    """By question id."""
+    setup: BenchSetup | None = None
+    """The setup that was measured; it is asked if questions are repeated."""
 
-    Repeating shows which decisions vary without a change.
-    """
+
+@dataclass(frozen=True)
+class AskPlaces:
+    """Where calls come from when a question is asked, and where its run is kept."""
+
+    folder: Path
+    """The results folder."""
+    store: Path
+    """The store of calls. What it has is not asked again."""
+    save_runs: SaveRunsMode = False
+    earlier_folder: Path | None = None
+    """A results folder whose saved runs supply calls, too: it may be older than its store."""
 
 
 @dataclass
@@ -208,15 +215,31 @@ class Benchmark:
     budget: Budget = field(default_factory=lambda: Budget({}))
     """With a limit, at most ``workers`` questions are asked at a time; it may be exceeded by these."""
     earlier_runs: EarlierRuns | None = None
+    store: Path | None = None
+    """The store of calls; by default that of the earlier results, or of the results folder."""
+    repeats: int = 1
+    """How often a question is asked in all, to see how often it comes out right.
+
+    After earlier results these are only questions that come out otherwise, and these are asked with
+    the earlier setup as often.
+    """
     on_row: Callable[[BenchRow], object] = lambda row: None
     """Called with every row once it is written."""
     stop_reason: str = field(default="", init=False)
     """The limits that stopped the latest ``run``; empty if it asked all questions."""
+    rescored: int = field(default=0, init=False)
+    """How many answers were scored again, since the gold of their questions has changed."""
+    made_calls: int = field(default=0, init=False)
+    """How many model calls were made."""
+    reused_calls: int = field(default=0, init=False)
+    """How many model calls came from the store in place of being made."""
     _unreachable_in_a_row: int = field(default=0, init=False)
     """The questions, up to the latest one, whose model or graph could not be reached."""
 
     def run(self, questions: Sequence[BenchQuestion]) -> list[BenchRow]:
         """Ask the questions that have no row yet, within the budget.
+
+        Answers to questions whose gold has changed are scored again first; nothing is asked for that.
 
         Returns the rows of all questions that have one. Raises KeyboardInterrupt and the first error
         that is not of a single question, such as InputError on a full disk; all finished rows are
@@ -224,6 +247,8 @@ class Benchmark:
         MAX_UNREACHABLE_IN_A_ROW questions in a row.
         """
         self._unreachable_in_a_row = 0
+        self._places = self._find_places()
+        self.rescored += rescore_results(self.results, questions, self._load_finished_run)
         for row in self.results.rows_for(questions):
             self.budget.add(row)
         canceller = RunCanceller()
@@ -237,6 +262,25 @@ class Benchmark:
         rows = self.results.rows_for(questions)
         self.stop_reason = self.budget.exhausted if len(rows) < len(questions) else ""
         return rows
+
+    def _find_places(self) -> AskPlaces:
+        """Return where calls come from, and where runs are kept."""
+        folder = self.results.folder.resolve()
+        earlier_folder = None
+        if self.earlier_runs:
+            earlier_folder = self.earlier_runs.folder.resolve()
+        store = self.store or find_store(earlier_folder or folder)
+        return AskPlaces(folder, store, self.save_runs, earlier_folder)
+
+    def _load_finished_run(self, row: BenchRow) -> Run | None:
+        """Return the saved run of a row, executed from its record; None if that is not possible."""
+        file = find_run_file(self.results.folder, row)
+        if file is None:
+            return None
+        try:
+            return Run.load(file, self.setup.system).go()
+        except KgwbError:
+            return None
 
     def _count_unreachable(self, row: BenchRow) -> None:
         """Count a row whose model or graph could not be reached; another row ends the count.
@@ -263,44 +307,109 @@ class Benchmark:
         InputError if a run could not be saved, after its row is written.
         """
         dialogue = Dialogue()
-        folder = self.results.folder.resolve()
+        earlier_dialogue = Dialogue()
         for question in turns:
             row = self._find_finished_row(question)
             if row:
                 turn = from_data(row.get("remembered"), Turn | None)
+                row = yield from self._repeat(question, row, dialogue, earlier_dialogue, canceller)
             else:
+                asks_invalid_again = question.id in self.results.dropped_ids
                 row, turn, save_error = yield (
                     ask_question,
                     self.setup,
                     question,
                     dialogue,
-                    folder,
-                    self.save_runs,
+                    self._places,
                     canceller,
-                    self.earlier_runs,
+                    asks_invalid_again,
                 )
-                self.budget.add(row)
-                self.results.append(row)
-                self.on_row(row)
+                self._add_row(row)
                 if save_error:
                     raise save_error
                 self._count_unreachable(row)
+                row = yield from self._repeat(question, row, dialogue, earlier_dialogue, canceller)
+                self.on_row(row)
             if turn:
                 dialogue = Dialogue((*dialogue.turns, turn))
+            earlier_dialogue = self._add_earlier_turn(earlier_dialogue, question)
+
+    def _add_row(self, row: BenchRow) -> None:
+        """Write a row, and count what was paid for it."""
+        self.budget.add(row)
+        paid = row.get("paid", row)["model_calls"]
+        self.made_calls += paid
+        self.reused_calls += max(0, row["model_calls"] - paid)
+        self.results.append(row)
+
+    def _add_earlier_turn(self, dialogue: Dialogue, question: BenchQuestion) -> Dialogue:
+        """Return the dialogue of the earlier results with the turn of a question, if they have it."""
+        if self.earlier_runs is None:
+            return dialogue
+        row = self.earlier_runs.rows.get(question.id, {})
+        turn = from_data(row.get("remembered"), Turn | None)
+        return Dialogue((*dialogue.turns, turn)) if turn else dialogue
+
+    def _repeat(
+        self,
+        question: BenchQuestion,
+        row: BenchRow,
+        dialogue: Dialogue,
+        earlier_dialogue: Dialogue,
+        canceller: RunCanceller,
+    ) -> Generator[tuple[Any, ...], Any, BenchRow]:
+        """Ask a question as often as it shall be repeated. Returns its row, which is written again.
+
+        After earlier results, only a question that comes out otherwise is repeated, with both
+        setups. A row that needs no repeats is returned as it is.
+        """
+        if not self._needs_repeats(row):
+            return row
+        setups = [("asks", self.setup, dialogue)]
+        if self.earlier_runs and self.earlier_runs.setup:
+            setups.append(("asks_before", self.earlier_runs.setup, earlier_dialogue))
+        row = dict(row)
+        paid = row.get("paid", _usage_of_row(row))
+        for name, setup, turns in setups:
+            row[name], usage = yield (
+                repeat_question,
+                setup,
+                question,
+                turns,
+                self._places,
+                self.repeats,
+                canceller,
+            )
+            self.budget.add(usage)
+            self.made_calls += usage["model_calls"]
+            paid = add_usage(paid, usage)
+        row["paid"] = paid
+        self.results.append(row)
+        return row
+
+    def _needs_repeats(self, row: BenchRow) -> bool:
+        """Return whether a question must be asked more often than its row says."""
+        if row["gold"] is None or row["error"] is not None:
+            return False
+        if len(row.get("asks", ())) >= self.repeats or self.repeats == 1:
+            return False
+        if self.earlier_runs is None:
+            return True
+        earlier_row = self.earlier_runs.rows.get(row["id"])
+        if earlier_row is None or earlier_row["error"] is not None:
+            return False
+        return is_lost(earlier_row) != is_lost(row)
 
     def _find_finished_row(self, question: BenchQuestion) -> BenchRow | None:
         """Return the row of a question; None if the question must be asked.
 
-        A question is asked again if its model or graph could not be reached, if its run should be
-        saved and could not be, or if it was repeated less often than wanted. A row with another error
-        counts as finished.
+        A question is asked again if its model or graph could not be reached, or if its run should
+        be saved and could not be. A row with another error counts as finished.
         """
         row = self.results.rows.get(question.id)
         if row is None or row.get("unreachable"):
             return None
         if self.save_runs and row.get("run") == "":
-            return None
-        if self.earlier_runs and row.get("repeats", 1) < self.earlier_runs.repeats:
             return None
         return row
 
@@ -325,71 +434,108 @@ def ask_question(  # a function with arguments, since executors take no closures
     setup: BenchSetup,
     question: BenchQuestion,
     dialogue: Dialogue,
-    folder: Path,
-    save_runs: SaveRunsMode,
+    places: AskPlaces,
     canceller: RunCanceller,
-    earlier: EarlierRuns | None = None,
+    asks_invalid_again: bool = False,
 ) -> tuple[BenchRow, Turn | None, InputError | None]:
-    """Ask one question.
+    """Ask one question. Calls that the store has, or a saved run of it, are not made again.
 
-    Returns its row, what a dialogue remembers of it if it was answered, and the error if its run
-    could not be saved. A run of it that is in the folder and did not end is continued. With
-    ``earlier``, recorded calls are reused, and the row says what the other calls cost (``paid``) and
-    which agent varied (``varies``). Raises Cancelled.
+    Returns its row, what a dialogue remembers of it if it was answered, and the error if its run or
+    its calls could not be saved. If calls were not made again, the row says what the others cost
+    (``paid``). With
+    ``asks_invalid_again``, an agent whose recorded replies were all invalid is asked again. Raises
+    Cancelled, and InputError if the store cannot be opened.
     """
-    file_name = run_file_path(question.id)
-    kept_file = find_run_file(folder, {"run": file_name})
-    earlier_file = find_run_file(earlier.folder, {"run": file_name}) if earlier else None
     run = None
     turn = None
-    borrowed_keys: set[str] = set()
-    try:
-        run = setup.begin(question.question, dialogue)
-        if earlier_file:
-            run.resume(earlier_file, include_finished=True)
-            borrowed_keys.update(run.calls)
-            if kept_file:
-                run.resume(kept_file, include_finished=True)
-        error = _execute_from_record(run, kept_file, canceller)
-        if error is None:
-            turn = run.turn
-        is_cut_off = is_unreachable(run.error)
-    except KgwbError as exc:
-        error = exc.message
-        is_cut_off = is_unreachable(exc)
-    row = _make_valid_row(question, run, error)
+    with open_store(setup, question, places) as store:
+        try:
+            run = setup.begin(question.question, dialogue)
+            run.use_store(store)
+            error = canceller.execute(run)
+            if asks_invalid_again and _has_recorded_invalid_replies(run, store):
+                error = _ask_invalid_again(run, canceller)
+            if error is None:
+                turn = run.turn
+            is_cut_off = is_unreachable(run.error)
+        except KgwbError as exc:
+            error = exc.message
+            is_cut_off = is_unreachable(exc)
+    paid = None
+    if store.reused_keys or places.earlier_folder:
+        paid = sum_usage(store.made_calls)
+    row = _make_valid_row(question, run, error, paid)
     if error is not None and is_cut_off:
         row["unreachable"] = True
     if question.dialogue is not None:
         row["remembered"] = to_data(turn, Turn | None)
-    save_error = None
-    if run and (save_runs is True or (save_runs and is_lost(row))):
+    save_error = store.error
+    if run and (places.save_runs is True or (places.save_runs and is_lost(row))):
+        file_name = run_file_path(question.id)
         row["run"] = ""
         try:
-            run.save(folder / file_name)
+            run.save(places.folder / file_name)
             row["run"] = file_name
         except InputError as exc:
             save_error = exc  # raised when the answer is written
-    if run and earlier:
-        own_calls = [call for key, call in run.calls.items() if key not in borrowed_keys]
-        if earlier_file and earlier.repeats > 1:
-            earlier_run = Run.load(earlier_file, setup.system, kg=setup.kg, models=earlier.models)
-            agent_name, repeated_calls = _find_varying_agent(
-                run, earlier_run, earlier.repeats, canceller
-            )
-            row["repeats"] = earlier.repeats
-            row["varies"] = agent_name
-            own_calls += repeated_calls
-        row["paid"] = sum_usage(own_calls)
     return row, turn, save_error
 
 
-def _make_valid_row(question: BenchQuestion, run: Run | None, error: str | None) -> BenchRow:
+@contextmanager
+def open_store(
+    setup: BenchSetup, question: BenchQuestion, places: AskPlaces
+) -> Iterator[CallStore]:
+    """Open the store, with the calls of the saved runs of a question in it, inside this block."""
+    with CallStore(places.store, setup.kg.identity) as store:
+        run_row = {"run": run_file_path(question.id)}
+        for folder in (places.earlier_folder, places.folder):
+            file = find_run_file(folder, run_row) if folder else None
+            if file:
+                store.add_run_file(file)
+        yield store
+
+
+def repeat_question(
+    setup: BenchSetup,
+    question: BenchQuestion,
+    dialogue: Dialogue,
+    places: AskPlaces,
+    times: int,
+    canceller: RunCanceller,
+) -> tuple[list[dict[str, float] | None], dict[str, Any]]:
+    """Ask a question ``times`` times in all, each time as if nothing had been asked.
+
+    Returns the scores of each ask, None after an error, and what the calls that were made cost. The
+    store has the first ask, and all that were made before. Raises Cancelled, the error if the model
+    or the graph cannot be reached, and InputError if the store cannot be used.
+    """
+    asks: list[dict[str, float] | None] = []
+    made_calls: list[Call] = []
+    for ask in range(times):
+        with CallStore(places.store, setup.kg.identity, ask) as store:
+            run = setup.begin(question.question, dialogue)
+            run.use_store(store)
+            error = canceller.execute(run)
+            made_calls += store.made_calls
+        raise_if_unreachable(run)
+        if store.error:
+            raise store.error
+        row = make_row(question, run, error)
+        asks.append(scores_of_row(row) if error is None else None)
+    return asks, sum_usage(made_calls)
+
+
+def _make_valid_row(
+    question: BenchQuestion, run: Run | None, error: str | None, paid: dict[str, Any] | None
+) -> BenchRow:
     """Return the row of a question, or one with an error if a results file cannot hold that.
 
-    A server or a recording may report figures that are out of range.
+    A server or a recording may report figures that are out of range. ``paid`` is what the calls cost
+    that were made; None if these are all.
     """
     row = make_row(question, run, error)
+    if paid is not None:
+        row["paid"] = paid
     try:
         ResultRowSchema.check_row(row)
     except ValueError as exc:
@@ -397,83 +543,25 @@ def _make_valid_row(question: BenchQuestion, run: Run | None, error: str | None)
     return row
 
 
-def _execute_from_record(run: Run, kept_file: Path | None, canceller: RunCanceller) -> str | None:
-    """Execute a run with the calls of a saved one. Returns the error that it ended in, or None.
+def _usage_of_row(row: BenchRow) -> dict[str, Any]:
+    """Return what the question of a row used, in the form of ``sum_usage``."""
+    return {name: row[name] for name in sum_usage(()) if name in row}
 
-    If all attempts of an agent were recorded and failed their checks, its model is asked again.
-    """
-    if kept_file:
-        run.resume(kept_file)
-    recorded_keys = set(run.calls)
-    error = canceller.execute(run)
+
+def _has_recorded_invalid_replies(run: Run, store: CallStore) -> bool:
+    """Return whether a run failed since all attempts of an agent were invalid, and none was made now."""
     if not isinstance(run.error, InvalidReplyError):
-        return error
-    if any(attempt.call not in recorded_keys for attempt in run.error.attempts):
-        return error
+        return False
+    made_keys = {call.key for call in store.made_calls}
+    return not any(attempt.call in made_keys for attempt in run.error.attempts)
+
+
+def _ask_invalid_again(run: Run, canceller: RunCanceller) -> str | None:
+    """Execute a run again, with new replies for the steps whose attempts were all invalid.
+
+    Returns the error that it ended in, or None.
+    """
     for step in run.steps:
         if step.error and step.attempts and not step.attempts[-1].accepted:
             run.refresh(step.key)
     return canceller.execute(run)
-
-
-def _find_varying_agent(
-    run: Run, earlier_run: Run, repeats: int, canceller: RunCanceller
-) -> tuple[str, list[Call]]:
-    """Find the agent whose decision varies when the same is asked again, with no change.
-
-    Both runs, before and after the change, are executed ``repeats`` - 1 times more. Only steps whose
-    model calls the other run does not have are executed anew. Returns the agent, "" if none varies,
-    and the calls that were made.
-    """
-    canceller.execute(earlier_run)
-    keys_of_run = _used_calls(run)
-    keys_of_earlier_run = _used_calls(earlier_run)
-    repeated_calls: list[Call] = []
-    for repeated_run, other_keys in ((run, keys_of_earlier_run), (earlier_run, keys_of_run)):
-        step_keys = _steps_with_other_calls(repeated_run, other_keys)
-        if not step_keys:
-            continue
-        first_steps = repeated_run.steps_by_key
-        for _ in range(repeats - 1):
-            repeated_calls += _repeat_steps(repeated_run, step_keys, canceller)
-            difference = compare_steps(first_steps, repeated_run.steps_by_key).first_difference
-            if difference:
-                return agent_of_key(difference.key), repeated_calls
-    return "", repeated_calls
-
-
-def _used_calls(run: Run) -> set[str]:
-    """Return the keys of the calls that the run's steps used.
-
-    Steps that failed count, too.
-    """
-    keys: set[str] = set()
-    for step in run.steps:
-        keys.update(step.calls)
-    return keys
-
-
-def _steps_with_other_calls(run: Run, other_keys: set[str]) -> list[str]:
-    """Return the keys of the steps that made a model call that is not among ``other_keys``."""
-
-    def has_other_call(step: Step) -> bool:
-        own_keys = [key for key in step.calls if key not in other_keys]
-        return any(run.calls[key].kind == "model" for key in own_keys)
-
-    return [step.key for step in run.steps if has_other_call(step)]
-
-
-def _repeat_steps(run: Run, step_keys: Sequence[str], canceller: RunCanceller) -> list[Call]:
-    """Execute a run with these steps anew. Returns the calls that were made.
-
-    Steps that the run does not have are ignored.
-
-    Raises the error if the model or the graph cannot be reached.
-    """
-    known_calls = dict(run.calls)
-    for key in step_keys:
-        if key in run.steps_by_key:
-            run.refresh(key)
-    canceller.execute(run)
-    raise_if_unreachable(run)
-    return [call for key, call in run.calls.items() if known_calls.get(key) is not call]

@@ -129,7 +129,7 @@ class LabWork:
             raise InputError("a hand-in needs your name", hint=hint)
         self.submission.student = name
         name_in_path = re.sub(r"\W+", "-", name)[:MAX_FILE_NAME_CHARS].strip("-") or "student"
-        file_name = f"lab{self.lab.number}-{name_in_path}-{self.submission.work_id}.json"
+        file_name = f"{self.lab.file_stem}-{name_in_path}-{self.submission.work_id}.json"
         path = Path(folder) / file_name
         self._write(self.path)
         self._write(path)
@@ -155,18 +155,18 @@ class LabWork:
         return render_lab_page(self.lab, self.submission)
 
 
-def lab(number: int, path: str | Path | None = "") -> LabWork:
+def lab(number: int | str | Path, path: str | Path | None = "") -> LabWork:
     """Open a lab to work in, and continue what was done in it before.
 
-    ``number`` is 1 to 3. The work is kept in the file ``path``, by default "labN.json" in the
-    current folder; with None it is not kept. Raises InputError if there is no such lab, or if the
-    file is not a hand-in. An existing file at ``path`` is read; a missing one is made at the first
-    check.
+    ``number`` is 1 to 3, or the path of a lab of one's own ("my_lab.py"). The work is kept in the
+    file ``path``, by default "labN.json" or "NAME.json" in the current folder; with None it is not
+    kept. Raises InputError if there is no such lab, or if the file is not a hand-in. An existing
+    file at ``path`` is read; a missing one is made at the first check.
     """
-    opened = load_lab(number)
+    opened = load_lab(str(number) if isinstance(number, Path) else number)
     if path is None:
         return LabWork(opened)
-    return LabWork(opened, Path(path or f"lab{number}.json"))
+    return LabWork(opened, Path(path or f"{opened.file_stem}.json"))
 
 
 def _answer_to_text(answer: object) -> str:

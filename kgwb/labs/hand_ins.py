@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.labs.answers import KeptAnswer
-from kgwb.labs.tasks import MAX_HINTS
+from kgwb.labs.tasks import MAX_HINTS, MAX_NAME_CHARS
 from kgwb.records import describe_validation_error
 
 MAX_STORED_ANSWERS = 20
@@ -58,8 +58,8 @@ class HandIn(BaseModel):
     """A student's work in one lab."""
 
     model_config = ConfigDict(extra="forbid")
-    kgwb_lab: int
-    """The number of the lab."""
+    kgwb_lab: int | Annotated[str, Field(max_length=MAX_NAME_CHARS)]
+    """The number of the lab, or the name of a lab of one's own."""
     work_id: Annotated[str, Field(max_length=40)] = ""
     """The identity of the work: two students can have one name. Earlier versions wrote none."""
     student: Annotated[str, Field(max_length=MAX_STUDENT_CHARS)] = ""
@@ -69,7 +69,8 @@ class HandIn(BaseModel):
     written: Annotated[str, Field(max_length=40)] = ""
     """When the file was written, in UTC, as in "2026-11-24T19:30:00Z"; empty if it is not known."""
     tasks: Annotated[
-        dict[Annotated[str, Field(max_length=10)], TaskProgress], Field(max_length=50)
+        dict[Annotated[str, Field(max_length=MAX_NAME_CHARS + 10)], TaskProgress],
+        Field(max_length=50),
     ] = {}
 
     def progress(self, task: str) -> TaskProgress:

@@ -7,8 +7,9 @@ and replaying all rest on that.
 
 ``run`` and ``edits`` are what a person does with a run, ``engine`` is how it is executed, and
 ``execution`` where it stops. ``calls`` and ``steps`` are its record, ``run_entries`` and
-``run_file`` its file; ``differences`` compares two, ``replay`` answers from one, and ``recorded``
-shows one whose system is missing. ``exported_spans`` and ``otlp`` export one as a trace.
+``run_file`` its file; ``store`` keeps the calls of many. ``differences`` compares two, ``replay``
+answers from one, and ``recorded`` shows one whose system is missing. ``exported_spans`` and
+``otlp`` export one as a trace.
 ``agents`` has System and agents, ``agent_spec`` what is known of an agent, ``ask`` and ``tools``
 ask models, ``models`` opens them, ``prompts`` reads prompt files, ``messages`` is what a model is
 sent as a text, and ``gold`` is what agents should have decided.

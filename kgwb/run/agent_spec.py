@@ -12,7 +12,7 @@ from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
 from kgwb.records import JsonObject, type_adapter
 
-AgentKind = Literal["model", "search", "sparql", "code"]
+AgentKind = Literal["model", "search", "sparql", "sql", "code"]
 """What an agent does: asks a model, searches labels, queries the graph, or computes."""
 Agent = Callable[..., Any]
 InputCheck = Callable[..., Iterable[str]]

@@ -176,6 +176,7 @@ class System:
     ``views`` has a function for each record class that is shown in a way of its own.
     ``rules`` has a function for each prompt that the model ``rules`` can answer.
     ``gold`` says what a gold query means to the agents, for the oracle ladder.
+    ``handover`` is the name of the system that can answer what this one cannot express.
     ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
     folder ``prompts`` beside the module of ``answer``, if there is one.
 
@@ -196,6 +197,7 @@ class System:
         views: Mapping[type, View] | None = None,
         rules: Mapping[str, Rule] | None = None,
         gold: GoldDecisions | None = None,
+        handover: str = "",
         prompts: Mapping[str, str] | str | Path | None = None,
     ) -> None:
         self.name = name
@@ -209,6 +211,7 @@ class System:
         self.views = views or {}
         self.rules = rules or {}
         self.gold = gold
+        self.handover = handover
         if prompts is None:
             prompts = _prompts_folder_beside(answer)
         self.prompts = Prompts.of(prompts)

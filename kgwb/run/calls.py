@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from kgwb import old_names
 from kgwb.kg.base import ResultSet, SearchResult
@@ -125,6 +125,18 @@ class Call:
         )
 
 
+class CallSource(Protocol):
+    """Where calls of other runs are found and kept: see ``kgwb.run.store.CallStore``."""
+
+    def find(self, key: str) -> Call | None: ...
+
+    def find_or_make(
+        self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
+    ) -> Call: ...
+
+    def make(self, make: Callable[[], Call]) -> Call: ...
+
+
 class CallRecord:
     """The recorded calls of a run. It can be used by several threads at the same time."""
 
@@ -133,27 +145,38 @@ class CallRecord:
         """By key, in the order in which they ended."""
         self.outdated: set[str] = set()
         """Keys of calls that are made again when they are next needed."""
+        self.store: CallSource | None = None
+        """Where calls that are not recorded are looked for, and kept; None for nowhere."""
         self._pending: dict[str, Future[Call]] = {}
         """By key: calls that a thread is making."""
         self._lock = threading.Lock()
 
     def find(self, key: str) -> Call | None:
-        """Return the recorded call with this key; None if it is missing or outdated."""
+        """Return the call with this key, of the record or the store.
+
+        None if it is missing in both, or outdated.
+        """
         if key in self.outdated:
             return None
-        return self.calls.get(key)
+        call = self.calls.get(key)
+        if call is None and self.store is not None:
+            return self.store.find(key)
+        return call
 
-    def find_or_make(self, key: str, make: Callable[[], Call]) -> tuple[Call, bool]:
-        """Return the call with this key, and whether it was made for this caller.
+    def find_or_make(
+        self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
+    ) -> tuple[Call, bool]:
+        """Return the call with this key, and whether it was added for this caller.
 
-        A call that is not recorded, or is outdated, is made by ``make`` and recorded. If another
-        thread is making it already, this one waits and returns that call. An interrupt counts as an
-        error, too.
+        A call that is not recorded, or is outdated, is recorded: it comes from the store, else from
+        ``make``. If another thread is making it already, this one waits and returns that call. While
+        another process makes it, ``poll()`` is called. An interrupt counts as an error, too.
 
-        Raises what ``make`` raises, also on the threads that wait. Nothing is recorded then.
+        Raises what ``make`` and ``poll`` raise, also on the threads that wait. Nothing is recorded
+        then.
         """
         with self._lock:
-            call = self.find(key)
+            call = None if key in self.outdated else self.calls.get(key)
             if call is not None:
                 return call, False
             future = self._pending.get(key)
@@ -163,7 +186,7 @@ class CallRecord:
             return future.result(), False
 
         try:
-            call = make()
+            call = self._take_or_make(key, kind, make, poll)
         except BaseException as error:
             with self._lock:
                 self._pending.pop(key).set_exception(error)
@@ -173,6 +196,16 @@ class CallRecord:
             self.outdated.discard(key)
             self._pending.pop(key).set_result(call)
         return call, True
+
+    def _take_or_make(
+        self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
+    ) -> Call:
+        """Return the call of the store; without one, or if it is outdated, make the call."""
+        if self.store is None:
+            return make()
+        if key in self.outdated:
+            return self.store.make(make)
+        return self.store.find_or_make(key, kind, make, poll)
 
 
 def call_key(kind: str, request: JsonObject, repeat: int) -> str:

@@ -37,7 +37,7 @@ from kgwb.llm.base import DEFAULT_TIMEOUT_S, ChatModel, ChatReply, ChatRequest, 
 from kgwb.records import JsonObject, from_data
 from kgwb.run.agent_spec import AgentSpec
 from kgwb.run.agents import System, agent_of_key, subject_of
-from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, call_key, utc_now
+from kgwb.run.calls import RESULT_TYPES, Call, CallRecord, CallSource, call_key, utc_now
 from kgwb.run.execution import Frame, StopCondition, current_frame
 from kgwb.run.outputs import matches_type, type_text, value_text
 from kgwb.run.past_calls import inside_recorded_call, watch_requests
@@ -377,6 +377,10 @@ class Engine:
 
     # Calls
 
+    def use_store(self, store: CallSource | None) -> None:
+        """Look for calls that are not recorded in a store, and keep there what is made."""
+        self._record.store = store
+
     def _call(
         self,
         kind: str,
@@ -388,6 +392,8 @@ class Engine:
         result_type: Any,
     ) -> Call:
         """Return the recorded call; if there is none, make it, record it and write it to the file.
+
+        A call that the run's store has is not made, but taken from there.
 
         A call that two threads need at the same time is made once. A remote call is made on a
         background thread, so that a cancelled execution need not wait for it. The key of the call
@@ -407,6 +413,8 @@ class Engine:
         if not is_recorded:
             self._note_change(step, kind, request)
 
+        made_calls = []
+
         def make_call() -> Call:
             """Make the call, and return it with its result and how long it took."""
             call = Call(
@@ -424,12 +432,15 @@ class Engine:
             with inside_recorded_call():
                 call.result = self._make_result(step, call, make, is_remote, missing)
             call.seconds = time.perf_counter() - started
+            made_calls.append(call)
             return call
 
-        call, is_new = self._record.find_or_make(key, make_call)
+        call, is_new = self._record.find_or_make(key, kind, make_call, self._stop_if_cancelled)
         if is_new:
+            call.step = step.key  # in the store it may be one of another question
             if self._file:
                 self._append_to_file(call=call.to_data())
+        if made_calls:
             if step.origin == "record":
                 step.origin = "live"
             if kind == "model":

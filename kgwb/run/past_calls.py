@@ -43,8 +43,8 @@ def inside_recorded_call() -> Iterator[None]:
 def watch_requests() -> None:
     """Begin to notice the HTTP requests of this process: of ``http.client``, httpx and httpx2.
 
-    Each library is patched once, and httpx only if it is imported already. So each execution calls
-    this again.
+    Each library is patched once, and httpx only if it is imported already, and not half of it by
+    another thread. So each execution calls this again.
     """
     with _lock:
         if "http.client" not in _watched:
@@ -54,11 +54,13 @@ def watch_requests() -> None:
             _watch_threads()
         for name in ("httpx", "httpx2"):
             library = sys.modules.get(name)
-            if library is None or name in _watched:
+            client = getattr(library, "Client", None)
+            async_client = getattr(library, "AsyncClient", None)
+            if client is None or async_client is None or name in _watched:
                 continue
             _watched.add(name)
-            for client in (library.Client, library.AsyncClient):
-                _watch(client, "send", _host_of_httpx_request)
+            _watch(client, "send", _host_of_httpx_request)
+            _watch(async_client, "send", _host_of_httpx_request)
 
 
 def _watch(owner: Any, name: str, host_of: Callable[..., str]) -> None:

@@ -83,6 +83,22 @@ class Setup:
     prompts: Prompts
     embeddings: Embeddings
 
+    def of_system(self, system: System) -> Setup:
+        """Return this setup for another system.
+
+        Models of agents that the other system lacks are left out, and so are settings that it does
+        not have. Settings that were not changed are those of the other system's profile.
+        """
+        agents = {"", *system.roles}  # "" is for all without their own
+        agents.update(spec.name for spec in system.agents)
+        models = {}
+        for agent, model in self.models.items():
+            if agent in agents:
+                models[agent] = model
+        changes = system.settings.select_known(self.settings.changes_from_profile())
+        settings = system.settings.of_profile(self.settings.profile, **changes)
+        return replace(self, system=system, models=models, settings=settings)
+
     def begin(
         self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None
     ) -> Run:
@@ -288,8 +304,8 @@ class Run(EditableRun):
         """Return a new run of the same question, with some things changed.
 
         The changes may be: question, dialogue, kg, system, models, settings, prompts, embeddings,
-        path. The new run starts with the record and the overrides of this one, so only calls with
-        another content are made. ``models`` is a model for all agents, or models by agent; the
+        path. The new run starts with the record, the store and the overrides of this one, so only
+        calls with another content are made. ``models`` is a model for all agents, or models by agent; the
         other agents keep theirs then. ``path`` is the file that the new run is written to; without
         it, the new run has none.
 
@@ -311,6 +327,7 @@ class Run(EditableRun):
         forked.recorded_models = self.recorded_models
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
         forked.calls.update(self.calls)
+        forked.use_store(self._record.store)
         forked.overrides.update(self.overrides)
         if forked.question == self.question:
             forked.right_answer = self.right_answer

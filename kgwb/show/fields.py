@@ -20,9 +20,9 @@ from kgwb.records import (
     shown_fields,
 )
 from kgwb.show.form import field_label
-from kgwb.show.html import Html, div, join, preformatted, score_bar, span, table, tag
+from kgwb.show.html import Html, collapsible, div, join, preformatted, score_bar, span, table, tag
 from kgwb.show.terms import RenderContext, render_curie, render_query, render_term
-from kgwb.text import display_name, shorten
+from kgwb.text import display_name, shorten, shorten_at_word
 
 EMPTY_VALUES = ("", (), None)
 """Values of fields that are not shown."""
@@ -154,7 +154,15 @@ def render_cell(value: Any, mark: str, context: RenderContext) -> Html:
     text = ""
     if value is not None:
         text = str(value)
-    return tag("bdi", shorten(text))
+    return _render_long_text(text)
+
+
+def _render_long_text(text: str) -> Html:
+    """Render a text; a long one by its first words, which expand to all of it."""
+    start = shorten_at_word(text)
+    if start == text:
+        return tag("bdi", text)
+    return collapsible(tag("bdi", start), tag("bdi", shorten(text, MAX_LINE_CHARS)))
 
 
 def _render_items(items: Sequence[Any], context: RenderContext) -> Html:

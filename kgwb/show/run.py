@@ -26,10 +26,12 @@ from kgwb.show.step import render_step_body
 from kgwb.show.terms import RenderContext, context_of
 from kgwb.show.timeline import render_pipeline, render_row_badge, skipped_model
 from kgwb.show.waterfall import render_waterfall
-from kgwb.text import display_name, format_seconds, shorten
+from kgwb.text import display_name, format_seconds, shorten, shorten_at_word
 
 MAX_BANNER_CHARS = 1_000
-"""Characters of the question, and of the answer, in the large type at the top."""
+"""Characters of the question, and of the answer, at the top."""
+MAX_LARGE_CHARS = 160
+"""A longer answer is not in the largest type."""
 
 
 def render_run_page(run: Run) -> str:
@@ -87,7 +89,8 @@ def render_answer_banner(state: RunState) -> Html:
         css_class=css_class,
         role="alert" if has_failed else "status",
         icon=icon(answer.icon, icon_class),
-        headline=shorten(answer.headline, MAX_BANNER_CHARS),
+        headline=shorten_at_word(answer.headline, MAX_BANNER_CHARS),
+        is_long=len(answer.headline) > MAX_LARGE_CHARS,
         label=answer.label,
         details=shorten(answer.details, MAX_BANNER_CHARS),
         right_answer=_render_right_answer(state.run),

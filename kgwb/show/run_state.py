@@ -20,7 +20,7 @@ from kgwb.show.answer_state import (
     judge_answer,
 )
 from kgwb.terms import format_triple
-from kgwb.text import format_seconds, pluralize, shorten, single_line
+from kgwb.text import format_seconds, pluralize, shorten_at_word, single_line
 
 STEP_STATES = {
     "failed": ("bad", "failed"),
@@ -33,6 +33,8 @@ STEP_STATES = {
     "done": ("done", "done"),
 }
 """The icon and the label of each state of a step."""
+MAX_ANSWER_CHARS = 1_000
+"""Characters of an answer in the head of a run; the whole answer is in its step."""
 RUN_STATUS_LABELS = {
     "new": "Not run yet",
     "running": "Running",
@@ -234,9 +236,9 @@ def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerVie
     """Return how an answer is shown, with what is in doubt, its origin and its cost."""
     if not answer and not answer.ungrounded and not is_text_alone(answer):
         return _view_without_values(judged, answer.reason, cost)
-    text = single_line(shorten(str(answer)))
+    text = single_line(shorten_at_word(str(answer), MAX_ANSWER_CHARS))
     if is_text_alone(answer):
-        text = single_line(shorten(answer.text))
+        text = single_line(shorten_at_word(answer.text, MAX_ANSWER_CHARS))
     if answer.ungrounded:
         text = str(answer.text or ", ".join(answer.labels))
     parts = [judged.doubt, *_origins_of(answer), cost]

@@ -20,6 +20,7 @@ from kgwb.show.subgraph_layout import (
     edge_curve,
     edge_label,
     has_round_box,
+    place_labels,
 )
 from kgwb.show.terms import RenderContext, render_term
 from kgwb.text import list_first, pluralize
@@ -60,12 +61,14 @@ def render_svg(
     highlight = highlighted_parts(subgraph, highlighted) or {}
     lines = []
     labels = []
+    curves = [edge_curve(layout, number) for number in range(len(subgraph.edges))]
+    label_places = place_labels(curves, [edge_label(edge) for edge in subgraph.edges])
     for number, edge in enumerate(subgraph.edges):
-        curve = edge_curve(layout, number)
+        curve = curves[number]
         mark = _highlight_class(number, highlight.get("edges"))
         lines.append(_render_line(edge, curve, mark))
         lines.append(_render_arrow_head(curve, mark))
-        labels.append(_render_edge_label(edge, curve, mark))
+        labels.append(_render_edge_label(edge, label_places[number], mark))
     nodes = []
     for number, node in enumerate(subgraph.nodes):
         mark = _highlight_class(number, highlight.get("nodes"))
@@ -147,15 +150,14 @@ def _render_arrow_head(curve: Curve, mark: str) -> Html:
     return tag("polygon", points=points, class_=f"hd{mark}")
 
 
-def _render_edge_label(edge: Edge, curve: Curve, mark: str) -> Html:
-    """Render the label at the middle of an edge, with its tooltip.
+def _render_edge_label(edge: Edge, middle: complex, mark: str) -> Html:
+    """Render the label of an edge around a point, with its tooltip.
 
     ``mark`` is its highlight class; a highlighted label begins with "✓", so that colour is not all.
     """
     label = edge_label(edge)
     if mark == " lit":
         label = f"✓ {label}"
-    middle = curve.middle
     baseline = middle.imag + 4
     tooltip = tag("title", tooltip_text(edge))
     return _centred_text(middle.real, baseline, f"el{mark}", label, tooltip)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 from unicodedata import east_asian_width
@@ -25,6 +26,8 @@ FIRST_LINE_SIZE = 13
 SMALL_SIZE = 11
 """The size of the font of a node's other lines, and of the labels of edges."""
 MIN_TEXT_WIDTH = 30.0
+LABEL_PARTS = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2, 0.8)
+"""The parts of its curve at which a label may stand, the best first."""
 PARALLEL_GAP = 30
 """The distance between the middles of edges that have the same ends."""
 MAX_NODE_LABEL_CHARS = 34
@@ -71,7 +74,14 @@ class Curve(NamedTuple):
 
     @property
     def middle(self) -> complex:
-        return (self.start + 3 * self.first_control + 3 * self.second_control + self.end) / 8
+        return self.point(0.5)
+
+    def point(self, part: float) -> complex:
+        """Return the point at a part of the way: 0 is the start, and 1 the end."""
+        rest = 1 - part
+        from_start = rest**3 * self.start + 3 * rest**2 * part * self.first_control
+        from_end = 3 * rest * part**2 * self.second_control + part**3 * self.end
+        return from_start + from_end
 
 
 def compute_layout(subgraph: Subgraph) -> Layout:
@@ -185,10 +195,22 @@ def _curvatures(endpoints: Sequence[Endpoints], boxes: Mapping[int, NodeBox]) ->
             curvature = -curvature
         if boxes[start].x == boxes[end].x:
             distance = boxes[end].y - boxes[start].y
-            detour = 40 + abs(distance) / 8
-            curvature -= math.copysign(detour, distance)
+            detour = 40 + abs(distance) / 8 + _overhang(boxes, start, end)
+            curvature += math.copysign(detour, distance)
         curvatures.append(curvature)
     return tuple(curvatures)
+
+
+def _overhang(boxes: Mapping[int, NodeBox], start: int, end: int) -> float:
+    """Return how far boxes between two others of their column stand out to the right of these."""
+    first, second = boxes[start], boxes[end]
+    top, bottom = sorted((first.y, second.y))
+    narrow = min(first.width, second.width)
+    widest = narrow
+    for box in boxes.values():
+        if box.x == first.x and top <= box.y <= bottom:
+            widest = max(widest, box.width)
+    return (widest - narrow) / 2
 
 
 def _arrange_columns(nodes: Sequence[Node], endpoints: Sequence[Endpoints]) -> Iterator[list[int]]:
@@ -270,6 +292,43 @@ def _point_beside(box: NodeBox, other: NodeBox, distance: float) -> complex:
     if other.x < box.x:
         return complex(box.x - offset, box.y)
     return complex(box.x + offset, box.y)
+
+
+def place_labels(curves: Sequence[Curve], labels: Sequence[str]) -> list[complex]:
+    """Return where the middle of each curve's label is, so that no label lies on one before it.
+
+    A label is in the middle of its curve, or else at the first of LABEL_PARTS where it has room. If
+    it has room nowhere, it is where it is furthest from the others. An empty label takes no room.
+    """
+    taken: list[LabelBox] = []
+    places = []
+    for curve, label in zip(curves, labels, strict=True):
+        half_width = text_width(label, SMALL_SIZE) / 2 + 3
+        boxes = [LabelBox(curve.point(part), half_width) for part in LABEL_PARTS]
+        chosen = max(boxes, key=partial(_clearance, taken))  # the first of those that are level
+        places.append(chosen.middle)
+        if label:
+            taken.append(chosen)
+    return places
+
+
+def _clearance(taken: Sequence[LabelBox], box: LabelBox) -> float:
+    """Return how far a label is from those that it would lie on; LINE_HEIGHT if it lies on none."""
+    distances = [abs(box.middle.imag - other.middle.imag) for other in taken if box.overlaps(other)]
+    return min(distances, default=LINE_HEIGHT)
+
+
+class LabelBox(NamedTuple):
+    """The place of a label."""
+
+    middle: complex
+    half_width: float
+
+    def overlaps(self, other: LabelBox) -> bool:
+        """Return whether a part of one label would lie on the other."""
+        apart = self.middle - other.middle
+        is_beside = abs(apart.real) >= self.half_width + other.half_width
+        return not is_beside and abs(apart.imag) < LINE_HEIGHT - 2
 
 
 # Texts and their width

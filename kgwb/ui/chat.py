@@ -20,6 +20,7 @@ from kgwb.text import display_name, pluralize, shorten, single_line
 from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench
 from kgwb.ui.debugger import Debugger
+from kgwb.ui.handover import find_able_system
 from kgwb.ui.live import (
     Event,
     Live,
@@ -62,6 +63,8 @@ class TurnView:
     previous_answer: str
     """The answer of the run that was in this turn before."""
     can_resume: bool
+    able_system: str
+    """The system that can answer what this one cannot express; empty if there is none."""
     is_stale: bool
     is_open: bool
     is_reworded: bool
@@ -246,6 +249,7 @@ class Chat(Live):
             status=h.join_with_dots(badge, details),
             previous_answer=self._previous_answer(run),
             can_resume=run.status not in ("done", "running") and not self.is_busy,
+            able_system="" if self.is_busy else find_able_system(run),
             is_stale=self.conversation.is_stale(number) and run.status != "running",
             is_open=is_open,
             is_reworded=number == self.reworded_turn,
@@ -343,6 +347,10 @@ class Chat(Live):
         question = str(event["form"]["question"])
         self.conversation.reword(number, question)
         self.reworded_turn = None
+
+    def do_handover(self, event: Event) -> None:
+        """Ask the system that can express the question of a turn, in its place."""
+        self.conversation.hand_over(int(event["arg"]))
 
     def do_resume(self, event: Event) -> None:
         self.conversation.resume(int(event["arg"]))

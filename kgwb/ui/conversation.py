@@ -11,6 +11,7 @@ from kgwb.kg import Graph
 from kgwb.run import Run, Setup
 from kgwb.run.run import check_question
 from kgwb.text import shorten, single_line
+from kgwb.ui.handover import hand_over
 from kgwb.ui.session import Session, session_of
 from kgwb.ui.worker import Worker
 
@@ -106,6 +107,18 @@ class Conversation(Worker):
             self._execute_turn(number, run)
 
         return self.submit(f"answering turn {number + 1} again", ask)
+
+    def hand_over(self, number: int) -> Future[None]:
+        """Submit the question of a turn to the system that can express it, in the turn's place.
+
+        Raises SettingError if there is no such system.
+        """
+        run = hand_over(self.runs[number])
+
+        def ask() -> None:
+            self._execute_turn(number, run)
+
+        return self.submit(f"asking {run.system.name} turn {number + 1}", ask)
 
     def resume(self, number: int) -> Future[None]:
         """Submit the rest of a turn that failed, was cancelled, or is paused."""

@@ -439,7 +439,9 @@ class PromptLab(Live):
         The event's ``arg`` is the name of its folder. Prompts that no saved run of it used stay as
         they were measured first. Nothing happens if there is no such retry.
         """
-        folders = [retry.folder for retry in self._retries if retry.name == argument_of(event)]
+        folders = [
+            retry.folder for retry in self._retries if retry.folder.name == argument_of(event)
+        ]
         if not folders:
             return
         folder = folders[0]

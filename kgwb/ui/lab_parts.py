@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kgwb.bench.figures import LoadedResults
+from kgwb.bench.figures import LoadedResults, show_folder_name
 from kgwb.bench.kept_prompts import PromptHistory
 from kgwb.bench.report_parts import name_values, render_answers, render_values
 from kgwb.bench.results import BenchRow, is_lost
@@ -80,7 +80,7 @@ def render_retries(retries: Sequence[PastRetry]) -> Html:
             "Start from it",
             "start",
             class_="ghost",
-            arg=retry.name,
+            arg=retry.folder.name,
             title="show it, and take its prompts into the editor",
         )
         began = retry.began.isoformat(" ", "minutes")
@@ -99,8 +99,7 @@ def render_keep_form(folders: Sequence[Path], kept_folder: str) -> Html:
         return Html()
     options = []
     for folder in reversed(folders):
-        name = folder.resolve().name
-        options.append(h.tag("option", name, value=str(folder)))
+        options.append(h.tag("option", show_folder_name(folder), value=str(folder)))
     choice = h.tag("select", *options, name="winner", aria_label="the retry whose prompts are kept")
     folder_input = text_input("kept_folder", "the folder in which prompts are kept", kept_folder)
     note_input = text_input("kept_note", "a note", placeholder="why")

@@ -39,8 +39,8 @@ class Notebooks(AsyncLargeFileManager):
 
         A notebook is kgwb's own if its content is that of a shipped one, wherever it is.
         """
-        if is_shipped(nb) and not self.notary.check_signature(nb):
-            self.notary.sign(nb)
+        if is_shipped(nb) and not self.notary.check_signature(nb):  # type: ignore[no-untyped-call]
+            self.notary.sign(nb)  # type: ignore[no-untyped-call]
         super().mark_trusted_cells(nb, path)  # type: ignore[no-untyped-call]
 
     async def save(self, model: dict[str, Any], path: str = "") -> Any:

@@ -184,7 +184,7 @@ def test_median_and_percentile_over_the_questions_that_have_the_figure(tmp_path:
 
 
 QUESTIONS = [
-    BenchQuestion(id=str(n), question="Who directed Arrival?", answers=(str(iri("denis")),))
+    BenchQuestion(id=str(n), question=f"Who directed Arrival ({n})?", answers=(str(iri("denis")),))
     for n in range(6)
 ]
 
@@ -240,7 +240,9 @@ def test_an_unknown_or_nonpositive_budget_is_refused(name: str, limit: float) ->
 def test_the_terminal_shows_costs_and_stops_at_the_budget(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [{"id": str(n), "question": "Who directed Arrival?", "answers": []} for n in range(3)]
+    rows = [
+        {"id": str(n), "question": f"Who directed Arrival ({n})?", "answers": []} for n in range(3)
+    ]
     Path("q.jsonl").write_text("\n".join(map(json.dumps, rows)))
     command = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "out"]
     assert main([*command, "--budget", "model_calls=1"]) == 3

@@ -1,6 +1,7 @@
 """Questions asked again after a change: what is asked, what it takes, and what became of them."""
 
 import json
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from kgwb.bench.cost import Budget
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.lab import RetryExperiment
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import read_results
+from kgwb.bench.results import lock_folder, read_results
 from kgwb.cli import main
 from kgwb.errors import BenchmarkStoppedError, InputError, ModelUnreachableError
 from kgwb.kg import Graph, sample_path
@@ -64,7 +65,7 @@ def questions() -> list[BenchQuestion]:
 
 
 @pytest.fixture(scope="module")
-def measured(
+def measured_once(
     tmp_path_factory: pytest.TempPathFactory, graph: Graph, questions: list[BenchQuestion]
 ) -> Path:
     """The 60 questions of films, measured with every run kept."""
@@ -73,6 +74,14 @@ def measured(
         kgwb.Workbench(graph, Counting(), embeddings=Embeddings("lexical"))
     )
     Benchmark(setup, Results(folder, setup.to_config(questions)), save_runs=True).run(questions)
+    return folder
+
+
+@pytest.fixture
+def measured(measured_once: Path, tmp_path: Path) -> Path:
+    """The same, with a store of calls of its own: models of other tests have the same name."""
+    folder = tmp_path / "first"
+    shutil.copytree(measured_once, folder)
     return folder
 
 
@@ -181,45 +190,42 @@ def test_a_setup_without_a_change_is_refused(measured: Path, graph: Graph) -> No
         RetryExperiment(measured, kg="cars")
 
 
-def test_exactly_the_questions_that_vary_without_a_change_are_marked(
+def test_a_question_that_comes_out_otherwise_once_is_told_from_one_that_is_broken(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
-    """Two questions vary under the new prompt; one does under the old one, which is no effect either."""
     asked: Counter[str] = Counter()
 
     def varying(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
         text = request.messages[-1].content
-        question = next(
-            (q for q in ("Who directed Arrival?", "How long is Seven Samurai?") if q in text), ""
-        )
-        old = "Who wrote the novel Solaris?" in text and "Take care." not in text
-        if request.task == QIR and (question or old):
-            asked[text] += 1
-            if asked[text] % 2 == (1 if old else 0):
-                reply["triples"] = [
-                    {**triple, "predicate": "composer"} for triple in reply["triples"]
-                ]
+        if request.task != QIR or "Take care." not in text:
+            return reply
+        asked[text] += 1
+        is_odd = "Who directed Arrival?" in text and asked[text] == 1
+        if is_odd or "How long is Seven Samurai?" in text:
+            reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
         return reply
 
-    lab = RetryExperiment(measured, kg=graph, model=Counting(varying))
+    model = Counting(varying)
+    lab = RetryExperiment(measured, kg=graph, model=model)
     chosen = lab.choose_questions(["films-001", "films-005", "films-027", "films-002", "films-003"])
     setup = lab.make_setup(edited())
-    lab.ask_again(setup, chosen, tmp_path / "again")
-    lab.ask_again(
-        setup, chosen, tmp_path / "again", repeats=3
-    )  # what was asked once is asked more often
-    rows = LoadedResults.read(tmp_path / "again").rows
-    assert {key for key, row in rows.items() if row["varies"]} == {
-        "films-001",
-        "films-005",
-        "films-027",
-    }
-    assert {row["varies"] for row in rows.values()} == {"qir", ""}
-    effect = ResultsComparison(
-        LoadedResults.read(measured, "first"), LoadedResults.read(tmp_path / "again", "again")
-    )
-    assert effect.counts == {"varies by itself": 3, "still right": 2}
-    assert "+0.000 [+0.000, +0.000]" in "\n".join(effect.summary_lines())
+    folder = tmp_path / "again"
+    lab.ask_again(setup, chosen, folder)
+    assert model.calls[QIR] == 5
+    lab.ask_again(setup, chosen, folder, repeats=3)  # what was asked once is asked more often
+    rows = LoadedResults.read(folder).rows
+    repeated = {id_ for id_, row in rows.items() if "asks" in row}
+    effect = ResultsComparison(LoadedResults.read(measured, "first"), LoadedResults.read(folder))
+    outcome_by_id = {change.before["id"]: change.outcome for change in effect.changes}
+    odd, broken = "films-001", "films-005"
+    assert "Seven Samurai" in rows[broken]["question"]
+    assert repeated == {odd, broken}
+    assert (outcome_by_id[odd], outcome_by_id[broken]) == ("varies by itself", "broken")
+    assert [scores["f1"] for scores in rows[odd]["asks"]] == [0, 1, 1]
+    assert [scores["f1"] for scores in rows[broken]["asks"]] == [0, 0, 0]
+    text = "\n".join(effect.summary_lines())
+    assert "4 of 4 times before, 2 of 4 after" in text
+    assert "-0.200" in text
 
 
 def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> None:
@@ -272,10 +278,10 @@ def test_retry_leaves_out_the_value_that_was_measured_and_says_so(
 def test_a_matrix_names_the_best_by_agent_and_by_question(
     measured: Path, graph: Graph, tmp_path: Path
 ) -> None:
-    for name, model in (("bad", Counting(wrong_director)), ("good", Counting())):
-        lab = RetryExperiment(measured, kg=graph, model=model)
+    for name, words in (("bad", "Take care."), ("good", "Be careful.")):
+        lab = RetryExperiment(measured, kg=graph, model=Counting(wrong_director))
         lab.ask_again(
-            lab.make_setup(edited()),
+            lab.make_setup(edited(words=words)),
             lab.choose_questions(["films-001", "films-002"]),
             tmp_path / name,
         )
@@ -416,3 +422,50 @@ def test_each_given_twice_is_a_matrix_of_both(here: Path, capsys: Capture) -> No
     ]
     assert main(["retry", "r", "--each", "theta=1", "--each", "theta=2"]) == 2
     assert "twice" in capsys.readouterr().err
+
+
+def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
+    measured: Path, graph: Graph, questions: list[BenchQuestion], tmp_path: Path
+) -> None:
+    def updated(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
+        if request.task == QIR and "Who directed Arrival?" in request.messages[-1].content:
+            reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
+        return reply
+
+    for name, model in (("same", Counting()), ("updated", Counting(updated))):
+        setup = BenchSetup.from_workbench(
+            kgwb.Workbench(graph, model, embeddings=Embeddings("lexical"))
+        )
+        results = Results(tmp_path / name, setup.to_config(questions))
+        Benchmark(setup, results, save_runs=True).run(questions[:3])
+    before = LoadedResults.read(measured)
+    remarks = [
+        ResultsComparison(before, LoadedResults.read(tmp_path / name)).model_remark
+        for name in ("same", "updated")
+    ]
+    assert remarks[0] == ""
+    assert remarks[1].startswith("1 question: ") and "(qir)" in remarks[1]
+    assert "temperature 0" in Report(measured, tmp_path / "updated")._repr_html_()
+
+
+def test_models_are_named_without_percent_signs(here: Path, capsys: Capture) -> None:
+    (here / "m.py").write_text("SCRIPT = {}\n")
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    command = ["bench", "--kg", "films", "--questions", file, "--out", "r"]
+    assert main([*command, "--limit", "1", "--save-runs"]) == 0
+    main(["retry", "r", "--only", "all", "--each", "model=scripted:m.py"])
+    main(["retry", "r", "--retries"])
+    lines = capsys.readouterr().out.splitlines()
+    named = [line for line in lines if "model=" in line and not line.endswith("report.html")]
+    assert len(named) >= 2
+    assert all("model=scripted:m.py" in line for line in named)
+
+
+def test_the_hint_of_a_locked_retry_names_no_option_that_it_lacks(
+    measured: Path, graph: Graph, tmp_path: Path
+) -> None:
+    lab = RetryExperiment(measured, kg=graph, model=Counting())
+    setup = lab.make_setup(edited())
+    with lock_folder(tmp_path), pytest.raises(InputError) as refused:
+        lab.ask_again(setup, lab.choose_questions(["films-001"]), tmp_path)
+    assert "--out" not in refused.value.hint

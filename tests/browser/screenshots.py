@@ -235,6 +235,8 @@ def keep_winner(cell: Cell) -> None:
     cell.output.locator("summary", has_text="Earlier retries").click()
     cell.wait("it guessed the relation")
     cell.click("Start from it").wait("the prompts of").click("Keep").wait("Kept in")
+    cell.output.locator("summary", has_text="Kept in").click()
+    cell.tab("predicate selection").wait("You decide which predicates")
 
 
 def open_question(cell: Cell) -> None:
@@ -267,7 +269,7 @@ SUBJECTS = {
     "prompt": Subject(
         'edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt, 1200
     ),
-    "prompt_tried": Subject('finished().cell("qir")', try_many_times, 1600),
+    "prompt_tried": Subject('finished().cell("rephraser")', try_many_times, 1600),
     "edit": Subject('begun().cell("qir")', edit_result),
     "human": Subject(HUMAN, play),
     "debugger": Subject("begun().debug()", step_through),

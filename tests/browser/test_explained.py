@@ -92,9 +92,7 @@ def test_a_click_on_a_row_takes_a_query_and_one_without_rows_says_which_pattern(
         page.cell('cell("predicate_selection")').run().wait("kept"),
         page.cell("debug(run)").run(),
     )
-    cell.click(
-        cell.output.locator("summary", has_text="other candidate queries"), until="first book"
-    )
+    cell.click(cell.output.locator("summary", has_text="candidate queries"), until="first book")
     row = cell.output.locator("tr", has_text="first book").filter(has_text="release date").first
     cell.click(row.get_by_text("take this one"), until="by hand")
     debugger.wait("Stale").click("Continue", until="No answer in this graph")

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from IPython.core.events import EventManager, available_events
 from page import page, press, settle, text, wait_for
-from small import FILMS, asked, films, qir, workbench
+from small import FILMS, answer_of, asked, films, qir, workbench
+from surveying import script
 
 import kgwb
 from kgwb.errors import ModelError
@@ -35,6 +36,14 @@ def knows(request: ChatRequest) -> Any:
     if "born" in said:
         return qir(f"{person} | birth place | ?place")
     return qir("Story of Your Life | author | ?x" if "wrote" in said else "Arrival | director | ?x")
+
+
+LATEST = "Which film of Denis Villeneuve is the latest?"
+REFUSED_HERE = script() | {
+    "chatty_kg/qir": qir(
+        "?film | director | Denis Villeneuve", target="?film", beyond=["the latest"]
+    )
+}
 
 
 def chat_with(model: Scripted | None = None, *questions: str) -> Chat:
@@ -236,3 +245,15 @@ def test_a_long_text_is_cut_with_a_number() -> None:
     chat = chat_with(None, f"Who directed Arrival{'!' * 5_000}?")
     press(chat, "Open")
     assert "letters)" in text(chat)
+
+
+def test_a_turn_that_cannot_be_expressed_is_asked_of_the_system_that_can() -> None:
+    chat = chat_with(Scripted(REFUSED_HERE), LATEST)
+    [refused] = chat.conversation.runs
+    assert not answer_of(refused).values
+    press(chat, "Ask surveyor")
+    settle(chat.conversation)
+    [run] = chat.conversation.runs
+    assert (run.system.name, run.question) == ("surveyor", LATEST)
+    assert sorted(answer_of(run).labels) == ["Arrival", "Dune", "Sicario"]
+    assert "Ask surveyor" not in text(chat)

@@ -130,7 +130,11 @@ RECORDS: dict[str, dict[str, list[str]]] = {
     },
     "dog alone": {"simplifying[hop 1]": ["alone"]},
     "ragonite": {
-        "ragonite": ["Subgraph: 3 nodes", "film (4) — director → thing (8)", "CREATE TABLE film"],
+        "ragonite": [
+            "Subgraph: 3 nodes",
+            "film (4) — director, starring → thing (8)",
+            "CREATE TABLE film",
+        ],
         "sql[turn 1]": ["SELECT x FROM film", "no such column: x"],
         "sql[turn 2]": [ragonite.DIRECTED, "3 rows", "arrival", "Arrival"],
         "passages[turn 3]": ["Denis Villeneuve"],

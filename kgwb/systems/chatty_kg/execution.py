@@ -21,6 +21,7 @@ from kgwb.build.graph import (
     where_clause,
     with_display_names,
 )
+from kgwb.systems.chatty_kg.queries import MIN_SETTLING_SCORE
 from kgwb.systems.chatty_kg.records import (
     QIR,
     LinkingResult,
@@ -28,12 +29,6 @@ from kgwb.systems.chatty_kg.records import (
     pattern_predicates,
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
-
-MIN_SETTLING_SCORE = 0.6
-"""The least score of a query whose direction is taken as that of the question.
-
-"relatives" is both father and child, so a query of low score leaves the direction open.
-"""
 
 
 @agent("execution", kind="sparql")
@@ -43,9 +38,11 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
     A boolean question is true if any query holds. An answer without values has the reason. With
     ``counts_values``, the values are counted if a count is asked for and they are not all numbers
     that the graph stores. With ``wording_decides_direction``, of queries that differ in directions
-    only, the first with rows is taken, or for a boolean question the first.
+    only, the first with rows is taken, or for a boolean question the first; but not if both
+    directions were chosen.
     """
-    one_direction = ChattySettings.of_run(run).wording_decides_direction
+    settings = ChattySettings.of_run(run)
+    one_direction = settings.wording_decides_direction and not selection.unites_directions
     missing = _find_missing(selection, linked, run)
     if missing:
         return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}")

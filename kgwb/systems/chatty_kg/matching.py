@@ -5,7 +5,7 @@ Relations are linked in ``relations``.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -24,6 +24,7 @@ from kgwb.build.graph import (
 from kgwb.build.linking import (
     SAME_WORDS_SCORE,
     compute_similarities,
+    find_relation_names,
     is_exact_match,
     score_label,
     search_candidates,
@@ -41,6 +42,8 @@ MAX_INEXACT_SCORE = 0.99
 """The highest score of a class whose name is not the entity; 1 means that it is."""
 MAX_TRIPLES_PER_SIDE = 200
 """Triples of a homonym that are read, as many where it is the subject as where it is the object."""
+MAX_ALIKE = 10
+"""Candidates that are looked at for whether anything tells them apart."""
 MAX_SHOWN_VALUES = 3
 """Values that a model sees of one relation of a homonym."""
 MAX_VALUE_CHARS = 80
@@ -85,14 +88,19 @@ def retrieve_candidates(
 
     What the search does not find is added. Classes of the graph become candidates as the setting
     ``classes`` says: of an entity that is one of ``kinds``, or of every entity. The relations of
-    homonyms, if they are shown, get the values that they lead to.
+    homonyms, if they are shown, get the values that they lead to. With ``tells_apart`` so do those
+    of candidates that nothing else tells apart.
     """
-    retrieved = search_candidates(entity, run)
     settings = ChattySettings.of_run(run)
+    is_kind = entity in kinds
+    doubts_lower_case = settings.tells_apart and not is_kind
+    retrieved = search_candidates(entity, run, doubts_lower_case=doubts_lower_case)
     if settings.classes == "searched":
         return _add_classes_with_words(retrieved, run)
-    if entity in kinds:
+    if is_kind:
         return _add_classes(retrieved, run)
+    if settings.tells_apart:
+        retrieved = _add_relations_of_alike(retrieved, run)
     homonyms = [candidate.iri for candidate in retrieved.candidates if candidate.relations]
     if len(homonyms) < 2:
         return retrieved
@@ -100,6 +108,26 @@ def retrieve_candidates(
 
 
 # Homonyms
+
+
+def _add_relations_of_alike(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
+    """Return candidates with the relations of those that nothing but the label tells apart.
+
+    These have the types of another candidate, and neither a description nor relations. Only the
+    first MAX_ALIKE candidates are looked at.
+    """
+    best = retrieved.candidates[:MAX_ALIKE]
+    bare = [each for each in best if not each.description and not each.relations]
+    counts = Counter(candidate.types for candidate in bare)
+    alike = [candidate.iri for candidate in bare if counts[candidate.types] > 1]
+    if not alike:
+        return retrieved
+    names = find_relation_names(alike, run)
+    candidates = []
+    for candidate in retrieved.candidates:
+        relations = names.get(candidate.iri, candidate.relations)
+        candidates.append(replace(candidate, relations=relations))
+    return replace(retrieved, candidates=tuple(candidates))
 
 
 def _find_values(iris: Iterable[URIRef], run: Run) -> Mapping[tuple[URIRef, str], Collection[str]]:

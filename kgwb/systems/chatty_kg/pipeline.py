@@ -30,7 +30,9 @@ from kgwb.systems.chatty_kg.rules import RULES
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.chatty_kg.views import VIEWS
 
-ABLE_SYSTEM = "the system surveyor can express such questions (--system surveyor)"
+ABLE_SYSTEM = "surveyor"
+"""The system that can express more than triples can."""
+HANDOVER_HINT = f"the system {ABLE_SYSTEM} can express such questions (--system {ABLE_SYSTEM})"
 """What a person is told who asked for more than triples can say."""
 
 
@@ -85,7 +87,7 @@ def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     if not qir.facts and not qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
     if qir.beyond:
-        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {ABLE_SYSTEM}"
+        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {HANDOVER_HINT}"
         return Answer(qir.kind, reason=reason)
     linked = match_qir(qir, question, context, run)
     generated = generate_queries(qir, linked, run)
@@ -158,4 +160,5 @@ SYSTEM = System(
     views=VIEWS,
     rules={**LINKING_RULES, **RULES},
     gold=GOLD,
+    handover=ABLE_SYSTEM,
 )

@@ -315,6 +315,8 @@ class QuerySelection(Record):
     queries: tuple[CandidateQuery, ...]
     predicates: Hidden[tuple[str, ...]]
     """The names of the predicates that were judged relevant."""
+    unites_directions: Hidden[bool] = False
+    """Whether a predicate was chosen in both directions: then the results of both are united."""
 
     def __str__(self) -> str:
         text = f"{pluralize(len(self.queries), 'query')} kept"

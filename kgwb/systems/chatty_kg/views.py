@@ -293,7 +293,12 @@ def _render_other_queries(
         names = shorten(" · ".join(query.predicates))
         rows.append((f"{query.score:.2f}", names, join(*patterns), take_button))
     number = len(queries) - skipped
-    summary = muted_text(pluralize(number, "other candidate query"))
+    text = pluralize(number, "other candidate query")
+    if not skipped:
+        text = (
+            f"all {pluralize(number, 'candidate query')}" if number > 1 else "the candidate query"
+        )
+    summary = muted_text(text)
     query_table = table(("score", "predicates", "reads as", ""), rows)
     omitted = omitted_count(number - len(rows))
     return collapsible(summary, query_table, omitted, key="other-queries")

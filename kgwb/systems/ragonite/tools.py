@@ -65,7 +65,7 @@ def call_database(
     return run.call(f"ragonite.{kind}", content, make, result_type)
 
 
-@tool("sql", kind="sparql")
+@tool("sql", kind="sql")
 class Sql(Tool):
     """One SELECT over the tables."""
 

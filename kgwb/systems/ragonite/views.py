@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from rdflib import URIRef
 
@@ -28,16 +29,24 @@ from kgwb.build.views import (
 )
 from kgwb.systems.ragonite import records
 
-MAX_DRAWN_TABLES = 14
-"""Tables in the diagram of a schema: the largest."""
+MAX_DRAWN_TABLES = 12
+"""Tables in the diagram of a schema. More of them are a list, since their links would cross."""
+MAX_LINK_NAMES_CHARS = 24
+"""Characters of the names of several links on one line; more of them are their number."""
 
 
 def render_schema(value: records.Schema, context: RenderContext) -> Html:
-    """Render a schema as numbers, a diagram, the triples in no table, and each table's SQL.
+    """Render a schema as numbers, its links, the triples in no table, and each table's SQL.
 
-    The SQL is collapsed.
+    The links between the tables of classes are a diagram, or a list if there are more than
+    MAX_DRAWN_TABLES of them. The SQL is collapsed.
     """
-    parts = [div("b", str(value)), render_svg(_draw_tables(value))]
+    links = _find_links(value)
+    tables = [each for each in value.tables if not each.columns[0].references]
+    shown_links = _list_links(links)
+    if len(tables) <= MAX_DRAWN_TABLES:
+        shown_links = render_svg(_draw_tables(tables, links))
+    parts = [div("b", str(value)), shown_links]
     for reason, number in value.only_passages:
         triples = pluralize(number, "triple")
         parts.append(div("soft", f"{triples} only in passages: {reason}"))
@@ -49,29 +58,57 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
     return div("body stack", *parts)
 
 
-def _draw_tables(schema: records.Schema) -> Subgraph:
-    """Return the MAX_DRAWN_TABLES largest tables of classes as nodes, and their links as edges.
+Links = Mapping[tuple[str, str], Sequence[str]]
+"""The columns by which one table refers to another, by the names of both tables."""
 
-    A table that only holds values of a predicate is not a node: its link starts at the table that
-    its first column references.
+
+def _find_links(schema: records.Schema) -> Links:
+    """Return how the tables of classes refer to each other, in the order of the schema.
+
+    A table that only holds values of a predicate is not one of them: its link starts at the table
+    that its first column references.
     """
-    tables = [sql_table for sql_table in schema.tables if not sql_table.columns[0].references]
-    iris: dict[str, URIRef] = {}
-    nodes = []
-    for sql_table in tables[:MAX_DRAWN_TABLES]:
-        iri = URIRef(f"urn:kgwb:table:{sql_table.name}")
-        iris[sql_table.name] = iri
-        label = f"{sql_table.name} ({sql_table.rows:,})"
-        nodes.append(Node(iri, label, (Role("support"),)))
-    edges = []
+    links: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for sql_table in schema.tables:
-        start = sql_table.name if sql_table.name in iris else sql_table.columns[0].references
+        start = sql_table.columns[0].references or sql_table.name
         for column in sql_table.columns[1:]:
-            if start in iris and column.references in iris:
-                predicate = URIRef(f"urn:kgwb:{column.name}")
-                triple = (iris[start], predicate, iris[column.references])
-                edges.append(Edge(triple, column.name))
+            if column.references:
+                links[start, column.references].append(column.name)
+    return links
+
+
+def _draw_tables(tables: Sequence[records.Table], links: Links) -> Subgraph:
+    """Return tables as nodes, and one edge for all links from one to another.
+
+    It is labelled by their names, or by their number if the names have no room; its tooltip names
+    them all.
+    """
+    iris = {each.name: URIRef(f"urn:kgwb:table:{each.name}") for each in tables}
+    nodes = []
+    for sql_table in tables:
+        label = f"{sql_table.name} ({sql_table.rows:,})"
+        nodes.append(Node(iris[sql_table.name], label, (Role("support"),)))
+    edges = []
+    for (start, end), columns in links.items():
+        if start in iris and end in iris:
+            label = ", ".join(columns)
+            if len(label) > MAX_LINK_NAMES_CHARS:
+                label = pluralize(len(columns), "link")
+            predicate = URIRef(f"urn:kgwb:{','.join(columns)}")
+            roles = tuple(Role("relation", column) for column in columns)
+            edges.append(Edge((iris[start], predicate, iris[end]), label, roles))
     return Subgraph(tuple(nodes), tuple(edges))
+
+
+def _list_links(links: Links) -> Html:
+    """Render a row for each table and each table that it refers to, with the columns that do so."""
+    rows = []
+    previous = ""
+    for (start, end), columns in sorted(links.items()):
+        name = tag("b", start) if start != previous else ""
+        rows.append((name, ", ".join(columns), f"→ {end}"))
+        previous = start
+    return table(("table", "columns", "refers to"), rows)
 
 
 def render_source(value: records.Source, context: RenderContext) -> Html:

@@ -19,6 +19,7 @@ from kgwb.build.views import (
     join,
     muted_text,
     note,
+    render,
     render_explanation,
     render_term,
     render_triples,
@@ -110,12 +111,12 @@ def render_machine_state(value: records.Position, context: RenderContext) -> Htm
 def render_decision(value: records.Decision, context: RenderContext) -> Html:
     """Render a decision: the next state, the thought, and the tool uses with their arguments.
 
-    The arguments are JSON, which is cut if it is long. There is no table without tool uses.
+    The arguments have a line each. There is no table without tool uses.
     """
     rows = []
     for action in value.actions:
-        arguments = action.model_dump_json(exclude={"tool"})
-        rows.append((action.spec.name, shorten(arguments)))
+        arguments = action.model_dump(mode="json", exclude={"tool"})
+        rows.append((action.spec.name, render(arguments, context)))
     return div(
         "body stack",
         div("", span("type b", value.next), muted_text(" comes next")),

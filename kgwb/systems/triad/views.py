@@ -1,11 +1,11 @@
-"""Triad's queries as HTML: the template, and a table with what fills its slots."""
+"""Triad's choices and queries as HTML: the options, the template, and what fills its slots."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 
-from kgwb.build import View
+from kgwb.build import Candidate, RetrievedCandidates, View
 from kgwb.build.text import pluralize, shorten
 from kgwb.build.views import (
     MAX_ROWS,
@@ -13,13 +13,22 @@ from kgwb.build.views import (
     RenderContext,
     collapsible,
     div,
+    join,
     lay_out,
     muted_text,
+    note,
     preformatted,
+    render_candidate,
+    render_curie,
+    render_explanation,
+    render_query,
+    score_bar,
     span,
+    state_badge,
     table,
+    tag,
 )
-from kgwb.systems.triad.records import Filled, Queries
+from kgwb.systems.triad.records import Choice, Filled, Queries, Relation
 
 
 def render_filled_templates(queries: Queries, context: RenderContext) -> Html:
@@ -57,7 +66,61 @@ def _render_query_table(queries: Queries, filled: Sequence[Filled]) -> Html:
     return table(headings, rows, total=len(filled))
 
 
+Option = Candidate | Relation | Filled
+"""What the decision-maker chooses from: vertices, relations, or queries."""
+
+
+def render_choice(choice: Choice, context: RenderContext) -> Html:
+    """Render all options of a choice, those that were taken marked, and the reason.
+
+    The options are those that the step was given. Where these are not known, only what was taken
+    is shown. At most MAX_ROWS options are shown, with the number of the others.
+    """
+    options: list[Option] = list(_options_of(context))
+    options += [option for option in choice.chosen if option not in options]
+    headings: Sequence[object] = ()
+    rows = []
+    for option in options[:MAX_ROWS]:
+        mark = state_badge("kept", "taken") if option in choice.chosen else ""
+        headings, cells = _option_cells(option, context)
+        rows.append((mark, *cells))
+    title = div("b", shorten(choice.of))
+    options_table = div("across", table(("", *headings), rows, total=len(options)))
+    if not options:
+        options_table = note(str(choice))
+    return div("body stack", title, options_table, render_explanation(choice.reason))
+
+
+def _options_of(context: RenderContext) -> Sequence[Option]:
+    """Return what the step of a choice was given to choose from; empty if that is not known."""
+    for value in context.inputs:
+        if isinstance(value, RetrievedCandidates):
+            return value.candidates
+        if isinstance(value, Queries):
+            return value.kept
+        if isinstance(value, tuple) and value and isinstance(value[0], Relation):
+            return value
+    return ()
+
+
+def _option_cells(
+    option: Option, context: RenderContext
+) -> tuple[Sequence[object], Sequence[object]]:
+    """Return the headings of a kind of options, and the cells of one of them."""
+    if isinstance(option, Candidate):
+        vertex = render_candidate(option, context)
+        return ("vertex", "score"), (vertex, score_bar(option.score))
+    if isinstance(option, Relation):
+        name = join(tag("b", str(option)), " ", render_curie(option.iri, context))
+        cells = (name, score_bar(option.similarity), shorten(option.example))
+        return ("relation", "similarity", "example"), cells
+    query = render_query(option.query.sparql, context)
+    values = shorten(", ".join(option.results))
+    return ("query", "rows", "first values"), (query, option.rows, values)
+
+
 VIEWS: Mapping[type, View] = {
+    Choice: render_choice,
     Queries: render_filled_templates,
 }
 """The view of each record of Triad that has one of its own."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from nasty_graphs import A, a, b, twins
+from page import pictures, record_html
 from ragonite import (
     FINISH,
     RAGONITE,
@@ -28,10 +30,9 @@ from small import answer_of, films
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import Scripted
 from kgwb.run import Run
-from kgwb.show.notebook import to_html
 from kgwb.systems.ragonite.citations import Citation
 from kgwb.systems.ragonite.database import Database
-from kgwb.systems.ragonite.records import Source
+from kgwb.systems.ragonite.records import Column, Schema, Source, Table
 from kgwb.terms import Term, local_part
 
 
@@ -269,6 +270,21 @@ def test_passages_tell_neighbours_and_predicates_of_one_name_apart() -> None:
 
 def test_a_class_named_id_is_drawn_without_the_tables_of_its_values() -> None:
     run = ask_twins("SELECT id FROM film", "dune")
-    drawn = to_html(run["ragonite"]).partition("</svg>")[0]
+    schema = run.output("ragonite")
+    few = [table for table in schema.tables if table.name in ("film", "id", "id_alias")]
+    drawn = pictures(record_html(replace(schema, tables=tuple(few)), of_system="ragonite"))
     assert "id (1)" in drawn
     assert "id_alias (" not in drawn
+
+
+def test_the_links_of_many_tables_are_a_list() -> None:
+    """Up to twelve tables of classes are drawn; more would be a tangle."""
+    names = [f"class_{number}" for number in range(13)]
+    tables = tuple(
+        Table(name, 1, (Column("id", "TEXT"), Column("next", "TEXT", names[0]))) for name in names
+    )
+    drawn = record_html(Schema(tables[:12], 20, 12), of_system="ragonite")
+    assert "class_3 (1)" in pictures(drawn)
+    listed = record_html(Schema(tables, 20, 13), of_system="ragonite")
+    assert pictures(listed) == ""
+    assert "→ class_0" in listed

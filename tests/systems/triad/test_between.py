@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 import triads
+from page import record_html
+from rdflib import URIRef
 from small import answer_of, asked, films
 from triads import TRIAD, answered, choice, template, triplets
 
+from kgwb.flow import Candidate, CandidateQuery, RetrievedCandidates
 from kgwb.llm import Scripted
 from kgwb.run import Run
+from kgwb.systems.triad.records import Choice, Filled
 
 OFFERS = """
 @prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -123,3 +127,26 @@ def test_the_query_says_the_type_of_the_answer_and_no_model_is_asked(
         query_judgement=choice(1),
     )
     assert (answer_of(run).kind, asked(model)["answer_type"]) == (kind, 0)
+
+
+def test_a_choice_is_shown_among_all_that_it_was_chosen_from() -> None:
+    """Of two films of one name the second is taken; the query is shown as SPARQL."""
+    films = tuple(
+        Candidate(URIRef(f"http://example.org/{year}"), "The Mummy", score, ("film",))
+        for year, score in (("1932", 0.9), ("1999", 0.8))
+    )
+    retrieved = RetrievedCandidates("The Mummy", films)
+    taken = Choice("The Mummy", films[1:], "it has a composer")
+    shown = record_html(taken, of_system="triad", inputs=(retrieved,))
+    rows = shown.partition("<table")[2].split("<tr>")[2:]
+    assert ["taken" in row for row in rows] == [False, True]
+    assert ["0.90" in rows[0], "0.80" in rows[1]] == [True, True]
+    alone = record_html(taken, of_system="triad")
+    assert alone.count("The Mummy") == 2
+
+
+def test_a_chosen_query_is_shown_as_code() -> None:
+    sparql = "SELECT ?x WHERE { <http://example.org/a> <http://example.org/p> ?x }"
+    filled = Filled(CandidateQuery(sparql, (), ("p",), 1.0), ("a",), sparql, ("b",), 1)
+    shown = record_html(Choice("query", (filled,)), of_system="triad")
+    assert 'class="kw">SELECT' in shown

@@ -1,0 +1,271 @@
+"""A store of calls on disk, by content: no run that shares it asks the same twice.
+
+It is one SQLite file, which several processes may use at the same time. It holds nothing that cannot
+be asked again, so it may be deleted whenever no run uses it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import uuid
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from time import sleep
+from types import TracebackType
+from typing import Any
+
+from filelock import BaseFileLock, FileLock, Timeout
+
+from kgwb.errors import InputError, RunFileError
+from kgwb.run.calls import Call
+from kgwb.run.run_file import DAMAGED_FILE_ERRORS, RunFile, encode_compact
+from kgwb.threads import POLL_INTERVAL_S
+
+STORE_FILE = "kgwb-calls.sqlite"
+MAX_STORE_BYTES = 2_000_000_000
+"""When a store holds more than this, its oldest calls are dropped."""
+DROPPED_SHARE = 0.1
+"""The share of the calls that is dropped then."""
+BUSY_TIMEOUT_S = 60.0
+"""How long one process waits for another one that is writing."""
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS calls (
+    place INTEGER PRIMARY KEY AUTOINCREMENT, address TEXT UNIQUE NOT NULL, data BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS claims (address TEXT PRIMARY KEY, owner TEXT NOT NULL);
+"""
+
+
+def find_store(folder: Path) -> Path:
+    """Return the store of a folder: its own, or that of the nearest folder above it that has one.
+
+    If there is none, this is where its own store will be.
+    """
+    folder = folder.absolute()
+    for place in (folder, *folder.parents):
+        if (place / STORE_FILE).is_file():
+            return place / STORE_FILE
+    return folder / STORE_FILE
+
+
+class CallStore:
+    """The calls of one store, as a run uses them.
+
+    A model call is found by its key, and another call by its key and its graph. Each has the number
+    of the ask, too: a question that is asked several times gets new replies each time.
+
+    What is being asked is claimed in the store, so that other threads and processes wait for the
+    reply. Each user of a store holds a lock while it has claims. A claim whose lock is free is one of
+    a process that was killed; it passes to the next one.
+    """
+
+    def __init__(
+        self, path: Path, graph: str, ask: int = 0, max_bytes: int = MAX_STORE_BYTES
+    ) -> None:
+        """Open a store, which is made if there is none.
+
+        ``graph`` is the identity of the graph, and ``ask`` how often the question was asked before.
+        Raises InputError if the file cannot be used.
+        """
+        self.path = path
+        self.made_calls: list[Call] = []
+        """Calls that were made for this user, since the store did not have them."""
+        self.reused_keys: set[str] = set()
+        """Keys of model calls that the store had."""
+        self.error: InputError | None = None
+        """The first failure to read or write. The calls were then made as without a store."""
+        self._graph = sha256(graph.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        self._ask = ask
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._name = uuid.uuid4().hex
+        self._owner_lock: BaseFileLock | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(
+                path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            )
+            # The mode of the journal is the default: a write-ahead log does not work on the shared
+            # drives of several machines. What is lost if the power fails can be asked again.
+            self._database.execute("PRAGMA synchronous = OFF")
+            self._database.executescript(_SCHEMA)
+        except (sqlite3.Error, OSError) as exc:
+            raise self._as_input_error(exc) from exc
+
+    def __enter__(self) -> CallStore:
+        return self
+
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, and end all claims."""
+        with self._lock:
+            self._database.close()
+            if self._owner_lock:
+                self._remove_lock(self._owner_lock)
+                self._owner_lock = None
+
+    def find(self, key: str) -> Call | None:
+        """Return the call with this key; None if the store does not have it, or cannot be read."""
+        addresses = (self._address(key, "model"), self._address(key, ""))
+        with self._errors_kept():
+            row = self._query("SELECT data FROM calls WHERE address IN (?, ?)", *addresses)
+            if row:
+                call = Call.from_data(json.loads(zlib.decompress(row[0])))
+                if call.kind == "model":
+                    self.reused_keys.add(key)
+                return call
+        return None
+
+    def find_or_make(
+        self, key: str, kind: str, make: Callable[[], Call], poll: Callable[[], object]
+    ) -> Call:
+        """Return the call with this key; if the store does not have it, make it and keep it.
+
+        Only one of several users makes a model call; the others wait, and call ``poll()`` meanwhile.
+        Raises what ``make`` and ``poll`` raise. Then nothing is kept.
+        """
+        if kind != "model":
+            return self.find(key) or self.make(make)
+        address = self._address(key, kind)
+        while not self._claim(address):
+            poll()
+            sleep(POLL_INTERVAL_S)
+        try:
+            return self.find(key) or self.make(make)
+        finally:
+            with self._errors_kept():
+                self._query("DELETE FROM claims WHERE address = ?", address)
+
+    def make(self, make: Callable[[], Call]) -> Call:
+        """Make a call, and keep it in the place of one with its key. Raises what ``make`` raises."""
+        call = make()
+        self.made_calls.append(call)
+        self._write(call, "REPLACE")
+        return call
+
+    def add_run_file(self, path: Path) -> None:
+        """Add the calls of a saved run, as far as the store does not have them.
+
+        A file that is missing or damaged adds nothing.
+        """
+        with suppress(RunFileError, *DAMAGED_FILE_ERRORS):
+            for entry in RunFile(path).entries():
+                if "call" in entry:
+                    self._write(Call.from_data(entry["call"]), "IGNORE")
+
+    def _address(self, key: str, kind: str) -> str:
+        """Return under what a call is kept. The kind only matters as far as it is "model" or not."""
+        graph = "" if kind == "model" else self._graph
+        return f"{self._ask}:{graph}:{key}"
+
+    def _write(self, call: Call, conflict: str) -> None:
+        """Keep a call. A known one is replaced if ``conflict`` is "REPLACE", and stays if "IGNORE"."""
+        data = encode_compact(call.to_data()).encode("utf-8", "surrogatepass")
+        address = self._address(call.key, call.kind)
+        with self._errors_kept():
+            self._query(
+                f"INSERT OR {conflict} INTO calls (address, data) VALUES (?, ?)",
+                address,
+                zlib.compress(data, 1),
+            )
+            self._keep_within_bound()
+
+    def _keep_within_bound(self) -> None:
+        """Drop the oldest calls if the store has grown too large. The file itself keeps its size."""
+        (pages,) = self._query("PRAGMA page_count") or (0,)
+        (page_bytes,) = self._query("PRAGMA page_size") or (0,)
+        if pages * page_bytes <= self._max_bytes:
+            return
+        (free_pages,) = self._query("PRAGMA freelist_count") or (0,)
+        if (pages - free_pages) * page_bytes > self._max_bytes:
+            (count,) = self._query("SELECT count(*) FROM calls") or (0,)
+            self._query(
+                "DELETE FROM calls WHERE place IN (SELECT place FROM calls ORDER BY place LIMIT ?)",
+                max(1, int(count * DROPPED_SHARE)),
+            )
+
+    def _query(self, sql: str, *parameters: object) -> tuple[Any, ...] | None:
+        """Execute a statement, and return its first row, if it has one. Raises sqlite3.Error."""
+        with self._lock:
+            row: tuple[Any, ...] | None = self._database.execute(sql, parameters).fetchone()
+            return row
+
+    # Claims
+
+    def _claim(self, address: str) -> bool:
+        """Claim a call, unless a living user has claimed it. Returns whether it is claimed now.
+
+        If the store cannot be written, everything counts as claimed, so that the call is made.
+        """
+        self._hold_owner_lock()
+        with self._errors_kept():
+            owner = self._insert_claim(address)
+            if owner == self._name:
+                return True
+            if owner is None or not self._is_gone(owner):
+                return False
+            self._query("DELETE FROM claims WHERE address = ? AND owner = ?", address, owner)
+            return self._insert_claim(address) == self._name
+        return True
+
+    def _insert_claim(self, address: str) -> str | None:
+        """Claim a call if nobody has. Returns its owner; None if a claim has just ended."""
+        self._query("INSERT OR IGNORE INTO claims VALUES (?, ?)", address, self._name)
+        row = self._query("SELECT owner FROM claims WHERE address = ?", address)
+        return str(row[0]) if row else None
+
+    def _hold_owner_lock(self) -> None:
+        """Lock the file by which others see that this user is alive."""
+        with self._lock:
+            if self._owner_lock is None:
+                lock = FileLock(self._lock_path(self._name))
+                lock.acquire()
+                self._owner_lock = lock
+
+    def _is_gone(self, owner: str) -> bool:
+        """Return whether the owner of a claim has ended, or was killed."""
+        lock = FileLock(self._lock_path(owner))
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return False
+        self._remove_lock(lock)
+        return True
+
+    def _lock_path(self, owner: str) -> Path:
+        return self.path.with_name(f".{STORE_FILE}-{owner}.lock")
+
+    @staticmethod
+    def _remove_lock(lock: BaseFileLock) -> None:
+        """Release a lock, and delete its file."""
+        lock.release()
+        with suppress(OSError):
+            Path(lock.lock_file).unlink()
+
+    # Errors
+
+    @contextmanager
+    def _errors_kept(self) -> Iterator[None]:
+        """Keep an error of the database in ``error``, and go on after the block."""
+        try:
+            yield
+        except (sqlite3.Error, zlib.error, *DAMAGED_FILE_ERRORS) as exc:
+            self.error = self.error or self._as_input_error(exc)
+
+    def _as_input_error(self, exc: Exception) -> InputError:
+        return InputError(
+            f"the store of calls {self.path} cannot be used: {exc}",
+            hint="free some space, or delete this file: what it holds is then asked again",
+        )

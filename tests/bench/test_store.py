@@ -1,0 +1,326 @@
+"""The store of calls: nothing is asked twice, by whatever command, in whichever process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from kgwb.bench.results import read_results
+from kgwb.cli import main
+from kgwb.kg import sample_path
+from kgwb.run.calls import Call, call_key
+from kgwb.run.prompts import Prompts
+from kgwb.run.store import STORE_FILE, CallStore, find_store
+
+QUESTIONS = str(sample_path("films").with_suffix(".questions.jsonl"))
+Capture = pytest.CaptureFixture[str]
+QIR = "chatty_kg/qir"
+SELECTION = "chatty_kg/predicate_selection"
+
+SCRIPT = '''
+"""A model that answers from the text of the prompt: with mistakes that a prompt cures, and seeded flips.
+
+It writes down each request, as a line of its own in a file.
+"""
+import hashlib, json, os, threading, time
+from kgwb import llm
+
+RULES = llm.model("rules")
+FLIPS = float(os.environ.get("SCRIPT_FLIPS", "0"))
+
+
+def draw(*parts):
+    """A number from 0 to 1 that only the parts decide."""
+    digest = hashlib.sha256(repr(parts).encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def SCRIPT(request):
+    from kgwb.kg import open_kg
+
+    text = request.messages[-1].content
+    system = request.messages[0].content
+    content = [os.environ.get("SCRIPT_NAME"), request.task, request.messages, request.seed]
+    asked = hashlib.sha256(repr(content).encode()).hexdigest()
+    with open(os.environ["SCRIPT_LOG"], "a") as log:
+        log.write(json.dumps([os.environ.get("SCRIPT_NAME", "A"), request.task, asked]) + "\\n")
+    time.sleep(float(os.environ.get("SCRIPT_DELAY", "0")))
+    reply = RULES.complete(request, open_graph(), threading.Event())
+    data = json.loads(reply.text)
+    if request.task == "chatty_kg/qir":
+        is_cured = "Take care." in text or "Take care." in system
+        mistake = draw("mistake", text[-80:]) < 0.3 and not is_cured
+        with open(os.environ["SCRIPT_LOG"] + ".count", "a") as count:
+            count.write(asked + "\\n")
+        with open(os.environ["SCRIPT_LOG"] + ".count") as count:
+            times = count.read().count(asked)
+        if mistake or draw("flip", asked, times) < FLIPS:
+            data["triples"] = [{**triple, "predicate": "composer"} for triple in data["triples"]]
+    return json.dumps(data)
+
+
+_graph = []
+
+
+def open_graph():
+    from kgwb.kg import open_kg
+
+    if not _graph:
+        _graph.append(open_kg("films"))
+    return _graph[0]
+'''
+
+
+class Shop:
+    """A folder with the model's script and prompts, in which commands are given."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        Path("script.py").write_text(SCRIPT)
+        Path("other.py").write_text(SCRIPT)
+        monkeypatch.setenv("SCRIPT_LOG", str(Path("asked.jsonl").absolute()))
+        self.command = ["bench", "--kg", "films", "--questions", QUESTIONS]
+
+    def prompts(self, folder: str, **words: str) -> None:
+        """Write a folder of prompts, each with words added."""
+        for name, added in words.items():
+            path = Path(folder) / "chatty_kg" / f"{name}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{Prompts().text(f'chatty_kg/{name}')}\n{added}\n")
+
+    def asked(self) -> list[str]:
+        """What the model was asked, each request as a text."""
+        path = Path("asked.jsonl")
+        return path.read_text().splitlines() if path.exists() else []
+
+    def bench(self, out: str, *more: str, model: str = "script.py") -> int:
+        """Measure, and return how many calls were made."""
+        before = len(self.asked())
+        assert main([*self.command, "--model", f"scripted:{model}", "--out", out, *more]) == 0
+        return len(self.asked()) - before
+
+    def retry(self, folder: str, *more: str, model: str = "script.py") -> int:
+        """Ask again, and return how many calls were made."""
+        before = len(self.asked())
+        assert main(["retry", folder, "--model", f"scripted:{model}", *more]) == 0
+        return len(self.asked()) - before
+
+
+@pytest.fixture
+def shop(here: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    return Shop(monkeypatch)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_an_iteration_asks_only_what_was_never_asked(
+    shop: Shop, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each number of calls is that of requests that differ, and 0 where nothing changed."""
+    monkeypatch.setenv("SCRIPT_NAME", "script.py")
+    shop.prompts("v2", qir="Take care.")
+    shop.prompts("v3", qir="Take care.", predicate_selection="Choose well.")
+    shop.prompts("v4", qir="Take more care.")
+    first = shop.bench("r")
+    assert first == len(set(shop.asked()))
+    assert shop.bench("r") == 0
+
+    def made_and_needed(*command: str, model: str = "script.py") -> tuple[int, int]:
+        monkeypatch.setenv("SCRIPT_NAME", model)
+        known = set(shop.asked())
+        made = shop.retry("r", "--only", "all", *command, model=model)
+        return made, len(set(shop.asked()) - known)
+
+    v2, needed = made_and_needed("--prompts", "v2")
+    assert 60 <= v2 == needed < first + 60
+    assert made_and_needed("--prompts", "v2") == (0, 0)
+    v3, needed = made_and_needed("--prompts", "v3")  # v2 with a second prompt: qir is known
+    tasks = Counter(json.loads(line)[1] for line in shop.asked()[-v3:])
+    assert v3 == needed and set(tasks) == {SELECTION}
+    v4, needed = made_and_needed("--each", "prompts=v2,v3,v4")  # of which two are known
+    assert v4 == needed
+    model, needed = made_and_needed("--prompts", "v3", model="other.py")
+    assert model == needed
+    monkeypatch.setenv("SCRIPT_NAME", "script.py")
+    assert shop.bench("winner", "--prompts", "v2", "--reuse", "r") == 0
+    assert shop.bench("r/winner", "--prompts", "v2") == 0
+    assert "0 model calls made" in capsys.readouterr().out
+
+
+def test_an_estimate_counts_what_the_store_has(shop: Shop, capsys: Capture) -> None:
+    shop.prompts("v2", qir="Take care.")
+    shop.bench("r", "--limit", "9")
+    capsys.readouterr()
+
+    def estimate() -> tuple[str, int]:
+        made = shop.retry("r", "--only", "all", "--prompts", "v2")
+        [line] = re.findall(r"9 questions, .*", capsys.readouterr().out)
+        return line, made
+
+    line, made = estimate()
+    assert line.startswith("9 questions, 9 to ") and made >= 9
+    line, made = estimate()
+    assert line.startswith("9 questions, 0 model calls") and made == 0
+    shutil.rmtree("r/retries")
+    line, made = estimate()  # the results are gone, and the calls are in the store
+    assert line.startswith("9 questions, 0 model calls") and made == 0
+
+
+def test_one_setup_is_one_folder_whatever_it_is_called(shop: Shop) -> None:
+    shop.prompts("v2", qir="Take care.")
+    shutil.copytree("v2", "better")
+    shop.bench("r", "--limit", "3")
+    shop.retry("r", "--only", "all", "--prompts", "v2")
+    shop.retry("r", "--only", "all", "--prompts", "better")
+    [folder] = [path for path in Path("r/retries").iterdir() if path.is_dir()]
+    assert folder.name.startswith("v2,")
+
+
+def test_a_store_that_was_deleted_is_made_again_from_saved_runs(shop: Shop) -> None:
+    shop.prompts("v2", qir="Take care.")
+    first = shop.bench("r", "--limit", "5", "--save-runs")
+    Path("r", STORE_FILE).unlink()
+    made = shop.retry("r", "--only", "all", "--prompts", "v2")
+    assert 5 <= made <= first
+    shutil.rmtree("r/runs")
+    Path("r", STORE_FILE).unlink()
+    shutil.rmtree("r/retries")
+    assert shop.retry("r", "--only", "all", "--prompts", "v2") > made
+
+
+def test_the_ladder_asks_nothing_that_the_benchmark_asked(shop: Shop) -> None:
+    shop.bench("r", "--limit", "8")
+    asked = Counter(shop.asked())
+    shop.bench("r", "--limit", "8", "--ladder")
+    assert not [line for line in asked if Counter(shop.asked())[line] > 1]
+
+
+def test_repeats_are_asks_of_their_own_and_are_kept(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCRIPT_FLIPS", "0.5")
+    once = shop.bench("r", "--limit", "6")
+    more = shop.bench("r", "--limit", "6", "--repeats", "3")
+    assert more >= 2 * 6 and once >= 6
+    assert shop.bench("r", "--limit", "6", "--repeats", "3") == 0
+    rows = read_results(Path("r"))[1]
+    rates = [[scores["f1"] for scores in row["asks"]] for row in rows]
+    assert all(len(rate) == 3 for rate in rates)
+    assert len({f1 for rate in rates for f1 in rate}) > 1
+    assert [rate[0] for rate in rates] == [row["f1"] for row in rows]
+    assert any(len(set(rate)) > 1 for rate in rates)
+
+
+def call_of(number: int, size: int = 100) -> Call:
+    """A call of a graph; its result cannot be compressed."""
+    request = {"query": str(number)}
+    result = bool(number % 2)
+    noise = Random(number).randbytes(size).hex()
+    key = call_key("ask", {**request, "noise": noise}, 0)
+    return Call(key, "ask", "", {**request, "noise": noise}, 0, result, "", 0.0, bool)
+
+
+def test_a_store_is_bounded_and_drops_its_oldest_calls(tmp_path: Path) -> None:
+    path = tmp_path / STORE_FILE
+    with CallStore(path, "g", max_bytes=100_000) as store:
+        for number in range(200):
+            store.make(lambda number=number: call_of(number, 1000))
+        assert store.find(call_of(199, 1000).key) and not store.find(call_of(0, 1000).key)
+    assert path.stat().st_size <= 150_000
+
+
+def test_a_graph_finds_no_results_of_another_one_and_a_repeat_none_of_the_first(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / STORE_FILE
+    call = call_of(1)
+    with CallStore(path, "one") as store:
+        store.make(lambda: call)
+        assert store.find(call.key)
+    for graph, ask in (("two", 0), ("one", 1)):
+        with CallStore(path, graph, ask) as store:
+            assert store.find(call.key) is None
+    assert find_store(tmp_path / "retries" / "x") == path
+
+
+def test_a_damaged_store_is_refused_with_what_to_do(shop: Shop, capsys: Capture) -> None:
+    Path("r").mkdir()
+    Path("r", STORE_FILE).write_bytes(b"no database" * 1000)
+    command = [*shop.command, "--model", "scripted:script.py", "--out", "r", "--limit", "2"]
+    assert main(command) == 2
+    assert "delete this file" in capsys.readouterr().err
+
+
+def start(*arguments: str, **environment: str) -> subprocess.Popen[bytes]:
+    """Start a command in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "kgwb", *arguments],
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_two_processes_ask_each_thing_once(shop: Shop) -> None:
+    shop.prompts("v2", qir="Take care.")
+    shutil.copytree("v2", "same")
+    shop.bench("r")
+    known = set(shop.asked())
+    command = ["retry", "r", "--only", "all", "--workers", "3", "--prompts", "v2"]
+    command += ["--model", "scripted:script.py"]
+    both = [
+        start(*command, SCRIPT_DELAY="0.1"),
+        start(*command, "--set", "query_limit=30", SCRIPT_DELAY="0.1"),
+    ]
+    assert [process.wait(600) for process in both] == [0, 0]
+    new = [line for line in shop.asked() if line not in known]
+    assert len(new) == len(set(new)) >= 60
+    folders = [path for path in Path("r/retries").iterdir() if path.is_dir()]
+    assert [len(read_results(folder)[1]) for folder in folders] == [60, 60]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_killed_twenty_times_nothing_is_asked_twice_and_nothing_is_lost(shop: Shop) -> None:
+    """What was being asked when the process was killed may be asked again, and no more."""
+    random = Random(0)
+    commands = [
+        [*shop.command, "--model", "scripted:script.py", "--out", folder, "--reuse", "store"]
+        for folder in ("a", "b")
+    ]
+    environment = {"SCRIPT_DELAY": "0.3"}
+    in_flight = 0
+    for _ in range(20):
+        both = [start(*command, **environment) for command in commands]
+        time.sleep(random.uniform(2, 9))
+        in_flight += sum(process.poll() is None for process in both)
+        for process in both:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+    for command in commands:
+        assert start(*command).wait(600) == 0
+    counts = Counter(shop.asked())
+    asked_again = sum(counts.values()) - len(counts)
+    assert asked_again <= in_flight
+    whole = set(counts)
+    rows: dict[str, Any] = {}
+    for folder in ("a", "b"):
+        assert len(read_results(Path(folder))[1]) == 60
+        rows[folder] = [(row["id"], row["answers"]) for row in read_results(Path(folder))[1]]
+    shop.bench("fresh")
+    assert set(shop.asked()) == whole  # nothing else was asked, and nothing is missing
+    fresh = [(row["id"], row["answers"]) for row in read_results(Path("fresh"))[1]]
+    assert rows["a"] == rows["b"] == fresh
