@@ -14,13 +14,15 @@ from kgwb.systems.chatty_kg.qir import extract_qir
 from kgwb.systems.chatty_kg.queries import generate_queries, select_queries
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
 from kgwb.systems.chatty_kg.relations import link_relation
-from kgwb.systems.chatty_kg.rules import RULES
+from kgwb.systems.chatty_kg.rules import NOT_UNDERSTOOD, RULES
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.chatty_kg.views import VIEWS
 from kgwb.systems.linking import select_vertex
 from kgwb.systems.rules import RULES as LINKING_RULES
 
 ABLE_SYSTEM = "the system surveyor can express such questions (--system surveyor)"
+OTHER_MODEL = "reword the question, or choose another model"
+"""What a person is told whose question the model ``rules`` did not understand."""
 """What a person is told who asked for more than triples can say."""
 
 
@@ -75,7 +77,10 @@ def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     if not qir.facts and not qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
     if qir.beyond:
-        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {ABLE_SYSTEM}"
+        advice = ABLE_SYSTEM
+        if qir.beyond[0].startswith(NOT_UNDERSTOOD):
+            advice = OTHER_MODEL
+        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {advice}"
         return Answer(qir.kind, reason=reason)
     linked = match_qir(qir, question, context, run)
     generated = generate_queries(qir, linked, run)
