@@ -60,7 +60,7 @@ from kgwb.llm.rules.words import (
 
 SURE_SIMILARITY = 0.45
 """Similarity from which a word of the question is taken for a predicate or a class."""
-LIKE_CLASS_SIMILARITY = 0.4
+LIKE_CLASS_SIMILARITY = 0.38
 """Similarity from which a word is taken for a class that no class of the graph is named by."""
 MIN_SIMILARITY = 0.34
 """Similarity that further words must have with a predicate that another word asks for."""
@@ -329,7 +329,7 @@ class _Coverage:
         word = self.words[position]
         phrases = [word, relation_phrase(word)]
         value_type, _ = expected_value_type(self.words)
-        pairs = [f"{word}_{value_type}"]
+        pairs = [f"{word}_{value_type}", f"who_{word}"]
         for start in (max(position - 1, 0), position):
             pairs.append("_".join(self.words[start : start + 2]))
         for pair in pairs:
