@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -25,6 +26,7 @@ from kgwb.arguments import (
     parse_system_names,
     positional,
 )
+from kgwb.check_arguments import EXIT_CODES, CheckArguments
 from kgwb.errors import InputError
 from kgwb.terminal import (
     EXIT_BUDGET_SPENT,
@@ -85,8 +87,10 @@ class MeasurementArguments(QuestionArguments):
 
 
 @dataclass(kw_only=True)
-class BenchCommand(MeasurementArguments):
+class BenchCommand(CheckArguments, MeasurementArguments):
     """ask every question of a file and score the answers"""
+
+    EPILOG = EXIT_CODES
 
     systems: str | None = option(
         "NAME,NAME,... or all", "measure several systems, each in its own folder"
@@ -104,8 +108,12 @@ class BenchCommand(MeasurementArguments):
 
         With ``each`` a report is written, and with several systems their tables are printed side by
         side. Folders in which every question ended in an error are named. Returns EXIT_FAILED if
-        these are all. Raises InputError for ``retention`` if no question is in a dialogue.
+        these are all, else EXIT_CONDITION_MET if a condition is met. Raises InputError for
+        ``retention`` if no question is in a dialogue, and for a wrong condition.
         """
+        from kgwb.bench.checks import RESULT_FIGURES, make_results_suite
+
+        self.check_conditions(RESULT_FIGURES)
         questions = self.load_questions()
         if self.retention and all(question.dialogue is None for question in questions):
             raise InputError(
@@ -124,7 +132,9 @@ class BenchCommand(MeasurementArguments):
             write_report(list(measured), self.out / "report.html", self.prices)
         elif self.systems:
             _print_side_by_side(measured)
-        return _name_failed_folders(measured)
+        suites = [make_results_suite(folder.name, rows) for folder, rows in measured.items()]
+        condition_code = self.finish(suites, RESULT_FIGURES)
+        return _name_failed_folders(measured) or condition_code
 
     def _commands_for_systems(self) -> list[BenchCommand]:
         """Return the command for each of ``systems``, with a folder of its own; else this one.
@@ -494,8 +504,10 @@ def _list_labels(row: BenchRow, values: Sequence[str]) -> str:
 
 
 @dataclass(kw_only=True)
-class RetryCommand(GraphArguments):
+class RetryCommand(CheckArguments, GraphArguments):
     """ask questions of a benchmark again after a change, and show what it fixed and what it broke"""
+
+    EPILOG = EXIT_CODES
 
     folder: Path = positional(
         "DIR", "folder of kgwb bench --out; with --save-runs there, few calls are made again"
@@ -518,6 +530,8 @@ class RetryCommand(GraphArguments):
     repeats: PositiveInt = option(
         "N", "ask what differs N times, to see which decisions vary without a change", 1
     )
+    note: str = option("TEXT", "what is remembered with the new results", "")
+    retries: bool = option("", "ask nothing, and list the retries that were made", False)
     workers: PositiveInt = option("N", "questions asked at the same time", 1)
     budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
     prices: Path | None = option("FILE", PRICES_HELP)
@@ -530,11 +544,17 @@ class RetryCommand(GraphArguments):
 
         A value that was measured already is said to be that, and is not asked again. If a budget is
         used up, no other value is asked, the report has what was asked so far, and
-        EXIT_BUDGET_SPENT is returned; else 0. The report is at ``out``, or beside the new results.
+        EXIT_BUDGET_SPENT is returned; else EXIT_CONDITION_MET if a condition is met, or 0. The
+        report is at ``out``, or beside the new results.
         Raises InputError if nothing differs from what was measured.
         """
+        from kgwb.bench.checks import CHANGE_FIGURES, make_change_suite
+        from kgwb.bench.figures import LoadedResults
         from kgwb.bench.lab import RetryExperiment
 
+        if self.retries:
+            return self._list_retries()
+        self.check_conditions(CHANGE_FIGURES)
         budget = _make_budget(self.budget, self.prices)
         graph = self.open_graph(self.kg) if self.kg else None
         folders = []
@@ -567,9 +587,31 @@ class RetryCommand(GraphArguments):
             page_folder = page_folder.parent
         page = self.out or page_folder / "report.html"
         write_report([self.folder, *folders], page, self.prices)
+        self._suggest_keeping(folders)
+        before = LoadedResults.read(self.folder)
+        suites = [make_change_suite(before, LoadedResults.read(folder)) for folder in folders]
+        condition_code = self.finish(suites, CHANGE_FIGURES)
         if stop_reason:
             return EXIT_BUDGET_SPENT
+        return condition_code
+
+    def _list_retries(self) -> int:
+        """Print the retries of the folder, the latest first, and return 0."""
+        from kgwb.bench.figures import LoadedResults
+        from kgwb.bench.retries import list_retries
+
+        retries = list_retries(LoadedResults.read(self.folder))
+        print("\n".join(map(str, retries)) or "nothing was asked again yet")
         return 0
+
+    def _suggest_keeping(self, folders: Sequence[Path]) -> None:
+        """Print for each folder the command that keeps its prompts; nothing if none were given."""
+        gives_prompts = any(assignment.startswith("prompts=") for assignment in self.each)
+        if self.prompts is None and not gives_prompts:
+            return
+        for folder in folders:
+            command = shlex.join(["kgwb", "keep", "my_prompts", "--results", str(folder)])
+            print_error(f"to keep these prompts: {command}")
 
     def _given_models(self) -> dict[str, str]:
         """Return the given models by agent; "" is the default for all agents."""
@@ -598,6 +640,8 @@ class RetryCommand(GraphArguments):
         ``name`` is for the folder of the results; "" names it by the models, settings and prompts
         that were given. Returns this folder, and the limits of the budget that stopped it, or "".
         """
+        from kgwb.bench.retries import write_note
+
         changes = [*self._given_models().values(), *self.set]
         if self.prompts:
             changes.insert(0, self.prompts.resolve().name)
@@ -622,6 +666,7 @@ class RetryCommand(GraphArguments):
                 budget=budget,
                 on_row=lambda row: bar.update(),
             )
+        write_note(folder, self.note)
         return folder, stop_reason
 
 

@@ -1,4 +1,4 @@
-"""The command line: ask, bench, compare-profiles, retry, report, serve, export, doctor, lab, labs, demo, new."""
+"""The command line: ask, bench, retry, keep, report, serve, doctor, lab, and the others of COMMANDS."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from kgwb.bench_commands import (
 )
 from kgwb.errors import InputError, KgwbError, RunFileError
 from kgwb.export_command import ExportCommand
+from kgwb.keep_command import KeepCommand
 from kgwb.masking import mask_url
 from kgwb.new_command import NewCommand
 from kgwb.terminal import (
@@ -65,8 +66,9 @@ first; an object {"question": ..., "answers": [labels]} is a turn that is rememb
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command.
 
-    Returns the exit code: 0 after success, 2 after an error, 3 if a budget is used up, 130 after an
-    interrupt. ``doctor`` returns 1 if something needed is missing. Exits with 2 for wrong arguments.
+    Returns the exit code: 0 after success, 2 after an error, 3 if a budget is used up, 4 if a
+    condition of --fail-if is met, 130 after an interrupt. ``doctor`` returns 1 if something needed
+    is missing. Exits with 2 for wrong arguments.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -149,6 +151,7 @@ def _make_parser() -> argparse.ArgumentParser:
     for name, command_class in COMMANDS.items():
         help_text = command_class.__doc__
         command = commands.add_parser(name, help=help_text, description=help_text)
+        command.epilog = getattr(command_class, "EPILOG", None)
         if command_class is JupyterLabCommand:
             command.epilog = "for example: kgwb lab --no-browser --port 8899"
         else:
@@ -530,6 +533,7 @@ COMMANDS: dict[str, type[Any]] = {
     "bench": BenchCommand,
     "compare-profiles": CompareProfilesCommand,
     "retry": RetryCommand,
+    "keep": KeepCommand,
     "report": ReportCommand,
     "serve": ServeCommand,
     "export": ExportCommand,

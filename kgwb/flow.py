@@ -27,8 +27,16 @@ from kgwb.records import (
     one_line,
     summarize_fields,
 )
-from kgwb.terms import DisplayNames, Iri, Term, Triple, format_triple
-from kgwb.text import first_items, list_first, list_within, pluralize, shorten, single_line
+from kgwb.terms import DisplayNames, Iri, Term, Triple, describe_term, format_triple
+from kgwb.text import (
+    first_items,
+    list_first,
+    list_within,
+    pluralize,
+    shorten,
+    single_line,
+    tell_apart,
+)
 
 AnswerKind = Literal["list", "count", "boolean"]
 """What a question asks for: values, their number, or whether something is true."""
@@ -324,10 +332,21 @@ class Answer(Record):
         return bool(self.values)
 
     def __str__(self) -> str:
-        text = (
-            self.text or list_first(self.labels) or self.reason or "no answer, and no reason given"
-        )
+        values = list_first(self._distinct_labels())
+        text = self.text or values or self.reason or "no answer, and no reason given"
         return self._with_note(text)
+
+    def _distinct_labels(self) -> list[str]:
+        """Return the labels of the values; those that look the same have their terms beside them."""
+
+        def label(position: int) -> str:
+            return self.values[position].label
+
+        def label_with_term(position: int) -> str:
+            return f"{label(position)} ({describe_term(self.values[position].term)})"
+
+        labels = tell_apart(range(len(self.values)), (label, label_with_term))
+        return list(labels.values())
 
     def _with_note(self, text: str) -> str:
         """Return the text of the answer, followed by UNGROUNDED_NOTE if it is ungrounded."""
@@ -351,7 +370,7 @@ class Answer(Record):
         format_value = partial(_value_with_support, names=known_names, limit=limit)
         line = one_line(self)
         if len(str(self)) > MAX_LINE_CHARS and self.labels and not self.text:
-            values = list_within(self.labels, MAX_LINE_CHARS)
+            values = list_within(self._distinct_labels(), MAX_LINE_CHARS)
             line = single_line(self._with_note(values))
         lines = [line]
         lines += first_items(self.values, value_limit, format_value)

@@ -14,7 +14,7 @@ import rdflib
 from pydantic import PlainSerializer, PlainValidator
 from rdflib import RDF, XSD, BNode, Literal, URIRef
 
-from kgwb.text import shorten
+from kgwb.text import look_of, shorten
 
 KNOWN_PREFIXES = {str(namespace): prefix for prefix, namespace in rdflib.Graph().namespaces()} | {
     "http://schema.org/": "schema",
@@ -168,6 +168,20 @@ def format_term(term: Term, names: DisplayNames) -> str:
     if isinstance(term, URIRef):
         text = names.get(text) or name_from_iri(text)
     return shorten(text)
+
+
+def describe_term(term: Term) -> str:
+    """Return what tells a term from others of its name: its IRI, language, datatype, or node id.
+
+    A literal whose text may look like another text has this text in ASCII, too.
+    """
+    if not isinstance(term, Literal):
+        return str(term)
+    literal_type = str(term.language or term.datatype or "text")
+    text = str(term)
+    if text.isascii() and look_of(text) == text:
+        return literal_type
+    return f"{literal_type}, {shorten(ascii(text))}"
 
 
 def format_triple(triple: Triple, names: DisplayNames) -> str:

@@ -110,7 +110,7 @@ def tell_apart(
         texts = {item: forms[number](item) for item, number in form_numbers.items()}
         items_by_look: dict[str, list[H]] = defaultdict(list)
         for item, text in texts.items():
-            look = _look_of(text)
+            look = look_of(text)
             if fold_case:
                 look = look.casefold()
             items_by_look[look].append(item)
@@ -125,7 +125,7 @@ def tell_apart(
             form_numbers[item] += 1
 
 
-def _look_of(text: str) -> str:
+def look_of(text: str) -> str:
     """Return a text without what cannot be seen: format characters, and which blanks it has."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)

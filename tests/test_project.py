@@ -39,7 +39,7 @@ ROOMS = (
     "bench",
     "ui",
     "kgwb labs workbench",
-    "__main__ arguments bench_commands cli doctor export_command new_command terminal",
+    "__main__ arguments bench_commands check_arguments cli doctor export_command keep_command new_command terminal",
 )
 """A file imports from its own room and those before it; kgwb itself is the facade."""
 RANK_OF = {room: rank for rank, rooms in enumerate(ROOMS) for room in rooms.split()}

@@ -17,7 +17,7 @@ from kgwb.bench.figures import (
     distinct_keys,
 )
 from kgwb.bench.metrics import QuestionGroup, compare_results
-from kgwb.bench.report_parts import render_answers, render_values, render_verdict
+from kgwb.bench.report_parts import name_values, render_answers, render_values, render_verdict
 from kgwb.bench.results import (
     BenchRow,
     QuestionSample,
@@ -92,6 +92,16 @@ def find_changes(
         on_progress()
     order = list(OUTCOME_STATES)
     return sorted(changes, key=lambda change: order.index(change.outcome))
+
+
+def find_outcomes(before: LoadedResults, after: LoadedResults) -> dict[str, str]:
+    """Return the outcome of each question with gold that both results have. No run is replayed."""
+    outcomes = {}
+    for id_, row in before.rows.items():
+        new_row = after.rows.get(id_)
+        if new_row is not None and row["gold"] is not None and new_row["gold"] is not None:
+            outcomes[id_] = _outcome_of(row, new_row)
+    return outcomes
 
 
 def _outcome_of(row: BenchRow, new_row: BenchRow) -> str:
@@ -381,11 +391,12 @@ class ResultsComparison:
         headers = ("question", "before", "after", "gold", "decision before", "decision after")
         rows = []
         for change in changes:
+            names = name_values((change.before, change.after))
             row = (
                 link(self.after, change),
-                render_answers(change.before),
-                render_answers(change.after),
-                render_values(change.before, "gold"),
+                render_answers(change.before, names),
+                render_answers(change.after, names),
+                render_values(change.before, "gold", names),
                 *_render_decisions(change.first_difference),
             )
             rows.append(row)
@@ -444,7 +455,7 @@ def render_best_by_question(comparisons: Sequence[ResultsComparison]) -> Html:
     """
     all_results = [comparisons[0].before, *(comparison.after for comparison in comparisons)]
     table_rows = []
-    for id_, first_row in all_results[0].rows.items():
+    for id_ in all_results[0].rows:
         rows = []
         for results in all_results:
             row = results.rows.get(id_)
@@ -455,7 +466,7 @@ def render_best_by_question(comparisons: Sequence[ResultsComparison]) -> Html:
         scores = [row["f1"] for row in rows]
         if len(set(scores)) > 1:
             cells = _mark_best(scores, list(map(render_verdict, rows)))
-            table_rows.append((shorten(first_row["question"]), *cells))
+            table_rows.append((all_results[0].question_titles[id_], *cells))
     names = [results.name for results in all_results]
     return h.table(("by question", *names), table_rows)
 

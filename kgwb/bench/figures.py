@@ -24,7 +24,7 @@ from kgwb.run.models import open_model
 from kgwb.show.answer_state import ERROR, RIGHT, UNANSWERED, WRONG
 from kgwb.show.html import Html, div, static_page
 from kgwb.show.html import table as html_table
-from kgwb.text import pluralize, single_line
+from kgwb.text import pluralize, shorten, single_line, tell_apart
 
 K = TypeVar("K")
 INTERVAL_MEASURES = {"f1": "F1", "paper_f1": "paper F1"}
@@ -42,6 +42,8 @@ MEAN_MEASURES = {
 }
 MEASURE_LABELS = INTERVAL_MEASURES | MEAN_MEASURES
 """Labels of the measures, in the order of their columns."""
+MAX_QUESTION_BESIDE_ID = 200
+"""Characters of a question that has its id beside it."""
 Cause = tuple[str, str]
 """Where an answer was lost: the agent to blame, or the reason that none is known; and the stage."""
 
@@ -76,6 +78,21 @@ class LoadedResults:
                 losses_by_id[id_] = loss
         name = name or single_line(folder.resolve().name)
         return cls(name, tail, folder, config, rows, losses_by_id)
+
+    @cached_property
+    def question_titles(self) -> dict[str, str]:
+        """The questions as they are shown, by their ids; of questions that look the same with the id."""
+
+        def question(id_: str) -> str:
+            return shorten(single_line(self.rows[id_]["question"]))
+
+        def question_with_id(id_: str) -> str:
+            return f"{shorten(question(id_), MAX_QUESTION_BESIDE_ID)} ({single_line(id_)})"
+
+        def question_with_exact_id(id_: str) -> str:
+            return f"{shorten(question(id_), MAX_QUESTION_BESIDE_ID)} ({id_!a})"
+
+        return tell_apart(self.rows, (question, question_with_id, question_with_exact_id))
 
     def with_rows(self, rows: Iterable[BenchRow]) -> LoadedResults:
         """Return the results with these of its rows alone, and with the losses of their questions.

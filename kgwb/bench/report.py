@@ -35,7 +35,6 @@ from kgwb.show.html import Html, render_template, tag
 from kgwb.show.run import render_run
 from kgwb.text import (
     pluralize,
-    shorten,
     shortest_distinct_names,
     single_line,
 )
@@ -148,7 +147,7 @@ class Report:
                 return tag("a", text, href=quote(target), title=code)
 
             def link_question(results: LoadedResults, change: QuestionChange) -> object:
-                text = shorten(change.after["question"])
+                text = _title_of_question(results, change)
                 return link_to_run(results, change.after, text) or text
 
             title = f"Benchmark {', '.join(results.name for results in self.results)}"
@@ -258,7 +257,7 @@ class Report:
         }
 
     def _repr_html_(self) -> str:
-        values = self._section_values(lambda results, change: shorten(change.after["question"]))
+        values = self._section_values(_title_of_question)
         return h.static_page(render_template(f"{TEMPLATES}/sections.html", **values))
 
     def __repr__(self) -> str:
@@ -266,6 +265,11 @@ class Report:
         for results in self.results:
             sizes.append(f"{results.name}: {pluralize(len(results.rows), 'question')}")
         return f"Report({'; '.join(sizes)})"
+
+
+def _title_of_question(results: LoadedResults, change: QuestionChange) -> str:
+    """Return the question of a change, told apart from the others of its results."""
+    return results.question_titles[change.after["id"]]
 
 
 # --- pages

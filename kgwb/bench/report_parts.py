@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,15 @@ from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.show import html as h
 from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT, UNANSWERED, WRONG
 from kgwb.show.html import ChartBar, Html, tag
-from kgwb.text import and_more, format_seconds, pluralize, shorten, single_line
+from kgwb.text import and_more, format_seconds, pluralize, shorten, single_line, tell_apart
 
 PUBLISHED_FIGURES_FILE = Path(__file__).with_name("published.toml")
 SETUP_ENTRIES = ("kgwb", "system", "models", "source", "kg", "embeddings", "questions")
 """Entries of a configuration that are shown first."""
 MAX_SHOWN_VALUES = 5
 """Values, or rows of a table, that are shown of an answer."""
+MAX_LABEL_BESIDE_IRI = 80
+"""Characters of a label that has its IRI beside it."""
 LinkToRun = Callable[[LoadedResults, BenchRow, object], Html | None]
 """Returns a text as a link to the page of a row's run; None if the run was not saved."""
 
@@ -147,15 +149,18 @@ def has_losses(all_results: AllResults) -> bool:
 
 
 def render_loss_chart(all_results: AllResults) -> Html:
-    """Render a chart of the answers that each agent lost.
+    """Render a chart of the answers that each agent lost, in all of its stages.
 
     Reasons for which no agent is known have bars, too. Nothing is rendered without losses.
     """
     bars = []
     for number, results in enumerate(all_results):
+        totals: Counter[str] = Counter()
         for (agent, _), counts in results.losses_by_agent.items():
+            totals[agent] += counts[""]
+        for agent, total in totals.items():
             label = agent + results.label_suffix
-            bars.append(ChartBar(label, counts[""], str(counts[""]), 0, 0, number))
+            bars.append(ChartBar(label, total, str(total), 0, 0, number))
     return h.bar_chart("Answers lost, by agent", bars)
 
 
@@ -231,15 +236,38 @@ def render_verdict(row: BenchRow) -> Html:
     return h.state_badge(ANSWER_STATE_ICONS[verdict], verdict)
 
 
-def render_answers(row: BenchRow) -> Html:
+def name_values(rows: Iterable[BenchRow]) -> dict[str, str]:
+    """Return the names of the values that are shown of rows beside each other, by the value.
+
+    They are the answers and the gold of all of them. An IRI whose label is also that of another
+    value has its IRI added: "Dune (http://e/dune2)".
+    """
+    labels: dict[str, str] = {}
+    for row in rows:
+        for value in (*row["answers"], *(row["gold"] or ())):
+            labels.setdefault(value, get_label(row, value))
+
+    def shown_label(value: str) -> str:
+        return shorten(labels[value])
+
+    def label_with_iri(value: str) -> str:
+        if not is_iri(value):
+            return shown_label(value)
+        return f"{shorten(labels[value], MAX_LABEL_BESIDE_IRI)} ({value})"
+
+    return tell_apart(labels, (shown_label, label_with_iri))
+
+
+def render_answers(row: BenchRow, names: Mapping[str, str]) -> Html:
     """Render the verdict, and below it the answers or the error.
 
-    A lost answer that should be a table also has the F1 of each gold column.
+    A lost answer that should be a table also has the F1 of each gold column. ``names`` are those of
+    ``name_values``.
     """
     if row["error"]:
         answers = h.note(shorten(row["error"]), level="bad")
     else:
-        answers = render_values(row, "answers")
+        answers = render_values(row, "answers", names)
     scores = row.get("by_column", {})
     column_scores = ""
     if scores and is_lost(row):
@@ -248,11 +276,11 @@ def render_answers(row: BenchRow) -> Html:
     return h.join(h.div("", render_verdict(row)), answers, column_scores)
 
 
-def render_values(row: BenchRow, name: str) -> Html:
+def render_values(row: BenchRow, name: str, names: Mapping[str, str]) -> Html:
     """Render the "answers" or the "gold" of a row.
 
-    Vertices are shown by their labels, a table with several columns as a table. Of more than
-    MAX_SHOWN_VALUES values or rows, the first are shown.
+    Vertices are shown by their names (``name_values``), a table with several columns as a table. Of
+    more than MAX_SHOWN_VALUES values or rows, the first are shown.
     """
     values = row[name]
     if values is None:
@@ -264,7 +292,7 @@ def render_values(row: BenchRow, name: str) -> Html:
         table = [[value] for value in values]
     rendered_rows = []
     for cells in table[:MAX_SHOWN_VALUES]:
-        rendered_rows.append([_render_value(row, cell or "") for cell in cells])
+        rendered_rows.append([_render_value(cell or "", names) for cell in cells])
     if len(table[0]) > 1:
         rendered = h.table((), rendered_rows)
     else:
@@ -272,10 +300,10 @@ def render_values(row: BenchRow, name: str) -> Html:
     return h.join(rendered, and_more(len(table) - MAX_SHOWN_VALUES))
 
 
-def _render_value(row: BenchRow, value: str) -> Html | str:
-    """Render an IRI as a link with its label. Return any other value as text, shortened."""
+def _render_value(value: str, names: Mapping[str, str]) -> Html | str:
+    """Render an IRI as a link with its name. Return any other value as text, shortened."""
     if is_iri(value):
-        return h.iri_link(value, get_label(row, value))
+        return h.iri_link(value, names.get(value, value))
     return shorten(value)
 
 
@@ -305,18 +333,19 @@ def _render_question(number: int, id_: str, all_results: AllResults, link: LinkT
     all_rows = [results.rows.get(id_) for results in all_results]
     rows = [row for row in all_rows if row]
     first_row = rows[0]
+    names = name_values(rows)
     cells = [
         shorten(id_),
         first_row.get("hops", ""),
         first_row.get("type", ""),
         shorten(first_row["question"]),
-        render_values(first_row, "gold"),
+        render_values(first_row, "gold", names),
     ]
     for results, row in zip(all_results, all_rows, strict=True):
         if row is None:
             cells += ["not asked", "", "", ""]
         else:
-            cells += _result_cells(results, row, link)
+            cells += _result_cells(results, row, names, link)
     classes = []
     for row in rows:
         classes.append(f"{'lost ' if is_lost(row) else ''}{'error' if row['error'] else ''}")
@@ -326,7 +355,9 @@ def _render_question(number: int, id_: str, all_results: AllResults, link: LinkT
     return tag("tr", *table_cells, id=f"question-{number}", class_=" ".join(classes))
 
 
-def _result_cells(results: LoadedResults, row: BenchRow, link: LinkToRun) -> Sequence[object]:
+def _result_cells(
+    results: LoadedResults, row: BenchRow, names: Mapping[str, str], link: LinkToRun
+) -> Sequence[object]:
     """Return the cells of one folder: answers, F1, the agent that lost the answer, and the run.
 
     Without a loss the third is empty; the time stands beside the run.
@@ -339,7 +370,7 @@ def _result_cells(results: LoadedResults, row: BenchRow, link: LinkToRun) -> Seq
         duration += f", of it {format_seconds(row['model_seconds'])} waiting for models"
     seconds = h.muted_text(duration)
     return (
-        render_answers(row),
+        render_answers(row, names),
         f"{scores.f1:.2f}" if scores else "",
         loss.get("agent") or loss.get("why") or "",
         h.join(run, " ", seconds),

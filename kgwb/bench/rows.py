@@ -6,6 +6,8 @@ from collections.abc import Set
 from dataclasses import asdict
 from typing import Any
 
+from rdflib import URIRef
+
 from kgwb.bench.cost import sum_seconds_by_stage, sum_usage
 from kgwb.bench.metrics import (
     FROM_GRAPH,
@@ -115,7 +117,7 @@ def _collect_labels(
         for iri, name in answer.names:
             labels[str(iri)] = name
         for value in answer.values:
-            if value.term_label:
+            if value.term_label and isinstance(value.term, URIRef):
                 labels[str(value.term)] = value.term_label
     shown_iris = {text for text in (*gold, *answers) if "://" in text}
     return {iri: label for iri, label in labels.items() if iri in shown_iris}

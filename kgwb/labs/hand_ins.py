@@ -13,7 +13,7 @@ from kgwb import disk
 from kgwb.errors import InputError
 from kgwb.labs.tasks import MAX_HINTS, load_lab
 from kgwb.records import describe_validation_error
-from kgwb.text import pluralize, single_line
+from kgwb.text import look_of, pluralize, single_line
 
 MAX_STORED_ANSWERS = 20
 """Answers that are kept of a task, the latest ones."""
@@ -177,13 +177,13 @@ def collect_hand_ins(folder: str | Path) -> list[CollectedHandIns]:
 def _keep_latest(files: Sequence[_HandInFile]) -> tuple[list[_HandInFile], list[str]]:
     """Return the latest file of each work under each name, and a remark on each earlier one.
 
-    The oldest file must come first. Names are compared without letter case. A file without a work's
+    The oldest file must come first. Names are compared by their looks (``_look_of_name``). A file without a work's
     identity is never replaced.
     """
     latest: dict[tuple[str, str], _HandInFile] = {}
     remarks = []
     for each in files:
-        key = (each.hand_in.work_id, each.hand_in.student.casefold())
+        key = (each.hand_in.work_id, _look_of_name(each.hand_in.student))
         if not each.hand_in.work_id:
             key = ("", each.file_name)
         if key in latest:
@@ -223,7 +223,7 @@ def _with_distinct_names(files: Sequence[_HandInFile]) -> tuple[HandIn, ...]:
     for same_name in _group_by_name(files).values():
         for file_name, hand_in in same_name:
             name = hand_in.student
-            if not name:
+            if not look_of(name):
                 name = file_name
             elif len(same_name) > 1:
                 name = f"{name} ({file_name})"
@@ -231,14 +231,19 @@ def _with_distinct_names(files: Sequence[_HandInFile]) -> tuple[HandIn, ...]:
     return tuple(sorted(named, key=lambda hand_in: (hand_in.student.casefold(), hand_in.student)))
 
 
+def _look_of_name(student: str) -> str:
+    """Return a form of a name that is equal for names that look the same but for letter case."""
+    return look_of(student).casefold()
+
+
 def _group_by_name(files: Sequence[_HandInFile]) -> dict[tuple[str, str], list[_HandInFile]]:
-    """Return the files by the name of the student in lower case. Each without a name is alone.
+    """Return the files by the look of the student's name. Each without a name is alone.
 
     The order of the files stays.
     """
     groups: dict[tuple[str, str], list[_HandInFile]] = {}
     for each in files:
-        name = each.hand_in.student.casefold()
+        name = _look_of_name(each.hand_in.student)
         key = (name, "") if name else ("", each.file_name)
         groups.setdefault(key, []).append(each)
     return groups

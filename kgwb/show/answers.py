@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
-from rdflib import URIRef
+from rdflib import Literal, URIRef
 
 from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, UNGROUNDED_NOTE, Answer, Value
 from kgwb.records import MAX_LINE_CHARS
@@ -36,8 +37,8 @@ from kgwb.show.terms import (
     render_term,
     render_triples,
 )
-from kgwb.terms import name_from_iri
-from kgwb.text import MAX_LABEL_CHARS, pluralize, shorten, tell_apart
+from kgwb.terms import Term, describe_term, format_term, name_from_iri
+from kgwb.text import MAX_LABEL_CHARS, look_of, pluralize, shorten, tell_apart
 
 MAX_DISTINCT_CHARS = 150
 """Characters of a name that are shown before what tells it apart from an equal one."""
@@ -135,13 +136,13 @@ def _render_numbered_value(number: int, value: Value, context: RenderContext) ->
 def _is_end_of_triple(value: Value) -> bool:
     """Return whether a value is the subject or the object of a triple that supports it.
 
-    It is compared by its text. False without support.
+    A literal is no IRI of the same text. False without support.
     """
-    ends = set()
+    ends: set[Term] = set()
     for subject, _, object_ in value.support:
-        ends.add(str(subject))
-        ends.add(str(object_))
-    return str(value.term) in ends
+        ends.add(subject)
+        ends.add(object_)
+    return value.term in ends
 
 
 def _render_value_label(value: Value, context: RenderContext) -> Html:
@@ -150,11 +151,13 @@ def _render_value_label(value: Value, context: RenderContext) -> Html:
     The name is that of the context, but a row of a table has its own.
     """
     name = value.label
-    if not value.row:
-        name = context.names.get(str(value.term), value.label)
     exact = Html()
     if isinstance(value.term, URIRef):
+        if not value.row:
+            name = context.names.get(str(value.term), value.label)
         exact = render_curie(value.term, context)
+    elif value.term in context.ambiguous_literals:
+        exact = muted_text(describe_term(value.term))
     elif str(value.term) != value.label:
         exact = render_term(value.term, context)
     title = tag("b", shorten(name))
@@ -255,7 +258,26 @@ def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
         return name if len(name) <= MAX_LABEL_CHARS else shorten(name, MAX_DISTINCT_CHARS)
 
     names = tell_apart(name_of, (name_alone, name_with_ending, name_with_iri, ascii))
-    return replace(context, names={**context.names, **names})
+    ambiguous_literals = _find_ambiguous_literals(answer, names)
+    return replace(context, names={**context.names, **names}, ambiguous_literals=ambiguous_literals)
+
+
+def _find_ambiguous_literals(answer: Answer, names: Mapping[str, str]) -> frozenset[Term]:
+    """Return the literals among values and support that look like another term there.
+
+    ``names`` are those of the IRIs.
+    """
+    terms_by_look: dict[str, set[Term]] = {}
+    for value in answer.values[:MAX_ROWS]:
+        triples = value.support[:MAX_SUPPORT_TRIPLES]
+        for term in (value.term, *chain.from_iterable(triples)):
+            look = look_of(format_term(term, names))
+            terms_by_look.setdefault(look, set()).add(term)
+    ambiguous: set[Term] = set()
+    for terms in terms_by_look.values():
+        if len(terms) > 1:
+            ambiguous.update(term for term in terms if isinstance(term, Literal))
+    return frozenset(ambiguous)
 
 
 def _names_of_iris(answer: Answer, context: RenderContext) -> dict[str, str]:

@@ -19,7 +19,7 @@ from kgwb.kg.algebra import TriplePattern, analyze_query, extract_patterns
 from kgwb.kg.base import Graph, ResultSet
 from kgwb.kg.queries import EmptyResultCause, explain_empty_result
 from kgwb.kg.sparql import is_valid_iri, n3, validate_query
-from kgwb.kg.text import normalize
+from kgwb.kg.text import exact_form, normalize
 from kgwb.records import QueryPart, Record, nested_records
 from kgwb.run.steps import Step
 from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, table, tag
@@ -109,9 +109,10 @@ def _describe_predicate(relation: str, kg: Graph | None) -> str:
     if not relation or kg is None or kg.remote:
         return ""
     names, is_complete = _predicate_names(kg)
-    if normalize(relation) in names:
+    if exact_form(relation) in map(exact_form, names):
         return f". The graph has the predicate “{relation}”, but no value of it here"
-    if is_complete:
+    has_similar = normalize(relation) in map(normalize, names)  # it may be written otherwise
+    if is_complete and not has_similar:
         return f". The graph has no predicate “{relation}”"
     return ""
 
@@ -120,7 +121,7 @@ _PREDICATE_NAMES: WeakKeyDictionary[Graph, tuple[frozenset[str], bool]] = WeakKe
 
 
 def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
-    """Return the names of a graph's predicates in normal form, and whether these are all.
+    """Return the names of a graph's predicates, and whether these are all.
 
     Only MAX_READ_TRIPLES triples are read. The graph is asked once. If it fails, no name is known.
     """
@@ -132,8 +133,8 @@ def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
         except GraphError:
             return frozenset(), False
         iris = [row[0] for row in found.rows if isinstance(row[0], URIRef)]
-        names = [normalize(name) for name in kg.names(iris).values()]
-        _PREDICATE_NAMES[kg] = (frozenset(names), not further.rows)
+        names = frozenset(kg.names(iris).values())
+        _PREDICATE_NAMES[kg] = (names, not further.rows)
     return _PREDICATE_NAMES[kg]
 
 
@@ -258,7 +259,7 @@ def locate_vertices(
     iri = _iri_of_name(name)
     if iri is None:
         vertices = _vertices_called(kg, name, mention.candidates)
-        wanted_label = normalize(name)
+        wanted_label = name
     else:
         vertices = _vertex_with_iri(kg, iri)
         wanted_label = None
@@ -308,13 +309,13 @@ def _vertex_with_iri(kg: Graph, iri: str) -> list[URIRef]:
 def _vertices_called(kg: Graph, name: str, candidates: Iterable[Candidate]) -> list[URIRef]:
     """Return at most MAX_VERTICES vertices that have a name as their label.
 
-    Candidates come first; their labels are compared without case and accents. The graph's exact
-    search finds the others.
+    Candidates come first; their labels are compared without letter case (``exact_form``). The
+    graph's exact search finds the others.
     """
-    wanted = normalize(name)
+    wanted = exact_form(name)
     vertices: dict[URIRef, None] = {}
     for candidate in candidates:
-        if normalize(candidate.label) == wanted:
+        if exact_form(candidate.label) == wanted:
             vertices[candidate.iri] = None
     found = kg.exact([name])
     for iri in found.get(name, ()):
@@ -342,12 +343,12 @@ def _describe_candidate(
 ) -> str:
     """Return the number of a candidate, counted from 1, as "is candidate 1".
 
-    Its label is added if a label was asked for (``wanted_label``, in normal form) and it is another
-    one.
+    Its label is added if a label was asked for (``wanted_label``) and it is another one, which
+    letter case does not make it.
     """
     place = f"is candidate {position + 1}"
     label = mention.candidates[position].label
-    if wanted_label is not None and normalize(label) != wanted_label:
+    if wanted_label is not None and exact_form(label) != exact_form(wanted_label):
         place += f", found by its label {label!r}"
     return place
 

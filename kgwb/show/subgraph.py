@@ -134,7 +134,7 @@ def build_subgraph(run: Run, *, max_nodes: int = MAX_NODES) -> Subgraph:
     names = texts_by_iri(answer.names)
     names |= run.display_names()
     for value in part.answer.values:
-        if value.term_label:
+        if value.term_label and isinstance(value.term, URIRef):
             names[str(value.term)] = value.term_label
     return part.to_subgraph(names, _group_roles(assignments))
 

@@ -38,6 +38,7 @@ from kgwb.terms import (
     Term,
     Triple,
     choose_prefix,
+    describe_term,
     format_term,
     name_from_iri,
     split_iri,
@@ -77,6 +78,8 @@ class RenderContext:
     """The graph's own prefixes, by namespace."""
     used_prefixes: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
     """The prefixes that this page uses, by namespace; each stands for one namespace only."""
+    ambiguous_literals: frozenset[Term] = frozenset()
+    """Literals whose text is also that of another term here; they have their type beside them."""
     inputs: tuple[Any, ...] = ()
     """The inputs of the step whose output is rendered."""
     steps: tuple[Step, ...] = ()
@@ -225,10 +228,10 @@ def render_triples(
 
     At most MAX_SUPPORT_TRIPLES are shown, and then how many more there are.
     """
-    answer_texts = {str(term) for term in answers}
+    answer_terms = frozenset(answers)
     lines = []
     for triple in triples[:MAX_SUPPORT_TRIPLES]:
-        lines.append(_render_triple(triple, context, answer_texts))
+        lines.append(_render_triple(triple, context, answer_terms))
     omitted = len(triples) - MAX_SUPPORT_TRIPLES
     return div("stack tight", *lines, render_omitted_triples(omitted))
 
@@ -241,7 +244,7 @@ def render_omitted_triples(number: int) -> Html:
     return muted_text(f"and {count}")
 
 
-def _render_triple(triple: Triple, context: RenderContext, answer_texts: set[str]) -> Html:
+def _render_triple(triple: Triple, context: RenderContext, answer_terms: frozenset[Term]) -> Html:
     """Render a triple as pill, arrow and pill, with a button to mute it where that is possible.
 
     A triple with a blank node cannot be muted, since a query cannot name it.
@@ -249,9 +252,9 @@ def _render_triple(triple: Triple, context: RenderContext, answer_texts: set[str
     subject, predicate, object_ = triple
     relation = tag("em", format_term(predicate, context.names))
     parts = [
-        _render_term_pill(subject, context, answer_texts),
+        _render_term_pill(subject, context, answer_terms),
         span("rel", relation, title=shorten(str(predicate))),
-        _render_term_pill(object_, context, answer_texts),
+        _render_term_pill(object_, context, answer_terms),
     ]
     has_blank_node = isinstance(subject, BNode) or isinstance(object_, BNode)
     if context.can_mute and not has_blank_node:
@@ -270,18 +273,20 @@ def _render_mute_button(triple: Triple) -> Html:
     )
 
 
-def _render_term_pill(term: Term, context: RenderContext, answer_texts: set[str]) -> Html:
+def _render_term_pill(term: Term, context: RenderContext, answer_terms: frozenset[Term]) -> Html:
     """Render a term by its name in a frame, which is double if the term is among the answers.
 
-    The tooltip of an IRI is the IRI.
+    The tooltip of an IRI is the IRI. An ambiguous literal has its language or datatype beside it.
     """
     pill_class = "ent"
-    if str(term) in answer_texts:
+    if term in answer_terms:
         pill_class = "unk asked plain"
     tooltip = None
     if isinstance(term, URIRef):
         tooltip = shorten(str(term))
     name = format_term(term, context.names)
+    if term in context.ambiguous_literals:
+        name = f"{name} ({describe_term(term)})"
     return span(pill_class, name, title=tooltip)
 
 

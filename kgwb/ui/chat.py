@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from IPython import get_ipython
 
+from kgwb.bench.gold_set import DEFAULT_FILE, keep_as_gold
 from kgwb.run import Run
 from kgwb.show import html as h
 from kgwb.show.explain import render_reasons
@@ -64,6 +65,8 @@ class TurnView:
     is_open: bool
     is_reworded: bool
     """Whether the field for another wording is shown."""
+    can_be_gold: bool
+    """Whether it has an answer that can be kept as gold."""
     wording_input: Html
     support: Html
     omitted_support: Html
@@ -237,6 +240,7 @@ class Chat(Live):
             is_stale=self.conversation.is_stale(number) and run.status != "running",
             is_open=is_open,
             is_reworded=number == self.reworded_turn,
+            can_be_gold=run.answer is not None and run.status == "done",
             wording_input=wording_input,
             support=support,
             omitted_support=omitted_support,
@@ -294,6 +298,17 @@ class Chat(Live):
 
     def do_debug(self, event: Event) -> None:
         self.debugger_is_open = not self.debugger_is_open
+
+    def do_gold(self, event: Event) -> str:
+        """Keep the answer of the open turn as gold. Returns a message that says where it is.
+
+        Raises InputError if the turn has no answer, or the file cannot be used.
+        """
+        run = self._opened_run()
+        if run is None:
+            return ""
+        entry = keep_as_gold(run)
+        return f"kept as question {entry['id']} of {DEFAULT_FILE}; the debugger can correct it"
 
     def do_graph(self, event: Event) -> None:
         """Open the debugger of the open turn on its subgraph.

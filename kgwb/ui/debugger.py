@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from kgwb.bench.gold_set import DEFAULT_FILE, Gold, keep_as_gold
 from kgwb.bench.report import Report
 from kgwb.errors import SettingError
 from kgwb.flow import Answer
@@ -33,9 +34,11 @@ from kgwb.ui.live import (
     Part,
     TabOption,
     argument_of,
+    form_of,
     read_name,
     render_page,
     text_input,
+    typed_text,
 )
 from kgwb.ui.session import Session, session_of
 from kgwb.ui.step_panel import StepPanel
@@ -71,6 +74,8 @@ class Debugger(StepPanel):
         """The latest fork is the last."""
         self.subgraph_panel: SubgraphPanel | None = None
         """Made when it is first shown."""
+        self.gold_file = DEFAULT_FILE
+        """The question set in which the answer is kept as gold."""
         super().__init__(session, step_key)
 
     def children(self) -> Mapping[str, Part]:
@@ -198,7 +203,20 @@ class Debugger(StepPanel):
         title = h.muted_text("Where the time went")
         waterfall = render_waterfall(steps, self.run.calls)
         times = h.collapsible(title, waterfall, key="time")
-        return h.div("body stack", *parts, times)
+        return h.div("body stack", *parts, self._render_gold_form(), times)
+
+    def _render_gold_form(self) -> Html:
+        """Render the form that keeps the answer as gold; nothing before the run is done."""
+        if self.run.answer is None or self.run.status != "done":
+            return Html()
+        gold = Gold.of_run(self.run)
+        return render_page(
+            "gold_form.html",
+            answers=gold.to_text(),
+            row_count=max(2, len(gold.answers or ())),
+            sparql=gold.sparql,
+            file_input=text_input("gold_file", "the file of the question set", self.gold_file),
+        )
 
     def _render_empty_results(self, answer: Answer, steps: tuple[Step, ...]) -> list[Html]:
         """Render why queries have no rows, as far as the graph was asked.
@@ -341,6 +359,19 @@ class Debugger(StepPanel):
         name = read_name(event, "model")
         model = open_model(name)
         self.run_fork(f"with model {name}", models=model)
+
+    def do_gold(self, event: Event) -> str:
+        """Keep the question in a file with the answers and the query of the form, as gold.
+
+        Returns a message that says so. Raises InputError if the file cannot be used, and QueryError
+        or QueryRefusedError for a query that the gate refuses.
+        """
+        form = form_of(event)
+        self.gold_file = form["gold_file"].strip() or DEFAULT_FILE
+        columns = Gold.of_run(self.run).columns
+        gold = Gold.from_text(typed_text(form["answers"]), typed_text(form["sparql"]), columns)
+        entry = keep_as_gold(self.run, self.gold_file, gold)
+        return f"kept as question {entry['id']} of {self.gold_file}, which kgwb bench reads"
 
     def do_mute(self, event: Event) -> None:
         """Execute a fork without a triple that supports an answer, and show it beside the run.

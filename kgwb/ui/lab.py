@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kgwb.bench.changes import QuestionChange, load_prompt_texts
 from kgwb.bench.cost import Budget, load_prices
 from kgwb.bench.figures import LoadedResults
+from kgwb.bench.formats import load_questions
+from kgwb.bench.kept_prompts import PromptHistory, read_measured_prompts
 from kgwb.bench.lab import RetryExperiment
-from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.questions import BenchQuestion, add_gold_answers
 from kgwb.bench.report import Report
-from kgwb.bench.results import BenchRow, QuestionSample
-from kgwb.bench.runner import BenchSetup
+from kgwb.bench.results import BenchRow, QuestionSample, Results, lock_folder
+from kgwb.bench.retries import list_retries, write_note
+from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.errors import Cancelled, InputError
 from kgwb.kg import Graph
 from kgwb.llm.base import ChatModel
@@ -21,14 +24,17 @@ from kgwb.run.prompts import Prompts
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.prompt_form import (
+    DEFAULT_FOLDER,
     render_template_diff,
     render_template_editor,
     replace_template,
     split_prompt,
 )
 from kgwb.systems.sources import SystemSource
-from kgwb.text import display_name, pluralize, shorten
+from kgwb.text import display_name, pluralize, tell_apart
+from kgwb.ui.conversation import DialogueWorkbench
 from kgwb.ui.debugger import Debugger, debug_question
+from kgwb.ui.lab_parts import render_keep_form, render_lost_questions, render_retries
 from kgwb.ui.live import (
     Event,
     Live,
@@ -49,6 +55,7 @@ OPTION_LABELS = {
     "and as many right ones)",
     "repeats": "times each is asked",
     "budget": "budget, such as model_calls=100",
+    "note": "note, to remember why",
 }
 """The labels of the options, by name."""
 
@@ -103,17 +110,47 @@ class PromptLab(Live):
         folders = dict.fromkeys(map(Path, others))
         self.result_folders = list(folders)
         """The folders of the retries, oldest first."""
-        self.report: Report | None = None
-        """Compares the retries with the first results; None without retries."""
+        self.report = Report(folder)
+        """Compares the retries with the first results."""
+        self.kept_folder = DEFAULT_FOLDER
+        """The folder in which prompts are kept."""
         self.estimate_text = ""
         """The cost of the retry, as it was estimated last."""
-        self.option_texts = {"only": "", "repeats": "1", "budget": ""}
+        self.option_texts = {"only": "", "repeats": "1", "budget": "", "note": ""}
         """The options as they were typed, by name."""
         self.debugger: Debugger | None = None
         """Of the question that was opened last."""
+        self._debugged_texts: dict[str, str] = {}
+        """The prompts of its run when they were last looked at, by name."""
+        self._editor_revision = 0
+        """Increased whenever the editor must take over a draft."""
         self.worker = Worker()
         super().__init__(self.worker)
         self._load_report()
+
+    @classmethod
+    def measure(
+        cls,
+        questions: str | Path,
+        workbench: DialogueWorkbench,
+        folder: str | Path,
+        *,
+        workers: int = 4,
+        **options: Any,
+    ) -> PromptLab:
+        """Ask a workbench the questions of a file, and open the lab with the results.
+
+        ``folder`` is the results folder; what it has of these questions is not asked again. It blocks
+        until all questions are asked. ``options`` are those of the lab. Raises InputError if the
+        file cannot be used, or if the folder holds results of another setup.
+        """
+        asked = add_gold_answers(load_questions(questions), workbench.kg)
+        setup = BenchSetup.from_workbench(workbench)
+        with lock_folder(Path(folder)):
+            results = Results(folder, setup.to_config(asked))
+            Benchmark(setup, results, workers=workers, save_runs=True).run(asked)
+        given = {"kg": workbench.kg, "models": setup.models, "system": setup.system, **options}
+        return cls(folder, workers=workers, **given)
 
     def _first_prompt(self) -> str:
         """Return the first prompt of the system's own folder, else the first of all, else ""."""
@@ -131,14 +168,12 @@ class PromptLab(Live):
     def _load_report(self) -> None:
         """Read the retries again, and compare them with the first results.
 
-        The comparison takes long, and is made here so that no view has to wait for it. Nothing is
-        done without a retry.
+        The comparison takes long, and is made here so that no view has to wait for it.
         """
-        if not self.result_folders:
-            return
         report = Report(self.lab.earlier_results.folder, *self.result_folders)
         _ = report.comparisons
         self.report = report
+        self._retries = list_retries(self.lab.earlier_results)
 
     # The page
 
@@ -161,7 +196,9 @@ class PromptLab(Live):
             is_interactive=True,
             has_prompts=bool(prompt_name),
             prompt_tabs=self._render_prompt_tabs(),
-            editor=render_template_editor(text, prompt_name),
+            editor=render_template_editor(text, f"{prompt_name} {self._editor_revision}"),
+            retries=render_retries(self._retries),
+            keep_form=render_keep_form(self.result_folders, self.kept_folder),
             template_diff=render_template_diff(template, text),
             option_labels=OPTION_LABELS,
             option_inputs=option_inputs,
@@ -186,6 +223,7 @@ class PromptLab(Live):
             "lab.html",
             results=f"{results.name}: {results.headline}",
             is_interactive=is_interactive,
+            lost_questions=render_lost_questions(results, has_links=is_interactive),
             changes=self._render_changes(has_links=is_interactive),
             debugger=debugger,
             **values,
@@ -197,25 +235,23 @@ class PromptLab(Live):
         A prompt is edited if its template differs from what was sent.
         """
         edited = self._edited_prompts()
+        labels = tell_apart(self.prompt_texts, (_short_name, display_name, str))
         options: list[TabOption] = []
-        for name in self.prompt_texts:
-            label = _short_name(name)
+        for name, label in labels.items():
             mark = "edited" if name in edited else ""
             options.append((name, label, mark))
         return h.tabs(options, self.selected_prompt, "prompt")
 
     def _render_changes(self, *, has_links: bool) -> list[Html]:
-        """Render what changed in each retry, as sections; none without a report.
+        """Render what changed in each retry, as sections; none without a retry.
 
         With ``has_links`` a click on a question opens it in the debugger.
         """
         report = self.report
-        if report is None:
-            return []
 
         def render_question(results: LoadedResults, change: QuestionChange) -> object:
             """Render the question of a change as a text, or as a button that opens it."""
-            text = shorten(change.after["question"])
+            text = results.question_titles[change.after["id"]]
             if not has_links:
                 return text
             number = _position_of(results, report.results)
@@ -350,16 +386,82 @@ class PromptLab(Live):
             )
         except Cancelled:
             stopped = "cancelled"
-        if folder not in self.result_folders:
-            self.result_folders.append(folder)
-        self._load_report()
+        write_note(folder, self.option_texts["note"])
+        self._show_folder(folder)
         if stopped:
             raise InputError(
                 f"stopped after {pluralize(len(asked), 'question')}: {stopped}",
                 hint="to continue from there, press “Ask again”",
             )
 
+    def _show_folder(self, folder: Path) -> None:
+        """Load the report with the results of a folder, which is the latest one then."""
+        if folder in self.result_folders:
+            self.result_folders.remove(folder)
+        self.result_folders.append(folder)
+        self._load_report()
+
+    # From the debugger
+
+    def _handle(self, event: Event, part: Part) -> None:
+        """Handle an event, and take prompts that were edited in the debugger into the editor."""
+        super()._handle(event, part)
+        self._take_edited_prompts()
+
+    def _take_edited_prompts(self) -> None:
+        """Make drafts of the prompts that were edited in the debugger since this was last done."""
+        if self.debugger is None:
+            return
+        texts = dict(self.debugger.run.prompts.texts)
+        for name, text in texts.items():
+            if name in self.prompt_texts and text != self._debugged_texts.get(name):
+                self._set_draft(name, text)
+        self._debugged_texts = texts
+
+    def _set_draft(self, name: str, text: str) -> None:
+        """Put the template of a prompt's text into the editor, and select the prompt."""
+        _header, self.template_drafts[name] = split_prompt(text)
+        self.selected_prompt = name
+        self._editor_revision += 1
+
     # Events
+
+    def do_start(self, event: Event) -> None:
+        """Show an earlier retry, and take its prompts into the editor.
+
+        The event's ``arg`` is the name of its folder. Prompts that no saved run of it used stay as
+        they were measured first. Nothing happens if there is no such retry.
+        """
+        folders = [retry.folder for retry in self._retries if retry.name == argument_of(event)]
+        if not folders:
+            return
+        folder = folders[0]
+        self.template_drafts.clear()
+        sent_texts = load_prompt_texts(LoadedResults.read(folder), self.prompt_texts)
+        for name, text in sent_texts.items():
+            if text != self.prompt_texts[name]:
+                self._set_draft(name, text)
+        self._editor_revision += 1
+        self.worker.submit("comparing", lambda: self._show_folder(folder))
+
+    def do_keep(self, event: Event) -> str:
+        """Keep the prompts of a retry in the folder of the form. Returns a message that says so.
+
+        Raises InputError if the folder has them already, or cannot be written.
+        """
+        form = form_of(event)
+        winner = {str(folder): folder for folder in self.result_folders}[form["winner"]]
+        self.kept_folder = form["kept_folder"].strip() or DEFAULT_FOLDER
+        base = self.lab.earlier_results.folder
+        measured = read_measured_prompts(winner, base, self.lab.system)
+        change = PromptHistory(self.kept_folder).keep(measured, form["kept_note"].strip())
+        changed = ", ".join(change.after)
+        return f"kept {changed}; Workbench(..., prompts={self.kept_folder!r}) uses it"
+
+    def do_undo(self, event: Event) -> str:
+        """Take back the latest change of the folder in which prompts are kept."""
+        change = PromptHistory(self.kept_folder).undo()
+        return f"{change.note}: {', '.join(change.after)}"
 
     def do_prompt(self, event: Event) -> None:
         name = argument_of(event)
@@ -389,29 +491,28 @@ class PromptLab(Live):
         """Open a question of the report in the debugger, at the agent that decided otherwise.
 
         The event's ``arg`` is "NUMBER AGENT<tab>QUESTION", with the number of the results. Raises
-        InputError if the question's run was not kept. Nothing happens without a report.
+        InputError if the question's run was not kept. Without an agent it is opened at the step that
+        the ladder blames.
         """
         place, _, question = argument_of(event).partition("\t")
         number, _, agent = place.partition(" ")
-        if self.report is None:
-            return
         self.debugger = debug_question(
             self.report,
             question,
             kg=self.lab.kg,
             model=self.lab.models,
             number=int(number),
-            agent=agent,
+            agent=agent or None,
         )
         self.debugger.parent = self
+        self._debugged_texts = dict(self.debugger.run.prompts.texts)
 
     def __repr__(self) -> str:
         """Return the headline of the results, and the summary of each retry, as lines."""
         results = self.lab.earlier_results
         lines = [f"PromptLab({results.name}: {results.headline})"]
-        if self.report is not None:
-            for comparison in self.report.comparisons:
-                lines += comparison.summary_lines()
+        for comparison in self.report.comparisons:
+            lines += comparison.summary_lines()
         return "\n".join(lines)
 
 

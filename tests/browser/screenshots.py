@@ -154,6 +154,12 @@ def mute(cell: Cell) -> None:
     cell.click(cell.button("Mute").first).wait("without this triple")
 
 
+def correct_gold(cell: Cell) -> None:
+    show_answer(cell)
+    cell.output.locator("summary", has_text="keep as gold").click()
+    cell.wait("in the question set")
+
+
 def show_graph(cell: Cell) -> None:
     cell.click("Continue").wait("2001-11-16").tab("Subgraph").wait("on the way")
 
@@ -201,6 +207,31 @@ kgwb.PromptLab(folder / "fast", folder / "paper")
 """
 
 
+LOST_LAB = LAB.replace(
+    'kgwb.PromptLab(folder / "fast", folder / "paper")',
+    """
+import os
+from kgwb.bench.lab import RetryExperiment
+from kgwb.bench.retries import write_note
+from kgwb.run.prompts import Prompts
+lab = RetryExperiment(folder / "fast", kg=kg)
+text = Prompts().text("chatty_kg/qir")
+setup = lab.make_setup(Prompts().with_text("chatty_kg/qir", text + "\\nTake care.\\n"))
+retry = lab.get_results_folder(setup, "qir")
+lab.ask_again(setup, lab.choose_questions(), retry)
+write_note(retry, "it guessed the relation")
+os.chdir(folder)
+kgwb.PromptLab(folder / "fast")
+""",
+)
+
+
+def keep_winner(cell: Cell) -> None:
+    cell.output.locator("summary", has_text="Earlier retries").click()
+    cell.wait("it guessed the relation")
+    cell.click("Start from it").wait("the prompts of").click("Keep").wait("Kept in")
+
+
 def open_question(cell: Cell) -> None:
     cell.click("When was the director of Arrival born?").wait("the right answer is")
 
@@ -237,6 +268,7 @@ SUBJECTS = {
     "debugger_stopped": Subject("begun().debug()", stop_on_the_way),
     "debugger_edited": Subject("begun().debug()", edit_and_stand),
     "debugger_answer": Subject("begun().debug()", show_answer),
+    "debugger_gold": Subject("begun().debug()", correct_gold, 1300),
     "debugger_muted": Subject("begun().debug()", mute),
     "all_systems": Subject(
         "kgwb.Workbench(kgwb.open_kg('films')).ask_all('Which films did Denis Villeneuve direct?')",
@@ -252,6 +284,8 @@ SUBJECTS = {
     ),
     "chat": Subject("finished().chat()", open_turn),
     "lab": Subject(LAB, nothing, 1500),
+    "lab_lost": Subject(LOST_LAB, nothing, 1500),
+    "lab_kept": Subject(LOST_LAB, keep_winner, 2200),
     "lab_opened": Subject(LAB, open_question, 2500),
     "graph": Subject("GraphChooser()", look_around, 1400),
     "graph_searched": Subject("GraphChooser()", search_survey),

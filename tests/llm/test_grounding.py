@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from rules_asked import answers
-from small import answer_of
+from small import answer_of, films
 
 from kgwb import open_kg
 from kgwb.kg import Graph
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.llm.rules.grounding import ground_question
+from kgwb.llm.rules.mentions import find_mentions
 from kgwb.workbench import Workbench
 
 REWORDED = Path(__file__).parents[2] / "benchmarks" / "metaqa_reworded.jsonl"
@@ -138,3 +139,27 @@ def test_reworded_questions_over_a_graph_it_was_not_made_on(kept: str, metaqa: P
         bench.new_dialogue()
         right += sorted(answers(bench, row["question"])) == sorted(gold[row["id"]])
     assert right >= 0.8 * len(asked) > 10
+
+
+SIGNS = """
+@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:c rdfs:label "C" . :cpp rdfs:label "C++" . :sport rdfs:label "Man's Favorite Sport?" .
+:up rdfs:label "Up" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("Who designed C++?", "C++"),
+        ("Who designed C?", "C"),
+        ("Who directed Man's Favorite Sport?", "Man's Favorite Sport?"),
+        ("What genre does Man's Favorite Sport? fall under", "Man's Favorite Sport?"),
+        ("Who directed Up?", "Up"),
+        ("Who directed Up, and when?", "Up"),
+    ],
+)
+def test_the_signs_after_a_name_belong_to_it_if_it_is_a_label_with_them(
+    question: str, name: str
+) -> None:
+    assert [mention.text for mention in find_mentions(question, films(SIGNS))] == [name]

@@ -99,3 +99,56 @@ def test_a_model_at_an_address_of_the_folder_is_not_asked(measured: Path) -> Non
     )
     with pytest.raises(InputError, match="address"):
         kgwb.PromptLab(measured, kg=KG)
+
+
+def test_the_lab_opens_with_the_lost_questions_and_takes_back_what_the_debugger_edits(
+    measured: Path,
+) -> None:
+    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    shown = text(lab)
+    assert "Lost questions" in shown and "Who directed Arrival?" in shown
+    assert "Who directed Sicario?" not in shown
+    press(lab, "Who directed Arrival?")
+    assert lab.debugger is not None
+    wait_for(lambda: "the right answer is" in text(lab))
+    lab.update({"do": "choose", "arg": "qir", "scope": "debugger"})
+    edited = template(lab) + "\nWith care."
+    lab.update({"do": "try", "scope": "debugger", "form": {"template": edited}})
+    settle(lab.debugger.session)
+    assert lab.selected_prompt == "chatty_kg/qir"
+    assert lab.template_drafts == {"chatty_kg/qir": edited}
+    press(lab, "Ask again")
+    settle(lab.worker)
+    wait_for(lambda: "1 fixed" in text(lab))
+
+
+def test_a_winner_is_kept_and_undone_in_the_lab(measured: Path, here: Path) -> None:
+    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    press(lab, "qir")
+    better = template(lab) + "\nWith care."
+    press(lab, "Ask again", template=better, note="it guessed")
+    settle(lab.worker)
+    press(lab, "Keep", kept_note="care helps")
+    kept = here / "my_prompts" / "chatty_kg" / "qir.md"
+    assert "With care." in kept.read_text()
+    assert "care helps" in text(lab) and "fixed Arrival" in text(lab)
+    press(lab, "Keep")
+    assert "already" in text(lab)
+    press(lab, "Undo the latest")
+    assert not kept.exists()
+
+
+def test_an_earlier_retry_is_listed_and_started_from(measured: Path) -> None:
+    first = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    press(first, "qir")
+    better = template(first) + "\nWith care."
+    press(first, "Ask again", template=better, note="it guessed")
+    settle(first.worker)
+    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    shown = text(lab)
+    assert "it guessed" in shown and "1 fixed, 0 broken of 2 questions" in shown
+    press(lab, "Start from it")
+    settle(lab.worker)
+    assert lab.template_drafts == {"chatty_kg/qir": better}
+    assert lab.result_folders == first.result_folders
+    wait_for(lambda: "qir 1" in text(lab))

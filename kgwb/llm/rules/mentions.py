@@ -11,6 +11,8 @@ from kgwb.llm.rules.words import RELATION_PHRASES, tokenize
 
 BRACKETED_NAME = re.compile(r"\[([^\[\]]+)\]")
 LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+SIGNS = re.compile(r"[^\w\s]{0,3}")
+"""The signs after a word that may belong to a name; no name ends in more of them."""
 MAX_NAME_TOKENS = 18
 NATIONALITY_ENDINGS = ("ian", "ean", "ish", "ese")
 KIND_INTRODUCTIONS = en.WH_WORDS | en.DETERMINERS | en.PRONOUNS
@@ -103,8 +105,9 @@ class _MentionFinder:
     def _find_labels(self) -> list[Mention]:
         """Return every part of the question that is a label of the graph; parts may overlap.
 
-        A part has up to MAX_NAME_TOKENS tokens, and a letter or digit in the first and the last.
-        Adjectives of nationality are left out. All parts are looked up with one request.
+        A part has up to MAX_NAME_TOKENS tokens, and a letter or digit in the first and the last. The
+        signs after it belong to it if it is a label with them, as "C++" and "Man's Favorite Sport?"
+        are. Adjectives of nationality are left out. All parts are looked up with one request.
         """
         if self.kg is None:
             return []
@@ -118,13 +121,23 @@ class _MentionFinder:
                 if first <= last < first + MAX_NAME_TOKENS:
                     part = self._mention(first, last + 1)
                     parts.append(part)
-        texts = [part.text for part in parts]
-        labels = self.kg.exact(texts)
+        spellings = [self._with_signs_after(part) for part in parts]
+        texts = dict.fromkeys(spelling.text for same in spellings for spelling in same)
+        labels = self.kg.exact(list(texts))
         found = []
-        for part in parts:
-            if part.text in labels and not self._is_adjective(part):
-                found.append(part)
+        for part, same in zip(parts, spellings, strict=True):
+            names = [spelling for spelling in same if spelling.text in labels]
+            if names and not self._is_adjective(part):
+                found.append(names[0])
         return found
+
+    def _with_signs_after(self, part: Mention) -> list[Mention]:
+        """Return a part with all signs that follow it directly, then with fewer, then with none."""
+        end = self.tokens[part.end - 1].end
+        signs = SIGNS.match(self.question, end)
+        assert signs is not None, "the pattern matches an empty text too"
+        shorter = range(len(signs[0]), -1, -1)
+        return [part._replace(text=part.text + signs[0][:count]) for count in shorter]
 
     def _mention(self, start: int, end: int) -> Mention:
         """Return the mention from token ``start`` to before token ``end``, as the question has it."""

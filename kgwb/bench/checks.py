@@ -1,0 +1,248 @@
+"""Results for other programs, such as a build server: conditions on figures, JUnit XML, and JSON."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from kgwb import disk
+from kgwb.bench.changes import FAILED, OUTCOME_STATES, find_outcomes
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.metrics import MEASURES, QuestionGroup
+from kgwb.bench.results import BenchRow, get_label
+from kgwb.bench.verdicts import get_verdict
+from kgwb.errors import InputError
+from kgwb.show.answer_state import ERROR, RIGHT, UNANSWERED, WRONG
+from kgwb.text import list_within, remove_controls, single_line
+
+PASSED = "passed"
+FAILURE = "failure"
+ERROR_CASE = "error"
+SKIPPED = "skipped"
+RESULT_FIGURES = ("questions", RIGHT, "lost", WRONG, UNANSWERED, "errors", *MEASURES)
+"""The figures of a benchmark on which a condition can be put."""
+CHANGE_FIGURES = ("questions", *(name.replace(" ", "_") for name in OUTCOME_STATES))
+"""The figures of a retry on which a condition can be put: the number of questions by outcome."""
+MAX_CASE_CHARS = 300
+_COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "==": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+    "=": operator.eq,
+}
+_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|!=|==|<|>|=)\s*(\d+(?:\.\d+)?)\s*")
+
+
+class Condition(NamedTuple):
+    """A condition on a figure, such as "f1<0.8"."""
+
+    figure: str
+    comparison: str
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str, figures: Sequence[str]) -> Condition:
+        """Read a condition on one of these figures. Raises InputError for anything else."""
+        match = _CONDITION.fullmatch(text)
+        if match is None:
+            raise InputError(f"{text!r} is no condition", hint="write it as --fail-if 'f1<0.8'")
+        figure, comparison, limit = match.groups()
+        if figure not in figures:
+            raise InputError(
+                f"there is no figure {figure!r} here", hint=f"give one of {', '.join(figures)}"
+            )
+        return cls(figure, comparison, float(limit))
+
+    def is_met(self, figures: Mapping[str, float]) -> bool:
+        """Return whether the figure is so. A figure that is not known meets every condition.
+
+        So a set without gold does not pass a check of F1.
+        """
+        if self.figure not in figures:
+            return True
+        compare = _COMPARISONS[self.comparison]
+        return compare(figures[self.figure], self.limit)
+
+    def __str__(self) -> str:
+        return f"{self.figure}{self.comparison}{self.limit:g}"
+
+
+class Case(NamedTuple):
+    """What became of one question."""
+
+    id: str
+    question: str
+    state: str
+    """PASSED, FAILURE, ERROR_CASE or SKIPPED."""
+    outcome: str
+    """The verdict on the answer, or the outcome of a change."""
+    text: str
+    """The answer and the gold, or the error."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The questions and the figures of a results folder."""
+
+    name: str
+    figures: Mapping[str, float]
+    cases: Sequence[Case]
+
+
+def make_results_suite(name: str, rows: Sequence[BenchRow]) -> Suite:
+    """Return the questions of a benchmark with RESULT_FIGURES.
+
+    A lost answer is a failure, and a question without gold is skipped. Without any gold there are
+    no measures among the figures.
+    """
+    counts: Counter[str] = Counter()
+    cases = []
+    for row in rows:
+        verdict = get_verdict(row)
+        has_gold = row["gold"] is not None
+        if has_gold or verdict == ERROR:
+            counts[verdict] += 1
+        state = SKIPPED
+        if verdict == ERROR:
+            state = ERROR_CASE
+        elif has_gold:
+            state = PASSED if verdict == RIGHT else FAILURE
+        cases.append(_make_case(row, state, verdict))
+    figures: dict[str, float] = {"questions": len(rows)}
+    for verdict in (RIGHT, WRONG, UNANSWERED):
+        figures[verdict] = counts[verdict]
+    figures["errors"] = counts[ERROR]
+    figures["lost"] = counts[WRONG] + counts[UNANSWERED] + counts[ERROR]
+    group = QuestionGroup(name, rows)
+    if group.without_gold < len(rows):
+        for measure in MEASURES:
+            figures[measure] = float(getattr(group.mean_scores, measure))
+    return Suite(name, figures, cases)
+
+
+def make_change_suite(before: LoadedResults, after: LoadedResults) -> Suite:
+    """Return the questions of a retry with CHANGE_FIGURES.
+
+    A broken question is a failure, and one that is still lost is skipped, since the change is not
+    to blame for it.
+    """
+    outcomes = find_outcomes(before, after)
+    figures: dict[str, float] = dict.fromkeys(CHANGE_FIGURES, 0)
+    figures["questions"] = len(outcomes)
+    cases = []
+    for id_, outcome in outcomes.items():
+        figures[outcome.replace(" ", "_")] += 1
+        state = PASSED
+        if outcome == FAILED:
+            state = ERROR_CASE
+        elif outcome == "broken":
+            state = FAILURE
+        elif outcome not in ("fixed", "still right"):
+            state = SKIPPED
+        cases.append(_make_case(after.rows[id_], state, outcome))
+    return Suite(after.name, figures, cases)
+
+
+def _make_case(row: BenchRow, state: str, outcome: str) -> Case:
+    """Return a row as a case. Its text is the error, or the answers and the gold by their labels."""
+    if row["error"] is not None:
+        text = row["error"]
+    else:
+        answers = [get_label(row, value) for value in row["answers"]]
+        gold = [get_label(row, value) for value in row["gold"] or ()]
+        text = f"answered {list_within(answers, MAX_CASE_CHARS) or 'nothing'}"
+        if row["gold"] is not None:
+            text += f"; right: {list_within(gold, MAX_CASE_CHARS) or 'nothing'}"
+    return Case(row["id"], row["question"], state, outcome, single_line(text), row["seconds"])
+
+
+def find_met_conditions(suites: Sequence[Suite], conditions: Sequence[Condition]) -> list[str]:
+    """Return a sentence for each condition that a suite meets: "results: f1<0.8 (it is 0.75)"."""
+    sentences = []
+    for suite in suites:
+        for condition in conditions:
+            if condition.is_met(suite.figures):
+                sentences.append(f"{suite.name}: {_describe(condition, suite)}")
+    return sentences
+
+
+def _describe(condition: Condition, suite: Suite) -> str:
+    value = suite.figures.get(condition.figure)
+    shown = "it is not known" if value is None else f"it is {value:.4g}"
+    return f"{condition} ({shown})"
+
+
+def write_junit(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
+    """Write the suites as JUnit XML. A condition is a case of its own, which fails if it is met.
+
+    Raises InputError if the file cannot be written.
+    """
+    root = ElementTree.Element("testsuites", name="kgwb")
+    for suite in suites:
+        element = ElementTree.SubElement(root, "testsuite", name=_clean(suite.name))
+        counts = Counter(case.state for case in suite.cases)
+        for case in suite.cases:
+            _add_case(element, suite, case)
+        for condition in conditions:
+            is_met = condition.is_met(suite.figures)
+            counts[FAILURE if is_met else PASSED] += 1
+            state = FAILURE if is_met else PASSED
+            text = _describe(condition, suite)
+            _add_case(element, suite, Case(str(condition), "--fail-if", state, "met", text, 0))
+        element.set("tests", str(counts.total()))
+        element.set("failures", str(counts[FAILURE]))
+        element.set("errors", str(counts[ERROR_CASE]))
+        element.set("skipped", str(counts[SKIPPED]))
+    ElementTree.indent(root)
+    text = ElementTree.tostring(root, encoding="unicode", xml_declaration=False)
+    _write(path, f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n')
+
+
+def _add_case(parent: ElementTree.Element, suite: Suite, case: Case) -> None:
+    """Add the element of a case, with an element inside if it did not pass."""
+    element = ElementTree.SubElement(
+        parent,
+        "testcase",
+        classname=_clean(suite.name),
+        name=_clean(f"{case.id}: {case.question}"),
+        time=f"{case.seconds:.3f}",
+    )
+    if case.state != PASSED:
+        message = _clean(f"{case.outcome}: {case.text}")
+        ElementTree.SubElement(element, case.state, message=message)
+
+
+def _clean(text: str) -> str:
+    """Return a text that XML can hold: without control characters and lone surrogates."""
+    return remove_controls(text).encode("utf-8", "replace").decode("utf-8")
+
+
+def write_json(path: Path, suites: Sequence[Suite], conditions: Sequence[Condition] = ()) -> None:
+    """Write the suites as JSON: for each the figures, the conditions, and what became of each question.
+
+    Raises InputError if the file cannot be written.
+    """
+    data: list[dict[str, Any]] = []
+    for suite in suites:
+        met = {str(condition): condition.is_met(suite.figures) for condition in conditions}
+        cases = [case._asdict() for case in suite.cases]
+        entry = {"name": suite.name, "figures": suite.figures, "fail_if": met, "questions": cases}
+        data.append(entry)
+    _write(path, json.dumps({"results": data}, ensure_ascii=False, indent=2) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file. Raises InputError if it cannot be written."""
+    with disk.os_errors_as_input_error(f"cannot write to {path}", "give another file"):
+        disk.write_atomically(path, [text], disk.JSON_ENCODING_ERRORS)

@@ -1,0 +1,359 @@
+"""A person's folder of prompts, with the history of what was kept there.
+
+The history is the file ``history.jsonl`` in the folder, one line for each change. A line has the
+whole text of each prompt before and after the change, so every earlier state can be restored. The
+prompts themselves are files ``SYSTEM/AGENT.md``, which ``--prompts`` reads.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from kgwb import disk, systems
+from kgwb.bench.changes import ResultsComparison, load_prompt_texts
+from kgwb.bench.figures import LoadedResults, ReportTable
+from kgwb.bench.runner import fingerprint
+from kgwb.errors import InputError
+from kgwb.records import describe_validation_error
+from kgwb.run.agents import System
+from kgwb.run.prompts import PROMPT_NAME, Prompts
+from kgwb.systems.sources import SystemSource
+from kgwb.text import list_first, pluralize, single_line
+
+HISTORY_FILE = "history.jsonl"
+PromptTexts = Mapping[str, str | None]
+"""The texts of prompts by name; None for a prompt whose file is missing, so that kgwb's own is used."""
+
+
+class KeptChange(BaseModel, frozen=True):
+    """One change of a folder of prompts."""
+
+    number: int
+    """Counted from 1."""
+    date: str
+    """In ISO 8601, with the time zone."""
+    note: str = ""
+    source: str = ""
+    """The results folder that the prompts come from; "" for a change that was undone."""
+    models: dict[str, str] = {}
+    """The models that the prompts were measured with, by agent; "" is the default."""
+    effect: str = ""
+    """What the prompts did, in words; "" if they were compared with nothing."""
+    fixed: tuple[str, ...] = ()
+    """The ids of the questions that the prompts fixed."""
+    broken: tuple[str, ...] = ()
+    before: dict[str, str | None]
+    """The texts that were replaced, as PromptTexts."""
+    after: dict[str, str | None]
+
+    @property
+    def model_names(self) -> str:
+        """The models, each once."""
+        return ", ".join(dict.fromkeys(self.models.values()))
+
+    @property
+    def questions(self) -> str:
+        """The first questions that were fixed and broken: "fixed a, b; broken c"."""
+        parts = []
+        for word, ids in (("fixed", self.fixed), ("broken", self.broken)):
+            if ids:
+                parts.append(f"{word} {list_first(ids)}")
+        return "; ".join(parts)
+
+    def __str__(self) -> str:
+        changed = ", ".join(self.after)
+        parts = (f"{self.number}. {self.date}: {changed}", self.note, self.effect, self.questions)
+        text = "; ".join(filter(None, (*parts, self.model_names)))
+        return single_line(text)
+
+
+class MeasuredPrompts(BaseModel, frozen=True):
+    """The prompts of a results folder, with what they did."""
+
+    texts: dict[str, str | None]
+    """As PromptTexts, for all prompts of the system whose text is known."""
+    unknown_names: tuple[str, ...]
+    """Prompts that were changed, but that no saved run used: their text is not known."""
+    source: str
+    models: dict[str, str]
+    effect: str
+    fixed: tuple[str, ...]
+    broken: tuple[str, ...]
+
+
+def read_measured_prompts(
+    folder: str | Path,
+    base: str | Path | None = None,
+    system: SystemSource | None = None,
+) -> MeasuredPrompts:
+    """Read the prompts of a results folder, and compare its results with those of ``base``.
+
+    ``base`` is by default the folder that a retry belongs to. A folder of ``kgwb bench`` without a
+    ``base`` is compared with nothing. ``system`` must be given if what was measured is not a system
+    by name.
+
+    Raises InputError if a folder holds no results.
+    """
+    results = LoadedResults.read(Path(folder))
+    if system is None:
+        system = systems.load_system(str(results.config.get("system")))
+    base_folder = Path(base) if base else find_base_folder(results.folder)
+    effect = ""
+    ids: dict[str, list[str]] = {}
+    if base_folder is not None:
+        comparison = ResultsComparison(LoadedResults.read(base_folder), results)
+        effect = _describe_effect(comparison)
+        for change in comparison.changes:
+            ids.setdefault(change.outcome, []).append(change.before["id"])
+    texts, unknown_names = _read_texts(results, systems.resolve_system(system))
+    return MeasuredPrompts(
+        texts=texts,
+        unknown_names=tuple(unknown_names),
+        source=str(results.folder),
+        models=results.model_specs,
+        effect=effect,
+        fixed=tuple(ids.get("fixed", ())),
+        broken=tuple(ids.get("broken", ())),
+    )
+
+
+def find_base_folder(folder: Path) -> Path | None:
+    """Return the results folder that a retry belongs to: FOLDER of FOLDER/retries/NAME.
+
+    Returns None for a folder that stands elsewhere.
+    """
+    from kgwb.bench.lab import RETRIES_FOLDER
+
+    parent = folder.resolve().parent
+    return parent.parent if parent.name == RETRIES_FOLDER else None
+
+
+def _describe_effect(comparison: ResultsComparison) -> str:
+    """Return the first lines of a comparison's summary, without its name: outcomes and F1."""
+    lines = list(comparison.summary_lines())
+    outcomes = lines[0].removeprefix(f"{comparison.after.name}: ")
+    figures = [line.strip() for line in lines[1:] if line.strip().startswith("F1")]
+    return "; ".join([outcomes, *figures])
+
+
+def _read_texts(results: LoadedResults, system: System) -> tuple[dict[str, str | None], list[str]]:
+    """Return the texts of the prompts that were measured, and the names of those that are not known.
+
+    A prompt that is the system's own one has the text None. The text of another one is that of the
+    first saved run that used it.
+    """
+    measured = results.config.get("prompts") or {}
+    own = Prompts().for_system(system.prompts)
+    names = [name for name in sorted(system.prompt_names) if name in measured]
+    sent_texts = load_prompt_texts(results, names)
+    texts: dict[str, str | None] = {}
+    unknown_names = []
+    for name in names:
+        sent = sent_texts.get(name)
+        if fingerprint(own.text(name)) == measured[name]:
+            texts[name] = None
+        elif sent is not None and fingerprint(sent) == measured[name]:
+            texts[name] = sent
+        else:
+            unknown_names.append(name)
+    return texts, unknown_names
+
+
+class PromptHistory:
+    """A folder of prompts with its history."""
+
+    def __init__(self, folder: str | Path) -> None:
+        """Read the history of a folder, which need not exist yet.
+
+        Raises InputError if the history cannot be read.
+        """
+        self.folder = Path(folder)
+        self.changes: list[KeptChange] = []
+        """The oldest first."""
+        path = self.folder / HISTORY_FILE
+        with disk.os_errors_as_input_error(f"{path} cannot be used", "give another folder"):
+            disk.truncate_unfinished_line(path)
+            if path.exists():
+                self._read(path)
+
+    def _read(self, path: Path) -> None:
+        """Read the changes. Raises InputError, which names the line, for one that is not valid."""
+        number = 0
+        try:
+            for number, data in disk.read_json_lines(path):  # noqa: B007  # for the error
+                change = KeptChange.model_validate(data)
+                _check_names(change)
+                self.changes.append(change)
+        except ValueError as exc:
+            problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
+            if isinstance(exc, disk.NotJsonError):
+                number = exc.line_number
+            raise InputError(
+                f"{path}, line {number}, is no change of prompts: {problem}",
+                hint="mend the line or delete it; the prompts themselves are beside it",
+            ) from exc
+
+    def keep(self, measured: MeasuredPrompts, note: str = "") -> KeptChange:
+        """Write the prompts of results into the folder, and add a line to the history.
+
+        With the folder, ``--prompts`` asks as the results did: a prompt that was kgwb's own there
+        loses its file. Returns the change. Raises InputError if the folder has these prompts
+        already, or cannot be written.
+        """
+        return self._change(
+            measured.texts,
+            note=note,
+            source=measured.source,
+            models=measured.models,
+            effect=measured.effect,
+            fixed=measured.fixed,
+            broken=measured.broken,
+        )
+
+    def undo(self, number: int | None = None) -> KeptChange:
+        """Restore the prompts as they were before a change, by default the latest one.
+
+        All later changes are taken back, too. The history gets a line of its own for this, so it
+        can be undone as well. Returns this line. Raises InputError if there is no such change, or
+        if a file that would be replaced was edited by hand since.
+        """
+        if number is None:
+            number = len(self.changes)
+        if not 1 <= number <= len(self.changes):
+            raise InputError(
+                f"{self.folder} has no change {number} to undo",
+                hint=f"it has {pluralize(len(self.changes), 'change')}: kgwb keep {self.folder}",
+            )
+        wanted: dict[str, str | None] = {}
+        for change in reversed(self.changes[number - 1 :]):
+            wanted.update(change.before)
+        self._check_not_edited(wanted)
+        return self._change(wanted, note=f"undo of {number}")
+
+    def _check_not_edited(self, names: Mapping[str, object]) -> None:
+        """Raise InputError if one of these prompts is not as the history has it."""
+        kept = self.texts_after(len(self.changes))
+        for name in names:
+            if self._present_text(name) != kept.get(name):
+                raise InputError(
+                    f"{self.folder / name}.md was edited after it was kept, and would be lost",
+                    hint="save it elsewhere, put back what was kept, and undo then",
+                )
+
+    def _change(self, texts: PromptTexts, **about: Any) -> KeptChange:
+        """Write prompts, and before that a line of the history, so that no text can be lost.
+
+        Only prompts that differ from the present files are written and named. ``about`` are the
+        further fields of the line. Raises InputError if none differs.
+        """
+        before = {}
+        after = {}
+        for name, text in texts.items():
+            present = self._present_text(name)
+            if present != text:
+                before[name] = present
+                after[name] = text
+        if not after:
+            raise InputError(
+                f"{self.folder} has these prompts already", hint="there is nothing to keep"
+            )
+        now = datetime.now().astimezone()
+        change = KeptChange(
+            number=len(self.changes) + 1,
+            date=now.isoformat(timespec="seconds"),
+            before=before,
+            after=after,
+            **about,
+        )
+        line = json.dumps(change.model_dump(), ensure_ascii=False) + "\n"
+        with disk.os_errors_as_input_error(
+            f"cannot write to {self.folder}", "give another folder, or make room"
+        ):
+            disk.append_text(self.folder / HISTORY_FILE, line, disk.JSON_ENCODING_ERRORS)
+            for name, text in after.items():
+                self._write(name, text)
+        self.changes.append(change)
+        return change
+
+    def _present_text(self, name: str) -> str | None:
+        """Return the text of a prompt's file; None without one. Raises PromptError if it is damaged."""
+        prompts = Prompts(self.folder)
+        return prompts.text(name) if prompts.has_own(name) else None
+
+    def _write(self, name: str, text: str | None) -> None:
+        """Write the file of a prompt, or delete it for None. Raises OSError."""
+        path = self.folder / f"{name}.md"
+        if text is None:
+            path.unlink(missing_ok=True)
+        else:
+            disk.write_atomically(path, [text])
+
+    def texts_after(self, number: int) -> dict[str, str | None]:
+        """Return the texts of all prompts of the history after a change; 0 is before the first one."""
+        texts: dict[str, str | None] = {}
+        for change in reversed(self.changes):
+            texts.update(change.before)
+        for change in self.changes[:number]:
+            texts.update(change.after)
+        return texts
+
+    def compare(self, first: int, second: int) -> Iterator[str]:
+        """Yield the lines that differ between the states after two changes, as a unified diff.
+
+        0 is the state before the first change. Raises InputError for a number that is no change.
+        """
+        for number in (first, second):
+            if not 0 <= number <= len(self.changes):
+                raise InputError(
+                    f"{self.folder} has no change {number}",
+                    hint=f"give 0 to {len(self.changes)}",
+                )
+        texts = self.texts_after(first)
+        new_texts = self.texts_after(second)
+        for name, text in texts.items():
+            yield from difflib.unified_diff(
+                (text or "").splitlines(),
+                (new_texts[name] or "").splitlines(),
+                f"{name}.md after {first}",
+                f"{name}.md after {second}",
+                lineterm="",
+            )
+
+    def to_table(self) -> ReportTable:
+        """Return the history as a table, the latest change first."""
+        headers = ("", "date", "changed", "note", "effect", "questions", "model")
+        rows = []
+        for change in reversed(self.changes):
+            rows.append(
+                (
+                    change.number,
+                    change.date,
+                    ", ".join(change.after),
+                    change.note,
+                    change.effect,
+                    change.questions,
+                    change.model_names,
+                )
+            )
+        return ReportTable(headers, rows)
+
+    def __repr__(self) -> str:
+        lines: Sequence[object] = self.changes or ["nothing was kept yet"]
+        return "\n".join([f"PromptHistory({str(self.folder)!r})", *map(str, lines)])
+
+    def _repr_html_(self) -> str:
+        return self.to_table()._repr_html_()
+
+
+def _check_names(change: KeptChange) -> None:
+    """Raise ValueError if a change has a name that leads out of its folder."""
+    for name in (*change.before, *change.after):
+        if not PROMPT_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not the name of a prompt")

@@ -1,0 +1,122 @@
+"""What the prompt lab lists: the questions that were lost, the earlier retries, and what was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.kept_prompts import PromptHistory
+from kgwb.bench.report_parts import name_values, render_answers, render_values
+from kgwb.bench.results import BenchRow, is_lost
+from kgwb.bench.retries import PastRetry
+from kgwb.show import html as h
+from kgwb.show.html import Html
+from kgwb.text import display_name, pluralize, shorten
+from kgwb.ui.live import text_input
+
+NOT_BLAMED = "no agent is known (kgwb bench --ladder finds it)"
+
+
+def render_lost_questions(results: LoadedResults, *, has_links: bool) -> Html:
+    """Render the lost questions by the agent that is blamed, each kind of question together.
+
+    Agents that lost most come first. With ``has_links`` a click on a question opens it in the
+    debugger. Returns nothing if no question was lost.
+    """
+    groups: dict[str, list[BenchRow]] = {}
+    for id_, row in results.rows.items():
+        if is_lost(row):
+            loss = results.losses_by_id.get(id_, {})
+            groups.setdefault(loss.get("agent") or "", []).append(row)
+    if not groups:
+        return Html()
+    parts = []
+    for agent in sorted(groups, key=lambda agent: (-len(groups[agent]), agent)):
+        rows = groups[agent]
+        title = display_name(agent) or NOT_BLAMED
+        table = _render_rows(rows, has_links=has_links)
+        count = h.muted_text(pluralize(len(rows), "question"))
+        summary = h.join(title, " ", count)
+        parts.append(h.collapsible(summary, table, expanded=True, key=f"lost-{agent}"))
+    return h.join(h.div("caption", "Lost questions, by the agent that is blamed"), *parts)
+
+
+def _render_rows(rows: Sequence[BenchRow], *, has_links: bool) -> Html:
+    """Render a table of lost questions, sorted by their kind."""
+    table_rows = []
+    for row in sorted(rows, key=_kind_of):
+        question: object = shorten(row["question"])
+        if has_links:
+            question = h.button(
+                shorten(row["question"]),
+                "open",
+                class_="ghost",
+                arg=f"0 \t{row['id']}",
+                title="open it in the debugger, at the step to blame",
+            )
+        names = name_values([row])
+        answers = render_answers(row, names)
+        gold = render_values(row, "gold", names)
+        table_rows.append((_kind_of(row), question, answers, gold))
+    table = h.table(("kind", "question", "answer", "gold"), table_rows)
+    return h.div("across cells", table)
+
+
+def _kind_of(row: BenchRow) -> str:
+    """Return the type and the hops of a question, as far as they are known: "count, 2 hops"."""
+    parts = [str(row["type"])] if "type" in row else []
+    if "hops" in row:
+        hops = row["hops"]
+        parts.append(pluralize(hops, "hop") if isinstance(hops, int) else f"{hops} hops")
+    return ", ".join(parts)
+
+
+def render_retries(retries: Sequence[PastRetry]) -> Html:
+    """Render the earlier retries, folded, each with a button that starts from it."""
+    rows = []
+    for retry in retries:
+        start = h.button(
+            "Start from it",
+            "start",
+            class_="ghost",
+            arg=retry.name,
+            title="show it, and take its prompts into the editor",
+        )
+        began = retry.began.isoformat(" ", "minutes")
+        rows.append((began, retry.name, retry.note, retry.effect, start))
+    table = h.div("across", h.table(("date", "changed", "note", "effect", ""), rows))
+    title = h.join("Earlier retries ", h.muted_text(len(rows)))
+    return h.collapsible(title, table, key="retries") if rows else Html()
+
+
+def render_keep_form(folders: Sequence[Path], kept_folder: str) -> Html:
+    """Render the form that keeps the prompts of one of these retries; nothing without any.
+
+    Below it, folded, is the history of the folder in which they are kept.
+    """
+    if not folders:
+        return Html()
+    options = []
+    for folder in reversed(folders):
+        name = folder.resolve().name
+        options.append(h.tag("option", name, value=str(folder)))
+    choice = h.tag("select", *options, name="winner", aria_label="the retry whose prompts are kept")
+    folder_input = text_input("kept_folder", "the folder in which prompts are kept", kept_folder)
+    note_input = text_input("kept_note", "a note", placeholder="why")
+    form = h.tag(
+        "form",
+        h.tag("label", h.span("", "the prompts of"), choice, class_="f grow"),
+        h.tag("label", h.span("", "in folder"), folder_input, class_="f"),
+        h.tag("label", h.span("", "note"), note_input, class_="f grow"),
+        h.button("Keep", "keep", class_="primary"),
+        class_="row ends",
+        data_do="keep",
+        id="keep-form",
+    )
+    history = PromptHistory(kept_folder)
+    rows = history.to_table()
+    title = h.join(f"Kept in {kept_folder} ", h.muted_text(pluralize(len(rows.rows), "change")))
+    undo = h.button("Undo the latest", "undo", class_="ghost") if history.changes else Html()
+    listed = h.collapsible(title, h.div("across", rows.render()), undo, key="kept")
+    return h.div("body stack", form, listed if history.changes else Html())

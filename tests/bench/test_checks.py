@@ -1,0 +1,90 @@
+"""A build server learns what a benchmark or a retry found: by an exit code, JUnit XML, or JSON."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kgwb.bench.formats import save_questions
+from kgwb.bench.questions import BenchQuestion
+from kgwb.cli import main
+
+DENIS = "https://kgwb.example/films/Denis_Villeneuve"
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def bench(here: Path) -> list[str]:
+    """The command that measures three questions: one right, one lost, one without gold."""
+    questions = [
+        BenchQuestion(id="1", question="Who directed Arrival?", answers=(DENIS,)),
+        BenchQuestion(id="2", question="Who directed Inception?", answers=(DENIS,)),
+        BenchQuestion(id="3", question="Who directed\x0b Tenet?"),
+    ]
+    save_questions(questions, "q.jsonl")
+    return ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "r", "--save-runs"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("f1<0.8", 4),
+        ("f1 < 0.5", 0),
+        ("lost>0", 4),
+        ("errors>0", 0),
+        ("right=1", 4),
+        ("exact>=1", 0),
+    ],
+)
+def test_a_benchmark_fails_if_a_figure_is_so(
+    bench: list[str], condition: str, code: int, capsys: Capture
+) -> None:
+    assert main([*bench, "--fail-if", "questions>9", "--fail-if", condition]) == code
+    assert ("--fail-if: r: " in capsys.readouterr().err) == bool(code)
+
+
+@pytest.mark.parametrize("condition", ["broken>0", "f1", "f1<x", "f1<-1"])
+def test_a_wrong_condition_is_refused_before_anything_is_asked(
+    bench: list[str], condition: str, here: Path
+) -> None:
+    assert main([*bench, "--fail-if", condition]) == 2
+    assert not (here / "r").exists()
+
+
+def test_a_set_without_gold_does_not_pass_a_check_of_f1(here: Path) -> None:
+    save_questions([BenchQuestion(id="3", question="Who directed Tenet?")], "q.jsonl")
+    command = ["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "r"]
+    assert main([*command, "--fail-if", "f1<0.1"]) == 4
+
+
+def test_each_question_is_a_test_case_and_an_entry_of_json(bench: list[str]) -> None:
+    files = ["--junit", "out/junit.xml", "--json", "out/results.json"]
+    assert main([*bench, *files, "--fail-if", "f1<0.8"]) == 4
+    root = ElementTree.parse("out/junit.xml").getroot()
+    [suite] = root
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "4", "failures": "2", "errors": "0", "skipped": "1"}
+    children = [[child.tag for child in case] for case in suite]
+    assert children == [[], ["failure"], ["skipped"], ["failure"]]
+    [results] = json.loads(Path("out/results.json").read_text())["results"]
+    assert results["figures"]["f1"] == 0.5
+    assert results["fail_if"] == {"f1<0.8": True}
+    assert [case["outcome"] for case in results["questions"]][:2] == ["right", "wrong"]
+
+
+def test_a_retry_fails_if_something_broke(bench: list[str], capsys: Capture) -> None:
+    assert main(bench) == 0
+    retry = ["retry", "r", "--only", "all", "--set", "theta=5", "--junit", "junit.xml"]
+    assert main([*retry, "--fail-if", "broken>0"]) == 0
+    [suite] = ElementTree.parse("junit.xml").getroot()
+    assert [[child.tag for child in case] for case in suite] == [[], ["skipped"], []]
+    assert main([*retry, "--fail-if", "still_lost>0"]) == 4
+    assert main([*retry, "--fail-if", "f1<1"]) == 2
+
+
+def test_the_help_says_the_exit_codes(capsys: Capture) -> None:
+    for command in ("bench", "retry"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert "4 a condition" in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,119 @@
+"""Prompts that won are kept in a folder of the person's, with a history that can be gone back."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kgwb.bench.kept_prompts import HISTORY_FILE, PromptHistory
+from kgwb.bench.results import read_results
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.kg import sample_path
+from kgwb.run.prompts import Prompts
+
+QIR = "chatty_kg/qir"
+KEPT = Path("my_prompts")
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def retried(here: Path) -> Path:
+    """Four questions, measured, and asked again with a changed prompt. Returns the retry."""
+    write_prompt(here / "mine", "Take care.")
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    bench = ["bench", "--kg", "films", "--questions", file, "--out", "r", "--limit", "4"]
+    assert main([*bench, "--save-runs"]) == 0
+    assert main(["retry", "r", "--prompts", "mine", "--only", "all"]) == 0
+    [folder] = [path for path in Path("r/retries").iterdir() if path.is_dir()]
+    return folder
+
+
+def write_prompt(folder: Path, words: str) -> str:
+    text = f"{Prompts().text(QIR)}\n{words}\n"
+    path = folder / f"{QIR}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return text
+
+
+def test_the_winner_of_a_retry_is_kept_with_what_it_did_and_measured_again(
+    retried: Path, capsys: Capture
+) -> None:
+    capsys.readouterr()
+    assert main(["keep", "my_prompts", "--results", str(retried), "--note", "more care"]) == 0
+    assert (KEPT / f"{QIR}.md").read_text() == Path("mine", f"{QIR}.md").read_text()
+    [change] = PromptHistory(KEPT).changes
+    assert (change.note, change.models, list(change.after)) == ("more care", {"": "rules"}, [QIR])
+    assert change.before == {QIR: None}
+    assert "0 fixed, 0 broken" in change.effect and "F1" in change.effect
+    capsys.readouterr()
+    assert main(["keep", "my_prompts"]) == 0
+    assert "more care" in capsys.readouterr().out
+    assert main(["retry", "r", "--prompts", "my_prompts", "--only", "all"]) == 0
+    fingerprints = {
+        read_results(folder)[0]["prompts"][QIR]
+        for folder in Path("r/retries").iterdir()
+        if folder.is_dir()
+    }
+    assert len(fingerprints) == 1
+
+
+def test_what_was_kept_twice_is_refused_and_a_retry_says_how_to_keep(
+    retried: Path, capsys: Capture
+) -> None:
+    assert main(["retry", "r", "--prompts", "mine", "--only", "all"]) == 0
+    assert f"kgwb keep my_prompts --results {retried}" in capsys.readouterr().err
+    assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
+    assert main(["keep", "my_prompts", "--results", str(retried)]) == 2
+    assert "already" in capsys.readouterr().err
+    assert len(PromptHistory(KEPT).changes) == 1
+
+
+def test_changes_are_compared_and_undone_and_an_undo_is_a_change(
+    retried: Path, capsys: Capture
+) -> None:
+    first = (Path("mine") / f"{QIR}.md").read_text()
+    assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
+    second = write_prompt(Path("mine"), "Take great care.")
+    assert main(["retry", "r", "--prompts", "mine", "--only", "all"]) == 0
+    [other] = [path for path in retried.parent.iterdir() if path.is_dir() and path != retried]
+    assert main(["keep", "my_prompts", "--results", str(other)]) == 0
+    capsys.readouterr()
+    assert main(["keep", "my_prompts", "--compare", "1,2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "-Take care." in lines and "+Take great care." in lines
+    kept = KEPT / f"{QIR}.md"
+    assert kept.read_text() == second
+    assert main(["keep", "my_prompts", "--undo", "2"]) == 0
+    assert kept.read_text() == first
+    assert main(["keep", "my_prompts", "--undo", "1"]) == 0
+    assert not kept.exists()
+    assert main(["keep", "my_prompts", "--undo", "4"]) == 0
+    assert kept.read_text() == first
+    assert len(PromptHistory(KEPT).changes) == 5
+    assert main(["keep", "my_prompts", "--undo", "9"]) == 2
+    assert main(["keep", "my_prompts", "--compare", "0,9"]) == 2
+    assert main(["keep", "my_prompts", "--compare", "1"]) == 2
+    assert main(["keep", "my_prompts", "--compare", "0,1", "--undo", "1"]) == 2
+
+
+def test_what_was_edited_by_hand_is_not_lost(retried: Path) -> None:
+    assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
+    by_hand = write_prompt(KEPT, "By hand.")
+    with pytest.raises(InputError, match="edited"):
+        PromptHistory(KEPT).undo()
+    assert (KEPT / f"{QIR}.md").read_text() == by_hand
+    assert main(["keep", "my_prompts", "--results", str(retried)]) == 0
+    assert PromptHistory(KEPT).changes[-1].before == {QIR: by_hand}
+
+
+def test_a_history_from_elsewhere_cannot_write_outside_of_its_folder(here: Path) -> None:
+    line = {"number": 1, "date": "", "before": {"../evil": "x"}, "after": {"../evil": None}}
+    KEPT.mkdir()
+    (KEPT / HISTORY_FILE).write_text(json.dumps(line) + "\n")
+    with pytest.raises(InputError, match="line 1"):
+        PromptHistory(KEPT)
+    (KEPT / HISTORY_FILE).write_text("nonsense\n")
+    with pytest.raises(InputError, match="line 1"):
+        PromptHistory(KEPT)
