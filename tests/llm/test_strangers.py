@@ -98,3 +98,18 @@ def test_a_question_for_what_the_graph_lacks_is_not_answered(question: str) -> N
     answer = Workbench(open_kg(HUTS), "rules").ask(question).answer
     assert answer is not None
     assert not answer.values
+
+
+@pytest.mark.parametrize(
+    ("question", "labels"),
+    [
+        ("Which museums are in Ghent?", ["Mill Museum"]),  # and a university that has no class
+        ("Who made the Golden Pendulum?", ["Jan Huys"]),
+        ("What is the Golden Pendulum made of?", []),
+        ("How heavy is the Golden Pendulum?", ["4.2"]),
+    ],
+)
+def test_a_word_near_another_does_not_stand_for_it(question: str, labels: list[str]) -> None:
+    answer = Workbench(open_kg(HUTS.with_name("museums.ttl")), "rules").ask(question).answer
+    assert answer is not None
+    assert list(answer.labels) == labels

@@ -325,8 +325,14 @@ class _Coverage:
         return max_similarity(phrase, [name], self.embeddings) >= threshold
 
     def _phrases_at(self, position: int) -> list[str]:
-        """Return a word, and the relation that it names alone or with a neighbour."""
+        """Return a word, and the relation that it names alone or with a neighbour.
+
+        With "of" or "from" after it, only what both name counts: "made of" asks for no maker.
+        """
         word = self.words[position]
+        following = "".join(self.words[position + 1 : position + 2])
+        if following in ("of", "from") and f"{word}_{following}" in RELATION_PHRASES:
+            return [RELATION_PHRASES[f"{word}_{following}"]]
         phrases = [word, relation_phrase(word)]
         value_type, _ = expected_value_type(self.words)
         pairs = [f"{word}_{value_type}", f"who_{word}"]

@@ -315,13 +315,16 @@ class _PredicateReader:
         [(_, relation, _)] = reading.facts
         types: set[str] = set()
         names = []
+        has_untyped = False
         for predicate in self._predicates_like(relation, predicates):
             types.update(map(normalize, predicate.value_types))
             names.append(normalize(predicate.name))
+            has_untyped |= predicate.has_untyped_values
         if not types:
             return reading
         for phrase in phrases_after_question_word(words):
-            if types == {phrase} or phrase in names:
+            has_other_values = has_untyped or types != {phrase}
+            if phrase in names or (phrase in types and not has_other_values):
                 return reading
             is_class_name = phrase in types or phrase in names_of_classes(self.kg)
             if is_class_name and not has_neighbour_of_two_types(self.kg, self.vertices):

@@ -46,6 +46,8 @@ class VertexPredicate(NamedTuple):
     inner_predicates: Sequence[str]
     """Names of the predicates of blank nodes that it leads to."""
     iri: URIRef
+    has_untyped_values: bool
+    """Whether a value has neither a class nor a datatype."""
 
     @property
     def is_temporal(self) -> bool:
@@ -78,6 +80,7 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
     names = kg.names(sorted(iris))
 
     value_types: dict[tuple[URIRef, bool], set[str]] = {}
+    untyped = set()
     for predicate, direction, value_type in rows:
         if not isinstance(predicate, URIRef) or predicate in hidden:
             continue
@@ -85,6 +88,8 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
         type_names = value_types.setdefault((predicate, is_incoming), set())
         if isinstance(value_type, URIRef):
             type_names.add(names[value_type])
+        if value_type is None:
+            untyped.add((predicate, is_incoming))
 
     inner_predicates: dict[Term | None, list[str]] = {}
     for predicate, inner_predicate in inner_rows:
@@ -98,7 +103,8 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
         if not is_incoming:
             inner_names = sorted(inner_predicates.get(predicate, []))
         name = names[predicate]
-        found = VertexPredicate(name, is_incoming, type_names, inner_names, predicate)
+        has_untyped = (predicate, is_incoming) in untyped
+        found = VertexPredicate(name, is_incoming, type_names, inner_names, predicate, has_untyped)
         predicates.append(found)
     return predicates
 
