@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from kgwb.arguments import (
     EACH_SYNTAX,
@@ -126,13 +126,15 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         measured: dict[Path, list[BenchRow]] = {}
         for command in commands:
             if self.each or self.systems:
-                print(command.out.relative_to(self.out))
+                print(unquote(str(command.out.relative_to(self.out))))
             measured[command.out] = command._run_benchmark(questions)
         if self.each:
             write_report(list(measured), self.out / "report.html", self.prices)
         elif self.systems:
             _print_side_by_side(measured)
-        suites = [make_results_suite(folder.name, rows) for folder, rows in measured.items()]
+        suites = [
+            make_results_suite(unquote(folder.name), rows) for folder, rows in measured.items()
+        ]
         condition_code = self.finish(suites, RESULT_FIGURES)
         return _name_failed_folders(measured) or condition_code
 
@@ -640,6 +642,7 @@ class RetryCommand(CheckArguments, GraphArguments):
         ``name`` is for the folder of the results; "" names it by the models, settings and prompts
         that were given. Returns this folder, and the limits of the budget that stopped it, or "".
         """
+        from kgwb.bench.figures import show_folder_name
         from kgwb.bench.retries import write_note
 
         changes = [*self._given_models().values(), *self.set]
@@ -652,7 +655,7 @@ class RetryCommand(CheckArguments, GraphArguments):
             estimate = experiment.estimate_cost(
                 setup, bar, prices=budget.prices, repeats=self.repeats
             )
-        print(f"{folder.name}: {estimate}", flush=True)
+        print(f"{show_folder_name(folder)}: {estimate}", flush=True)
         for change in experiment.describe_changes(setup):
             print(f"  {change}", flush=True)
         with progress_bar(total=len(questions), unit="question") as bar:

@@ -38,8 +38,10 @@ from kgwb.bench_commands import (
 from kgwb.errors import InputError, KgwbError, RunFileError
 from kgwb.export_command import ExportCommand
 from kgwb.keep_command import KeepCommand
+from kgwb.labs_command import LabsCommand
 from kgwb.masking import mask_url
 from kgwb.new_command import NewCommand
+from kgwb.score_command import ScoreCommand
 from kgwb.terminal import (
     EXIT_BUDGET_SPENT,
     EXIT_FAILED,
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from kgwb.workbench import Workbench
 
 START_NOTEBOOK = "notebooks/00_start.ipynb"
+NOTEBOOK_FILES = (".ipynb", ".py", ".jsonl")
+"""The suffixes of the notebooks, and of the pipelines and recordings that one of them shows."""
 HISTORY_HELP = """JSON list of the dialogue so far, oldest first. A text is an earlier question, which is asked
 first; an object {"question": ..., "answers": [labels]} is a turn that is remembered as it is, with "standalone"
 (the question outside its dialogue) and "entities" (the names in it) if known"""
@@ -449,37 +453,11 @@ def _find_notebooks_root() -> Path:
         f"cannot copy the notebooks to {Path.cwd()}",
         "go to a folder of your own with some space left",
     ):
-        for notebook in shipped.rglob("*.ipynb"):
-            copy = Path("notebooks") / notebook.relative_to(shipped)
-            if not copy.exists():
-                disk.write_atomically(copy, [notebook.read_text(encoding="utf-8")])
+        for file in shipped.rglob("*"):
+            copy = Path("notebooks") / file.relative_to(shipped)
+            if file.suffix in NOTEBOOK_FILES and not copy.exists():
+                disk.write_atomically(copy, [file.read_text(encoding="utf-8")])
     return Path.cwd()
-
-
-@dataclass(kw_only=True)
-class LabsCommand:
-    """collect the hand-ins of the teaching labs: one page of the class"""
-
-    out: Path = option("FILE", "the page (default: labs.html)", Path("labs.html"))
-    action: str = positional("collect", "what to do")
-    folder: Path = positional("FOLDER", "where the students' files are")
-
-    def run(self) -> None:
-        """Print the hand-ins of each student, and write the page of the class.
-
-        The hand-ins are those in ``folder``, lab by lab, and the page is written to ``out``. Raises
-        InputError for an action other than "collect", and if there are no hand-ins.
-        """
-        from kgwb.labs.hand_ins import collect_hand_ins
-        from kgwb.labs.pages import save_class_page
-
-        if self.action != "collect":
-            raise InputError(
-                f"kgwb labs cannot {self.action}", hint="give: kgwb labs collect FOLDER"
-            )
-        collected = collect_hand_ins(self.folder)
-        print(*collected, sep="\n")
-        print(f"the page of the class: {save_class_page(collected, self.out)}")
 
 
 @dataclass(kw_only=True)
@@ -534,6 +512,7 @@ COMMANDS: dict[str, type[Any]] = {
     "compare-profiles": CompareProfilesCommand,
     "retry": RetryCommand,
     "keep": KeepCommand,
+    "score": ScoreCommand,
     "report": ReportCommand,
     "serve": ServeCommand,
     "export": ExportCommand,

@@ -343,7 +343,8 @@ class Answer(Record):
             return self.values[position].label
 
         def label_with_term(position: int) -> str:
-            return f"{label(position)} ({describe_term(self.values[position].term)})"
+            terms = map(describe_term, self.values[position].terms)
+            return f"{label(position)} ({' · '.join(terms)})"
 
         labels = tell_apart(range(len(self.values)), (label, label_with_term))
         return list(labels.values())

@@ -40,6 +40,8 @@ MAX_LINE_CHARS = 2_000
 """Characters of one line of a record."""
 MAX_LINE_ITEMS = 20
 """Items of a tuple that its line shows."""
+MAX_REPR_CHARS = 300
+"""Characters of the ``repr`` of a record. A longer one is the class with the record's line."""
 MAX_SUMMARY_PARTS = 3
 """Parts of a record that its summary shows by default."""
 MAX_SHOWN_PROBLEMS = 5
@@ -115,6 +117,15 @@ class Record:
 
     __slots__: tuple[str, ...] = ()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Give a class of records the short ``repr`` of this one, unless it has a ``repr`` of its own.
+
+        Otherwise ``@dataclass`` would write one that lists the fields of fields, without an end.
+        """
+        super().__init_subclass__(**options)
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = _record_repr  # type: ignore[method-assign]  # as @dataclass does
+
     def __str__(self) -> str:
         """Return the record in one line: the text of its first field."""
         first, *_ = fields(self)  # type: ignore[arg-type]  # subclasses are dataclasses
@@ -177,6 +188,25 @@ class Record:
                 rename, fields_schema
             )
         return schema
+
+
+def _record_repr(record: Any) -> str:
+    """Return ``Fact(subject='Dune', ...)``, as a dataclass has it, as long as it is short.
+
+    If it would have more than MAX_REPR_CHARS characters, it is the class with the line of the record:
+    ``<Answer: Denis Villeneuve>``.
+    """
+    class_name = type(record).__qualname__
+    shown = []
+    length = 0
+    for field in fields(record):
+        text = f"{field.name}={getattr(record, field.name)!r}"
+        shown.append(text)
+        length += len(text)
+        if length > MAX_REPR_CHARS:
+            line = shorten(one_line(record), MAX_REPR_CHARS)
+            return f"<{class_name}: {line}>"
+    return f"{class_name}({', '.join(shown)})"
 
 
 # Fields

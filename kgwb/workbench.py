@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,26 +133,8 @@ class Workbench:
             sources = [system_names]
         else:
             sources = system_names or systems.list_systems()
-        setups = [self._setup_of_system(source) for source in sources]
+        setups = [self.setup.of_system(systems.resolve_system(source)) for source in sources]
         return ask_all(setups, question, self.dialogue)
-
-    def _setup_of_system(self, source: SystemSource) -> Setup:
-        """Return this workbench's setup for another system.
-
-        Models of agents that the other system lacks are left out, and so are settings that it does
-        not have. Settings that were not changed are those of the other system's profile.
-        """
-        system = systems.resolve_system(source)
-        agents = {"", *system.roles}  # "" is for all without their own
-        agents.update(spec.name for spec in system.agents)
-        models = {}
-        for agent, agent_model in self.models.items():
-            if agent in agents:
-                models[agent] = agent_model
-        own = self.setup.settings
-        changes = system.settings.select_known(own.changes_from_profile())
-        settings = system.settings.of_profile(own.profile, **changes)
-        return replace(self.setup, system=system, settings=settings, models=models)
 
     def new_dialogue(self) -> None:
         """Begin a new dialogue: forget all turns."""

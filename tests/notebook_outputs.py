@@ -1,13 +1,16 @@
 """The outputs that the notebooks carry, so that they can be read where no kernel is.
 
-    python tests/notebook_outputs.py    execute every notebook and keep what it shows
+    python tests/notebook_outputs.py            execute every notebook and keep what it shows
+    python tests/notebook_outputs.py 11 50      those whose names begin so
+    python tests/notebook_outputs.py --digests  only write down again which notebooks are kgwb's own
 
 Widgets are kept as their static HTML alone, without the view that a fresh kernel could not fill; the styles
-are kept once a notebook.
+are kept once a notebook. `kgwb lab` trusts the notebooks whose digests are written down.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import tempfile
@@ -18,6 +21,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from kgwb.show.html import load_style
+from kgwb.ui.saved import SHIPPED_NOTEBOOKS, notebook_digest
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -97,7 +101,25 @@ def static(notebook: Any) -> Any:
     return notebook
 
 
-if __name__ == "__main__":
+def digests() -> dict[str, str]:
+    """The digest of each notebook that is shipped, by its path below the folder of the notebooks."""
+    found = {}
+    for path in sorted(FOLDER.rglob("*.ipynb")):
+        if ".ipynb_checkpoints" not in path.parts:
+            notebook = nbformat.read(path, as_version=4)
+            found[path.relative_to(FOLDER).as_posix()] = notebook_digest(notebook)
+    return found
+
+
+def main(names: list[str]) -> None:
+    """Execute the notebooks whose names begin with one of these, all without any; then the digests."""
     for path in sorted(FOLDER.glob("*.ipynb")):
-        nbformat.write(static(executed(path)), path)
-        sys.stdout.write(f"{path.name}: {path.stat().st_size:,} bytes\n")
+        if path.name.startswith(tuple(names or [""])):
+            nbformat.write(static(executed(path)), path)
+            sys.stdout.write(f"{path.name}: {path.stat().st_size:,} bytes\n")
+    text = json.dumps(digests(), indent=1)
+    SHIPPED_NOTEBOOKS.write_text(f"{text}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

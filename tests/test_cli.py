@@ -281,7 +281,8 @@ def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture)
         Path(parent, "p", "chatty_kg").mkdir(parents=True)
     assert main([*BENCH, "--each", "prompts=a/p,c/p,a"]) == 0
     folders = ["prompts=a%2Fp", "prompts=c%2Fp", "prompts=a"]
-    assert re.findall("^prompts=[^:]*$", capsys.readouterr().out, re.MULTILINE) == folders
+    named = re.findall("^prompts=[^:]*$", capsys.readouterr().out, re.MULTILINE)
+    assert named == ["prompts=a/p", "prompts=c/p", "prompts=a"]
     assert all(Path("out", folder, "results.jsonl").exists() for folder in folders)
     Path("link").symlink_to("a/p")
     assert main([*BENCH, "--each", "prompts=a/p,link"]) == 2
@@ -435,13 +436,16 @@ def test_an_installed_kgwb_copies_its_notebooks_and_keeps_those_edited(
     shipped.mkdir(parents=True)
     for name in ("00_start.ipynb", "10_chatty_kg.ipynb"):
         (shipped / name).write_text("shipped")
+    (shipped / "pipelines").mkdir()
+    (shipped / "pipelines" / "plain.py").write_text("shipped")
     monkeypatch.setattr(kgwb, "__file__", str(package / "__init__.py"))
     Path("notebooks").mkdir()
     Path("notebooks/00_start.ipynb").write_text("edited")
     with pytest.raises(SystemExit):
         main(["lab"])
     assert f"--ServerApp.root_dir={tmp_path}" in handed[0]
-    texts = {path.name: path.read_text() for path in Path("notebooks").iterdir()}
+    texts = {path.name: path.read_text() for path in Path("notebooks").glob("*.ipynb")}
+    assert Path("notebooks/pipelines/plain.py").read_text() == "shipped"
     assert texts == {"00_start.ipynb": "edited", "10_chatty_kg.ipynb": "shipped"}
 
 

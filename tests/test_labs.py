@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,14 @@ from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.kg.text import normalize
 from kgwb.labs import LabWork, recorded
-from kgwb.labs.hand_ins import collect_hand_ins
+from kgwb.labs.collecting import collect_hand_ins
+from kgwb.labs.live import try_prompt
 from kgwb.labs.pages import render_class_page
+from kgwb.labs.repairs import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
 from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, compare_choices, load_lab
+from kgwb.llm import Scripted
+from kgwb.records import to_data
+from kgwb.run.prompts import Prompts
 
 NUMBERS = range(1, len(LAB_MODULES) + 1)
 TASKS = [(number, name) for number in NUMBERS for name in load_lab(number).tasks]
@@ -128,7 +134,9 @@ def test_work_is_kept_and_handed_in(here: Path) -> None:
     assert handed["student"] == "Ada <b>� Lovelace/.."
     answers = ["[1]", "[2, 4, 5]", "[1]"]
     task = {"state": "solved", "tries": 3, "hints": 1, "answers": answers, "remark": ""}
-    assert handed["tasks"]["1.1"] | {"remark": ""} == task
+    kept = handed["tasks"]["1.1"]
+    assert {name: kept[name] for name in task} | {"remark": ""} == task
+    assert kept["data"] == {"value": [2, 4, 5], "run": None}  # the right one
     [file] = here.glob("lab1-*")
     assert file.name == f"lab1-Ada-b-Lovelace-{handed['work_id']}.json"
     with pytest.raises(InputError, match="name"):
@@ -162,7 +170,7 @@ def write_class(folder: Path) -> None:
 def test_hand_ins_of_a_class_are_collected(tmp_path: Path) -> None:
     write_class(tmp_path)
     [collected] = collect_hand_ins(tmp_path)
-    assert [work.student for work in collected.hand_ins] == ["<i>Bob", "Ada", "Cleo", "lab1.json"]
+    assert [work.name for work in collected.works] == ["<i>Bob", "Ada", "Cleo", "lab1.json"]
     assert (collected.count_solved("1.1"), collected.stuck_students("1.1")) == (1, ["<i>Bob"])
     assert set(collected.rejected_files) == set(REJECTED)
     assert "99" in collected.rejected_files["lab.json"]
@@ -175,7 +183,7 @@ def test_the_latest_file_of_a_student_counts(tmp_path: Path) -> None:
     work.check("1.1", [2, 4, 5])
     work.hand_in("ADA", tmp_path)
     [collected] = collect_hand_ins(tmp_path)
-    assert [hand_in.progress("1.1").state for hand_in in collected.hand_ins] == ["solved"]
+    assert [work.hand_in.progress("1.1").state for work in collected.works] == ["solved"]
 
 
 def test_two_students_of_one_name_are_both_counted_in_each_of_their_states(
@@ -187,7 +195,7 @@ def test_two_students_of_one_name_are_both_counted_in_each_of_their_states(
     first_file = first.hand_in("Ada", tmp_path).name
     second_file = kgwb.lab(1, None).hand_in("ada", tmp_path).name
     [collected] = collect_hand_ins(tmp_path)
-    names = {hand_in.student for hand_in in collected.hand_ins}
+    names = {work.name for work in collected.works}
     assert names == {f"Ada ({first_file})", f"ada ({second_file})"}
     assert collected.count_solved("1.1") == 1
     earlier, same_name = collected.remarks
@@ -202,14 +210,14 @@ def test_hand_ins_of_earlier_versions_are_all_counted(tmp_path: Path) -> None:
         text = json.dumps({"kgwb_lab": 1, "student": "Ada"})
         (tmp_path / f"{name}.json").write_text(text)
     [collected] = collect_hand_ins(tmp_path)
-    assert [work.student for work in collected.hand_ins] == ["Ada (a.json)", "Ada (b.json)"]
+    assert [work.name for work in collected.works] == ["Ada (a.json)", "Ada (b.json)"]
 
 
 def test_one_work_under_two_names_is_said(tmp_path: Path) -> None:
     work = kgwb.lab(1, None)
     files = [work.hand_in(name, tmp_path).name for name in ("Ada", "Cleo")]
     [collected] = collect_hand_ins(tmp_path)
-    assert [work.student for work in collected.hand_ins] == ["Ada", "Cleo"]
+    assert [work.name for work in collected.works] == ["Ada", "Cleo"]
     [remark] = collected.remarks
     assert all(file in remark for file in files)
 
@@ -218,7 +226,7 @@ def test_names_that_differ_by_a_space_and_a_hyphen_are_two_files(tmp_path: Path)
     for name in ("Ada Lovelace", "Ada-Lovelace"):
         kgwb.lab(1, None).hand_in(name, tmp_path)
     [collected] = collect_hand_ins(tmp_path)
-    assert [work.student for work in collected.hand_ins] == ["Ada Lovelace", "Ada-Lovelace"]
+    assert [work.name for work in collected.works] == ["Ada Lovelace", "Ada-Lovelace"]
 
 
 def test_a_work_keeps_its_identity_when_the_kernel_is_restarted(here: Path) -> None:
@@ -311,6 +319,103 @@ def test_a_recording_with_a_model_asks_it_only_what_an_edit_needs() -> None:
     assert run.fork(models="rules").go()["qir"].live_calls == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "agent", "is_ungrounded"),
+    [
+        ("paper/chatty_kg/1", "predicate_selection", False),
+        ("paper/dog/1", "linguist", False),
+        ("paper/dog/2", "own_knowledge", True),
+        ("paper/triad/1", "query_choice", False),
+        ("paper/triad/3", "own_knowledge", True),
+    ],
+)
+def test_recordings_of_the_profile_paper_have_what_their_paper_is_named_for(
+    name: str, agent: str, is_ungrounded: bool
+) -> None:
+    run = kgwb.recording(name)
+    assert run.settings.profile == "paper"
+    assert any(step.agent == agent and step.attempts for step in run.steps)
+    assert run.answer is not None and run.answer.ungrounded is is_ungrounded
+
+
+def test_a_recording_has_a_reply_that_the_triples_validator_refused() -> None:
+    refused, accepted = kgwb.recording("paper/chatty_kg/2")["qir"].attempts
+    assert "no triple names an entity" in [check.problem for check in refused.checks]
+    assert not any(check.problem for check in accepted.checks)
+    tries = [step.key for step in kgwb.recording("paper/triad/2").steps if step.agent == "triplets"]
+    assert len(tries) == 2
+
+
 def test_recordings_are_small() -> None:
     files = list((FOLDER.parent / "recordings").rglob("*.gz"))
     assert sum(file.stat().st_size for file in files) <= 10_000_000
+
+
+def test_an_edit_that_was_not_executed_is_said_and_not_judged_by_the_old_answer() -> None:
+    run = open_lost_run(3)
+    translated = {"text": "Who directed The Godfather?", "language": "German"}
+    run.override("translator", to_data(run.output("translator")) | translated)
+    feedback = kgwb.lab(1, None).check("1.9", run)
+    assert feedback.state == "wrong" and "go()" in feedback.text
+    assert kgwb.lab(1, None).check("1.9", run.go()).state == "right"
+
+
+@pytest.mark.parametrize("number", REFERENCE_REPAIRS)
+def test_each_reference_repair_is_right(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KGWB_EMBEDDINGS")  # as in the student's kernel
+    for repair in REFERENCE_REPAIRS[number]:
+        run = open_lost_run(number)
+        repair(run)
+        feedback = kgwb.lab(1, None).check(f"1.{6 + number}", run.go())
+        assert feedback.state == "right", feedback.text
+    assert len(find_first_wrong_agents(number)) == len(REFERENCE_REPAIRS[number])
+
+
+def test_a_right_answer_shows_what_was_found_and_a_question_to_discuss() -> None:
+    feedback = kgwb.lab(1, None).check("1.5", ["based on"])
+    assert "based on" in feedback.text and "To discuss: " in feedback.text
+    assert "To discuss: " in feedback._repr_html_()
+
+
+def test_what_students_think_is_handed_in_and_shown_to_the_class(tmp_path: Path) -> None:
+    work = kgwb.lab(1, None)
+    work.discuss("1.1", "It <depends>")
+    work.hand_in("Ada", tmp_path)
+    [collected] = collect_hand_ins(tmp_path)
+    assert "It &lt;depends&gt;" in render_class_page([collected])
+
+
+def test_a_check_that_fails_in_itself_says_so_and_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    work = kgwb.lab(1, None)
+    task = work.lab.tasks["1.1"]
+
+    def fail(answer: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(work.lab.tasks, "1.1", replace(task, check=fail))
+    feedback = work.check("1.1", [1])
+    assert feedback.state == "wrong" and "ZeroDivisionError" in feedback.text
+    assert work.submission.progress("1.1").tries == 0
+
+
+def test_a_prompt_is_tried_with_a_model_and_each_question_says_what_came_of_it() -> None:
+    reply = json.dumps(
+        {
+            "entities": ["Spirited Away"],
+            "unknowns": ["?date"],
+            "triples": [
+                {"subject": "Spirited Away", "predicate": "release date", "object": "?date"}
+            ],
+            "target": "?date",
+            "question_type": "list",
+            "beyond": [],
+        }
+    )
+    prompt = Prompts().text("chatty_kg/qir") + "\nBe brief.\n"
+    model = Scripted({"chatty_kg/qir": ["no JSON", reply, *["no JSON"] * 9]})
+    first, *others = try_prompt(prompt, model)
+    assert (first.attempts, first.is_right) == (2, True)
+    assert {(tried.attempts, tried.is_right) for tried in others} == {(0, False)}
+    assert "Be brief." in model.requests[0].messages[-1].content

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rdflib import Literal
 from small import films
 
+import kgwb
 from kgwb.errors import AgentFailedError, OutputError, SettingError
 from kgwb.flow import Answer, Value
 from kgwb.llm import Scripted
@@ -17,6 +19,7 @@ from kgwb.records import Record, Score, line_with_scores, one_line
 from kgwb.run import Run, System, agent
 from kgwb.show.records import render
 from kgwb.show.terms import RenderContext
+from kgwb.systems import resolve_system
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,30 @@ def test_a_misspelt_subject_is_said_where_it_is_written() -> None:
             return text
 
     assert "text" in error.value.hint
+
+
+def test_a_file_without_a_system_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("x = 1\n")
+    with pytest.raises(SettingError, match="no value SYSTEM") as error:
+        resolve_system(file)
+    assert "SYSTEM = System(...)" in error.value.hint
+
+
+def test_a_system_may_have_another_name_than_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from kgwb.build import Answer, System, agent\n\n"
+        "@agent\ndef look(text, run):\n    return text\n\n"
+        "def answer(question, dialogue, run):\n"
+        "    return Answer('list', reason=look(question.text, run))\n\n"
+        "SYSTEM = System('another', answer, [look])\n"
+    )
+    system = resolve_system(file)
+    assert repr(system) == "System('another', agents: look)"
+    run = run_of(system).go()
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=file)
+    assert loaded.answer == run.answer
 
 
 # --- when it happens

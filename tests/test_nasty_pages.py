@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page import Page, press
+from page import Page, press, record_html
 from page import page as page_of
-from rdflib import Literal, URIRef
+from rdflib import BNode, Literal, URIRef
 from small import films
 from test_nasty_graphs import GRAPHS, check_page, each_graph, nodes_of, searchable_names
 
@@ -32,6 +32,7 @@ from kgwb.run import Run, System, agent
 from kgwb.show.explain import locate_vertices
 from kgwb.show.notebook import render_record_page
 from kgwb.show.subgraph import build_subgraph
+from kgwb.systems.surveyor.records import Executed
 from kgwb.text import look_of, tell_apart
 
 
@@ -278,3 +279,35 @@ def test_a_vertex_is_not_said_to_have_a_name_that_differs_in_a_sign(name: str, l
     mention = Link(name, None, (other,))
     lines = locate_vertices(films(), name, mention, 10)
     assert not any("is candidate" in line for line in lines)
+
+
+@each_graph
+def test_rows_of_a_table_are_told_apart_in_a_line_and_in_the_table(graph: str) -> None:
+    names = GRAPHS[graph].names([node for node in nodes_of(graph) if isinstance(node, URIRef)])
+    rows = [tuple(terms[:2]) for terms in terms_of_one_text(graph)]
+    pairs = [((URIRef(ADDRESS), one), (URIRef(ADDRESS), other)) for one, other in rows]
+    for first, second in pairs:
+        if any(isinstance(term, BNode) for term in (*first, *second)):
+            continue
+        values = []
+        for row in (first, second):
+            label = " · ".join(names.get(term, str(term)) for term in row)
+            values.append(Value(row[0], label, (), row))
+        given = Answer("list", tuple(values), names=tuple(names.items()), columns=("a", "b"))
+        line = look_of(str(given))
+        half = (len(line) - len(", ")) // 2
+        assert line[:half] != line[-half:]
+        shown = Page(render_record_page(given))
+        cells = [one.text for one in shown.elements if one.tag == "tr"][1:3]
+        assert len(looks(cells)) == 2
+
+
+@each_graph
+def test_rows_of_a_result_of_surveyor_are_told_apart(graph: str) -> None:
+    names = GRAPHS[graph].names([node for node in nodes_of(graph) if isinstance(node, URIRef)])
+    for terms in terms_of_one_text(graph):
+        rows = tuple((term,) for term in terms if not isinstance(term, BNode))
+        executed = Executed("SELECT ?a {}", rows=rows, columns=("a",), names=tuple(names.items()))
+        shown = Page(record_html(executed, of_system="surveyor"))
+        cells = [one.text for one in shown.elements if one.tag == "td"]
+        assert len(looks(cells)) == len(rows)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.server
 import random
+import sys
 import threading
+import types
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -239,3 +241,11 @@ def test_a_saved_run_that_asks_something_else_says_so_with_both(tmp_path: Path) 
         kgwb.load_run(path, system=system)
     assert recorded in error.value.message
     assert error.value.message.count("Guess 0.") == 2
+
+
+def test_a_library_that_another_thread_is_importing_keeps_no_run_from_starting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "httpx2", types.ModuleType("httpx2"))
+    run, _ = greeting()
+    assert run.status == "done"

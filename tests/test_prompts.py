@@ -250,3 +250,12 @@ def test_saving_never_overwrites_a_shipped_prompt_and_keeps_the_file_before(tmp_
     kept = [path.with_name(f"qir.md.{number}").read_text() for number in (1, 2)]
     assert kept == [changed, shipped]
     assert mine.own_names() == {QIR}
+
+
+def test_the_size_of_a_filled_prompt_is_known_by_its_parts() -> None:
+    text = "[system]\nAnswer briefly.\n\n[example]\nA: b\n\n[example]\nC: d\n\n[user]\n{{question}} {{rows}} {{rows}}\n"
+    prompt = parse_prompt("made_up/x", text)
+    variables = {"question": "Who?", "rows": [1, 2]}
+    parts = prompt.measure_parts(prompt.fill(variables, 1), variables)
+    assert parts == {"instructions": 17, "examples": 4, "question": 4, "rows": 12}
+    assert "examples" not in prompt.measure_parts(prompt.fill(variables, 0), variables)

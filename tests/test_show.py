@@ -1,9 +1,11 @@
 """Records, steps, runs and surveys as text and as HTML, in which hostile text stays text."""
 
+import base64
 import html
 import re
 import time
 from dataclasses import dataclass, replace
+from xml.etree import ElementTree
 
 import pytest
 import rdflib
@@ -27,7 +29,7 @@ from kgwb.flow import (
 )
 from kgwb.kg.survey import survey_graph
 from kgwb.llm import Scripted
-from kgwb.records import MAX_LINE_CHARS, decision_of, one_line, summarize
+from kgwb.records import MAX_LINE_CHARS, MAX_REPR_CHARS, Record, decision_of, one_line, summarize
 from kgwb.run import Run
 from kgwb.run.steps import Attempt, CheckResult, Step, format_tree, step_costs
 from kgwb.show.answer_state import describe_type_mismatch
@@ -535,6 +537,78 @@ Asserted in both directions: 1 next to (2 of 3)"""
     assert counts.split(", ") == [f"{count} {noun}" for noun, count in seen.counts().items()]
     assert re.match(r"boat +3  length 100%", largest_class)
     assert str(seen).startswith("2 classes")
+
+
+# Where no kernel is, and where no style sheet is
+
+
+def element_texts(markup: str) -> str:
+    """Return the text of HTML as a browser without a style sheet has it: with no blanks put in."""
+    texts = re.sub("<[^>]+>", "", re.sub("<style>.*?</style>", "", markup, flags=re.S))
+    return " ".join(html.unescape(texts).split())
+
+
+def test_a_page_reads_well_without_its_style_sheet(run: Run) -> None:
+    page = to_html(run)
+    text = element_texts(page)
+    assert "Arrival — director → Denis Villeneuve" in text
+    assert "QIR agent: classifier rephraser qir" in text
+    assert "translator chat agent Who directed Arrival?" in text
+
+
+def test_nothing_that_only_a_kernel_answers_is_offered_without_one(run: Run) -> None:
+    pages = [
+        widget.static_html()
+        for widget in (
+            Workbench(run.kg).debug(run),
+            Workbench(run.kg).chat(),
+            kgwb.compare(run, run.fork()),
+        )
+    ]
+    pages += [to_html(run), to_html(run["qir"])]
+    offered = r"<(?:button|input|textarea|select|form)\b|data-do="
+    assert [re.findall(offered, page) for page in pages] == [[]] * len(pages)
+
+
+def test_a_picture_is_an_image_with_its_triples_in_words(run: Run) -> None:
+    workbench = Workbench(kgwb.open_kg("films"))
+    workbench.ask("Who directed Arrival?")
+    page = workbench.subgraph().static_html()
+    (image,) = re.findall(r"<img [^>]*>", page)
+    assert "Arrival — director → Denis Villeneuve" in html.unescape(image)
+    data = base64.b64decode(image.partition("base64,")[2].rstrip('">'))
+    picture = ElementTree.fromstring(data)
+    shown = {text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"Arrival", "Denis Villeneuve"} <= shown
+    assert '<svg class="graph' not in page
+
+
+def test_a_fold_of_a_supervisor_has_one_mark() -> None:
+    run = chatty("Who directed Arrival?", Scripted(DIRECTED)).go()
+    page = to_html(run)
+    summaries = re.findall(r"<summary.*?</summary>", page, flags=re.S)
+    supervisors = [summary for summary in summaries if "query planning</span>" in summary]
+    assert supervisors
+    assert not any("kind" in summary for summary in supervisors)
+
+
+@pytest.mark.parametrize("part", ["answer", "value", "draft"])
+def test_a_record_has_a_short_repr_and_html(part: str) -> None:
+    many = tuple(Value(URIRef(f"{EX}{n}"), f"Film {n}", (SUPPORT,) * 20) for n in range(50))
+    answer = Answer("list", many, queries=("SELECT " * 100,))
+    record: Record = {"answer": answer, "value": many[0], "draft": QUERY}[part]
+    assert len(repr(record)) <= MAX_REPR_CHARS + len("<CandidateQuery: >") + len(
+        "… (1,000 letters)"
+    )
+    assert type(record).__name__ in repr(record)
+    assert str(record).split(",")[0][:20] in repr(record)
+    assert len(plain(to_html(record))) > 0
+
+
+def test_a_small_record_has_the_repr_that_makes_it_again() -> None:
+    fact = Fact("Dune", "director", "?who")
+    assert eval(repr(fact)) == fact
+    assert repr(Answer("list")).startswith("Answer(kind='list'")
 
 
 # --- what has one name

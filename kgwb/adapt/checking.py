@@ -72,7 +72,10 @@ def _requests_past(run: Run) -> Iterator[str]:
         requests = pluralize(number, "request")
         steps = [step.key for step in run.steps if host in step.past_calls]
         places = ", ".join(steps) or "outside of all steps"
-        yield f"{requests} to {host} went past the run (in {places}): wrap the client"
+        yield (
+            f"{requests} to {host} went past the run (in {places}): wrap the client, "
+            "and the executor that starts threads"
+        )
 
 
 def _differences(first: Run, second: Run) -> Iterator[str]:

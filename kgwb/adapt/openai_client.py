@@ -14,6 +14,7 @@ from kgwb.adapt.chat_messages import (
     text_of_fields,
 )
 from kgwb.adapt.client_model import ask_client, json_options
+from kgwb.adapt.streams import RecordedAsyncStream, RecordedStream, chunks_of
 from kgwb.adapt.waiting import await_on_client_loop, wait_for
 from kgwb.errors import SettingError
 from kgwb.llm.base import ChatReply, Message, parse_token_count
@@ -39,8 +40,10 @@ def wrap_openai(client: Client) -> Client:
     found again, and their messages can be edited. Outside of a run it is the plain client. The
     given client does not change.
 
-    Raises SettingError if it is no client of the library openai. Inside a run, a request with
-    ``stream=True`` raises SettingError.
+    With ``stream=True`` the reply is asked for whole inside a run, and comes as a stream of few
+    chunks (``streams``).
+
+    Raises SettingError if it is no client of the library openai.
     """
     import openai
 
@@ -76,7 +79,7 @@ def _wrap_sync(completions: Any, name: Callable[[str], str]) -> None:
         run = current_run()
         if run is None:
             return plain_create(**options)
-        return _recorded_completion(run, name, options, plain_create)
+        return _recorded_reply(run, name, options, plain_create, RecordedStream)
 
     @wraps(plain_parse)
     def parse(**options: Any) -> Any:
@@ -120,7 +123,7 @@ def _wrap_async(completions: Any, name: Callable[[str], str]) -> None:
         run = current_run()
         if run is None:
             return await send_plainly(plain_create, options)
-        return _recorded_completion(run, name, options, create_and_wait)
+        return _recorded_reply(run, name, options, create_and_wait, RecordedAsyncStream)
 
     @wraps(plain_parse)
     async def parse(**options: Any) -> Any:
@@ -134,15 +137,28 @@ def _wrap_async(completions: Any, name: Callable[[str], str]) -> None:
     completions.parse = parse
 
 
+def _recorded_reply(
+    run: Run,
+    name: Callable[[str], str],
+    options: JsonObject,
+    create: SendRequest,
+    make_stream: Callable[[list[Any]], Any],
+) -> Any:
+    """Return the recorded completion, or the stream of its chunks if the pipeline asks for one."""
+    given = _given_options(options)
+    is_stream = given.pop("stream", False)
+    stream_options = given.pop("stream_options", None) or {}
+    completion = _recorded_completion(run, name, given, create)
+    if not is_stream:
+        return completion
+    return make_stream(list(chunks_of(completion, bool(stream_options.get("include_usage")))))
+
+
 def _recorded_completion(
     run: Run, name: Callable[[str], str], options: JsonObject, create: SendRequest
 ) -> Any:
     """Return the completion that the run has recorded for these options, or makes by ``create``."""
     given = _given_options(options)
-    if given.get("stream"):
-        raise SettingError(
-            "a streamed reply is not recorded in a run", hint="leave out stream=True inside a run"
-        )
     messages = [message_from_data(message) for message in given.pop("messages")]
     recorded = {key: value for key, value in given.items() if key not in DELIVERY_OPTIONS}
 

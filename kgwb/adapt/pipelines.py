@@ -7,11 +7,13 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 from kgwb.adapt.answers import make_answer
+from kgwb.adapt.executor import wrap_executor
 from kgwb.adapt.openai_client import wrap_openai
 from kgwb.adapt.rdflib_graph import wrap_rdflib
 from kgwb.errors import SettingError
@@ -41,9 +43,10 @@ def system_from_function(
 
     The function may be ``async def``. It is a step itself, above those of its agents. ``agents``
     are by default the marked functions of its module that it uses, directly or through others, in
-    the order of their use. ``to_answer`` makes an Answer, or its values, of what the function
-    returns; by default that is taken for the values (``make_answer``). This is a step, too.
-    ``options`` are those of ``System``, such as ``settings`` or ``gold``.
+    the order of their use; of a method, such as ``expert.answer``, the marked methods, too.
+    ``to_answer`` makes an Answer, or its values, of what the function returns; by default that is
+    taken for the values (``make_answer``). This is a step, too. ``options`` are those of
+    ``System``, such as ``settings`` or ``gold``.
 
     Raises SettingError for what is no function, and what ``System`` raises.
     """
@@ -95,19 +98,21 @@ def _used_agents(function: Pipeline) -> list[Any]:
     """Return the agents that a function uses by their names, directly or through other functions.
 
     They are in the order of their use, each once. Only names of the function's own module are
-    known: an agent that is reached in another way has to be given.
+    known, and of a method those of its class: an agent that is reached in another way has to be
+    given.
     """
     found: dict[int, Any] = {}
     seen: set[int] = set()
+    owner = type(getattr(function, "__self__", None))
 
     def visit(used: Any) -> None:
         """Add the agents that a function uses, and look into what it uses itself."""
-        plain = inspect.unwrap(used)
+        plain = inspect.unwrap(getattr(used, "__func__", used))
         if id(plain) in seen or not inspect.isfunction(plain):
             return
         seen.add(id(plain))
         for name in _names_in(plain.__code__):
-            value = plain.__globals__.get(name)
+            value = plain.__globals__.get(name) or getattr(owner, name, None)
             if isinstance(getattr(value, "spec", None), AgentSpec):
                 found[id(value)] = value
             if inspect.isfunction(value):
@@ -118,7 +123,7 @@ def _used_agents(function: Pipeline) -> list[Any]:
 
 
 def _names_in(code: CodeType) -> list[str]:
-    """Return the global names in the code of a function and of the functions inside of it."""
+    """Return the names of globals and attributes in the code of a function and of those inside."""
     names = list(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -140,8 +145,8 @@ def system_from_file(
     """Return the system of a pipeline in a file, "pipeline.py:answer", which is not changed.
 
     ``steps`` are the names of the functions that are to be steps. The clients of openai, graphs of
-    rdflib and SPARQLWrappers that the module has under a name are wrapped; so are those that its
-    functions make. ``name`` is by default that of the file. ``to_answer`` and ``options`` are those
+    rdflib, SPARQLWrappers and thread pools that the module has under a name are wrapped; so are
+    those that its functions make. ``name`` is by default that of the file. ``to_answer`` and ``options`` are those
     of ``system_from_function``.
 
     Raises SettingError if there is no such file or function, or its module cannot be imported.
@@ -193,6 +198,7 @@ def _client_wrappers() -> Mapping[type, Callable[[Any], Any]]:
         wrappers[openai.AsyncOpenAI] = wrap_openai
     rdflib = sys.modules["rdflib"]
     wrappers[rdflib.Graph] = wrap_rdflib
+    wrappers[ThreadPoolExecutor] = wrap_executor
     library = sys.modules.get("SPARQLWrapper")
     if library is not None:
         from kgwb.adapt.sparql_wrapper import wrap_sparqlwrapper

@@ -213,6 +213,8 @@ class ResultsComparison:
         yield f"{self.after.name}: {_format_counts(self.counts, self.shown_outcomes)}"
         if self.failed_questions:
             yield f"  {self.failed_questions}"
+        if self.model_remark:
+            yield f"  {self.model_remark}"
         try:
             count, before, after, difference, chance = self._compare_measure("f1")
             yield f"  F1 {before} → {after}: {difference}, {chance}, from {count} questions"
@@ -331,6 +333,30 @@ class ResultsComparison:
         return pluralize(count, "question") if count else ""
 
     @property
+    def model_remark(self) -> str:
+        """A remark if the model behind a name seems to have changed between the results; else "".
+
+        That is so if the first decision that differs followed from the same calls, at temperature 0:
+        the model then answered the same request otherwise.
+        """
+        for results in (self.before, self.after):
+            if results.config.get("settings", {}).get("temperature") != 0:
+                return ""
+        agents: Counter[str] = Counter()
+        for change in self.changes:
+            if change.first_difference is not None and _is_answered_otherwise(
+                change.first_difference
+            ):
+                agents[change.agent] += 1
+        if not agents:
+            return ""
+        names = ", ".join(map(display_name, agents))
+        return (
+            f"{pluralize(agents.total(), 'question')}: the same call was answered otherwise at "
+            f"temperature 0 ({names}); the model behind its name may have changed, or it varies by itself"
+        )
+
+    @property
     def failed_questions(self) -> str:
         """How many questions ended in an error, with the most frequent one; "" if none did."""
         errors: Counter[str] = Counter()
@@ -402,6 +428,11 @@ class ResultsComparison:
             rows.append(row)
         table = h.div("across cells", h.table(headers, rows))
         return h.div("caption", f"{title} ({len(changes)})"), table
+
+
+def _is_answered_otherwise(difference: StepDifference) -> bool:
+    """Return whether a step made the same calls in both runs and got other replies."""
+    return "calls" not in difference.changed_parts and "replies" in difference.changed_parts
 
 
 def _format_counts(counts: Mapping[str, int], outcomes: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import unquote
 
 from kgwb import systems
 from kgwb.bench.cost import Prices, summarize_costs
@@ -76,7 +77,7 @@ class LoadedResults:
         for id_, loss in RowFile(folder / LADDER_FILE, LossRowSchema, writable=False).rows.items():
             if is_current(loss, rows.get(id_)):
                 losses_by_id[id_] = loss
-        name = name or single_line(folder.resolve().name)
+        name = unquote(name) or show_folder_name(folder)
         return cls(name, tail, folder, config, rows, losses_by_id)
 
     @cached_property
@@ -205,6 +206,11 @@ class LoadedResults:
     def f1_text(self) -> str:
         """F1 over all questions with its interval, or a dash if no question has gold."""
         return str(self.groups["all"].estimate("f1") or "–")
+
+
+def show_folder_name(folder: Path) -> str:
+    """Return the name of a results folder for people: "model=openai:x" for "model=openai%3Ax"."""
+    return single_line(unquote(folder.resolve().name))
 
 
 AllResults = Sequence[LoadedResults]

@@ -109,7 +109,7 @@ def keep_as_gold(
         kept.setdefault("earlier_gold", []).append(earlier)
     for name in ("rows", "answer_labels", "gold_error"):
         kept.pop(name, None)  # they belong to the gold that is replaced
-    kept.update(_gold_to_data(gold, _user_name() if who is None else who))
+    kept.update(_gold_to_data(gold, user_name() if who is None else who))
     lines = [json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries]
     with disk.os_errors_as_input_error(f"cannot write to {path}", "give another file"):
         disk.write_atomically(path, lines, disk.JSON_ENCODING_ERRORS)
@@ -139,7 +139,7 @@ def _standalone_question(run: Run) -> str:
     return run.question
 
 
-def _user_name() -> str:
+def user_name() -> str:
     """Return the name under which the user is logged in; "" if there is none."""
     with suppress(OSError, KeyError, ImportError):  # a container may have no name for its user
         return getpass.getuser()

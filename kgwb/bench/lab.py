@@ -443,7 +443,7 @@ class RetryExperiment:
         config = setup.to_config(questions)
         if sample is not None:
             config = sample.add_to_config(config)
-        with lock_folder(folder):
+        with lock_folder(folder, "wait until it ends, or stop it, and ask again then"):
             benchmark = Benchmark(
                 setup,
                 Results(folder, config),

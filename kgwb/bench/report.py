@@ -24,6 +24,7 @@ from kgwb.bench.changes import (
 from kgwb.bench.cost import Prices
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.results import BenchRow, find_run_file
+from kgwb.bench.scorers import make_scores_table
 from kgwb.bench.verdicts import row_right_answer
 from kgwb.errors import InputError, KgwbError
 from kgwb.kg import Graph, open_kg
@@ -252,6 +253,7 @@ class Report:
             "prices": self._prices,
             "changes": self.render_changes(link),
             "published": self._published,
+            "own_scores": make_scores_table(self.results).render(),
             "figures": figures,
             "parts": parts,
         }

@@ -154,10 +154,13 @@ class QuestionSample:
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
+def lock_folder(
+    folder: Path, waiting_hint: str = f"wait for it, or {_OTHER_FOLDER_HINT}"
+) -> Iterator[None]:
     """Make the folder if needed, and lock it against other benchmarks inside this block.
 
-    The lock is a file ".lock" in it, and ends with the block or the process.
+    The lock is a file ".lock" in it, and ends with the block or the process. ``waiting_hint`` says
+    what to do if another benchmark has it.
 
     Raises InputError if the folder cannot be used, or if another benchmark has locked it.
     """
@@ -167,8 +170,9 @@ def lock_folder(folder: Path) -> Iterator[None]:
         try:
             held_lock = lock.acquire()
         except Timeout as exc:
-            hint = f"wait for it, or {_OTHER_FOLDER_HINT}"
-            raise InputError(f"another benchmark is writing to {folder}", hint=hint) from exc
+            raise InputError(
+                f"another benchmark is writing to {folder}", hint=waiting_hint
+            ) from exc
     with held_lock:
         yield
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kgwb import disk
 from kgwb.bench.changes import find_outcomes
-from kgwb.bench.figures import LoadedResults
+from kgwb.bench.figures import LoadedResults, show_folder_name
 from kgwb.bench.lab import RETRIES_FOLDER
 from kgwb.bench.results import CONFIG_FILE, RESULTS_FILE
 from kgwb.errors import InputError
@@ -32,8 +32,8 @@ class PastRetry:
 
     @property
     def name(self) -> str:
-        """What was changed: the folder's name."""
-        return self.folder.name
+        """What was changed, as the folder's name says it for people."""
+        return show_folder_name(self.folder)
 
     @property
     def effect(self) -> str:

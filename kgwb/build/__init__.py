@@ -1,14 +1,23 @@
-"""What systems are built of. ``docs/reference/build.md`` tells each name; ``kgwb.build.graph`` is the graph's."""
+"""What systems are built of. ``docs/reference/build.md`` tells each name.
+
+The modules of this package have more, by theme: ``graph``, ``text``, ``linking``, ``survey``, ``views``,
+``subgraph``, ``gold`` and ``rules``. kgwb's own systems are made of nothing else.
+"""
 
 from __future__ import annotations
 
-from kgwb.adapt.answers import make_answer
-from kgwb.adapt.checking import SystemCheck, check_system
-from kgwb.adapt.langgraph import system_from_langgraph, wrap_langchain
-from kgwb.adapt.openai_client import wrap_openai
-from kgwb.adapt.pipelines import system_from_file, system_from_function
-from kgwb.adapt.rdflib_graph import wrap_rdflib
-from kgwb.adapt.sparql_wrapper import wrap_sparqlwrapper
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from kgwb.errors import (
+    GraphError,
+    GraphTimeoutError,
+    GraphUnreachableError,
+    InvalidReplyError,
+    NotRecordedError,
+    QueryError,
+    SettingError,
+)
 from kgwb.flow import (
     CANNOT_EXPRESS,
     NOT_IN_GRAPH,
@@ -31,6 +40,7 @@ from kgwb.llm.scripted import Scripted
 from kgwb.records import (
     Explanation,
     Hidden,
+    JsonObject,
     Record,
     Role,
     Score,
@@ -41,19 +51,40 @@ from kgwb.records import (
 from kgwb.run import Run, remember_turn
 from kgwb.run.agent_spec import Agent, AgentKind, AgentSpec
 from kgwb.run.agents import System, View, agent
-from kgwb.run.ask import Check, Reply, find_problems, schema_config
+from kgwb.run.ask import (
+    JSON_CHECK_NAME,
+    SCHEMA_CHECK_NAME,
+    Check,
+    Reply,
+    find_problems,
+    schema_config,
+    try_to_ask,
+)
 from kgwb.run.ask import ask as ask_model
 from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung
 from kgwb.run.prompts import Prompts
+from kgwb.run.steps import Step
 from kgwb.run.tools import Tool, act, tool, tool_from_function, use_tool
 from kgwb.settings import STRICT_CONFIG, Count, Settings
 from kgwb.systems.linking import LINKING_AGENTS, link_entity, retrieve_candidates, select_vertex
 from kgwb.terms import Iri, Term, Triple, Triples
 
+if TYPE_CHECKING:
+    from kgwb.adapt.answers import make_answer
+    from kgwb.adapt.checking import SystemCheck, check_system
+    from kgwb.adapt.executor import wrap_executor
+    from kgwb.adapt.langgraph import system_from_langgraph, wrap_langchain
+    from kgwb.adapt.openai_client import wrap_openai
+    from kgwb.adapt.pipelines import system_from_file, system_from_function
+    from kgwb.adapt.rdflib_graph import wrap_rdflib
+    from kgwb.adapt.sparql_wrapper import wrap_sparqlwrapper
+
 __all__ = [
     "CANNOT_EXPRESS",
+    "JSON_CHECK_NAME",
     "LINKING_AGENTS",
     "NOT_IN_GRAPH",
+    "SCHEMA_CHECK_NAME",
     "STRICT_CONFIG",
     "Agent",
     "AgentKind",
@@ -74,12 +105,19 @@ __all__ = [
     "GoldDecisions",
     "GoldQuery",
     "Graph",
+    "GraphError",
+    "GraphTimeoutError",
+    "GraphUnreachableError",
     "Hidden",
+    "InvalidReplyError",
     "Iri",
+    "JsonObject",
     "Link",
     "LinkedIris",
     "Message",
+    "NotRecordedError",
     "Prompts",
+    "QueryError",
     "Question",
     "Record",
     "Reply",
@@ -92,8 +130,10 @@ __all__ = [
     "Rung",
     "Score",
     "Scripted",
+    "SettingError",
     "Settings",
     "Sparql",
+    "Step",
     "System",
     "SystemCheck",
     "Term",
@@ -121,9 +161,32 @@ __all__ = [
     "to_data",
     "tool",
     "tool_from_function",
+    "try_to_ask",
     "use_tool",
+    "wrap_executor",
     "wrap_langchain",
     "wrap_openai",
     "wrap_rdflib",
     "wrap_sparqlwrapper",
 ]
+
+_ADAPTERS = {
+    "SystemCheck": "kgwb.adapt.checking",
+    "check_system": "kgwb.adapt.checking",
+    "make_answer": "kgwb.adapt.answers",
+    "system_from_file": "kgwb.adapt.pipelines",
+    "system_from_function": "kgwb.adapt.pipelines",
+    "system_from_langgraph": "kgwb.adapt.langgraph",
+    "wrap_executor": "kgwb.adapt.executor",
+    "wrap_langchain": "kgwb.adapt.langgraph",
+    "wrap_openai": "kgwb.adapt.openai_client",
+    "wrap_rdflib": "kgwb.adapt.rdflib_graph",
+    "wrap_sparqlwrapper": "kgwb.adapt.sparql_wrapper",
+}
+"""The modules of the names about pipelines that already run: imported when one of them is used."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ADAPTERS:
+        return getattr(importlib.import_module(_ADAPTERS[name]), name)
+    raise AttributeError(f"module 'kgwb.build' has no attribute {name!r}")

@@ -62,7 +62,7 @@ class _LimitedOutput:
         sys.stdout.buffer.flush()
 
 
-def _set_resource_limit(name: str, limit: int) -> None:
+def set_resource_limit(name: str, limit: int) -> None:
     """Set a limit of this process, named as in ``resource``, within what the system allows.
 
     Windows has no such limits, and macOS refuses some. They are left as they are: a crash still
@@ -93,7 +93,7 @@ class _ProcessorTime:
         is_watched = self._limit_s < math.inf
         self._limit_s = limit_s
         if resource is not None:
-            _set_resource_limit("RLIMIT_CPU", math.ceil(limit_s))
+            set_resource_limit("RLIMIT_CPU", math.ceil(limit_s))
         elif not is_watched:
             threading.Thread(target=self._watch, daemon=True).start()
 
@@ -123,7 +123,7 @@ def _convert_to_nquads(
     parsed, and EOFError, zlib.error or gzip.BadGzipFile for a broken .gz file. The process ends if it
     needs more processor time than ``processor_s``.
     """
-    _set_resource_limit("RLIMIT_AS", memory_bytes)
+    set_resource_limit("RLIMIT_AS", memory_bytes)
     _processor_time.limit(time.process_time() + processor_s)
     source: Any = open(path, "rb")  # noqa: SIM115 (the process ends soon)
     if path.lower().endswith(".gz"):
@@ -149,7 +149,7 @@ def _report(**data: Any) -> None:
 
 def _try_memory_limit(memory_bytes: int) -> int:
     """Limit the memory of this process, and return 0 if it then cannot take twice as much, else 1."""
-    _set_resource_limit("RLIMIT_AS", memory_bytes)
+    set_resource_limit("RLIMIT_AS", memory_bytes)
     try:
         bytearray(2 * memory_bytes)
     except MemoryError:
@@ -166,8 +166,8 @@ def _main() -> int:
     """
     if len(sys.argv) > 1:
         return _try_memory_limit(int(sys.argv[1]))
-    _set_resource_limit("RLIMIT_CORE", 0)
-    _set_resource_limit("RLIMIT_STACK", MAX_STACK_BYTES)
+    set_resource_limit("RLIMIT_CORE", 0)
+    set_resource_limit("RLIMIT_STACK", MAX_STACK_BYTES)
     for number, source in enumerate(json.load(sys.stdin.buffer)):
         _report(source=number)
         try:

@@ -335,11 +335,13 @@ def find_values_containing(
 def find_literal(kg: Graph, text: str) -> Literal | None:
     """Return the literal of the graph that is a text, in one query; None if there is none.
 
-    The text is compared as it is, in lower case, and with a capital first letter, without a
-    language and in the preferred languages; "true" and "false" also as truth values. Of several
-    literals the most frequent is returned.
+    The text is compared as it is, in lower case, with a capital first letter, and with one for each
+    word, without a language and in the preferred languages; "true" and "false" also as truth values.
+    Of several literals the most frequent is returned.
     """
-    spellings = dict.fromkeys((text, text.lower(), text[:1].upper() + text[1:]))
+    words = [word[:1].upper() + word[1:] for word in text.split(" ")]
+    capitalized = text[:1].upper() + text[1:]
+    spellings = dict.fromkeys((text, text.lower(), capitalized, " ".join(words)))
     literals = []
     for spelling in spellings:
         literals.append(Literal(spelling))

@@ -11,9 +11,14 @@ import re
 import secrets
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
-from kgwb.errors import InputError, KgwbError
+from kgwb.errors import InputError
+from kgwb.labs.answers import (
+    CheckFailedError,
+    check_answer,
+    find_edited_agent,
+    require_task,
+    store_answer,
+)
 from kgwb.labs.hand_ins import (
     MAX_ANSWER_CHARS,
     MAX_STORED_ANSWERS,
@@ -24,12 +29,12 @@ from kgwb.labs.hand_ins import (
     write_file,
 )
 from kgwb.labs.pages import Feedback, render_lab_page
-from kgwb.labs.tasks import Lab, Task, load_lab
+from kgwb.labs.tasks import Lab, load_lab
 from kgwb.run import Run
+from kgwb.run.calls import utc_now
 from kgwb.text import remove_controls
+from kgwb.version import __version__
 
-MAX_CHECKED_CHARS = 20_000
-"""An answer with more characters is not checked."""
 MAX_FILE_NAME_CHARS = 80
 """Characters of a student's name in the name of a file."""
 WORK_ID_BYTES = 4
@@ -63,11 +68,18 @@ class LabWork:
         ``...`` or "") is wrong, but neither counted nor kept. Raises InputError if there is no such
         task, or if the file of the work cannot be written. The file of the work is written.
         """
-        asked = self._find_task(task)
+        asked = require_task(self.lab.tasks, task, self.lab.number)
         progress = self._progress(task)
         if answer is None or answer is ... or answer == "":  # the cell of the notebook as it came
             return Feedback(asked, "wrong", "there is no answer yet")
-        problem = _check_answer(asked, answer)
+        try:
+            problem = check_answer(asked, answer)
+        except CheckFailedError as exc:
+            return Feedback(asked, "wrong", str(exc))
+        if not progress.tries:
+            progress.first_agent = find_edited_agent(answer)
+        if not problem or progress.state != "solved":
+            progress.data = store_answer(answer)
         if not problem:
             progress.state = "solved"
         elif progress.state == "open":
@@ -78,14 +90,25 @@ class LabWork:
         self._write(self.path)
         if problem:
             return Feedback(asked, "wrong", problem)
-        return Feedback(asked, "right", "right")
+        return Feedback(asked, "right", asked.describe_lesson(progress.answers[-1]))
+
+    def discuss(self, task: str, text: str) -> Feedback:
+        """Keep what a student thinks about the question that a task leaves open, for the class.
+
+        It is not checked. At most MAX_ANSWER_CHARS characters are kept, and only the latest text.
+        Raises InputError if there is no such task, or if the file of the work cannot be written.
+        """
+        asked = require_task(self.lab.tasks, task, self.lab.number)
+        self._progress(task).discussion = _truncate(str(text))
+        self._write(self.path)
+        return Feedback(asked, "hint", "kept for the discussion in class")
 
     def hint(self, task: str) -> Feedback:
         """Return the next hint for a task, and count it; the last one again after all were shown.
 
         Raises InputError if there is no such task, or if the file of the work cannot be written.
         """
-        asked = self._find_task(task)
+        asked = require_task(self.lab.tasks, task, self.lab.number)
         progress = self._progress(task)
         total = len(asked.hints)
         progress.hints = min(progress.hints + 1, total)
@@ -106,25 +129,21 @@ class LabWork:
             raise InputError("a hand-in needs your name", hint=hint)
         self.submission.student = name
         name_in_path = re.sub(r"\W+", "-", name)[:MAX_FILE_NAME_CHARS].strip("-") or "student"
-        file_name = f"lab{self.lab.number}-{name_in_path}-{self.submission.work_id}.json"
+        file_name = f"{self.lab.file_stem}-{name_in_path}-{self.submission.work_id}.json"
         path = Path(folder) / file_name
         self._write(self.path)
         self._write(path)
         return path
-
-    def _find_task(self, name: str) -> Task:
-        """Return a task of the lab. Raises InputError if there is no such task."""
-        if name not in self.lab.tasks:
-            hint = f"the tasks are {', '.join(self.lab.tasks)}"
-            raise InputError(f"lab {self.lab.number} has no task {str(name)[:40]!r}", hint=hint)
-        return self.lab.tasks[name]
 
     def _progress(self, task: str) -> TaskProgress:
         """Return what was done in a task, to be changed."""
         return self.submission.tasks.setdefault(task, TaskProgress())
 
     def _write(self, path: Path | None) -> None:
+        """Write the work to a file with the version and the time; do nothing without a path."""
         if path:
+            self.submission.kgwb_version = __version__
+            self.submission.written = utc_now()
             write_file(path, self.submission.model_dump_json(indent=1) + "\n")
 
     def __repr__(self) -> str:
@@ -136,53 +155,18 @@ class LabWork:
         return render_lab_page(self.lab, self.submission)
 
 
-def lab(number: int, path: str | Path | None = "") -> LabWork:
+def lab(number: int | str | Path, path: str | Path | None = "") -> LabWork:
     """Open a lab to work in, and continue what was done in it before.
 
-    ``number`` is 1 to 3. The work is kept in the file ``path``, by default "labN.json" in the
-    current folder; with None it is not kept. Raises InputError if there is no such lab, or if the
-    file is not a hand-in. An existing file at ``path`` is read; a missing one is made at the first
-    check.
+    ``number`` is 1 to 3, or the path of a lab of one's own ("my_lab.py"). The work is kept in the
+    file ``path``, by default "labN.json" or "NAME.json" in the current folder; with None it is not
+    kept. Raises InputError if there is no such lab, or if the file is not a hand-in. An existing
+    file at ``path`` is read; a missing one is made at the first check.
     """
-    opened = load_lab(number)
+    opened = load_lab(str(number) if isinstance(number, Path) else number)
     if path is None:
         return LabWork(opened)
-    return LabWork(opened, Path(path or f"lab{number}.json"))
-
-
-def _check_answer(task: Task, answer: object) -> str:
-    """Return what is wrong with an answer of any type; "" if it is right.
-
-    The task's own check sees only answers of the right type and of at most MAX_CHECKED_CHARS
-    characters. An error that an answer leads to, such as an invalid query, is its problem.
-    """
-    if isinstance(answer, str) and len(answer) > MAX_CHECKED_CHARS:
-        return (
-            f"the answer has {len(answer):,} characters; at most {MAX_CHECKED_CHARS:,} are checked"
-        )
-    if task.answer_type is Run:
-        if not isinstance(answer, Run):
-            return f"the answer must be a run, but its type is {type(answer).__name__}"
-    else:
-        try:
-            answer = TypeAdapter(task.answer_type).validate_python(answer, strict=True)
-        except ValidationError as exc:
-            return _describe_form_error(exc)
-    try:
-        return task.check(answer)
-    except KgwbError as exc:
-        return f"the answer leads to an error: {exc}"
-
-
-def _describe_form_error(error: ValidationError) -> str:
-    """Return why an answer has the wrong form, and where the student finds the right one.
-
-    Only the first problem is named.
-    """
-    first = error.errors()[0]
-    place = "".join(f"[{key!r}]" for key in first["loc"])
-    problem = first["msg"].replace("Input", f"answer{place}", 1)
-    return f"the answer needs the form that the comment beside `answer = ...` shows: {problem}"
+    return LabWork(opened, Path(path or f"{opened.file_stem}.json"))
 
 
 def _answer_to_text(answer: object) -> str:

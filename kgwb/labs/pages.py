@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kgwb.labs.hand_ins import CollectedHandIns, HandIn, TaskProgress, write_file
-from kgwb.labs.tasks import Lab, Task, load_lab
+from kgwb.labs.collecting import CollectedHandIns
+from kgwb.labs.hand_ins import HandIn, TaskProgress, write_file
+from kgwb.labs.tasks import Lab, Task
 from kgwb.show import html as h
 from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT, WRONG
 from kgwb.show.html import Html
+from kgwb.text import display_name
 
 STATE_ICONS = {
     "solved": ANSWER_STATE_ICONS[RIGHT],
@@ -40,12 +42,13 @@ class Feedback:
         return f"{self.task.name} {self.text}"
 
     def _repr_html_(self) -> str:
-        """Render the title of the task with the state, and the text unless the answer is right."""
+        """Render the title of the task with the state, and the lines of the text below it."""
         icon, label = FEEDBACK_BADGES[self.state]
         title = h.tag("b", f"{self.task.name} {self.task.title}")
         parts = [h.div("row", title, h.state_badge(icon, label, pill=True))]
-        if self.state != "right":
-            parts.append(h.div("soft", self.text))
+        for line in self.text.splitlines():
+            if line != self.state:
+                parts.append(h.div("soft", line))
         return h.static_page(h.div("stack tight", *parts))
 
 
@@ -72,7 +75,8 @@ def render_state(progress: TaskProgress) -> Html:
 def render_class_page(collected: Sequence[CollectedHandIns]) -> str:
     """Render the page of a class (templates/class.html) as a complete HTML document.
 
-    It shows who solved which task, who is stuck, and the latest answers side by side.
+    It sums up by stage, and shows who solved which task, who is stuck, what is remarkable, and the
+    latest answers side by side.
     """
     rejected_files: dict[str, str] = {}
     for hand_ins in collected:
@@ -83,7 +87,7 @@ def render_class_page(collected: Sequence[CollectedHandIns]) -> str:
         style=Html(h.load_style()),
         labs=collected,
         rejected_files=rejected_files,
-        load_lab=load_lab,
+        display_name=display_name,
         render_state=render_state,
     )
 

@@ -15,7 +15,15 @@ from kgwb.run.steps import Totals
 from kgwb.workbench import list_recordings, recording
 
 LOST_FOLDER = "lost"
-"""The folder of the runs for lab 1. They were chosen because they fail, so nothing is measured on them."""
+"""The folder of the runs for lab 1."""
+PAPER_FOLDER = "paper"
+"""The folder of the runs in profile ``paper``."""
+UNMEASURED_FOLDERS = (LOST_FOLDER, PAPER_FOLDER)
+"""The folders of runs that are no sample, so nothing is measured on them.
+
+The lost ones were chosen because they fail, and those in profile ``paper`` because they show what a
+paper is named for.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ def recorded_systems() -> tuple[str, ...]:
     systems = set()
     for name in list_recordings():
         folder, system, _ = name.split("/")
-        if folder != LOST_FOLDER:
+        if folder not in UNMEASURED_FOLDERS:
             systems.add(system)
     return tuple(sorted(systems))
 
@@ -71,13 +79,13 @@ def load_questions(graph: str) -> tuple[Mapping[str, Any], ...]:
 def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
     """Return every recorded question of a system with its answer; none for an unknown system.
 
-    The recordings of lost answers, which are made for a lab, are left out.
+    Those in UNMEASURED_FOLDERS are left out.
     The first time, the runs are replayed, which takes about a second for a system.
     """
     answers = []
     for name in list_recordings():
         graph, recorded_system, number = name.split("/")
-        if graph == LOST_FOLDER or recorded_system != system:
+        if graph in UNMEASURED_FOLDERS or recorded_system != system:
             continue
         row = load_questions(graph)[int(number) - 1]
         run = recording(name)
@@ -85,6 +93,12 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
         gold_labels = frozenset(row["answer_labels"])
         answers.append(RecordedAnswer(name, row["question"], labels, gold_labels, run.totals))
     return tuple(answers)
+
+
+def lost_runs() -> list[Run]:
+    """Return the recorded runs that lost their answer, which were made for lab 1, by number."""
+    prefix = f"{LOST_FOLDER}/"
+    return [recording(name) for name in sorted(list_recordings()) if name.startswith(prefix)]
 
 
 def mean_f1(system: str) -> float:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+import re
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, get_type_hints
+from pathlib import Path
+from typing import Any, Literal, get_args, get_type_hints
 
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
+from kgwb.run import Run
+from kgwb.systems.sources import load_file
 
 LAB_MODULES = ("one", "two", "three")
 MAX_HINTS = 3
+MAX_NAME_CHARS = 30
+"""Characters of the name of a lab of one's own."""
+MAX_SHOWN_CHARS = 200
+"""Characters of an answer that are repeated after it was right."""
+Stage = Literal["understand", "link", "query", "answer"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
 AnswerCheck = Callable[[Any], str]
 """Returns what is wrong with an answer, without giving the right one away; "" if it is right."""
 
@@ -29,44 +40,141 @@ class Task:
     """The type of an answer. Answers of another type are wrong, and are not given to the check."""
     hints: tuple[str, ...]
     """At most MAX_HINTS, each of which says more than the one before."""
+    stage: Stage = "answer"
+    """The stage of question answering that the task is about."""
+    is_free: bool = False
+    """Whether students write the answer in words of their own, so that equal ones are remarkable."""
+    open_run: Callable[[], Run] | None = None
+    """Opens the run that the task is about, as students get it; None if it is about none."""
+    lesson: Mapping[str, str] = field(default_factory=dict)
+    """What is shown after a right answer: "found", "lesson" and "question". Each may be missing."""
+
+    def describe_lesson(self, answer: str) -> str:
+        """Return what is shown after a right answer; "right" if the task has no lesson.
+
+        The answer, as a text, stands for "{answer}".
+        """
+        parts = ["right"]
+        if "found" in self.lesson:
+            parts.append(self.lesson["found"].replace("{answer}", shorten(answer)))
+        if "lesson" in self.lesson:
+            parts.append(self.lesson["lesson"])
+        if "question" in self.lesson:
+            parts.append(f"To discuss: {self.lesson['question']}")
+        return "\n".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Lab:
     """A lab of about 90 minutes. Its tasks are added by ``task``."""
 
-    number: int
+    number: int | str
+    """1 to 3 for the labs of kgwb; the name of a lab of one's own, such as "my_lab"."""
     title: str
     tasks: dict[str, Task] = field(default_factory=dict)
     """The tasks by name, in their order."""
+    prepare: Callable[[], object] | None = None
+    """Makes what takes long and several checks need, so that it is made once for a whole class."""
 
-    def task(self, title: str, *hints: str) -> Callable[[AnswerCheck], AnswerCheck]:
+    path: str = ""
+    """The file of a lab of one's own, which ``load_lab`` sets; empty for the labs of kgwb."""
+
+    @property
+    def source(self) -> int | str:
+        """What ``load_lab`` opens the lab by: the number, or the path of its file."""
+        return self.path or self.number
+
+    @property
+    def file_stem(self) -> str:
+        """What the names of the students' files begin with: "lab1", or the name of the lab."""
+        if isinstance(self.number, int):
+            return f"lab{self.number}"
+        return re.sub(r"\W+", "-", self.number)
+
+    def task(
+        self,
+        title: str,
+        *hints: str,
+        stage: Stage = "answer",
+        is_free: bool = False,
+        open_run: Callable[[], Run] | None = None,
+        lesson: Mapping[str, str] | None = None,
+    ) -> Callable[[AnswerCheck], AnswerCheck]:
         """Make the decorated function the check of the next task, and return it as it is.
 
         The annotation of its parameter is the type of an answer. Tasks are named "NUMBER OF THE
-        LAB.1", ".2" and so on. At most MAX_HINTS hints are kept.
+        LAB.1", ".2" and so on. At most MAX_HINTS hints are kept. The other arguments are described
+        in Task. Without a lesson, it is that of the task in lessons.toml.
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
             """Add a task with this check and the next number to the lab. Return the check."""
             name = f"{self.number}.{len(self.tasks) + 1}"
             answer_type, *_ = get_type_hints(check).values()
-            self.tasks[name] = Task(name, title, check, answer_type, hints[:MAX_HINTS])
+            self.tasks[name] = Task(
+                name,
+                title,
+                check,
+                answer_type,
+                hints[:MAX_HINTS],
+                stage,
+                is_free,
+                open_run,
+                lesson or load_lessons().get(name, {}),
+            )
             return check
 
         return add_task
 
 
-def load_lab(number: int) -> Lab:
-    """Return a lab with its tasks. Raises InputError if there is no lab of this number."""
-    if number not in range(1, len(LAB_MODULES) + 1):
+@cache
+def load_lessons() -> dict[str, dict[str, str]]:
+    """Return what students read after a right answer, by task, from lessons.toml."""
+    text = Path(__file__).with_name("lessons.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def shorten(answer: str) -> str:
+    """Return an answer in one line, at most MAX_SHOWN_CHARS characters, without brackets."""
+    text = " ".join(answer.split())
+    if len(text) > MAX_SHOWN_CHARS:
+        return text[:MAX_SHOWN_CHARS] + "…"
+    return text.strip("[]").replace('"', "")
+
+
+def load_lab(number: int | str) -> Lab:
+    """Return a lab with its tasks: by its number, or by the path of a Python file of one's own.
+
+    Such a file is executed. It has the lab as ``LAB``. Raises InputError if there is no lab of this
+    number, or if the file has no lab with tasks, and SettingError if the file cannot be executed.
+    """
+    if isinstance(number, str) and number.endswith(".py"):
+        return _load_own_lab(Path(number))
+    if not isinstance(number, int) or number not in range(1, len(LAB_MODULES) + 1):
         raise InputError(f"there is no lab {number!r}", hint="the labs are 1, 2 and 3")
     module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[number - 1]}")
     loaded: Lab = module.LAB
     return loaded
 
 
+def _load_own_lab(path: Path) -> Lab:
+    """Return the lab of a file. See ``load_lab``."""
+    own = getattr(load_file(path), "LAB", None)
+    if not isinstance(own, Lab) or not isinstance(own.number, str) or not own.tasks:
+        hint = "see docs/how-to/my-lab.md; kgwb labs new FOLDER writes an example"
+        raise InputError(f"{path} has no lab named LAB with a name and tasks", hint=hint)
+    if len(own.number) > MAX_NAME_CHARS:
+        raise InputError(f"the name of the lab in {path} is too long", hint="shorten it")
+    return replace(own, path=str(path.expanduser().resolve()))
+
+
 # What several checks need
+
+
+def open_samples() -> None:
+    """Open the sample graphs of the labs, so that the checks after it need not."""
+    for name in ("films", "scholars"):
+        open_sample(name)
 
 
 @cache

@@ -2,53 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from statistics import median
 
 from kgwb.flow import Answer
+from kgwb.labs.forms import AnswerTriples, NamedChoice, NamedNumber, to_name
+from kgwb.labs.material import CLAIMS
 from kgwb.labs.recorded import answers_of_system, mean_f1, recorded_systems
-from kgwb.labs.tasks import Lab, compare_choices, open_sample
+from kgwb.labs.tasks import Lab, compare_choices, open_sample, open_samples
 from kgwb.run import Run
 from kgwb.terms import Triple
 from kgwb.workbench import recording
 
-LAB = Lab(3, "All systems, the same questions")
+F1_TOLERANCE = 0.005
+"""How far a mean F1 may be from the right one, so that two decimals are enough."""
+
+
+def prepare_checks() -> None:
+    """Open the sample graphs, and replay the recordings of all systems."""
+    open_samples()
+    for system in recorded_systems():
+        answers_of_system(system)
+
+
+LAB = Lab(3, "All systems, the same questions", prepare=prepare_checks)
 SHARED_RUN_NAME = "films/{}/4"
 """The recording of a question that every system answers, with the name of the system left open."""
 MUTED_RUN_NAME = "films/chatty_kg/4"
 """The recording in which triples are muted."""
 REMAINING_LABEL = "Inception"
 """The only value of its answer that should remain."""
-CLAIMS = {
-    "A": "Chatty-KG executes up to ten times fewer queries than another system, KGQAn.",
-    "B": "RAGonite answers more questions with both tools than with either of them alone.",
-    "C": "DoG answers a question of several hops one hop at a time, and simplifies it in between.",
-    "D": "Triad gains from answers of its own knowledge where the graph has no answer.",
-    "E": "RoboData gives the triples that support each sentence of its answer.",
-    "F": "Chatty-KG does not answer from the language model where the graph has no answer.",
-}
-"""Claims of the papers, by a letter."""
 VERIFIABLE_CLAIMS = {"C", "E", "F"}
 """The claims that the recorded runs show. For the others one needs other runs to compare with."""
 
 
 @LAB.task(
-    "Which system has the highest mean F1?",
+    "Which system has the highest mean F1, and how high is it?",
     "runs['dog'] has the 24 recorded questions of DoG. Each has its F1, such as runs['dog'][0].f1.",
     "statistics.mean(row.f1 for row in runs['dog']) is the mean of one system. Compute all six.",
-    "Take the mean over both graphs, and do not round: two of the systems are close to each other.",
+    "Take the mean over both graphs, and do not round before you compare.",
 )
-def check_best_f1(system: str) -> str:
-    """Return "" if no other recorded system has a higher mean F1, else feedback.
+def check_best_f1(answer: NamedNumber) -> str:
+    """Return "" for a recorded system with the highest mean F1, and this mean, else feedback.
 
-    A system that was not recorded is answered with the list of those that were.
+    The mean may be rounded to two decimals. A system that was not recorded is answered with the
+    list of those that were. Whether the system or the mean is wrong is not said.
     """
-    means = {name: mean_f1(name) for name in recorded_systems()}
+    name, f1 = answer
+    means = {system: mean_f1(system) for system in recorded_systems()}
+    system = to_name(name)
     if system not in means:
         return _list_systems()
+    if abs(f1 - means[system]) > F1_TOLERANCE:
+        return f"this is not the mean F1 of {system}"
     if means[system] < max(means.values()):
-        return "another system has a higher mean F1"
+        return "this is its mean F1, but another system has a higher one"
     return ""
 
 
@@ -63,6 +71,7 @@ def check_fewest_model_calls(system: str) -> str:
 
     A system that was not recorded is answered with the list of those that were.
     """
+    system = to_name(system)
     medians = {name: _median_model_calls(name) for name in recorded_systems()}
     if system not in medians:
         return _list_systems()
@@ -77,7 +86,7 @@ def check_fewest_model_calls(system: str) -> str:
     "Leave out the rows without labels: there the system said that it has no answer.",
     "Two sets share nothing if `row.labels & row.gold_labels` is empty. F1 below 1 is not enough.",
 )
-def check_wrong_systems(names: list[str]) -> str:
+def check_wrong_systems(names: NamedChoice) -> str:
     """Return "" for the names of the systems that gave only wrong values for a question.
 
     At least one answer of such a system has no gold label among its labels. Otherwise return
@@ -86,7 +95,7 @@ def check_wrong_systems(names: list[str]) -> str:
     systems = recorded_systems()
     right_names = [name for name in systems if _has_wrong_answer(name)]
     return compare_choices(
-        names,
+        [to_name(name) for name in names],
         right_names,
         systems,
         unknown=_list_systems(),
@@ -104,7 +113,7 @@ def check_wrong_systems(names: list[str]) -> str:
 def check_shared_triples(number: int) -> str:
     """Return "" for the number of triples that support the answers of all recorded systems.
 
-    Otherwise return whether the number is too high.
+    Otherwise return feedback, which does not say whether the number is too high.
     """
     supports = []
     for name in recorded_systems():
@@ -114,7 +123,7 @@ def check_shared_triples(number: int) -> str:
     right = len(set.intersection(*supports))
     if number == right:
         return ""
-    return f"this is too {'many' if number > right else 'few'}"
+    return "this is not the number of triples that are in all six sets"
 
 
 @LAB.task(
@@ -123,7 +132,7 @@ def check_shared_triples(number: int) -> str:
     "A film is in the answer only with both of its triples. How many must be muted to remove it?",
     "run.answer.values[1].support[0] is a triple. The answer is a list of triples, one for each film.",
 )
-def check_muted_triples(triples: Sequence[tuple[str, str, str]]) -> str:
+def check_muted_triples(triples: AnswerTriples) -> str:
     """Return "" if muting these triples leaves only REMAINING_LABEL, else feedback.
 
     Each of them must support the answer, and there must be fewer than the answer has values. IRIs
@@ -157,7 +166,7 @@ def check_muted_triples(triples: Sequence[tuple[str, str, str]]) -> str:
     "In these runs own knowledge is off, all tools are there, and six systems were recorded.",
     "Open a run that a claim is about, such as kgwb.recording('films/dog/3'), and look for the claim.",
 )
-def check_claims(letters: list[str]) -> str:
+def check_claims(letters: NamedChoice) -> str:
     """Return "" for the letters of VERIFIABLE_CLAIMS, in upper or lower case, else feedback.
 
     ``letters`` are in any order. The feedback names the first letter that is no claim or a wrong

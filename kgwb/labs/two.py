@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections import Counter
-from collections.abc import Sequence
 
 from kgwb.errors import InvalidReplyError
+from kgwb.labs.forms import NamedNumber, NumberedChoice, to_name
+from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import answers_of_system, mean_f1
-from kgwb.labs.tasks import Lab, compare_choices, open_sample
+from kgwb.labs.repairs import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
+from kgwb.labs.tasks import Lab, compare_choices, open_sample, open_samples
 from kgwb.llm import Scripted, model
 from kgwb.run import Run
-from kgwb.run.prompts import parse_prompt
-from kgwb.systems.chatty_kg.qir import QirReply, TripleReply
+from kgwb.run.prompts import Prompts, parse_prompt
 from kgwb.workbench import Workbench
 
-LAB = Lab(2, "Prompts and validators")
+MEASURED_SYSTEM = "ragonite"
+"""The system whose mean F1 students measure. Some of its answers are partly right."""
+
+
+def prepare_checks() -> None:
+    """Open the sample graphs, and replay the recordings of two systems."""
+    open_samples()
+    for system in ("chatty_kg", MEASURED_SYSTEM):
+        answers_of_system(system)
+
+
+LAB = Lab(2, "Prompts and validators", prepare=prepare_checks)
 MUSIC_QUESTION = "Who composed the music for Psycho?"
 NOVELS_QUESTION = "Who wrote the novels that films by Andrei Tarkovsky are based on?"
 GOLD_ANSWERS = {
@@ -23,34 +35,20 @@ GOLD_ANSWERS = {
     NOVELS_QUESTION: {"Arkady Strugatsky", "Boris Strugatsky", "Stanisław Lem"},
 }
 """The labels of the right answers."""
+QUESTION_TYPES = ("list", "count", "boolean")
+"""The values of the field question_type."""
+MIN_COPIED_CHARS = 40
+"""A shorter line of a prompt may be equal by chance."""
+MIN_DESCRIPTION_WORDS = 2
+"""Words that say what goes into a field."""
+OTHER_FORMS = re.compile(
+    r"\b(reply|answer|respond|write|return|output)\b[^.\n]{0,30}?"
+    r"\b(poem|verse|rhyme|song|essay|prose|story|xml|yaml|csv|table|sparql|haiku)s?\b",
+    re.IGNORECASE,
+)
+"""A request for a reply that is not JSON."""
 F1_TOLERANCE = 0.005
 """How far a mean F1 may be from the right one, so that two decimals are enough."""
-
-
-def _format_reply(entities: Sequence[str], *triples: tuple[str, str, str]) -> str:
-    """Return a reply of the QIR agent as JSON, with the unknown ?who as the target.
-
-    It has these entities and triples, and asks for a list.
-    """
-    parts = ("subject", "predicate", "object")
-    reply = {
-        "entities": entities,
-        "unknowns": ["?who"],
-        "triples": [dict(zip(parts, triple, strict=True)) for triple in triples],
-        "target": "?who",
-        "question_type": "list",
-        "beyond": [],
-    }
-    return json.dumps(reply)
-
-
-REPLIES = (
-    _format_reply(["Psycho"]),
-    _format_reply(["Psycho"], ("Psycho", "shoe size", "?who")),
-    "Sure! The composer of Psycho is Bernard Herrmann.",
-    _format_reply([], ("?film", "composer", "?who")),
-)
-"""The replies of the third task. Students number them from 1, and find those that are rejected."""
 
 
 @LAB.task(
@@ -58,28 +56,81 @@ REPLIES = (
     "The file has five header lines between two lines of ---, then [system] and [user]. "
     "CONTRIBUTING.md shows an example.",
     "The only variable is {{question}}, and it belongs below [user].",
-    f"Name every field of the reply, and what goes into it: {', '.join(QirReply.model_fields)}.",
+    f"Say of every field what goes into it, and which values it may have: {', '.join(QirReply.model_fields)}.",
+    stage="understand",
+    is_free=True,
 )
 def check_prompt_file(text: str) -> str:
-    """Return "" if a prompt has one variable, question, and names every field of the reply.
+    """Return "" if a prompt says all that a model must know to reply in the form that is expected.
 
-    It must also have a question mark, for unknowns, and the word JSON. Otherwise feedback on the
-    first problem is returned. Raises PromptError if the text is not a valid prompt file.
+    It must have one variable, question, ask for one JSON object and for no other form, say how an
+    unknown is written, name the values of question_type, and describe every field. It must not be
+    the prompt that comes with kgwb. Otherwise feedback on the first problem is returned. How well a
+    model replies to it is not judged. Raises PromptError if the text is not a valid prompt file.
     """
     parsed = parse_prompt("chatty_kg/qir", text)
     if parsed.variables != ("question",):
         return "the prompt must have exactly one variable, question"
-    messages = " ".join(message.content for message in parsed.messages)
-    for name in (*QirReply.model_fields, *TripleReply.model_fields):
-        if name not in messages:
+    messages = "\n".join(message.content for message in parsed.messages)
+    if _is_shipped_prompt(messages):
+        return "this is the prompt that comes with kgwb; write one of your own"
+    problems = (
+        _find_undescribed_field(messages),
+        _find_missing_value(messages),
+        _find_format_problem(messages),
+    )
+    return next(filter(None, problems), "")
+
+
+def _is_shipped_prompt(messages: str) -> bool:
+    """Return whether most lines of a prompt are those of the one that comes with kgwb."""
+    shipped = " ".join(Prompts().text("chatty_kg/qir").split())
+    lines = [" ".join(line.split()) for line in messages.splitlines()]
+    long_lines = [line for line in lines if len(line) >= MIN_COPIED_CHARS]
+    copied = [line for line in long_lines if line in shipped]
+    return len(copied) > len(long_lines) / 2
+
+
+def _find_undescribed_field(messages: str) -> str:
+    """Return a problem for the first field of the reply that is not named, or not described.
+
+    A field is described if MIN_DESCRIPTION_WORDS other words follow it somewhere in its line or
+    sentence. The parts of a triple need only be named.
+    """
+    fields = (*QirReply.model_fields, *TripleReply.model_fields)
+    for name in fields:
+        if not re.search(rf"\b{name}\b", messages):
             return (
                 f"the prompt does not name the field {name}, "
                 "so the model cannot know that the reply must have it"
             )
-    if "?" not in messages.replace("{{question}}", ""):
-        return "the prompt does not say how an unknown is written"
-    if "json" not in messages.casefold():
+    for name in QirReply.model_fields:
+        longest = 0
+        for follows in re.findall(rf"\b{name}\b([^\n]*)", messages):
+            words = [word for word in re.findall(r"[^\W_]\w+", follows) if word not in fields]
+            longest = max(longest, len(words))
+        if longest < MIN_DESCRIPTION_WORDS:
+            return f"the prompt names the field {name}, but does not say what goes into it"
+    return ""
+
+
+def _find_missing_value(messages: str) -> str:
+    """Return a problem for the first value of question_type that the prompt does not name."""
+    for value in QUESTION_TYPES:
+        if not re.search(rf"\b{value}\b", messages, re.IGNORECASE):
+            return f"the prompt does not say that question_type may be {value}"
+    return ""
+
+
+def _find_format_problem(messages: str) -> str:
+    """Return what is wrong with how the prompt says that unknowns and the reply are written."""
+    if not re.search(r"\?\w", messages.replace("{{question}}", "")):
+        return "the prompt does not say how an unknown is written, with an example"
+    if not re.search(r"\bjson\b", messages, re.IGNORECASE):
         return "the prompt does not say in which format to reply"
+    other_form = OTHER_FORMS.search(messages)
+    if other_form:
+        return f"the prompt asks for another form than one JSON object: {other_form[0]!r}"
     return ""
 
 
@@ -88,6 +139,8 @@ def check_prompt_file(text: str) -> str:
     "Reply with one JSON object. Its fields are those that your prompt had to name.",
     "One triple is enough: what is known is at one end, and the unknown is at the other.",
     'Write the unknown as in "?who". It is the target, too.',
+    stage="understand",
+    is_free=True,
 )
 def check_simple_reply(reply: str) -> str:
     """Return "" if a reply to MUSIC_QUESTION leads to the right answer, else feedback."""
@@ -95,16 +148,18 @@ def check_simple_reply(reply: str) -> str:
 
 
 @LAB.task(
-    "Which of the four replies are rejected?",
+    f"Which of the {len(REPLIES)} replies are rejected?",
     "A validator sees only the reply. It does not know the graph, or what is true.",
-    "The reply must be JSON, have a complete triple, and name at least one entity.",
-    "Only one of the four is accepted, and it makes no sense.",
+    "The reply must have a JSON object with every field and allowed values, a complete triple, and "
+    "at least one entity. What stands around the JSON does not matter.",
+    "Three of the replies are accepted. At least one of these makes no sense.",
+    stage="understand",
 )
-def check_rejected_replies(numbers: Sequence[int]) -> str:
+def check_rejected_replies(numbers: NumberedChoice) -> str:
     """Return "" for the numbers of the REPLIES that the validator rejects, else feedback.
 
     Numbers count from 1. A reply is rejected if the checks of the QIR agent do not accept it for
-    MUSIC_QUESTION.
+    MUSIC_QUESTION. The feedback does not say which number is wrong.
     """
     rejected = []
     for number, reply in enumerate(REPLIES, 1):
@@ -114,9 +169,9 @@ def check_rejected_replies(numbers: Sequence[int]) -> str:
         numbers,
         rejected,
         range(1, len(REPLIES) + 1),
-        unknown="there is no reply {}; the replies have the numbers 1 to 4",
-        wrong="reply {} is accepted",
-        missing="there is another reply that is rejected",
+        unknown=f"there is no reply {{}}; the replies have the numbers 1 to {len(REPLIES)}",
+        wrong="at least one of these replies is accepted",
+        missing="at least one other reply is rejected",
     )
 
 
@@ -125,6 +180,8 @@ def check_rejected_replies(numbers: Sequence[int]) -> str:
     "How many steps lead from Tarkovsky to the writer of a novel?",
     "The films, the novels and the writers are unknowns. Each of them needs a name of its own.",
     "Write three triples in a chain: directed by, based on, written by.",
+    stage="understand",
+    is_free=True,
 )
 def check_chain_reply(reply: str) -> str:
     """Return "" if a reply to NOVELS_QUESTION leads to the right answer, else feedback."""
@@ -136,6 +193,8 @@ def check_chain_reply(reply: str) -> str:
     "Which replies pass every check, but do not say what the question says?",
     "Name a real entity, but a relation that this question does not ask for.",
     "Turn the question into another one about Psycho that the graph can answer.",
+    stage="understand",
+    is_free=True,
 )
 def check_misleading_reply(reply: str) -> str:
     """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer.
@@ -153,42 +212,65 @@ def check_misleading_reply(reply: str) -> str:
 
 
 @LAB.task(
-    "Measure: mean F1 of the recorded Chatty-KG",
+    "Measure: mean F1 of the recorded RAGonite",
     "A row has the labels that were answered, row.labels, and the right ones, row.gold_labels. "
     "Which of them are in both?",
     "F1 of one question is 2 · shared / (number answered + number of gold); 1 if both are empty.",
     "Take the mean of the F1 of all recorded questions of both graphs, with two decimals.",
 )
 def check_mean_f1(f1: float) -> str:
-    """Return "" for the mean F1 of Chatty-KG, within F1_TOLERANCE, else whether it is too high.
+    """Return "" for the mean F1 of MEASURED_SYSTEM over its recorded questions, within F1_TOLERANCE.
 
-    It is the mean over its recorded questions, 0 to 1.
+    Otherwise return feedback, which does not say in which direction the number is wrong.
     """
-    right = mean_f1("chatty_kg")
-    if abs(f1 - right) <= F1_TOLERANCE:
+    if not 0 <= f1 <= 1:
+        return "an F1 is a number from 0 to 1"
+    if abs(f1 - mean_f1(MEASURED_SYSTEM)) <= F1_TOLERANCE:
         return ""
-    return f"this is too {'high' if f1 > right else 'low'}"
+    answers = answers_of_system(MEASURED_SYSTEM)
+    right_part = sum(answer.f1 == 1 for answer in answers) / len(answers)
+    if abs(f1 - right_part) <= F1_TOLERANCE:
+        return "this is the part of the questions that are answered exactly; some are half right"
+    return f"this is not the mean of the F1 of all {len(answers)} questions"
 
 
 @LAB.task(
-    "Which agent lost most of the recorded questions?",
-    "Open a question that was lost: kgwb.debug(row.run). Which step is the first that is wrong?",
-    "`answer.reason` says why there is no answer.",
-    "Look at the questions that have no answer at all. What do their reasons have in common?",
+    "Which agent of Chatty-KG lost most answers, and how many?",
+    "Open a run that lost its answer: kgwb.debug(run). Which step is the first that is wrong?",
+    "A later step can only be as good as what it gets. `answer.reason` names the step that noticed.",
+    "Write down the first wrong agent of each run, and count. Lab 1 has five of these runs.",
 )
-def check_blamed_agent(agent: str) -> str:
-    """Return "" if no other agent of Chatty-KG lost more of the recorded questions, else feedback.
+def check_blamed_agent(answer: NamedNumber) -> str:
+    """Return "" for an agent that lost most of the lost answers, and how many, else feedback.
 
-    A question is lost if its F1 is below 1. See ``_blamed_agent`` for the agent that lost it.
+    The lost answers are the recorded questions of Chatty-KG with an F1 below 1, and the runs of
+    lab 1. A run that can be blamed on several agents counts for one of them, so that several
+    numbers are right.
     """
-    lost_runs = [answer.run for answer in answers_of_system("chatty_kg") if answer.f1 < 1]
-    agent = agent.strip().replace(" ", "_")  # the debugger shows names with spaces
-    if agent not in {spec.name for spec in lost_runs[0].system.agents}:
+    name, number = answer
+    agent = to_name(name)
+    if agent not in {spec.name for spec in open_lost_run(1).system.agents}:
         return "Chatty-KG has no agent of this name; write it as the steps do"
-    counts = Counter(map(_blamed_agent, lost_runs))
-    if counts[agent] < max(counts.values()):
+    blamed = _list_blamed_agents()
+    most = Counter(agents[0] for agents in blamed).most_common(1)[0]
+    if agent != most[0]:
         return "another agent lost more of them"
-    return ""
+    surely = sum(agents == (agent,) for agents in blamed)
+    perhaps = sum(agent in agents for agents in blamed)
+    if surely <= number <= perhaps:
+        return ""
+    return f"{agent} is the agent, but it did not lose {number:g} of them"
+
+
+def _list_blamed_agents() -> list[tuple[str, ...]]:
+    """Return the agents that can be blamed for each lost answer, those of the recordings first."""
+    blamed: list[tuple[str, ...]] = []
+    for answer in answers_of_system("chatty_kg"):
+        if answer.f1 < 1:
+            blamed.append((_blamed_agent(answer.run),))
+    for number in REFERENCE_REPAIRS:
+        blamed.append(find_first_wrong_agents(number))
+    return blamed
 
 
 def _blamed_agent(run: Run) -> str:
@@ -206,17 +288,15 @@ def _blamed_agent(run: Run) -> str:
 def _check_reply(question: str, reply: str) -> str:
     """Return "" if a reply leads to the right answer, else feedback.
 
-    The feedback says that the reply is not JSON, why it is rejected, or what it is answered.
+    The feedback says why it is rejected, in the words of the system, or what is answered.
     """
-    try:
-        json.loads(reply)
-    except (ValueError, RecursionError) as exc:
-        return f"the reply is not JSON: {exc}"
     try:
         run = _run_with_reply(question, reply)
     except InvalidReplyError as exc:  # its hint is for people who have a model
         _, _, problem = exc.message.rpartition("the last one ")
         return f"the reply is rejected: it {problem}"
+    if len(run["qir"].attempts) > 1:
+        return "the reply is rejected; the model would be asked again"
     labels = _answer_labels(run)
     if labels == GOLD_ANSWERS[question]:
         return ""

@@ -54,7 +54,8 @@ def agent(
     Each call of the decorated function is a step of the run: recorded, and shown to the person, who
     can replace its output. The run is the function's parameter ``run``, its last one. A function
     without this parameter belongs to the run that is being executed; outside of an execution it is
-    called as it is. A step of an ``async def`` function is awaited.
+    called as it is. A step of an ``async def`` function is awaited. The ``self`` of a method is no
+    input of its step.
 
     ``name`` is by default the name of the function. ``subject`` names the parameter that tells the
     steps of this agent apart. ``check`` judges a replacement. The decorated function has the
@@ -71,6 +72,7 @@ def agent(
         spec = AgentSpec(given_name or function.__name__, function, subject, check, kind)
         signature = inspect.signature(function)
         is_awaited = inspect.iscoroutinefunction(function)
+        is_method = next(iter(signature.parameters), "") == "self"
         if subject and subject not in signature.parameters:
             names = ", ".join(signature.parameters)
             raise SettingError(
@@ -84,6 +86,8 @@ def agent(
             work = functools.partial(current_version(function), *args, **kwargs)
             bound = signature.bind(*args, **kwargs)
             inputs = dict(bound.arguments)
+            if is_method:
+                inputs.pop("self", None)
             run = inputs.pop("run", None) or current_run()
             if run is None:
                 return work()
@@ -172,6 +176,7 @@ class System:
     ``views`` has a function for each record class that is shown in a way of its own.
     ``rules`` has a function for each prompt that the model ``rules`` can answer.
     ``gold`` says what a gold query means to the agents, for the oracle ladder.
+    ``handover`` is the name of the system that can answer what this one cannot express.
     ``prompts`` is the folder of the system's prompts, or their texts by name. By default it is the
     folder ``prompts`` beside the module of ``answer``, if there is one.
 
@@ -192,6 +197,7 @@ class System:
         views: Mapping[type, View] | None = None,
         rules: Mapping[str, Rule] | None = None,
         gold: GoldDecisions | None = None,
+        handover: str = "",
         prompts: Mapping[str, str] | str | Path | None = None,
     ) -> None:
         self.name = name
@@ -205,6 +211,7 @@ class System:
         self.views = views or {}
         self.rules = rules or {}
         self.gold = gold
+        self.handover = handover
         if prompts is None:
             prompts = _prompts_folder_beside(answer)
         self.prompts = Prompts.of(prompts)
@@ -261,6 +268,10 @@ class System:
                 return spec
         known = ", ".join(spec.name for spec in self.agents)
         raise SettingError(f"{self.name} has no agent {name!r}", hint=f"its agents are {known}")
+
+    def __repr__(self) -> str:
+        names = ", ".join(spec.name for spec in self.agents)
+        return f"System({self.name!r}, agents: {names})"
 
     def role_of(self, agent_name: str) -> str:
         """Return the first role that plays an agent.

@@ -29,6 +29,11 @@ class EditableRun(Engine):
     # Looking up
 
     @property
+    def has_pending_edits(self) -> bool:
+        """Whether the run was edited since it was last executed, so that its answer is the old one."""
+        return self._is_edited
+
+    @property
     def steps_by_key(self) -> dict[str, Step]:
         """The steps of the latest execution by key."""
         return {step.key: step for step in self.steps}

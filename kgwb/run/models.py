@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 from kgwb import llm
-from kgwb.llm.base import ChatModel
+from kgwb.kg.base import Graph
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
 from kgwb.run.replay import Replay
 
 Models = Mapping[str, ChatModel | str] | ChatModel | str | None
@@ -46,3 +48,18 @@ def open_models(models: Models) -> dict[str, ChatModel]:
         if model is not None:
             opened[agent_name] = open_model(model)
     return opened
+
+
+class StandIn:
+    """A model that goes by another name, so that what is recorded under that name is found."""
+
+    def __init__(self, model: ChatModel, name: str) -> None:
+        self.model = model
+        self.name = name
+        self.remote = model.remote
+
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
+        """Return the reply of the model."""
+        return self.model.complete(request, kg, cancel)

@@ -2,7 +2,7 @@
 
 Such a request is not recorded, so every execution makes it again. Requests of the libraries httpx
 and httpx2 (of which openai uses one, by its version) and http.client (which urllib, requests and
-SPARQLWrapper use) are noticed.
+SPARQLWrapper use) are noticed, also on a thread that an agent starts by itself.
 """
 
 from __future__ import annotations
@@ -10,19 +10,24 @@ from __future__ import annotations
 import http.client
 import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
-from kgwb.run.execution import current_frame
+from kgwb.run.execution import Frame, current_frame
 
 _is_in_call: ContextVar[bool] = ContextVar("kgwb_is_in_call", default=False)
 """Whether a recorded call is being made here, whose requests are the run's own."""
 _lock = threading.Lock()
 _watched: set[str] = set()
 """The libraries that are watched already."""
+_frames: weakref.WeakKeyDictionary[threading.Thread, Frame] = weakref.WeakKeyDictionary()
+"""Where the execution was when it started a thread that does not know its run."""
+OWN_THREADS = "kgwb"
+"""How the names of kgwb's own threads begin. They know the run that they work for."""
 
 
 @contextmanager
@@ -38,21 +43,24 @@ def inside_recorded_call() -> Iterator[None]:
 def watch_requests() -> None:
     """Begin to notice the HTTP requests of this process: of ``http.client``, httpx and httpx2.
 
-    Each library is patched once, and httpx only if it is imported already. So each execution calls
-    this again.
+    Each library is patched once, and httpx only if it is imported already, and not half of it by
+    another thread. So each execution calls this again.
     """
     with _lock:
         if "http.client" not in _watched:
             _watched.add("http.client")
             connection = http.client.HTTPConnection
             _watch(connection, "putrequest", lambda self, *_, **__: str(self.host))
+            _watch_threads()
         for name in ("httpx", "httpx2"):
             library = sys.modules.get(name)
-            if library is None or name in _watched:
+            client = getattr(library, "Client", None)
+            async_client = getattr(library, "AsyncClient", None)
+            if client is None or async_client is None or name in _watched:
                 continue
             _watched.add(name)
-            for client in (library.Client, library.AsyncClient):
-                _watch(client, "send", _host_of_httpx_request)
+            _watch(client, "send", _host_of_httpx_request)
+            _watch(async_client, "send", _host_of_httpx_request)
 
 
 def _watch(owner: Any, name: str, host_of: Callable[..., str]) -> None:
@@ -71,12 +79,31 @@ def _watch(owner: Any, name: str, host_of: Callable[..., str]) -> None:
     setattr(owner, name, counted)
 
 
+def _watch_threads() -> None:
+    """Remember of each thread that an execution starts, for good, at which step it was started."""
+    start = threading.Thread.start
+
+    @wraps(start)
+    def remembering_start(thread: threading.Thread) -> None:
+        """Remember the step, and start the thread."""
+        frame = current_frame.get(None)
+        is_own = thread.name.startswith(OWN_THREADS)
+        if frame is not None and not is_own and not _is_in_call.get():
+            _frames[thread] = frame
+        start(thread)
+
+    setattr(threading.Thread, "start", remembering_start)  # noqa: B010 - mypy refuses an assignment
+
+
 def _host_of_httpx_request(_client: Any, request: Any, **_options: Any) -> str:
     return str(request.url.host)
 
 
 def _count_request(host: str) -> None:
-    """Count a request on the step that is being executed here, unless it is part of a call."""
-    frame = current_frame.get(None)
+    """Count a request on the step that is being executed here, unless it is part of a call.
+
+    On a thread that does not know its run, that is the step at which the thread was started.
+    """
+    frame = current_frame.get(None) or _frames.get(threading.current_thread())
     if frame is not None and not _is_in_call.get():
         frame.step.past_calls[host] += 1

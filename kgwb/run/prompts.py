@@ -71,6 +71,24 @@ class Prompt:
             filled.append(Message(message.role, content))
         return tuple(filled)
 
+    def measure_parts(
+        self, messages: Iterable[Message], variables: Mapping[str, Any]
+    ) -> dict[str, int]:
+        """Return how many characters of filled messages are instructions, examples, and each variable.
+
+        Parts without a character are left out. Only the examples that were sent count.
+        """
+        sent_text = "\n".join(message.content for message in messages)
+        parts = {"instructions": sum(len(message.content) for message in self.messages)}
+        examples = [example for _, example in self.examples if f"Example\n{example}" in sent_text]
+        parts["examples"] = sum(map(len, examples))
+        template = "\n".join(message.content for message in self.messages)
+        for match in VARIABLE.finditer(template):
+            name = match[1]
+            parts["instructions"] -= len(match[0])
+            parts[name] = parts.get(name, 0) + len(_to_text(variables.get(name, "")))
+        return {name: count for name, count in parts.items() if count}
+
     def _check_variables(self, variables: JsonObject) -> None:
         """Raise PromptError unless these are exactly the variables that the prompt declares.
 

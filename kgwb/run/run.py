@@ -28,7 +28,7 @@ from kgwb.kg.base import Graph
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.records import JsonObject
-from kgwb.run.agents import System
+from kgwb.run.agents import System, agent_of_key
 from kgwb.run.asked_again import NewReplies, ask_call_again
 from kgwb.run.calls import utc_now
 from kgwb.run.differences import Differences, compare_steps
@@ -36,7 +36,7 @@ from kgwb.run.edits import EditableRun
 from kgwb.run.execution import StopCondition
 from kgwb.run.gold import RightAnswer
 from kgwb.run.messages import messages_from_text
-from kgwb.run.models import Models, open_model, open_models
+from kgwb.run.models import Models, StandIn, open_model, open_models
 from kgwb.run.outputs import value_text
 from kgwb.run.prompts import Prompts
 from kgwb.run.replay import RecordedGraph
@@ -82,6 +82,22 @@ class Setup:
     settings: Settings
     prompts: Prompts
     embeddings: Embeddings
+
+    def of_system(self, system: System) -> Setup:
+        """Return this setup for another system.
+
+        Models of agents that the other system lacks are left out, and so are settings that it does
+        not have. Settings that were not changed are those of the other system's profile.
+        """
+        agents = {"", *system.roles}  # "" is for all without their own
+        agents.update(spec.name for spec in system.agents)
+        models = {}
+        for agent, model in self.models.items():
+            if agent in agents:
+                models[agent] = model
+        changes = system.settings.select_known(self.settings.changes_from_profile())
+        settings = system.settings.of_profile(self.settings.profile, **changes)
+        return replace(self, system=system, models=models, settings=settings)
 
     def begin(
         self, question: str, dialogue: Dialogue | None = None, path: str | Path | None = None
@@ -351,6 +367,34 @@ class Run(EditableRun):
         stop_condition = StopCondition(after=after, preview_of=step)
         copy._run(stop_condition)
         return copy._previewed_request
+
+    def fork_to_ask(self, step: str, model: ChatModel, *, prompts: Prompts | None = None) -> Run:
+        """Return a fork in which a step asks this model, also if its reply is recorded.
+
+        All other steps of the agent that are recorded stay as they are, since the model goes by the
+        name of the agent's own one. The step is not executed yet: ``go(step)`` does. ``prompts`` are
+        used in place of the run's.
+
+        Raises SettingError if the agent asks no model, or if an earlier step must be run first, and
+        PromptError for a prompt that the agent cannot fill.
+        """
+        request = self.preview_request(step, prompts=prompts)
+        if request is None:
+            raise SettingError(
+                f"{step} asks no model now",
+                hint="run the steps before it; an agent without a model sends nothing",
+            )
+        agent = agent_of_key(step)
+        stand_in = StandIn(model, self.model_name(agent))
+        copy = self.fork(models={agent: stand_in}, prompts=prompts or self.prompts)
+        copy.prefer_recorded = self.prefer_recorded
+        if step in copy.overrides:
+            copy.remove_override(step)
+        content = request.recorded_content()
+        for key, call in copy.calls.items():
+            if call.kind == "model" and call.request["content"] == content:
+                copy._record.outdated.add(key)
+        return copy
 
     def ask_again(
         self,

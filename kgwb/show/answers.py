@@ -62,7 +62,7 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     collapsed. An answer of several columns is a table, and the support of its rows is collapsed.
     Vertices that share a name are told apart by their IRIs.
     """
-    context = _with_unique_names(answer, context.with_names(answer.names))
+    context = with_unique_names(answer, context.with_names(answer.names))
     parts = []
     if answer.ungrounded:
         parts.append(note(UNGROUNDED_NOTE))
@@ -238,7 +238,7 @@ def render_query_block(
 # Names
 
 
-def _with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
+def with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
     """Return a context in which the vertices of an answer have names that differ.
 
     Those that share a name have the last part of their IRI added: "Dune (Dune_2021)", or the IRI
@@ -270,7 +270,7 @@ def _find_ambiguous_literals(answer: Answer, names: Mapping[str, str]) -> frozen
     terms_by_look: dict[str, set[Term]] = {}
     for value in answer.values[:MAX_ROWS]:
         triples = value.support[:MAX_SUPPORT_TRIPLES]
-        for term in (value.term, *chain.from_iterable(triples)):
+        for term in (*value.terms, *chain.from_iterable(triples)):
             look = look_of(format_term(term, names))
             terms_by_look.setdefault(look, set()).add(term)
     ambiguous: set[Term] = set()
@@ -287,8 +287,9 @@ def _names_of_iris(answer: Answer, context: RenderContext) -> dict[str, str]:
     """
     labels = {}
     for value in answer.values[:MAX_ROWS]:
-        if isinstance(value.term, URIRef):
-            labels[str(value.term)] = value.term_label
+        for term in value.terms:
+            if isinstance(term, URIRef):
+                labels[str(term)] = value.term_label
     names = {}
     for iri in sorted(_support_iris(answer).union(labels)):
         names[iri] = context.names.get(iri) or labels.get(iri) or name_from_iri(iri)

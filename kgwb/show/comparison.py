@@ -266,7 +266,7 @@ def _render_output(step: Step | None, context: RenderContext) -> Html:
     done.
     """
     if step is None:
-        return muted_text(NO_STEP)
+        return div("body", span("missing", NO_STEP))
     if not step.done:
         return note(step.outcome, level="bad")
     context = replace(context, steps=(step,), views=step.views)
@@ -315,8 +315,10 @@ def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
     If the outcomes are the same, the first names the parts of the step that differ. A run without
     the step has "no such step" as its outcome.
     """
-    first = _outcome(pair.first)
-    second = _outcome(pair.second)
+    if pair.first is None or pair.second is None:
+        return _render_lone_outcome(pair.first), _render_lone_outcome(pair.second)
+    first = pair.first.outcome
+    second = pair.second.outcome
     if first != second:
         return mark_changed_words(first, second)
     parts = [part for part in pair.changed_parts if part != "output"]
@@ -325,10 +327,11 @@ def _render_outcomes(pair: StepDifference) -> tuple[Html, Html]:
     return join(first, remark), muted_text(second)
 
 
-def _outcome(step: Step | None) -> str:
+def _render_lone_outcome(step: Step | None) -> Html:
+    """Render the outcome of a step that the other run does not have; a missing one as missing."""
     if step is None:
-        return NO_STEP
-    return step.outcome
+        return span("missing", NO_STEP)
+    return span("", step.outcome)
 
 
 def _render_different_sections(pair: StepDifference, names: DisplayNames) -> list[Html]:

@@ -5,15 +5,16 @@ The answers come from the graph itself, when the person asks. The record of the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from rdflib import URIRef
 
-from kgwb.errors import GraphError, QueryError
+from kgwb.errors import GraphError, QueryError, QueryRefusedError
 from kgwb.flow import Answer, Candidate, CandidateQuery, Direction, Link, RetrievedCandidates
 from kgwb.kg.algebra import TriplePattern, analyze_query, extract_patterns
 from kgwb.kg.base import Graph, ResultSet
@@ -22,7 +23,7 @@ from kgwb.kg.sparql import is_valid_iri, n3, validate_query
 from kgwb.kg.text import exact_form, normalize
 from kgwb.records import QueryPart, Record, nested_records
 from kgwb.run.steps import Step
-from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, table, tag
+from kgwb.show.html import MAX_ROWS, Html, div, join, muted_text, note, span, table, tag
 from kgwb.show.terms import RenderContext, render_cell, render_triples
 from kgwb.terms import DisplayNames, Iri, Triple, name_from_iri
 from kgwb.text import pluralize, shorten
@@ -483,6 +484,47 @@ def execute_query(kg: Graph, sparql: str) -> QueryResult:
     shown_rows = result.rows[:MAX_ROWS]
     names = names_of_terms(kg, shown_rows)
     return QueryResult(result, names=names)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFailure:
+    """A query that was refused or could not be read, and why."""
+
+    sparql: str
+    error: GraphError
+    is_empty: ClassVar[bool] = False
+
+    @property
+    def line_number(self) -> int | None:
+        """The line of the query that the error names, from 1; None if it names none."""
+        match = re.search(r"\bat line (\d+)", self.error.message)
+        return int(match[1]) if match else None
+
+
+def try_query(kg: Graph, sparql: str) -> QueryResult | QueryFailure:
+    """Return the result of ``execute_query``, or the failure of a query that is wrong.
+
+    Raises a GraphError if the graph itself fails: if it cannot be reached, or is too slow.
+    """
+    try:
+        return execute_query(kg, sparql)
+    except (QueryError, QueryRefusedError) as error:
+        return QueryFailure(sparql, error)
+
+
+def render_query_failure(failure: QueryFailure, context: RenderContext) -> Html:
+    """Render why a query failed, what to do, and the line of the query that the error names."""
+    lines = failure.sparql.split("\n")
+    number = failure.line_number
+    place = Html()
+    if number is not None and number <= len(lines):
+        line = shorten(lines[number - 1])
+        place = tag("pre", span("num", f"{number} "), tag("mark", line), class_="src wrong")
+    hint = ""
+    if failure.error.hint:
+        hint = f" What to do: {failure.error.hint}"
+    message = note(tag("b", "Failed: "), failure.error.message, ".", hint, level="bad")
+    return div("stack tight", place, message, role="alert")
 
 
 def render_query_result(executed: QueryResult, context: RenderContext) -> Html:

@@ -8,9 +8,11 @@ from kgwb.kg.queries import EmptyResultCause
 from kgwb.run.agents import View
 from kgwb.show.explain import (
     PredicateExamples,
+    QueryFailure,
     QueryResult,
     render_blocking,
     render_examples,
+    render_query_failure,
     render_query_result,
 )
 from kgwb.show.html import Html, div
@@ -19,6 +21,7 @@ from kgwb.show.terms import RenderContext
 REPLY_VIEWS: Mapping[type, View] = {
     EmptyResultCause: render_blocking,
     PredicateExamples: render_examples,
+    QueryFailure: render_query_failure,
     QueryResult: render_query_result,
 }
 """How replies of the graph that are records are rendered."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from kgwb.show.static_form import make_static
 from kgwb.text import MAX_LABEL_CHARS, and_more, remove_controls, shorten
 
 MAX_ROWS = 60
@@ -202,8 +203,12 @@ def section(*contents: object, **attributes: object) -> Html:
 
 
 def static_section(*contents: object, **attributes: object) -> Html:
-    """Render a section with the style that it needs, for a page without a widget."""
-    return embed_style(section(*contents, data_static=True, **attributes))
+    """Render a section with the style that it needs, for a page without a widget.
+
+    It has nothing that only a kernel could answer, see ``kgwb.show.static_form``.
+    """
+    markup = section(*contents, data_static=True, **attributes)
+    return embed_style(Html(make_static(markup)))
 
 
 def static_page(*contents: object) -> Html:
@@ -470,7 +475,7 @@ def bar(fraction: float) -> Html:
     clipped = max(0.0, min(fraction, 1.0))
     width = _percent(clipped)
     filled = tag("i", style=f"width:{width}")
-    return div("bar", filled)
+    return span("bar", filled)
 
 
 def score_bar(score: float | None) -> Html:
@@ -478,7 +483,7 @@ def score_bar(score: float | None) -> Html:
     if score is None:
         return span("soft", "not scored")
     number = span("num", f"{score:.2f}")
-    drawn = div("grow", bar(score))
+    drawn = span("grow", bar(score))
     return span("row", drawn, number)
 
 

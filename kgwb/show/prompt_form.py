@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from kgwb.llm.base import ChatRequest, Message
-from kgwb.run.prompts import HEADER_FENCE, VARIABLE
+from kgwb.run.prompts import HEADER_FENCE, VARIABLE, Prompt, parse_prompt
 from kgwb.show.html import (
     Html,
     button,
@@ -109,7 +109,10 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     parts.append(_render_actions(needs_folder))
     if file_template is not None:
         parts.append(render_template_diff(file_template, text))
-    parts.append(render_request(request))
+    prompt = None
+    if request is not None:
+        prompt = parse_prompt(name, replace_template(used_text, text))
+    parts.append(render_request(request, prompt=prompt))
     return tag("form", *parts, class_="body stack", data_do="try", id="prompt-form")
 
 
@@ -229,10 +232,13 @@ def render_template_editor(text: str, revision: object) -> Html:
     return div("edit", background, editor)
 
 
-def render_request(request: ChatRequest | None, *, title: str = "As it will be sent") -> Html:
+def render_request(
+    request: ChatRequest | None, *, title: str = "As it will be sent", prompt: Prompt | None = None
+) -> Html:
     """Render the messages that a model gets, folded below their length.
 
-    The length is in characters, with an estimate of tokens. The values of variables are marked in
+    The length is in characters, with an estimate of tokens. With the ``prompt`` that was filled, the
+    tokens of its parts are listed: instructions, examples, and each variable. The values of variables are marked in
     the messages of the user. If ``request`` is None, a text explains why there may be nothing to
     send.
     """
@@ -245,10 +251,21 @@ def render_request(request: ChatRequest | None, *, title: str = "As it will be s
     for message in request.messages:
         parts.append(_render_message(message, values))
         chars += len(message.content)
-    tokens = chars // CHARS_PER_TOKEN
-    size = muted_text(f"{chars:,} characters, about {tokens:,} tokens")
+    tokens = estimate_tokens(request)
+    text = f"{chars:,} characters, about {tokens:,} tokens"
+    if prompt is not None:
+        sizes = prompt.measure_parts(request.messages, request.variables)
+        listed = [f"{name} {max(1, size // CHARS_PER_TOKEN):,}" for name, size in sizes.items()]
+        text += f": {', '.join(listed)}"
+    size = muted_text(text)
     heading = join(f"{title} ", size)
     return collapsible(heading, preformatted(*parts), key="sent")
+
+
+def estimate_tokens(request: ChatRequest) -> int:
+    """Return about how many tokens the messages of a request have."""
+    chars = sum(len(message.content) for message in request.messages)
+    return chars // CHARS_PER_TOKEN
 
 
 def _marked_values(request: ChatRequest) -> str:

@@ -133,6 +133,9 @@ def _render_collapsed_step(
     run = state.run
     kind = displayed_agent_kind(run, step.agent)
     is_silent = skipped_model(step, kind)
+    badge = Html()
+    if kind != "group":  # the mark of the fold is mark enough
+        badge = agent_kind_badge(kind, small=True, outlined=is_silent)
     step_state = state.step_state(step.key)
     supervises = bool(supervised)
     is_top_supervisor = supervises and depth == 0
@@ -141,7 +144,7 @@ def _render_collapsed_step(
         "show/templates/run_step.html",
         is_expanded=step.error or is_top_supervisor,
         depth=depth,
-        kind_badge=agent_kind_badge(kind, small=True, outlined=is_silent),
+        kind_badge=badge,
         agent_name=display_name(step.agent),
         role=display_name(step.role),
         state_badge=render_row_badge(step, step_state, False),

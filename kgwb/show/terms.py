@@ -202,6 +202,8 @@ def render_term(term: Term, context: RenderContext) -> Html:
     annotation = "blank node"
     if isinstance(term, RdfLiteral):
         annotation = term.language or name_from_iri(term.datatype or "")
+    if term in context.ambiguous_literals:
+        annotation = describe_term(term)
     text = tag("bdi", shorten(str(term)))
     if not annotation:
         return text
@@ -395,6 +397,25 @@ def readable_query(query: str, context: RenderContext) -> str:
     for prefix, namespace in namespaces.items():
         prologue += f"PREFIX {prefix}: <{namespace}>\n"
     return prologue + body
+
+
+def declare_known_prefixes(query: str, context: RenderContext) -> str:
+    """Return a query with a PREFIX for each prefix that it uses, does not declare, and is known.
+
+    Known are the prefixes that the page shows, those of the graph, and the well-known ones. They are
+    put before the first word, in the same line, so that the lines keep their numbers.
+    """
+    known = {prefix: namespace for namespace, prefix in KNOWN_PREFIXES.items()}
+    known |= {prefix: namespace for namespace, prefix in context.prefixes.items()}
+    known |= {prefix: namespace for namespace, prefix in context.used_prefixes.items()}
+    code = re.sub(f"{QUOTED_STRING_PATTERN}|{IRI_PATTERN}|#[^\n]*", " ", query)
+    declared = set(re.findall(r"\bPREFIX\s+([\w.-]*):", code, re.I))
+    used = dict.fromkeys(re.findall(r"(?<![\w:?$.-])([A-Za-z][\w.-]*):", code))
+    declarations = ""
+    for prefix in used:
+        if prefix in known and prefix not in declared:
+            declarations += f"PREFIX {prefix}: <{known[prefix]}> "
+    return declarations + query
 
 
 def render_query(query: str, context: RenderContext) -> Html:

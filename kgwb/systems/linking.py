@@ -26,6 +26,8 @@ LISTED_CHECK_NAME = "in the candidate list"
 NO_VALID_CHOICE = "no valid choice within the attempts"
 MIN_CONTENT_WORD_CHARS = 4
 """Letters of the shortest word that can distinguish two candidates."""
+MAX_DOUBTFUL = 10
+"""Candidates of an entity that may be a common noun."""
 
 
 class VertexReply(Reply):
@@ -90,13 +92,16 @@ def retrieve_candidates(entity: str, run: Run) -> RetrievedCandidates:
 # Candidates
 
 
-def search_candidates(entity: str, run: Run) -> RetrievedCandidates:
+def search_candidates(
+    entity: str, run: Run, *, doubts_lower_case: bool = False
+) -> RetrievedCandidates:
     """Search the labels of the graph for an entity, and return candidates, best first.
 
     At most ``v_limit`` vertices are found (Chatty-KG, Algorithm 2, line 3); the step notes if the
     limit was reached. All of them are returned with their labels only, or the best ones with their
-    descriptions (``_describe_best``): the setting ``candidate_texts`` decides. No candidates are
-    returned if no label is like the entity.
+    descriptions (``_describe_best``): the setting ``candidate_texts`` decides. With
+    ``doubts_lower_case``, an entity that may be a common noun keeps its inexact matches. No
+    candidates are returned if no label is like the entity.
     """
     settings = run.settings
     result = run.kg.search(entity, settings.v_limit)
@@ -104,22 +109,40 @@ def search_candidates(entity: str, run: Run) -> RetrievedCandidates:
     if len(candidates) >= settings.v_limit:
         run.note(f"v_limit cut the search for {entity!r} at {settings.v_limit} vertices")
     if settings.candidate_texts == "described":
-        candidates = _describe_best(candidates, run)
+        is_doubtful = doubts_lower_case and may_be_common_noun(entity, candidates)
+        candidates = _describe_best(candidates, run, keeps_inexact=is_doubtful)
     return RetrievedCandidates(
         entity, tuple(candidates), result.how, result.query, len(result.hits)
     )
 
 
-def _describe_best(candidates: Sequence[Candidate], run: Run) -> list[Candidate]:
+def may_be_common_noun(entity: str, candidates: Iterable[Candidate]) -> bool:
+    """Return whether an entity in lower case has labels only that are written otherwise.
+
+    "pilotage" may mean the service that a tariff "T03 Pilotage" is for, and not the department
+    "Pilotage".
+    """
+    if entity != entity.lower():
+        return False
+    return all(candidate.label != entity for candidate in candidates)
+
+
+def _describe_best(
+    candidates: Sequence[Candidate], run: Run, *, keeps_inexact: bool = False
+) -> list[Candidate]:
     """Return the best candidates with what distinguishes them.
 
-    If any matches the entity exactly, only exact matches are returned. At most
-    ``shown_candidates`` are returned. They get their types and descriptions, and exact matches the
+    If any matches the entity exactly, only exact matches are returned, or with ``keeps_inexact`` the
+    best MAX_DOUBTFUL of all. At most ``shown_candidates`` are returned. They get their types and
+    descriptions, and where anything matches exactly, the
     names of their predicates too. A single exact match gets nothing, as there is nothing to
     distinguish it from.
     """
     exact = [candidate for candidate in candidates if is_exact_match(candidate)]
-    best = list(exact or candidates)[: run.settings.shown_candidates]
+    best = list(exact or candidates)
+    if keeps_inexact:
+        best = list(candidates)[:MAX_DOUBTFUL]
+    best = best[: run.settings.shown_candidates]
     if exact and len(best) == 1:
         return best
     iris = [candidate.iri for candidate in best]

@@ -63,6 +63,26 @@ def resolve_system(source: SystemSource) -> System:
     return system
 
 
+def load_value(text: str) -> object:
+    """Return the value that "./file.py:NAME" or "module:NAME" names.
+
+    This executes the file or imports the module, so the text must come from the person. Raises
+    SettingError if there is no such module or value.
+    """
+    place, _, value_name = text.rpartition(":")
+    if not place:
+        raise SettingError(
+            f"{text!r} names no value", hint="write it as ./file.py:NAME or module:NAME"
+        )
+    module = load_file(Path(place)) if place.endswith(".py") else _import_module(place)
+    try:
+        return getattr(module, value_name)
+    except AttributeError as exc:
+        raise SettingError(
+            f"{place} has no value {value_name}", hint="write it as ./file.py:NAME or module:NAME"
+        ) from exc
+
+
 def list_systems() -> tuple[str, ...]:
     """Return the names of the systems: kgwb's own, then those of installed packages."""
     return (*SYSTEM_NAMES, *installed_systems())

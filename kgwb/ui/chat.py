@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import NamedTuple
 
 from IPython import get_ipython
@@ -19,6 +20,7 @@ from kgwb.text import display_name, pluralize, shorten, single_line
 from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench
 from kgwb.ui.debugger import Debugger
+from kgwb.ui.handover import find_able_system
 from kgwb.ui.live import (
     Event,
     Live,
@@ -61,6 +63,8 @@ class TurnView:
     previous_answer: str
     """The answer of the run that was in this turn before."""
     can_resume: bool
+    able_system: str
+    """The system that can answer what this one cannot express; empty if there is none."""
     is_stale: bool
     is_open: bool
     is_reworded: bool
@@ -154,10 +158,12 @@ class Chat(Live):
         turn_count = len(conversation.runs)
         queued_count = len(conversation.queued_tasks)
         has_stale_turns = any(map(conversation.is_stale, range(turn_count)))
-        source = single_line(conversation.workbench.kg.source)
+        source = source_name(conversation.workbench.kg.source)
         debugger = Html()
         if self.children():
-            debugger = self.render_child("debugger")
+            run = self._opened_run()
+            assert run is not None, "a child is the debugger of the open turn"
+            debugger = self.render_child("debugger", focus=f"debugger-{run.id}")
         return self._render(
             is_interactive=True,
             progress=render_progress(conversation),
@@ -167,6 +173,7 @@ class Chat(Live):
             draft=self.draft,
             revision=self.revision,
             examples=self._unasked_examples(),
+            can_recall=bool(conversation.ended) and not conversation.runs and not self.is_busy,
             debugger=debugger,
         )
 
@@ -180,7 +187,7 @@ class Chat(Live):
         page is rendered too, from ``values``.
         """
         workbench = self.conversation.workbench
-        source = single_line(workbench.kg.source)
+        source = source_name(workbench.kg.source)
         setup = workbench.setup
         model_names = dict.fromkeys(model.name for model in setup.models.values())
         models = single_line(", ".join(model_names))
@@ -190,6 +197,7 @@ class Chat(Live):
         return render_page(
             "chat.html",
             setup=f"about {source} · {setup.system.name} · {models}",
+            source_in_full=single_line(workbench.kg.source),
             is_busy=self.is_busy,
             turns=turns,
             debugger_is_open=self.debugger_is_open,
@@ -215,7 +223,11 @@ class Chat(Live):
             standalone_question = run.turn.standalone
         worked = {step.agent for step in run.steps}
         wording_input = text_input(
-            "question", "Another wording of the question", run.question, id=f"words-{number}"
+            "question",
+            "Another wording of the question",
+            run.question,
+            id=f"words-{number}",
+            data_focus=f"words-{number}",
         )
         is_open = number == self.open_turn
         support = Html()
@@ -237,6 +249,7 @@ class Chat(Live):
             status=h.join_with_dots(badge, details),
             previous_answer=self._previous_answer(run),
             can_resume=run.status not in ("done", "running") and not self.is_busy,
+            able_system="" if self.is_busy else find_able_system(run),
             is_stale=self.conversation.is_stale(number) and run.status != "running",
             is_open=is_open,
             is_reworded=number == self.reworded_turn,
@@ -335,6 +348,10 @@ class Chat(Live):
         self.conversation.reword(number, question)
         self.reworded_turn = None
 
+    def do_handover(self, event: Event) -> None:
+        """Ask the system that can express the question of a turn, in its place."""
+        self.conversation.hand_over(int(event["arg"]))
+
     def do_resume(self, event: Event) -> None:
         self.conversation.resume(int(event["arg"]))
 
@@ -345,7 +362,7 @@ class Chat(Live):
         self.conversation.cancel()
 
     def do_forget(self, event: Event) -> str:
-        """Begin a new dialogue, and return a message that says where the old runs are.
+        """Begin a new dialogue, and return a message that says so. ``do_recall`` undoes it.
 
         Raises SettingError while a turn is executed.
         """
@@ -353,7 +370,22 @@ class Chat(Live):
         self.open_turn = None
         self.reworded_turn = None
         self.debugger_is_open = False
-        return "A new dialogue has begun. The runs of the old one are in chat.conversation.ended."
+        return "A new dialogue has begun."
+
+    def do_recall(self, event: Event) -> None:
+        """Bring back the dialogue that was ended last, in place of one without turns.
+
+        Raises SettingError if there is none, if the new dialogue has turns, or while one is executed.
+        """
+        self.conversation.recall_ended()
+
+
+def source_name(source: str) -> str:
+    """Return the name of a graph for people: the last part of the path of a file, else all of it."""
+    text = single_line(source)
+    if "://" in text:
+        return text
+    return PurePath(text).name or text
 
 
 def _toggle(selected: int | None, number: int) -> int | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Protocol
 
+from kgwb.errors import SettingError
 from kgwb.flow import Dialogue
 from kgwb.kg import Graph
 from kgwb.run import Run, Setup
 from kgwb.run.run import check_question
 from kgwb.text import shorten, single_line
+from kgwb.ui.handover import hand_over
 from kgwb.ui.session import Session, session_of
 from kgwb.ui.worker import Worker
 
@@ -27,6 +29,7 @@ class DialogueWorkbench(Protocol):
     def dialogue(self) -> Dialogue: ...
     def begin(self, question: str) -> Run: ...
     def new_dialogue(self) -> None: ...
+    def continue_dialogue(self, dialogue: Dialogue) -> None: ...
 
 
 class Conversation(Worker):
@@ -44,6 +47,8 @@ class Conversation(Worker):
         """The run that was in a turn before, by the id of the run that replaced it."""
         self.ended: list[tuple[Run, ...]] = []
         """The runs of earlier dialogues, oldest dialogue first."""
+        self._continued: list[Dialogue] = []
+        """The turns that came before these runs, for each of these dialogues."""
         self._current_session: Session | None = None
         """Of the turn that is being executed."""
         self._subscribed_ids: set[str] = set()
@@ -103,6 +108,18 @@ class Conversation(Worker):
 
         return self.submit(f"answering turn {number + 1} again", ask)
 
+    def hand_over(self, number: int) -> Future[None]:
+        """Submit the question of a turn to the system that can express it, in the turn's place.
+
+        Raises SettingError if there is no such system.
+        """
+        run = hand_over(self.runs[number])
+
+        def ask() -> None:
+            self._execute_turn(number, run)
+
+        return self.submit(f"asking {run.system.name} turn {number + 1}", ask)
+
     def resume(self, number: int) -> Future[None]:
         """Submit the rest of a turn that failed, was cancelled, or is paused."""
         return self.submit(f"resuming turn {number + 1}", lambda: self._resume_turn(number))
@@ -135,8 +152,23 @@ class Conversation(Worker):
         Raises SettingError if a turn is being executed.
         """
         self.require_idle()
+        self._continued.append(self.dialogue_before(0))
         self.ended.append(self.runs)
         self.workbench.new_dialogue()
+        self.notify()
+
+    def recall_ended(self) -> None:
+        """Go on with the dialogue that was ended last. The present one must not have a turn.
+
+        Raises SettingError if it has, if no dialogue was ended, or if a turn is being executed.
+        """
+        self.require_idle()
+        if self.runs or not self.ended:
+            raise SettingError(
+                "there is no dialogue to go back to", hint="ask, or begin a new dialogue"
+            )
+        self.workbench.continue_dialogue(self._continued.pop())
+        self.workbench.runs.extend(self.ended.pop())
         self.notify()
 
     def subscribe_to_runs(self) -> None:

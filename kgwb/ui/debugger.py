@@ -28,6 +28,7 @@ from kgwb.show.timeline import render_pipeline, render_timeline
 from kgwb.show.waterfall import render_waterfall
 from kgwb.terms import Triple
 from kgwb.text import display_name, single_line
+from kgwb.ui.handover import find_able_system, hand_over
 from kgwb.ui.live import (
     Event,
     Live,
@@ -113,6 +114,7 @@ class Debugger(StepPanel):
             "debugger.html",
             header=render_question_header(self.run),
             answer_banner=render_answer_banner(state),
+            able_system=find_able_system(self.run),
             person=self.render_child("person"),
             is_read_only=bool(self.run.read_only),
             cannot_go_back=self.is_busy or not self.run.steps,
@@ -125,6 +127,8 @@ class Debugger(StepPanel):
             role_tabs=self._render_role_tabs(),
             timeline=render_timeline(state, key, self.selected_role),
             contents=self._render_contents(),
+            # Two runs beside each other need the room of the timeline too.
+            is_wide=self.selected_view == "compare",
         )
 
     def _pending_tasks(self) -> list[str]:
@@ -360,6 +364,14 @@ class Debugger(StepPanel):
         model = open_model(name)
         self.run_fork(f"with model {name}", models=model)
 
+    def do_handover(self, event: Event) -> None:
+        """Ask the system that can express the question, and show its run beside this one.
+
+        Raises SettingError if there is no such system.
+        """
+        other_run = hand_over(self.run)
+        self._run_beside(f"asked {other_run.system.name}", other_run)
+
     def do_gold(self, event: Event) -> str:
         """Keep the question in a file with the answers and the query of the form, as gold.
 
@@ -406,7 +418,11 @@ class Debugger(StepPanel):
 
         The view "Compare" is opened, and shows it beside the run. Raises what ``Run.fork`` raises.
         """
-        session = session_of(self.run.fork(**changes))
+        self._run_beside(name, self.run.fork(**changes))
+
+    def _run_beside(self, name: str, run: Run) -> None:
+        """Execute another run in its own session, and open the view "Compare" on both."""
+        session = session_of(run)
         self.subscribe_to(session)
         self.forks.append(Fork(name, session))
         self.selected_view = "compare"

@@ -309,6 +309,8 @@ class Person(Part):
             )
             return render_page("person_idle.html", remark=remark, level="bad", played_agent="")
         remark = "No reply is needed now. Run the agent that you play."
+        if self._latest_human_step() is not None:
+            remark = self._what_comes_next()
         if self.session.current_task:
             remark = f"No reply is needed yet: {self.session.current_task}."
         played_agent = ""
@@ -327,6 +329,15 @@ class Person(Part):
             progress=self.worker.current_task,
             comparison=self.model_comparison,
             failure=failure,
+        )
+
+    def _what_comes_next(self) -> str:
+        """Return what a person can do after a reply that passed its checks."""
+        if self.session.run_state().has_ended:
+            return "Your reply was used, and the run has ended. To reply again, press “Ask anew” on this step."
+        return (
+            "Your reply was used. Go on in the debugger, workbench.debug(), with “Continue”. "
+            "To reply again, press “Ask anew” on this step."
         )
 
     def _find_rejected_step(self) -> Step | None:

@@ -12,6 +12,7 @@ from kgwb.bench.figures import LoadedResults
 from kgwb.bench.formats import load_questions
 from kgwb.bench.kept_prompts import PromptHistory, read_measured_prompts
 from kgwb.bench.lab import RetryExperiment
+from kgwb.bench.ladder import locate_losses
 from kgwb.bench.questions import BenchQuestion, add_gold_answers
 from kgwb.bench.report import Report
 from kgwb.bench.results import BenchRow, QuestionSample, Results, lock_folder
@@ -135,20 +136,26 @@ class PromptLab(Live):
         workbench: DialogueWorkbench,
         folder: str | Path,
         *,
+        limit: int | None = None,
+        ladder: bool = False,
         workers: int = 4,
         **options: Any,
     ) -> PromptLab:
         """Ask a workbench the questions of a file, and open the lab with the results.
 
         ``folder`` is the results folder; what it has of these questions is not asked again. It blocks
-        until all questions are asked. ``options`` are those of the lab. Raises InputError if the
-        file cannot be used, or if the folder holds results of another setup.
+        until all questions are asked, or the first ``limit`` of them. With ``ladder`` the agent that
+        lost each answer is found, which asks several times more. ``options`` are those of the lab.
+        Raises InputError if the file cannot be used, if the folder holds results of another setup,
+        or if the system has no ladder.
         """
-        asked = add_gold_answers(load_questions(questions), workbench.kg)
+        asked = add_gold_answers(load_questions(questions)[:limit], workbench.kg)
         setup = BenchSetup.from_workbench(workbench)
         with lock_folder(Path(folder)):
             results = Results(folder, setup.to_config(asked))
             Benchmark(setup, results, workers=workers, save_runs=True).run(asked)
+            if ladder:
+                locate_losses(setup, results, asked, workers=workers)
         given = {"kg": workbench.kg, "models": setup.models, "system": setup.system, **options}
         return cls(folder, workers=workers, **given)
 
@@ -432,7 +439,9 @@ class PromptLab(Live):
         The event's ``arg`` is the name of its folder. Prompts that no saved run of it used stay as
         they were measured first. Nothing happens if there is no such retry.
         """
-        folders = [retry.folder for retry in self._retries if retry.name == argument_of(event)]
+        folders = [
+            retry.folder for retry in self._retries if retry.folder.name == argument_of(event)
+        ]
         if not folders:
             return
         folder = folders[0]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from kgwb.bench.figures import LoadedResults
+from kgwb.bench.figures import LoadedResults, show_folder_name
 from kgwb.bench.kept_prompts import PromptHistory
 from kgwb.bench.report_parts import name_values, render_answers, render_values
 from kgwb.bench.results import BenchRow, is_lost
 from kgwb.bench.retries import PastRetry
 from kgwb.show import html as h
 from kgwb.show.html import Html
-from kgwb.text import display_name, pluralize, shorten
+from kgwb.text import display_name, pluralize
 from kgwb.ui.live import text_input
 
 NOT_BLAMED = "no agent is known (kgwb bench --ladder finds it)"
@@ -35,21 +35,21 @@ def render_lost_questions(results: LoadedResults, *, has_links: bool) -> Html:
     for agent in sorted(groups, key=lambda agent: (-len(groups[agent]), agent)):
         rows = groups[agent]
         title = display_name(agent) or NOT_BLAMED
-        table = _render_rows(rows, has_links=has_links)
+        table = _render_rows(rows, results.question_titles, has_links=has_links)
         count = h.muted_text(pluralize(len(rows), "question"))
         summary = h.join(title, " ", count)
         parts.append(h.collapsible(summary, table, expanded=True, key=f"lost-{agent}"))
     return h.join(h.div("caption", "Lost questions, by the agent that is blamed"), *parts)
 
 
-def _render_rows(rows: Sequence[BenchRow], *, has_links: bool) -> Html:
-    """Render a table of lost questions, sorted by their kind."""
+def _render_rows(rows: Sequence[BenchRow], titles: Mapping[str, str], *, has_links: bool) -> Html:
+    """Render a table of lost questions, sorted by their kind. ``titles`` are theirs by id."""
     table_rows = []
     for row in sorted(rows, key=_kind_of):
-        question: object = shorten(row["question"])
+        question: object = titles[row["id"]]
         if has_links:
             question = h.button(
-                shorten(row["question"]),
+                titles[row["id"]],
                 "open",
                 class_="ghost",
                 arg=f"0 \t{row['id']}",
@@ -80,7 +80,7 @@ def render_retries(retries: Sequence[PastRetry]) -> Html:
             "Start from it",
             "start",
             class_="ghost",
-            arg=retry.name,
+            arg=retry.folder.name,
             title="show it, and take its prompts into the editor",
         )
         began = retry.began.isoformat(" ", "minutes")
@@ -99,8 +99,7 @@ def render_keep_form(folders: Sequence[Path], kept_folder: str) -> Html:
         return Html()
     options = []
     for folder in reversed(folders):
-        name = folder.resolve().name
-        options.append(h.tag("option", name, value=str(folder)))
+        options.append(h.tag("option", show_folder_name(folder), value=str(folder)))
     choice = h.tag("select", *options, name="winner", aria_label="the retry whose prompts are kept")
     folder_input = text_input("kept_folder", "the folder in which prompts are kept", kept_folder)
     note_input = text_input("kept_note", "a note", placeholder="why")

@@ -3,6 +3,7 @@
 //               data-key="j ArrowDown"     a key presses it                    data-rev="2"       overwrite what was typed
 //               data-keep="id"             its contents are never touched      data-say="…"       read out when it changes
 //               data-follow="3"            comes into view when it changes
+//               data-focus="debugger-1"    gets the focus, and comes into view, when it appears or changes
 //               data-page="name"           a sandboxed frame that shows data-graph; a click in it is sent
 const TYPED = "textarea, input:not([type=radio]):not([type=checkbox]):not([type=submit]):not([type=button])";
 const LATER_MS = 250;
@@ -54,13 +55,21 @@ function render({ model, el }) {
   let timer = null;
   let pending = null;
   let followed = null;
+  let focused = null;
 
   // --- from Python to the page
 
   function describe(node) { // how to find again what had the focus
     if (!node || !root.contains(node)) return null;
     const { id, dataset } = node;
-    return { id, what: dataset.do, arg: dataset.arg };
+    const around = []; // the innermost first
+    for (let place = node.parentElement; place && place !== root; place = place.parentElement) if (place.id) around.push(place.id);
+    return { id, what: dataset.do, arg: dataset.arg, around };
+  }
+
+  function nearby(was) { // what can be pressed in the innermost place that is still there
+    const place = was.around.map((id) => root.querySelector(`[id="${CSS.escape(id)}"]`)).find((node) => node);
+    return place?.querySelector("[data-do]:not(form)");
   }
 
   function refocus(was) {
@@ -68,7 +77,7 @@ function render({ model, el }) {
     const near = (was.id && root.querySelector(`[id="${CSS.escape(was.id)}"]`))
       || [...root.querySelectorAll("[data-do]")].find(
         (node) => node.dataset.do === was.what && node.dataset.arg === was.arg)
-      || root.querySelector("[aria-current], .primary:not([aria-disabled=true]), button");
+      || nearby(was) || root.querySelector("[aria-current], .primary:not([aria-disabled=true]), button");
     near?.focus({ preventScroll: true });
   }
 
@@ -88,6 +97,12 @@ function render({ model, el }) {
     const newest = root.querySelector("[data-follow]");
     if (newest && followed !== null && newest.dataset.follow !== followed) newest.scrollIntoView({ block: "nearest" });
     followed = newest ? newest.dataset.follow : "";
+    const wanted = root.querySelector("[data-focus]");
+    if (wanted && focused !== null && wanted.dataset.focus !== focused) {
+      wanted.focus({ preventScroll: true });
+      wanted.scrollIntoView({ block: wanted.matches(TYPED) ? "nearest" : "start" });
+    }
+    focused = wanted ? wanted.dataset.focus : "";
   }
 
   // A page of its own in a sandbox: what it shows is data, and all that it says is which node was clicked.

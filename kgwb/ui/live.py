@@ -86,10 +86,16 @@ class Part:
                 return found
         return None
 
-    def render_child(self, name: str) -> Html:
-        """Render one of the children. Events inside it are sent with its scope."""
+    def render_child(self, name: str, *, focus: str = "") -> Html:
+        """Render one of the children. Events inside it are sent with its scope.
+
+        If ``focus`` is another text than before, the child gets the focus and comes into view.
+        """
         child = self.children()[name]
-        return h.div("inside-part", child.view(), data_scope=name)
+        attributes: dict[str, object] = {}
+        if focus:
+            attributes = {"data_focus": focus, "tabindex": "-1"}
+        return h.div("inside-part", child.view(), data_scope=name, **attributes)
 
     def subscribe_to(self, *workers: Worker) -> None:
         """Draw this part again whenever one of the workers changes."""

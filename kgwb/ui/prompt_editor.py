@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kgwb.errors import KgwbError, PromptError
-from kgwb.llm.base import Message
+from kgwb.llm.base import ChatRequest, Message
 from kgwb.llm.rules import BASELINE_REMARK
 from kgwb.run.agents import agent_of_key
 from kgwb.run.asked_again import recorded_messages
@@ -166,6 +166,20 @@ class PromptEditor:
             revision=self.revision,
             needs_folder=self.run.prompts.needs_folder(name),
         )
+
+    def drafted_request(self, key: str) -> ChatRequest | None:
+        """Return the first request that a step will send with the draft of its prompt.
+
+        Returns None while a task is executed, and if the agent sends nothing now or its prompt
+        cannot be used.
+        """
+        if self.session.current_task:
+            return None
+        try:
+            prompt = self.edited_prompt(key, {})
+            return self.session.peek(key, prompt.name, prompt.text)
+        except KgwbError:
+            return None
 
     def own_messages(self, step: Step | None) -> str | None:
         """Return the messages of a step's first model call as text, if it used no prompt file.

@@ -3,17 +3,23 @@
 JupyterLab shows "model not found" for a widget of an earlier kernel, although its output also has
 HTML. So a saved notebook gets the latest HTML of each widget in place of the widget's state. A
 notebook that is opened without a running kernel is delivered without the widgets, so that
-JupyterLab shows their HTML.
+JupyterLab shows their HTML. It shows HTML in full only if the notebook is trusted, which kgwb's own
+notebooks are as long as they are as they came.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
 from kgwb.show.html import Html, embed_style
+from kgwb.show.static_form import make_static
 
 VIEW_MIME_TYPE = "application/vnd.jupyter.widget-view+json"
 """Of the data of an output that refers to a widget."""
@@ -21,8 +27,21 @@ STATE_MIME_TYPE = "application/vnd.jupyter.widget-state+json"
 """Of the states of all widgets in the metadata of a notebook."""
 
 
+SHIPPED_NOTEBOOKS = Path(__file__).with_name("shipped_notebooks.json")
+"""The digest of each notebook that comes with kgwb, by its path below the folder "notebooks"."""
+
+
 class Notebooks(AsyncLargeFileManager):
     """The contents manager of the server. It treats kgwb's widgets in notebooks specially."""
+
+    def mark_trusted_cells(self, nb: Any, path: str = "") -> None:
+        """Mark the cells as trusted if the notebook is signed; kgwb's own ones are signed first.
+
+        A notebook is kgwb's own if its content is that of a shipped one, wherever it is.
+        """
+        if is_shipped(nb) and not self.notary.check_signature(nb):
+            self.notary.sign(nb)
+        super().mark_trusted_cells(nb, path)  # type: ignore[no-untyped-call]
 
     async def save(self, model: dict[str, Any], path: str = "") -> Any:
         """Save a file; in a notebook, replace the state of kgwb's widgets by their HTML.
@@ -48,6 +67,23 @@ class Notebooks(AsyncLargeFileManager):
         return model
 
 
+def is_shipped(notebook: Any) -> bool:
+    """Return whether a notebook, with its outputs, is as it came with kgwb."""
+    return notebook_digest(notebook) in _shipped_digests()
+
+
+def notebook_digest(notebook: Any) -> str:
+    """Return the SHA-256 digest of a notebook's content. It does not depend on how JSON is written."""
+    text = json.dumps(notebook, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def _shipped_digests() -> frozenset[str]:
+    digests = json.loads(SHIPPED_NOTEBOOKS.read_text(encoding="utf-8"))
+    return frozenset(digests.values())
+
+
 def embed_widget_html(notebook: dict[str, Any]) -> None:
     """Put the HTML of kgwb's widgets into the outputs that show them, and remove their states.
 
@@ -64,7 +100,7 @@ def embed_widget_html(notebook: dict[str, Any]) -> None:
         html = state.get("html")
         if html:
             static = html.replace("<section", "<section data-static", 1)
-            data["text/html"] = embed_style(Html(static))
+            data["text/html"] = embed_style(Html(make_static(static)))
     for widget_id, state in states.items():
         layout = str(state.get("layout"))
         layout_id = layout.removeprefix("IPY_MODEL_")

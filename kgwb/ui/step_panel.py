@@ -12,17 +12,23 @@ from typing import Any, NamedTuple
 
 from kgwb.errors import GraphError, InputError, SettingError
 from kgwb.kg.queries import count_degrees
+from kgwb.llm.base import ChatModel
+from kgwb.run.agents import agent_of_key
 from kgwb.run.messages import messages_from_text
 from kgwb.run.models import open_model
+from kgwb.run.run import MAX_TIMES
+from kgwb.run.sampled import sample_step
 from kgwb.run.steps import Step
 from kgwb.show import explain
 from kgwb.show.candidates import MAX_DEGREE
 from kgwb.show.form import add_or_remove_row
 from kgwb.show.output_form import OutputForm, choose_option, update_derived_fields
-from kgwb.show.terms import readable_query
+from kgwb.show.prompt_form import estimate_tokens
+from kgwb.show.terms import declare_known_prefixes, readable_query
+from kgwb.text import pluralize
 from kgwb.threads import run_in_thread
 from kgwb.ui.live import Event, argument_of, form_of, read_name, typed_text
-from kgwb.ui.step_view import StepView
+from kgwb.ui.step_view import SampleState, StepView
 
 
 class EditedQuery(NamedTuple):
@@ -121,6 +127,79 @@ class StepPanel(StepView):
             )
 
         self.graph_worker.submit("asking the model", ask)
+
+    # One call, many times
+
+    def do_sample_cost(self, event: Event) -> None:
+        """Estimate what asking the step as often as typed takes. Nothing is asked."""
+        self._read_sample_form(event)
+
+    def do_sample(self, event: Event) -> None:
+        """Ask the model of the step as often as typed, with the draft of its prompt.
+
+        The decisions that the replies lead to are shown below the form. The run does not change, and
+        nothing after the step is asked. Raises SettingError for another number, PromptError for a
+        prompt that the agent cannot use, and UnknownModelError.
+        """
+        key = self.key
+        state, models = self._read_sample_form(event)
+        prompt = self.prompt_editor.edited_prompt(key, {})
+        prompts = self.run.prompts.with_text(prompt.name, prompt.text)
+        times = int(state.typed_times)
+        ask = partial(
+            sample_step,
+            self.run,
+            key,
+            models,
+            times,
+            prompts=prompts,
+            check=self._stop_if_graph_cancelled,
+        )
+
+        def work() -> None:
+            state.sample = run_in_thread(ask, poll=self._stop_if_graph_cancelled)
+
+        self.graph_worker.submit(f"asking: {state.cost}", work)
+
+    def _read_sample_form(self, event: Event) -> tuple[SampleState, list[ChatModel]]:
+        """Keep what was typed with its cost, and return it with the models.
+
+        Without a name the model is the agent's own. Raises SettingError for another number than 1 to
+        MAX_TIMES, or without a model, and UnknownModelError.
+        """
+        key = self.key
+        state = self.sample_states.setdefault(key, SampleState())
+        state.typed_models = read_name(event, "sample_models")
+        state.typed_times = read_name(event, "sample_times")
+        if not state.typed_times.isdecimal() or not 1 <= int(state.typed_times) <= MAX_TIMES:
+            raise SettingError(
+                f"it cannot be asked {state.typed_times!r} times", hint=f"type 1 to {MAX_TIMES}"
+            )
+        models = [open_model(name) for name in state.typed_models.replace(",", " ").split()]
+        own_model = self.run.model_for(agent_of_key(key))
+        if not models and own_model is not None:
+            models = [own_model]
+        if not models:
+            raise SettingError("no model is named", hint="type one, such as openai:gpt-4o")
+        calls = int(state.typed_times) * len(models)
+        state.cost = pluralize(calls, "call")
+        request = self.prompt_editor.drafted_request(key)
+        if request is not None:
+            tokens = calls * estimate_tokens(request)
+            state.cost += f", about {tokens:,} tokens and the replies"
+        return state, models
+
+    def do_take_sample(self, event: Event) -> None:
+        """Put in one of the decisions as the step's output, and run up to the step.
+
+        The event's ``arg`` is its position. Nothing is done without such a decision.
+        """
+        sample = self.sample_states.setdefault(self.key, SampleState()).sample
+        position = int(event["arg"])
+        if sample is None or not 0 <= position < len(sample.decisions):
+            return
+        self.session.replace(self.key, sample.decisions[position].output)
+        self.selected_section = ""
 
     def do_save(self, event: Event) -> str:
         """Write the edited prompt to its file, and use it in this run.
@@ -264,9 +343,9 @@ class StepPanel(StepView):
         )
 
     def do_query(self, event: Event) -> None:
-        """Execute a query as it was edited on the graph, and keep its result."""
+        """Execute a query as it was edited on the graph, and keep its result, or why it was refused."""
         query = self._edited_query(event)
-        self._ask_graph(f"query {query.number}", explain.execute_query, query.sparql)
+        self._ask_graph(f"query {query.number}", explain.try_query, query.sparql)
 
     def do_why(self, event: Event) -> None:
         """Ask the graph which pattern of a query, as it was edited, leaves it without rows.
@@ -299,7 +378,7 @@ class StepPanel(StepView):
         """Return the query that an event names, with the text typed in its place.
 
         A query is shown with prefixes and line breaks. If that text was not changed, the query
-        itself is returned.
+        itself is returned. Prefixes that the page or the graph knows need not be declared.
         """
         number = int(event["arg"])
         step = self._shown_step()
@@ -311,4 +390,4 @@ class StepPanel(StepView):
         typed = typed_text(form.get("sparql", ""))
         if typed in ("", shown):
             return EditedQuery(number, query)
-        return EditedQuery(number, typed)
+        return EditedQuery(number, declare_known_prefixes(typed, context))

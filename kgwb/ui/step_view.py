@@ -11,12 +11,13 @@ from kgwb.errors import KgwbError
 from kgwb.kg.base import Graph
 from kgwb.run.agents import agent_of_key
 from kgwb.run.asked_again import NewReplies
+from kgwb.run.sampled import StepSample
 from kgwb.run.steps import Step
 from kgwb.show import explain
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.output_form import OutputForm
-from kgwb.show.prompt_form import render_template_editor
+from kgwb.show.prompt_form import estimate_tokens, render_template_editor
 from kgwb.show.records import render
 from kgwb.show.run_state import displayed_agent_kind, subject_text
 from kgwb.show.step import (
@@ -29,7 +30,7 @@ from kgwb.show.step import (
 )
 from kgwb.show.terms import RenderContext, context_of
 from kgwb.show.timeline import model_calls_of
-from kgwb.text import display_name, shorten
+from kgwb.text import display_name, pluralize, shorten
 from kgwb.ui.human import Person
 from kgwb.ui.live import (
     Live,
@@ -62,6 +63,18 @@ class StepResults:
     """The values of the form as they were typed."""
 
 
+@dataclass(slots=True)
+class SampleState:
+    """One step's call, asked many times: what was typed, and what came of it."""
+
+    typed_times: str = "5"
+    typed_models: str = ""
+    """Empty for the agent's own model."""
+    cost: str = ""
+    """What the typed number of calls takes, as it was estimated last."""
+    sample: StepSample | None = None
+
+
 class StepView(Live):
     """What is shown of a step, or of an agent that was not run yet."""
 
@@ -83,6 +96,8 @@ class StepView(Live):
         """Asks the graph questions about the output of the step."""
         self.human_reply = Person(session, self)
         self._results_by_step: dict[str, StepResults] = {}
+        self.sample_states: dict[str, SampleState] = {}
+        """What came of calls that were asked many times, by step."""
         super().__init__(session, self.graph_worker)
 
     def children(self) -> Mapping[str, Part]:
@@ -301,7 +316,42 @@ class StepView(Live):
         """Render the form of a step's prompt, or the messages of a run that can only be read."""
         if self.run.read_only:
             return self._render_frozen_call(key, step)
-        return self.prompt_editor.render(key, step)
+        form = self.prompt_editor.render(key, step)
+        if step is not None and not step.prompts:
+            return form
+        return h.join(form, self._render_sample(key))
+
+    def _render_sample(self, key: str) -> Html:
+        """Render the form in which a step's call is asked many times, and the decisions.
+
+        Nothing is rendered for an agent that sends nothing now.
+        """
+        state = self.sample_states.setdefault(key, SampleState())
+        request = self.prompt_editor.drafted_request(key)
+        if request is None and state.sample is None and not self.is_busy:
+            return Html()
+        cost = state.cost
+        if not cost and request is not None:
+            cost = f"Each time takes a call of about {estimate_tokens(request):,} tokens, and the reply."
+        sample = state.sample
+        usage = ""
+        if sample is not None:
+            usage = f"{pluralize(sample.calls, 'call')}, {sample.tokens:,} tokens"
+        return render_page(
+            "sample_form.html",
+            times_input=text_input("sample_times", "times", state.typed_times),
+            models_input=text_input(
+                "sample_models",
+                "models",
+                state.typed_models,
+                placeholder=f"models, such as openai:gpt-4o (default: {self.run.model_name(agent_of_key(key))})",
+            ),
+            is_busy=self.is_busy,
+            cost=cost,
+            progress=render_progress(self.graph_worker),
+            decisions=sample.decisions if sample is not None else (),
+            usage=usage,
+        )
 
     def _render_inputs(self, step: Step) -> Html:
         """Render the inputs of a step and its source, which a run that can only be read lacks."""

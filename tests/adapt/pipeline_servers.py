@@ -47,8 +47,8 @@ class ChatServer:
 
 
 @contextmanager
-def serving(handler: type[Handler]) -> Iterator[str]:
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+def serving(handler: type[Handler], port: int = 0) -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -59,7 +59,7 @@ def serving(handler: type[Handler]) -> Iterator[str]:
 
 
 @contextmanager
-def chat_server(script: Script) -> Iterator[ChatServer]:
+def chat_server(script: Script, port: int = 0) -> Iterator[ChatServer]:
     chats = ChatServer("", script)
 
     class ChatHandler(Handler):
@@ -68,7 +68,7 @@ def chat_server(script: Script) -> Iterator[ChatServer]:
             completion = chats.completion(body)
             self.reply(json.dumps(completion).encode(), "application/json")
 
-    with serving(ChatHandler) as url:
+    with serving(ChatHandler, port) as url:
         chats.url = f"{url}/v1"
         yield chats
 
@@ -92,7 +92,7 @@ class Endpoint:
 
 
 @contextmanager
-def sparql_endpoint(turtle: str) -> Iterator[Endpoint]:
+def sparql_endpoint(turtle: str, port: int = 0) -> Iterator[Endpoint]:
     endpoint = Endpoint(turtle)
 
     class SparqlHandler(Handler):
@@ -105,6 +105,6 @@ def sparql_endpoint(turtle: str) -> Iterator[Endpoint]:
                 return
             self.reply(body, content_type)
 
-    with serving(SparqlHandler) as url:
+    with serving(SparqlHandler, port) as url:
         endpoint.url = f"{url}/sparql"
         yield endpoint

@@ -179,11 +179,56 @@ def test_headers_and_keys_are_not_recorded(chats: ChatServer) -> None:
     assert "no-key-needed" not in recorded
 
 
-def test_a_stream_is_refused_in_a_run_only(chats: ChatServer) -> None:
+def test_a_streamed_reply_is_recorded_whole(chats: ChatServer) -> None:
     client = client_of(chats)
-    run = run_of(lambda: client.chat.completions.create(model="tiny", messages=[USER], stream=True))
-    with pytest.raises(SettingError, match="stream"):
-        run.go()
+    options: dict[str, Any] = {"stream_options": {"include_usage": True}}
+
+    def work() -> list[Any]:
+        stream = client.chat.completions.create(
+            model="tiny", messages=[USER], stream=True, **options
+        )
+        said: list[Any] = []
+        for chunk in stream:
+            said += [choice.delta.content for choice in chunk.choices]
+            said += [chunk.usage.total_tokens] if chunk.usage else []
+        return said
+
+    run = run_of(work).go()
+    assert run.output("talk") == ["reply to Hello", None, 13]
+    assert "stream" not in chats.requests[0]
+    run.edit_messages("talk", "[user]\nBye\n").go()
+    assert run.output("talk")[0] == "reply to Bye"
+    run.go()
+    assert len(chats.requests) == 2
+
+
+def test_a_stream_has_the_calls_of_tools_and_the_events_of_openai(chats: ChatServer) -> None:
+    client = client_of(chats)
+    chats.script = lambda body: {"tool_calls": [TOOL_CALL]}
+
+    def work() -> list[str]:
+        with client.chat.completions.stream(model="tiny", messages=[USER], tools=[TOOL]) as events:
+            for _ in events:
+                pass
+            [choice] = events.get_final_completion().choices
+        return [call.function.arguments for call in choice.message.tool_calls or ()]
+
+    assert run_of(work).go().output("talk") == ['{"text": "Dune"}']
+
+
+def test_an_asynchronous_stream_is_recorded_whole(chats: ChatServer) -> None:
+    plain = openai.AsyncOpenAI(api_key="no-key-needed", base_url=chats.url, max_retries=0)
+    client = wrap_openai(plain)
+
+    async def ask() -> list[Any]:
+        stream = await client.chat.completions.create(model="tiny", messages=[USER], stream=True)
+        async with stream:
+            return [chunk.choices[0].delta.content async for chunk in stream]
+
+    run = run_of(lambda: asyncio.run(ask())).go()
+    run.go()
+    assert run.output("talk") == ["reply to Hello", None]
+    assert len(chats.requests) == 1
 
 
 def test_an_error_of_the_server_is_the_clients_own(chats: ChatServer) -> None:

@@ -17,7 +17,7 @@ from kgwb.bench.cost import Budget
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.lab import RetryExperiment
 from kgwb.bench.questions import BenchQuestion
-from kgwb.bench.results import read_results
+from kgwb.bench.results import lock_folder, read_results
 from kgwb.cli import main
 from kgwb.errors import BenchmarkStoppedError, InputError, ModelUnreachableError
 from kgwb.kg import Graph, sample_path
@@ -416,3 +416,50 @@ def test_each_given_twice_is_a_matrix_of_both(here: Path, capsys: Capture) -> No
     ]
     assert main(["retry", "r", "--each", "theta=1", "--each", "theta=2"]) == 2
     assert "twice" in capsys.readouterr().err
+
+
+def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
+    measured: Path, graph: Graph, questions: list[BenchQuestion], tmp_path: Path
+) -> None:
+    def updated(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
+        if request.task == QIR and "Who directed Arrival?" in request.messages[-1].content:
+            reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
+        return reply
+
+    for name, model in (("same", Counting()), ("updated", Counting(updated))):
+        setup = BenchSetup.from_workbench(
+            kgwb.Workbench(graph, model, embeddings=Embeddings("lexical"))
+        )
+        results = Results(tmp_path / name, setup.to_config(questions))
+        Benchmark(setup, results, save_runs=True).run(questions[:3])
+    before = LoadedResults.read(measured)
+    remarks = [
+        ResultsComparison(before, LoadedResults.read(tmp_path / name)).model_remark
+        for name in ("same", "updated")
+    ]
+    assert remarks[0] == ""
+    assert remarks[1].startswith("1 question: ") and "(qir)" in remarks[1]
+    assert "temperature 0" in Report(measured, tmp_path / "updated")._repr_html_()
+
+
+def test_models_are_named_without_percent_signs(here: Path, capsys: Capture) -> None:
+    (here / "m.py").write_text("SCRIPT = {}\n")
+    file = str(sample_path("films").with_suffix(".questions.jsonl"))
+    command = ["bench", "--kg", "films", "--questions", file, "--out", "r"]
+    assert main([*command, "--limit", "1", "--save-runs"]) == 0
+    main(["retry", "r", "--only", "all", "--each", "model=scripted:m.py"])
+    main(["retry", "r", "--retries"])
+    lines = capsys.readouterr().out.splitlines()
+    named = [line for line in lines if "model=" in line and not line.endswith("report.html")]
+    assert len(named) >= 2
+    assert all("model=scripted:m.py" in line for line in named)
+
+
+def test_the_hint_of_a_locked_retry_names_no_option_that_it_lacks(
+    measured: Path, graph: Graph, tmp_path: Path
+) -> None:
+    lab = RetryExperiment(measured, kg=graph, model=Counting())
+    setup = lab.make_setup(edited())
+    with lock_folder(tmp_path), pytest.raises(InputError) as refused:
+        lab.ask_again(setup, lab.choose_questions(["films-001"]), tmp_path)
+    assert "--out" not in refused.value.hint

@@ -119,6 +119,11 @@ def edit_prompt(cell: Cell) -> None:
     cell.wait("What you changed")
 
 
+def try_many_times(cell: Cell) -> None:
+    cell.tab("Prompt").wait("as in the file")
+    cell.click("Try many times").wait("5 of 5")
+
+
 def edit_result(cell: Cell) -> None:
     run_agent(cell)
     cell.tab("Edit as a form").wait("Use this result")
@@ -230,6 +235,8 @@ def keep_winner(cell: Cell) -> None:
     cell.output.locator("summary", has_text="Earlier retries").click()
     cell.wait("it guessed the relation")
     cell.click("Start from it").wait("the prompts of").click("Keep").wait("Kept in")
+    cell.output.locator("summary", has_text="Kept in").click()
+    cell.tab("predicate selection").wait("You decide which predicates")
 
 
 def open_question(cell: Cell) -> None:
@@ -262,6 +269,7 @@ SUBJECTS = {
     "prompt": Subject(
         'edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt, 1200
     ),
+    "prompt_tried": Subject('finished().cell("rephraser")', try_many_times, 1600),
     "edit": Subject('begun().cell("qir")', edit_result),
     "human": Subject(HUMAN, play),
     "debugger": Subject("begun().debug()", step_through),

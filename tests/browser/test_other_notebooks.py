@@ -54,7 +54,7 @@ def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None
         first, *rest = comparison.output.locator(".decide, .cmp").all()
         assert "first book" in first.inner_text(), "the first decision stands on top, in full"
         assert rest
-        debugger, cell = page.cell("workbench.debug()"), page.cell('workbench.cell("qir")')
+        debugger, cell = page.cell("run.fork().go()"), page.cell('workbench.cell("qir")')
         debugger.row("qir").click()
         debugger.tab("Edit as a form", until="Use this result")
         debugger.fill(debugger.output.locator("input[name='facts.0.1']"), "first book")
@@ -62,9 +62,21 @@ def test_edits_are_compared_and_a_prompt_is_saved_to_its_file(lab: Site) -> None
             "Continue", until="No answer in this graph"
         )
         debugger.wait("?x1 — release date → ?answer: without it the query has rows")
-        cell.wait("by hand").tab("Prompt").wait("Its result was put in by hand.")
+        debugger.row("qir").click()
+        debugger.tab("Edit as a form", until="Use this result")
+        debugger.fill(debugger.output.locator("input[name='facts.1.1']"), "publication date")
+        debugger.click("Use this result").click("Continue", until="1997-06-26")
+        again = page.cell("other.override").run()
+        answers = again.wait("First decision that differs").output.locator(".answer .big")
+        assert answers.all_inner_texts() == ["2001-11-16", "1997-06-26"]
+        cell.tab("Edit as a form", until="Use this result")
+        cell.fill(cell.output.locator("input[name='facts.0.1']"), "first book")
+        cell.click("Use this result").wait("by hand").tab("Prompt")
+        cell.wait("Its result was put in by hand.")
         cell.click("Try once").wait("by hand", gone=True)
-        debugger.click("Continue", until="2001-11-16")
+        compared = page.cell('names=("fast", "paper")').run().wait("First decision that differs")
+        for answer in compared.output.locator(".answer .big").all_inner_texts():
+            assert answer.startswith("2001-11-16")
         cell.tab("Prompt").wait("as in the file")
         prompt = cell.output.locator("textarea")
         cell.fill(prompt, prompt.input_value() + "\nThink twice.").wait("What you changed")

@@ -99,6 +99,10 @@ def exact_number(variables: Mapping[str, Any]) -> Any:
     return {"reason": "exact", "number": first["number"], "label": first["label"]}
 
 
+def names_offered(relation: Mapping[str, Any]) -> list[str]:
+    return [entry["name"] for entry in relation["predicates"]]
+
+
 DEFAULTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "translator": lambda variables: {"question": variables["question"]},
     "classifier": lambda variables: {"reason": "", "label": "self-contained"},
@@ -107,9 +111,7 @@ DEFAULTS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "name": lambda variables: {"name": variables["names"][0]},
     "number": exact_number,
     "pool": lambda variables: {"reasoning": "", "predicates": variables["predicates"]},
-    "by_fact": lambda variables: predicates(
-        *[relation["predicates"] for relation in variables["relations"]]
-    ),
+    "by_fact": lambda variables: predicates(*map(names_offered, variables["relations"])),
 }
 DIRECTOR = qir("Arrival | directed by | ?person")
 OUTREACH = {"reasoning": "", "predicates": ["outreach"]}
@@ -507,6 +509,32 @@ def test_section_5_1_1_the_model_chooses_among_labels() -> None:
 
 
 @conforms(
+    "section 5.1.1, equation 5",
+    "candidates that nothing but the label tells apart stay so",
+    fast="they get their relations, and a name in lower case keeps the candidates that have it in "
+    "their label",
+    setting="tells_apart",
+)
+@pytest.mark.parametrize("name", ["paper", "fast"])
+@pytest.mark.parametrize(
+    ("entity", "labels_found"),
+    [("Baker", {"Ann Baker", "Tom Baker"}), ("pilotage", {"Pilotage", "T03 Pilotage"})],
+)
+def test_section_5_1_1_candidates_are_told_apart(
+    entity: str, labels_found: set[str], name: str
+) -> None:
+    harbour = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :ann a :Pilot ; rdfs:label "Ann Baker" ; :phone 1 . :tom a :Pilot ; rdfs:label "Tom Baker" ; :phone 2 .
+    :pilotage a :Department ; rdfs:label "Pilotage" ; :leader :ann .
+    :t03 a :Tariff ; rdfs:label "T03 Pilotage" ; :price 412 ."""
+    model = script(qir=qir(f"{entity} | price | ?n"))
+    run = answered(model, name, f"What is the price of {entity}?", kg=films(harbour))
+    candidates = run.output(f"entity_retriever[{entity}]").candidates
+    assert {candidate.label for candidate in candidates} == labels_found
+    assert all(candidate.relations for candidate in candidates) is (name == "fast")
+
+
+@conforms(
     "Algorithm 2, line 6",
     "the model chooses the vertex of every entity",
     code="a single candidate is taken without it",
@@ -592,7 +620,8 @@ PARTS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/20
 @conforms(
     "section 5.2.1",
     "a triple of the QIR is one triple pattern",
-    fast="where no predicate connects two linked or typed ends, a node may stand between them",
+    fast="where no predicate connects two linked or typed ends, or none is like the relation to an "
+    "unknown, a node may stand between them",
     setting="joins_over_node",
 )
 @pytest.mark.parametrize(
@@ -620,6 +649,42 @@ def test_section_5_2_1_a_fact_may_lead_over_a_node(
     model = script(qir=qir(*facts, kind=kind, target="?product"))
     run = answered(model, "paper", question, kg=films(PARTS))
     assert all(len(query.patterns) <= len(facts) for query in run.output("query_generator").queries)
+
+
+@pytest.mark.parametrize(
+    ("fact", "pair"),
+    [
+        ("Crane | contains | ?product", "has entry → entry product"),
+        ("?product | contained in | Crane", "entry product → has entry"),
+    ],
+)
+def test_section_5_2_1_a_node_may_stand_before_an_unknown(fact: str, pair: str) -> None:
+    model = script(qir=qir(fact, target="?product"), by_fact=predicates([pair]))
+    run = answered(model, "fast", "What does the crane contain?", kg=films(PARTS))
+    assert sorted(labels(run)) == ["Bolt", "Hook"]
+    offered = requests(model, "by_fact")[0].variables["relations"][0]["predicates"]
+    [example] = [entry["example"] for entry in offered if entry["name"] == pair]
+    assert "; " in example
+    run = answered(script(qir=qir(fact, target="?product")), "paper", kg=films(PARTS))
+    assert pair not in names_of(run)
+
+
+def test_section_5_2_1_a_predicate_at_both_ends_may_lead_over_a_node() -> None:
+    quays = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :b1 a :Berth ; rdfs:label "Berth 1" ; :partOf :quay . :quay :partOf :west .
+    :west rdfs:label "Terminal West" ; :partOf :port . :port rdfs:label "Port" .
+    :Berth rdfs:label "berth" . :partOf rdfs:label "part of" ."""
+    facts = qir("?berth | type | berth", "?berth | part of | Terminal West", target="?berth")
+    model = script(qir=facts, by_fact=predicates(["type"], ["part of → part of"]))
+    run = answered(model, "fast", "Which berths are in Terminal West?", kg=films(quays))
+    assert labels(run) == ("Berth 1",)
+
+
+def test_section_5_2_1_no_node_stands_before_an_unknown_that_a_predicate_leads_to() -> None:
+    facts = qir("Crane | made in | ?place", target="?place")
+    run = answered(script(qir=facts), "fast", "Where is the crane made?", kg=films(PARTS))
+    assert labels(run) == ("Oslo",)
+    assert all(each.onward is None for each in run["relation_linking"].output.predicates)
 
 
 @conforms(
@@ -836,6 +901,57 @@ def test_algorithm_3_line_6_predicates_are_in_one_pool() -> None:
     names = [name for query in run.output("query_generator").queries for name in query.predicates]
     assert shown["question"] == "When was the director of Arrival born?"
     assert shown["predicates"] == list(dict.fromkeys(names))
+
+
+@conforms(
+    "Algorithm 3, line 13",
+    "of a predicate the model sees the name",
+    fast="with it a triple of the graph, and each direction by itself",
+    setting="predicate_examples",
+)
+@pytest.mark.parametrize(
+    ("chosen", "answers"),
+    [
+        (["sister ship"], ["Jade Glory"]),
+        (["sister ship (reverse)"], ["Coral Glory"]),
+        (["sister ship", "sister ship (reverse)"], ["Coral Glory", "Jade Glory"]),
+    ],
+)
+def test_algorithm_3_line_13_a_predicate_has_a_direction_and_an_example(
+    chosen: list[str], answers: list[str]
+) -> None:
+    ships = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :a rdfs:label "Northern Harmony" ; :sisterShip :b . :b rdfs:label "Jade Glory" .
+    :c rdfs:label "Coral Glory" ; :sisterShip :a ."""
+    model = script(
+        qir=qir("Northern Harmony | related vessel | ?ship", target="?ship"),
+        by_fact=predicates(chosen),
+    )
+    run = answered(model, "fast", "Which ships are sisters?", kg=films(ships))
+    offered = requests(model, "by_fact")[0].variables["relations"][0]["predicates"]
+    assert {entry["name"]: entry["example"] for entry in offered} == {
+        "sister ship": "Northern Harmony | sister ship | Jade Glory",
+        "sister ship (reverse)": "Coral Glory | sister ship | Northern Harmony",
+    }
+    assert sorted(labels(run)) == answers
+    model = script(qir=qir("Northern Harmony | related vessel | ?ship", target="?ship"))
+    answered(model, "paper", "Which ships are sisters?", kg=films(ships))
+    assert requests(model, "pool")[0].variables["predicates"] == ["sister ship"]
+
+
+@pytest.mark.parametrize(
+    ("more", "answer"), [("", "Rio Bravo"), (":wayne :starred :award .", "Award")]
+)
+def test_algorithm_3_line_13_the_other_direction_is_asked_if_the_chosen_one_has_no_rows(
+    more: str, answer: str
+) -> None:
+    actors = f"""@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :eagles rdfs:label "Eagles" ; :starred :wayne ; :director :ford . :ford :starred :play .
+    :bravo rdfs:label "Rio Bravo" ; :starred :wayne . :award rdfs:label "Award" . {more}"""
+    facts = qir("Eagles | starred | ?x", "?film | starred | ?x", target="?film")
+    model = script(qir=facts, by_fact=predicates(["starred"], ["starred (reverse)"]))
+    run = answered(model, "fast", "Which films?", kg=films(actors), unasked_predicates=False)
+    assert labels(run) == (answer,)
 
 
 @conforms(

@@ -1,5 +1,6 @@
 """One agent as a cell: what a person reads on it, and what pressing does."""
 
+import html
 import re
 from pathlib import Path
 
@@ -267,7 +268,31 @@ def test_a_query_is_edited_where_it_is_shown_run_and_used() -> None:
     assert session.steps["query_generator"].output.queries[0].patterns[0][1].endswith("starring>")
     do(made, "Run query", sparql="DELETE WHERE { ?s ?p ?o }")
     assert "SELECT" in text(made)
-    assert made.graph_worker.failure is not None
+    assert "would change the graph" in text(made)
+    assert session.steps["query_generator"].output.queries[0].patterns[0][1].endswith("starring>")
+
+
+def test_a_wrong_query_is_shown_with_the_line_that_is_wrong() -> None:
+    made, _, _ = cell("query_generator", done=True)
+    do(made, "Run query", sparql="SELECT ?x WHERE {\n  ?x org:director\n} LIMIT 3")
+    failure = made.html.partition('class="src wrong"')[2].partition("</pre>")[0]
+    assert plain(failure).endswith("3 } LIMIT 3")
+    assert made.graph_worker.failure is None
+
+
+def test_the_prefixes_of_the_graph_need_not_be_declared() -> None:
+    made, _, _ = cell("query_generator", done=True)
+    do(made, "Run query", sparql="SELECT ?x WHERE { ?x org:director ?y }")
+    assert re.search(r"\b[1-9] rows?\b", text(made))
+    do(made, "Run query", sparql='SELECT ?x WHERE { ?x rdfs:label "org:a unknown:b" }')
+    assert "unknown:" not in text(made).partition("Failed")[2]
+    do(made, "Run query", sparql="SELECT ?x WHERE { ?x unknown:director ?y }")
+    assert "does not declare unknown:" in text(made)
+
+
+def plain(markup: str) -> str:
+    """Return the text behind the first tag's end."""
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", markup.partition(">")[2])).split())
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 """A dialogue: ask, open, word otherwise, cancel, run the later turns again."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from IPython.core.events import EventManager, available_events
 from page import page, press, settle, text, wait_for
-from small import FILMS, asked, films, qir, workbench
+from small import FILMS, answer_of, asked, films, qir, workbench
+from surveying import script
 
+import kgwb
 from kgwb.errors import ModelError
 from kgwb.llm import Scripted
 from kgwb.llm.base import ChatRequest
@@ -33,6 +36,14 @@ def knows(request: ChatRequest) -> Any:
     if "born" in said:
         return qir(f"{person} | birth place | ?place")
     return qir("Story of Your Life | author | ?x" if "wrote" in said else "Arrival | director | ?x")
+
+
+LATEST = "Which film of Denis Villeneuve is the latest?"
+REFUSED_HERE = script() | {
+    "chatty_kg/qir": qir(
+        "?film | director | Denis Villeneuve", target="?film", beyond=["the latest"]
+    )
+}
 
 
 def chat_with(model: Scripted | None = None, *questions: str) -> Chat:
@@ -209,7 +220,40 @@ def test_a_turn_opens_to_its_triples_and_to_the_debugger_inside_of_the_chat(chat
     assert "entity retriever" not in text(chat)
 
 
+def test_a_new_dialogue_can_be_undone_until_something_was_asked(chat: Chat) -> None:
+    runs = chat.conversation.runs
+    press(chat, "New dialogue")
+    press(chat, "Back to the dialogue before")
+    assert chat.conversation.runs == runs
+    assert answers(chat.conversation) == ["Denis Villeneuve", "Gentilly"]
+    assert "Back to the dialogue before" not in text(chat)
+    press(chat, "New dialogue")
+    press(chat, "Ask", question=FIRST)
+    settle(chat.conversation)
+    assert "Back to the dialogue before" not in text(chat)
+
+
+def test_a_graph_is_named_by_its_file_without_its_folders(tmp_path: Path) -> None:
+    file = tmp_path / "huts.ttl"
+    file.write_text("<urn:a> <urn:b> <urn:c> .")
+    chat = Chat(kgwb.Workbench(kgwb.open_kg(file), "rules"))
+    assert "about huts.ttl" in text(chat)
+    assert f"Ask about {tmp_path}" not in chat.html
+
+
 def test_a_long_text_is_cut_with_a_number() -> None:
     chat = chat_with(None, f"Who directed Arrival{'!' * 5_000}?")
     press(chat, "Open")
     assert "letters)" in text(chat)
+
+
+def test_a_turn_that_cannot_be_expressed_is_asked_of_the_system_that_can() -> None:
+    chat = chat_with(Scripted(REFUSED_HERE), LATEST)
+    [refused] = chat.conversation.runs
+    assert not answer_of(refused).values
+    press(chat, "Ask surveyor")
+    settle(chat.conversation)
+    [run] = chat.conversation.runs
+    assert (run.system.name, run.question) == ("surveyor", LATEST)
+    assert sorted(answer_of(run).labels) == ["Arrival", "Dune", "Sicario"]
+    assert "Ask surveyor" not in text(chat)

@@ -6,7 +6,21 @@ from typing import Any
 
 import pytest
 from page import Element, do, page, press, settle, text, wait_for
-from small import CALLS, DIRECTED, HOMONYMS, KEYS, SCRIPT, asked, chatty, made_up, sure, unsure
+from small import (
+    CALLS,
+    DIRECTED,
+    HOMONYMS,
+    KEYS,
+    SCRIPT,
+    answer_of,
+    asked,
+    chatty,
+    made_up,
+    qir,
+    sure,
+    unsure,
+)
+from surveying import script
 
 import kgwb
 from kgwb.errors import SettingError
@@ -14,6 +28,12 @@ from kgwb.llm import Scripted
 from kgwb.ui.debugger import VIEW_LABELS, Debugger
 from kgwb.ui.session import Session
 
+LATEST = "Which film of Denis Villeneuve is the latest?"
+REFUSED_HERE = script() | {
+    "chatty_kg/qir": qir(
+        "?film | director | Denis Villeneuve", target="?film", beyond=["the latest"]
+    )
+}
 LEAVES = [key for key in KEYS if key != "deciding"]
 
 
@@ -146,6 +166,27 @@ def test_compare_shows_the_first_decision_that_differs_on_top() -> None:
     settle(fork.session)
     assert fork.session.run.settings.profile == "paper"
     assert fork.name in text(made)
+
+
+def test_a_question_that_a_system_cannot_express_goes_to_the_one_that_can() -> None:
+    made, session = chatty_debugger(REFUSED_HERE, LATEST)
+    do(made, "Continue")
+    press(made, "Ask surveyor")
+    [fork] = made.forks
+    settle(fork.session)
+    assert fork.session.run.system.name == "surveyor"
+    assert sorted(answer_of(fork.session.run).labels) == ["Arrival", "Dune", "Sicario"]
+    assert not answer_of(session.run).values
+    made.update({"do": "view", "arg": "compare"})
+    assert "asked surveyor" in text(made)
+
+
+def test_no_other_system_is_offered_for_a_question_that_is_answered() -> None:
+    made, _ = chatty_debugger()
+    do(made, "Continue")
+    assert "Ask surveyor" not in text(made)
+    made.update({"do": "handover"})
+    assert isinstance(made.event_error, SettingError)
 
 
 def test_cancel_cancels_and_buttons_wait() -> None:

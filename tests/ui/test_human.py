@@ -91,7 +91,7 @@ def test_a_whole_question_is_played_by_a_person(desk: Desk, tmp_path: Path) -> N
     done.result(10)
     assert str(desk.run.answer) == "Denis Villeneuve"
     assert [attempt.accepted for attempt in desk.run["qir"].attempts] == [False, True]
-    assert "No reply" in desk.text
+    assert "Your reply was used" in desk.text
     assert desk.human.listeners == {}
     again = load_run(desk.run.save(tmp_path / "run.jsonl"))
     assert (str(again.answer), again.model_name("qir")) == ("Denis Villeneuve", "human")
@@ -204,7 +204,7 @@ def test_after_too_many_invalid_replies_it_says_what_to_do(desk: Desk) -> None:
     desk.wait("qir")
     desk.say(RIGHT)
     settle(desk.session)
-    assert "No reply" in desk.text
+    assert "Your reply was used" in desk.text
 
 
 def test_the_person_of_every_agent_is_the_same() -> None:

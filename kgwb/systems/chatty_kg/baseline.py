@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from rdflib import Literal
 
-from kgwb.flow import Answer, Context, Value
-from kgwb.run import Run, agent
-from kgwb.run.ask import Reply, schema_config, try_to_ask
+from kgwb.build import Answer, Context, Reply, Run, Term, Value, agent, schema_config, try_to_ask
 from kgwb.systems.chatty_kg.chat import describe_turn
 from kgwb.systems.chatty_kg.qir import determine_kind
-from kgwb.terms import Term
 
 
 class ModelAloneReply(Reply):

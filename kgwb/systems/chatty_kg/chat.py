@@ -6,10 +6,22 @@ import re
 from dataclasses import replace
 from typing import Any, Literal
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, Context, Dialogue, Question, Turn
-from kgwb.llm.rules.language import looks_english
-from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, schema_config, try_to_ask
+from kgwb.build import (
+    NOT_IN_GRAPH,
+    Answer,
+    Check,
+    Context,
+    Dialogue,
+    Question,
+    Reply,
+    Run,
+    Turn,
+    agent,
+    ask_model,
+    schema_config,
+    try_to_ask,
+)
+from kgwb.build.rules import looks_english
 from kgwb.systems.chatty_kg.records import Classification, RephrasedQuestion
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
@@ -249,7 +261,7 @@ def reword_answer(answer: Answer, question: str, run: Run) -> Answer:
     """Write the answer as a sentence that has the label of every value, but for letter case.
 
     Source: Chatty-KG, section 4.1, equation 1 (zero-shot). The values stay as they are. Raises what
-    ``ask`` raises.
+    ``ask_model`` raises.
     """
 
     def find_missing_labels(reply: RewordedReply) -> str:
@@ -259,5 +271,5 @@ def reword_answer(answer: Answer, question: str, run: Run) -> Answer:
 
     variables = {"question": question, "answer": list(answer.labels)}
     checks = [Check("holds every value", find_missing_labels)]
-    reply = ask("chatty_kg/answer_writer", variables, RewordedReply, run, checks=checks)
+    reply = ask_model("chatty_kg/answer_writer", variables, RewordedReply, run, checks=checks)
     return replace(answer, text=reply.sentence.strip())

@@ -7,17 +7,21 @@ from dataclasses import dataclass, field, replace
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, CandidateQuery, Value
-from kgwb.kg.algebra import patterns_to_sparql, variables_of
-from kgwb.kg.queries import (
+from kgwb.build import NOT_IN_GRAPH, Answer, CandidateQuery, Run, Term, Triple, Value, agent
+from kgwb.build.graph import (
     Row,
     find_ask_support,
+    find_row_support,
     find_support_by_value,
+    is_number,
+    label_terms,
     parse_count,
+    patterns_to_sparql,
+    variables_of,
     where_clause,
     with_display_names,
 )
-from kgwb.run import Run, agent
+from kgwb.systems.chatty_kg.queries import MIN_SETTLING_SCORE
 from kgwb.systems.chatty_kg.records import (
     QIR,
     LinkingResult,
@@ -25,14 +29,6 @@ from kgwb.systems.chatty_kg.records import (
     pattern_predicates,
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.queries import find_row_support, is_number, label_terms
-from kgwb.terms import Term, Triple
-
-MIN_SETTLING_SCORE = 0.6
-"""The least score of a query whose direction is taken as that of the question.
-
-"relatives" is both father and child, so a query of low score leaves the direction open.
-"""
 
 
 @agent("execution", kind="sparql")
@@ -42,9 +38,11 @@ def execute_queries(selection: QuerySelection, qir: QIR, linked: LinkingResult, 
     A boolean question is true if any query holds. An answer without values has the reason. With
     ``counts_values``, the values are counted if a count is asked for and they are not all numbers
     that the graph stores. With ``wording_decides_direction``, of queries that differ in directions
-    only, the first with rows is taken, or for a boolean question the first.
+    only, the first with rows is taken, or for a boolean question the first; but not if both
+    directions were chosen.
     """
-    one_direction = ChattySettings.of_run(run).wording_decides_direction
+    settings = ChattySettings.of_run(run)
+    one_direction = settings.wording_decides_direction and not selection.unites_directions
     missing = _find_missing(selection, linked, run)
     if missing:
         return Answer(qir.kind, reason=f"{NOT_IN_GRAPH}: {missing}")

@@ -6,19 +6,19 @@ from types import MappingProxyType
 
 from rdflib import URIRef
 
-from kgwb.flow import CandidateQuery
-from kgwb.kg.algebra import TriplePattern
-from kgwb.run import Run
-from kgwb.run.gold import (
-    GoldDecisions,
-    GoldQuery,
-    LinkedIris,
-    Rung,
+from kgwb.build import CandidateQuery, GoldDecisions, GoldQuery, LinkedIris, Run, Rung
+from kgwb.build.gold import (
+    Alignment,
+    align_facts,
     assign_stages,
+    collect_vertices,
     get_output,
+    has_literal,
     list_outputs,
+    make_link_rung,
+    reword_fact,
 )
-from kgwb.systems.alignment import Alignment, align_facts, has_literal, reword_fact
+from kgwb.build.graph import TriplePattern
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Fact,
@@ -30,7 +30,6 @@ from kgwb.systems.chatty_kg.records import (
     is_unknown,
     pattern_predicates,
 )
-from kgwb.systems.linking import collect_vertices, make_link_rung
 
 AGENTS_BY_STAGE = {
     "understanding": "translator context understanding classifier rephraser qir",

@@ -5,33 +5,39 @@ Relations are linked in ``relations``.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rdflib import Literal, URIRef
 
-from kgwb.flow import Candidate, Context, Link, RetrievedCandidates
-from kgwb.kg.classes import find_class_names
-from kgwb.kg.queries import describe_vertices, find_literal
-from kgwb.kg.sparql import n3
-from kgwb.kg.text import SAME_WORDS_SCORE, normalize, score_label
-from kgwb.run import Run, agent
+from kgwb.build import Candidate, Context, Link, RetrievedCandidates, Run, agent, select_vertex
+from kgwb.build.graph import (
+    describe_vertices,
+    find_class_names,
+    find_literal,
+    get_names_in_rows,
+    n3,
+)
+from kgwb.build.linking import (
+    SAME_WORDS_SCORE,
+    compute_similarities,
+    find_relation_names,
+    is_exact_match,
+    score_label,
+    search_candidates,
+)
+from kgwb.build.text import normalize
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
 from kgwb.systems.chatty_kg.relations import link_relations
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.linking import (
-    compute_similarities,
-    is_exact_match,
-    search_candidates,
-    select_vertex,
-)
-from kgwb.systems.queries import get_names_in_rows
 
 MAX_INEXACT_SCORE = 0.99
 """The highest score of a class whose name is not the entity; 1 means that it is."""
 MAX_TRIPLES_PER_SIDE = 200
 """Triples of a homonym that are read, as many where it is the subject as where it is the object."""
+MAX_ALIKE = 10
+"""Candidates that are looked at for whether anything tells them apart."""
 MAX_SHOWN_VALUES = 3
 """Values that a model sees of one relation of a homonym."""
 MAX_VALUE_CHARS = 80
@@ -76,14 +82,19 @@ def retrieve_candidates(
 
     What the search does not find is added. Classes of the graph become candidates as the setting
     ``classes`` says: of an entity that is one of ``kinds``, or of every entity. The relations of
-    homonyms, if they are shown, get the values that they lead to.
+    homonyms, if they are shown, get the values that they lead to. With ``tells_apart`` so do those
+    of candidates that nothing else tells apart.
     """
-    retrieved = search_candidates(entity, run)
     settings = ChattySettings.of_run(run)
+    is_kind = entity in kinds
+    doubts_lower_case = settings.tells_apart and not is_kind
+    retrieved = search_candidates(entity, run, doubts_lower_case=doubts_lower_case)
     if settings.classes == "searched":
         return _add_classes_with_words(retrieved, run)
-    if entity in kinds:
+    if is_kind:
         return _add_classes(retrieved, run)
+    if settings.tells_apart:
+        retrieved = _add_relations_of_alike(retrieved, run)
     homonyms = [candidate.iri for candidate in retrieved.candidates if candidate.relations]
     if len(homonyms) < 2:
         return retrieved
@@ -91,6 +102,26 @@ def retrieve_candidates(
 
 
 # Homonyms
+
+
+def _add_relations_of_alike(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidates:
+    """Return candidates with the relations of those that nothing but the label tells apart.
+
+    These have the types of another candidate, and neither a description nor relations. Only the
+    first MAX_ALIKE candidates are looked at.
+    """
+    best = retrieved.candidates[:MAX_ALIKE]
+    bare = [each for each in best if not each.description and not each.relations]
+    counts = Counter(candidate.types for candidate in bare)
+    alike = [candidate.iri for candidate in bare if counts[candidate.types] > 1]
+    if not alike:
+        return retrieved
+    names = find_relation_names(alike, run)
+    candidates = []
+    for candidate in retrieved.candidates:
+        relations = names.get(candidate.iri, candidate.relations)
+        candidates.append(replace(candidate, relations=relations))
+    return replace(retrieved, candidates=tuple(candidates))
 
 
 def _find_values(iris: Iterable[URIRef], run: Run) -> Mapping[tuple[URIRef, str], Collection[str]]:

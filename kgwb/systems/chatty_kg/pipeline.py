@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from kgwb.flow import CANNOT_EXPRESS, Answer, Context, Dialogue, Question, Turn
-from kgwb.run import Run, System, agent, remember_turn
+from kgwb.build import (
+    CANNOT_EXPRESS,
+    Answer,
+    Context,
+    Dialogue,
+    Question,
+    Run,
+    System,
+    Turn,
+    agent,
+    remember_turn,
+    select_vertex,
+)
+from kgwb.build.rules import RULES as LINKING_RULES
 from kgwb.systems.chatty_kg import chat
 from kgwb.systems.chatty_kg.baseline import answer_without_graph
 from kgwb.systems.chatty_kg.chat import classify_question, rephrase_question
@@ -17,12 +29,12 @@ from kgwb.systems.chatty_kg.relations import link_relation
 from kgwb.systems.chatty_kg.rules import NOT_UNDERSTOOD, RULES
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.chatty_kg.views import VIEWS
-from kgwb.systems.linking import select_vertex
-from kgwb.systems.rules import RULES as LINKING_RULES
 
-ABLE_SYSTEM = "the system surveyor can express such questions (--system surveyor)"
-OTHER_MODEL = "reword the question, or choose another model"
+ABLE_SYSTEM = "surveyor"
+"""The system that can express more than triples can."""
+OTHER_MODEL_HINT = "reword the question, or choose another model"
 """What a person is told whose question the model ``rules`` did not understand."""
+HANDOVER_HINT = f"the system {ABLE_SYSTEM} can express such questions (--system {ABLE_SYSTEM})"
 """What a person is told who asked for more than triples can say."""
 
 
@@ -77,10 +89,10 @@ def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     if not qir.facts and not qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
     if qir.beyond:
-        advice = ABLE_SYSTEM
+        hint = HANDOVER_HINT
         if qir.beyond[0].startswith(NOT_UNDERSTOOD):
-            advice = OTHER_MODEL
-        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {advice}"
+            hint = OTHER_MODEL_HINT
+        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {hint}"
         return Answer(qir.kind, reason=reason)
     linked = match_qir(qir, question, context, run)
     generated = generate_queries(qir, linked, run)
@@ -153,4 +165,5 @@ SYSTEM = System(
     views=VIEWS,
     rules={**LINKING_RULES, **RULES},
     gold=GOLD,
+    handover=ABLE_SYSTEM,
 )

@@ -8,10 +8,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from kgwb.flow import AnswerKind
-from kgwb.llm.rules.words import POLITE_SUBJECTS
-from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, find_problems, schema_config, try_to_ask
+from kgwb.build import (
+    AnswerKind,
+    Check,
+    Reply,
+    Run,
+    agent,
+    find_problems,
+    schema_config,
+    try_to_ask,
+)
+from kgwb.build.rules import POLITE_SUBJECTS
 from kgwb.systems.chatty_kg.records import QIR, Fact, is_unknown
 from kgwb.systems.chatty_kg.settings import ChattySettings
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 
 from rdflib.namespace import XSD
 
-from kgwb.flow import CandidateQuery
-from kgwb.kg.algebra import TriplePattern, patterns_to_sparql, variables_of
-from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, schema_config, try_to_ask
+from kgwb.build import CandidateQuery, Check, Reply, Run, agent, schema_config, try_to_ask
+from kgwb.build.graph import TriplePattern, patterns_to_sparql, variables_of
+from kgwb.systems.chatty_kg.offers import Offers, unites_directions
+from kgwb.systems.chatty_kg.predicates import TermByEnd
 from kgwb.systems.chatty_kg.records import (
     QIR,
     GeneratedQueries,
@@ -20,9 +20,10 @@ from kgwb.systems.chatty_kg.records import (
     LinkingResult,
     QuerySelection,
     RankedPredicate,
+    pattern_predicates,
     predicate_names,
 )
-from kgwb.systems.chatty_kg.relations import TermByEnd, assign_terms, make_patterns
+from kgwb.systems.chatty_kg.relations import assign_terms, make_patterns
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
 Combination = tuple[RankedPredicate, ...]
@@ -35,6 +36,11 @@ MIN_SIMILARITY = 0.7
 """A predicate is certain without a model only if it is at least so similar to its relation."""
 MIN_LEAD = 0.25
 """It must be more similar than all others by so much."""
+MIN_SETTLING_SCORE = 0.6
+"""The least score of a query whose direction is taken as that of the question.
+
+"relatives" is both father and child, so a query of low score leaves the direction open.
+"""
 MAX_REPEATED_NAMES = 5
 """Invalid names of a reply that its problem repeats."""
 PREDICATES_CHECK_NAME = "predicates from the list"
@@ -50,8 +56,9 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
     ``query_order`` says which are kept. No query is built if an entity has no vertex, as a query
     for a part of the question would answer another question; nor if a fact has no predicate, unless
     ``unlinked_facts`` is "left_out". Equal queries are kept once, and the step notes how many
-    combinations were dropped. Source: section 5.2.1; Algorithm 3, lines 1 and 2. At most
-    MAX_COMBINATIONS combinations are looked at.
+    combinations were dropped. With ``wording_decides_direction``, no query says two facts in one
+    triple pattern by reading one of them backwards. Source: section 5.2.1; Algorithm 3, lines 1 and
+    2. At most MAX_COMBINATIONS combinations are looked at.
     """
     settings = ChattySettings.of_run(run)
     relations = [relation for relation in linked.relations if relation.predicates]
@@ -70,12 +77,25 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
         query = _build_query(qir, relations, combination, terms, run)
+        if settings.wording_decides_direction and _joins_opposite_facts(query, combination):
+            continue
         kept.setdefault(query.sparql, query)
         if len(kept) == settings.query_num:
             break
     if total > len(kept):
         run.note(f"{total} candidate queries, {len(kept)} kept (query_num {settings.query_num})")
     return GeneratedQueries(tuple(kept.values()), total)
+
+
+def _joins_opposite_facts(query: CandidateQuery, combination: Combination) -> bool:
+    """Return whether two facts became one triple pattern, as one of them is read backwards.
+
+    Of "a stands in for b" and "b stands in for a", only one would be left then.
+    """
+    expected = sum(1 if predicate.onward is None else 2 for predicate in combination)
+    directions = {(predicate.iri, predicate.direction) for predicate in combination}
+    iris = {predicate.iri for predicate in combination}
+    return len(query.patterns) < expected and len(iris) < len(directions)
 
 
 def _sort_key(combination: Combination) -> tuple[float, list[str], list[bool]]:
@@ -212,9 +232,56 @@ def select_queries(
         return _keep_by_fact(generated, certain)
     if settings.predicate_choice == "pooled":
         return _select_from_pool(generated, question, run)
+    if settings.predicate_examples:
+        return _select_with_examples(generated, question, linked, run)
     offered = _list_names_by_fact(generated)
-    relevant = _ask_for_predicates(question, linked.relations, offered, run)
+    shown = []
+    for relation, names in zip(linked.relations, offered, strict=True):
+        shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
+    relevant = _ask_for_predicates(question, shown, offered, run)
     return _keep_by_fact(generated, relevant)
+
+
+def _select_with_examples(
+    generated: GeneratedQueries, question: str, linked: LinkingResult, run: Run
+) -> QuerySelection:
+    """Keep the queries whose predicates a model chooses by name, direction and example.
+
+    Those that differ from them in directions only come behind them: they are executed if the chosen
+    ones have no rows.
+    """
+    offers = Offers(generated, linked)
+    offered = [list(offer) for offer in offers.by_fact]
+    relevant = _ask_for_predicates(question, offers.describe(run), offered, run)
+    kept = []
+    for position, query in enumerate(generated.queries):
+        if offers.is_chosen(position, relevant):
+            kept.append(query)
+    names = _list_relevant(relevant, offered)
+    are_united = unites_directions(relevant)
+    if ChattySettings.of_run(run).wording_decides_direction and not are_united:
+        kept += _find_other_directions(kept, generated)
+    return QuerySelection(tuple(kept), names, unites_directions=are_united)
+
+
+def _find_other_directions(
+    kept: Sequence[CandidateQuery], generated: GeneratedQueries
+) -> list[CandidateQuery]:
+    """Return the queries that differ from kept ones in directions only.
+
+    Both must have a score of MIN_SETTLING_SCORE. Below it, the other direction would be united with
+    the chosen one.
+    """
+    settling = set()
+    for query in kept:
+        if query.score >= MIN_SETTLING_SCORE:
+            settling.add((query.predicates, pattern_predicates(query)))
+    others = []
+    for query in generated.queries:
+        is_alike = (query.predicates, pattern_predicates(query)) in settling
+        if is_alike and query.score >= MIN_SETTLING_SCORE and query not in kept:
+            others.append(query)
+    return others
 
 
 def _list_names_by_fact(generated: GeneratedQueries) -> list[list[str]]:
@@ -234,10 +301,17 @@ def _keep_by_fact(generated: GeneratedQueries, relevant: Sequence[list[str]]) ->
         pairs = zip(query.predicates, relevant, strict=True)
         if all(name in names for name, names in pairs):
             kept.append(query)
-    relevant_names = []
-    for names, listed in zip(relevant, _list_names_by_fact(generated), strict=True):
-        relevant_names += [name for name in names if name in listed]
-    return QuerySelection(tuple(kept), tuple(dict.fromkeys(relevant_names)))
+    return QuerySelection(tuple(kept), _list_relevant(relevant, _list_names_by_fact(generated)))
+
+
+def _list_relevant(
+    relevant: Sequence[Sequence[str]], offered: Sequence[Sequence[str]]
+) -> tuple[str, ...]:
+    """Return the relevant names that were offered for their fact, each once."""
+    names = []
+    for chosen, listed in zip(relevant, offered, strict=True):
+        names += [name for name in chosen if name in listed]
+    return tuple(dict.fromkeys(names))
 
 
 def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
@@ -245,9 +319,9 @@ def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
 
     It is the only one that has the name of the relation, but for letter case. If none has, it is
     the first one if its similarity is at least MIN_SIMILARITY and leads by MIN_LEAD. There is none
-    for a relation without predicates.
+    for a relation without predicates, and a way over a node is never certain.
     """
-    if not relation.predicates:
+    if not relation.predicates or relation.predicates[0].onward is not None:
         return []
     relation_name = relation.fact.relation.casefold()
     similarities: dict[str, float] = {}
@@ -263,10 +337,11 @@ def _find_certain_predicate(relation: LinkedRelation) -> list[str]:
 
 
 def _ask_for_predicates(
-    question: str, relations: Sequence[LinkedRelation], offered: Sequence[list[str]], run: Run
+    question: str, shown: Sequence[Mapping[str, object]], offered: Sequence[list[str]], run: Run
 ) -> list[list[str]]:
     """Ask a model which of the predicates offered for each triple are relevant.
 
+    ``shown`` is what it sees of the triples, and ``offered`` has the names that it may choose.
     The reply must have a list for each triple (Chatty-KG, section 5.2.3). Names that were not
     offered are dropped later, but a list must not have such names only. An empty list is valid: it
     means that the graph does not have the relation. Without a valid reply all lists are empty, if
@@ -283,10 +358,7 @@ def _ask_for_predicates(
                 return f"none of triple {number}'s predicates is in its list: {_quote(names)}"
         return ""
 
-    shown = []
-    for relation, names in zip(relations, offered, strict=True):
-        shown.append({"triple": list(relation.fact.as_tuple), "predicates": names})
-    variables = {"question": question, "relations": shown}
+    variables = {"question": question, "relations": list(shown)}
     checks = [Check(PREDICATES_CHECK_NAME, find_unlisted)]
     reply = try_to_ask(
         "chatty_kg/predicate_selection", variables, SelectionReply, run, checks=checks

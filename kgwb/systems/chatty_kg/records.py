@@ -6,20 +6,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from kgwb.deprecated import renamed_names
-from kgwb.flow import CANNOT_EXPRESS, AnswerKind, CandidateQuery, Direction, Link
-from kgwb.records import (
-    MAX_SUMMARY_PARTS,
-    NO_NAMES,
+from kgwb.build import (
+    CANNOT_EXPRESS,
+    AnswerKind,
+    CandidateQuery,
+    Direction,
     Explanation,
     Hidden,
-    QueryPart,
+    Iri,
+    Link,
     Record,
     Score,
-    one_line,
 )
-from kgwb.terms import DisplayNames, Iri
-from kgwb.text import list_first, pluralize
+from kgwb.build.text import (
+    MAX_SUMMARY_PARTS,
+    NO_NAMES,
+    DisplayNames,
+    QueryPart,
+    list_first,
+    one_line,
+    pluralize,
+)
+from kgwb.deprecated import renamed_names
 
 MIN_EXPECTED_SIMILARITY = 0.6
 """If a question has no answer, best predicates that are less similar to their relation are named."""
@@ -307,6 +315,8 @@ class QuerySelection(Record):
     queries: tuple[CandidateQuery, ...]
     predicates: Hidden[tuple[str, ...]]
     """The names of the predicates that were judged relevant."""
+    unites_directions: Hidden[bool] = False
+    """Whether a predicate was chosen in both directions: then the results of both are united."""
 
     def __str__(self) -> str:
         text = f"{pluralize(len(self.queries), 'query')} kept"

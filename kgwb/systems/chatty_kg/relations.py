@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.flow import Direction, Link
-from kgwb.kg.algebra import TriplePattern, patterns_to_sparql
-from kgwb.kg.sparql import n3, values_clause
-from kgwb.run import Run, agent
+from kgwb.build import Direction, Link, Run, agent
+from kgwb.build.graph import TriplePattern, n3, patterns_to_sparql, values_clause
+from kgwb.build.linking import compute_similarities
+from kgwb.systems.chatty_kg.over_node import (
+    find_predicates_over_node,
+    find_predicates_to_open_end,
+)
+from kgwb.systems.chatty_kg.predicates import (
+    Pair,
+    Pairs,
+    PathsByEnd,
+    TermByEnd,
+    is_literal,
+    make_ranking_key,
+    make_sample_clause,
+    name_predicates,
+    select_predicates,
+)
 from kgwb.systems.chatty_kg.records import (
     OCCUPATION_RELATIONS,
     QIR,
@@ -24,22 +38,7 @@ from kgwb.systems.chatty_kg.records import (
     is_unknown,
 )
 from kgwb.systems.chatty_kg.settings import ChattySettings
-from kgwb.systems.linking import compute_similarities
-from kgwb.terms import name_from_iri
 
-TermByEnd = dict[str, str]
-"""The SPARQL term of each end of the facts: an IRI in angle brackets, or a variable."""
-PathsByEnd = dict[str, tuple[tuple[str, str], ...]]
-"""By end of a fact, each path that leads to it, in SPARQL, with the SPARQL term of the end.
-
-The path to a linked vertex is empty.
-"""
-Pair = tuple[URIRef, Direction]
-Pairs = Mapping[Pair, int]
-"""Predicates with the directions in which they were found, seen from the subject of the fact, and
-the number of the fact's ends at which they were found."""
-NodePair = tuple[Pair, Pair]
-"""Two predicates that lead over a node: to the node, and from there onward."""
 DOER_WORD = re.compile(r"\w{3,}(or|er|ist|ian)s?|by")
 """The last word of a relation that leads to a doer: "director", "directed by"."""
 NOT_DOER_WORD = re.compile(
@@ -48,18 +47,14 @@ NOT_DOER_WORD = re.compile(
 """Words that end like the name of a doer but are none."""
 WRONG_DIRECTION_FACTOR = 0.98
 """Factor on the similarity of a predicate in the direction that its wording speaks against."""
-READABLE = re.compile(r"[^\W\d_]{2}")
-"""Two letters: what a person can read, unlike "P57"."""
-OVER_NODE_DIRECTIONS: tuple[tuple[Direction, Direction], ...] = (
-    ("out", "out"),
-    ("in", "in"),
-    ("in", "out"),
-)
-"""Directions of the two predicates over a node: from subject to object, back, or from the node."""
 MIN_LIKE_RELATION = 0.7
 """The least similarity of a predicate that is taken to be what a relation means."""
 BEAM_WIDTH = 4
 """Paths to an unknown that are followed."""
+BEAM_WIDTH_WITH_NODES = 5
+"""Paths to an unknown that are followed where some may lead over a node (``joins_over_node``)."""
+MAX_CHECKED_PATHS = 40
+"""Paths to an unknown of which the graph is asked whether they lead to anything."""
 MIN_STEP_SIMILARITY = 0.01
 """The least similarity by which a predicate multiplies the score of a path."""
 
@@ -98,7 +93,13 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
                 if end in paths:
                     paths_to_ends[end] = tuple((path.where, terms[end]) for path in paths[end])
         linked[fact] = link_relation(fact, paths_to_ends, run)
-        _extend_paths(paths, linked[fact], terms)
+        new_paths = _extend_paths(paths, linked[fact], terms)
+        for end, extended in new_paths.items():
+            is_followed = any(end in each.ends for each in waiting)
+            if is_followed and settings.joins_over_node:
+                paths[end] = _keep_leading_paths(extended, run)
+            else:
+                paths[end] = extended[:BEAM_WIDTH]
     return tuple(linked[fact] for fact in qir.facts)
 
 
@@ -131,17 +132,19 @@ def _choose_next_fact(waiting: Sequence[Fact], paths: Iterable[str]) -> Fact:
     return waiting[0]
 
 
-def _extend_paths(paths: dict[str, list[Path]], relation: LinkedRelation, terms: TermByEnd) -> None:
-    """Add the paths that lead over a linked fact to the one end that has no paths yet.
+def _extend_paths(
+    paths: Mapping[str, Sequence[Path]], relation: LinkedRelation, terms: TermByEnd
+) -> dict[str, list[Path]]:
+    """Return the paths that lead over a linked fact to the one end that has no paths yet.
 
-    Each path to its other end is continued by each predicate of the fact. The BEAM_WIDTH paths with
-    the highest scores are kept. Nothing is added if none or both of its ends are without paths, or
-    if it has no predicate.
+    Each path to its other end is continued by each predicate of the fact. The path with the highest
+    score comes first. Nothing is returned if none or both of its ends are without paths, or if it
+    has no predicate.
     """
     fact = relation.fact
     new_ends = {end for end in fact.ends if end not in paths}
     if len(new_ends) != 1:
-        return
+        return {}
     (new_end,) = new_ends
     start = fact.object if new_end == fact.subject else fact.subject
     extended = []
@@ -151,9 +154,23 @@ def _extend_paths(paths: dict[str, list[Path]], relation: LinkedRelation, terms:
             where = f"{path.where} {patterns_to_sparql(patterns)} {class_filter}".strip()
             score = path.score * max(predicate.similarity, MIN_STEP_SIMILARITY)
             extended.append(Path(where, score))
-    if extended:
-        extended.sort(key=lambda path: -path.score)
-        paths[new_end] = extended[:BEAM_WIDTH]
+    extended.sort(key=lambda path: -path.score)
+    return {new_end: extended} if extended else {}
+
+
+def _keep_leading_paths(paths: Sequence[Path], run: Run) -> list[Path]:
+    """Return the first BEAM_WIDTH_WITH_NODES paths that lead to anything in the graph.
+
+    The graph is asked about each in turn, about MAX_CHECKED_PATHS at most. If none of them leads to
+    anything, the first one is returned.
+    """
+    leading: list[Path] = []
+    for path in paths[:MAX_CHECKED_PATHS]:
+        if len(leading) == BEAM_WIDTH_WITH_NODES:
+            break
+        if run.kg.ask(f"ASK {{ {path.where} }}"):
+            leading.append(path)
+    return leading or list(paths[:1])
 
 
 def make_patterns(
@@ -199,9 +216,10 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     kept, each in the directions in which it was found; the step notes how many were dropped.
     Equals are ordered by IRI. Of a fact between two linked vertices, the predicates that connect
     them come first, or are the only ones (``linked_ends``). If no predicate connects the ends, pairs
-    of predicates that do so over a node may come first (``joins_over_node``). With ``classes``
-    "for_kinds", type predicates are looked for (``_find_type_predicates``). If there are any, no
-    others are looked for, unless the relation is an occupation.
+    of predicates that do so over a node may come first (``joins_over_node``). If one end is an
+    unknown, and no predicate is like the relation, pairs that lead to it over a node are added.
+    With ``classes`` "for_kinds", type predicates are looked for (``_find_type_predicates``). If there
+    are any, no others are looked for, unless the relation is an occupation.
     """
     settings = ChattySettings.of_run(run)
     type_predicates: list[RankedPredicate] = []
@@ -221,12 +239,16 @@ def link_relation(fact: Fact, paths: PathsByEnd, run: Run) -> LinkedRelation:
     pairs = _without_literal_subjects(found, fact, paths)
     ranked = _rank_predicates(pairs, fact.relation, run) + type_predicates
     over_node: list[RankedPredicate] = []
-    if settings.joins_over_node and not connecting and not _is_found_at_both_ends(ranked, pairs):
-        over_node = _find_predicates_over_node(fact, paths, run)
-    ranked.sort(key=lambda each: (-each.similarity, each.iri, each.direction == "in"))
+    if settings.joins_over_node and not connecting:
+        over_node = find_predicates_over_node(fact, paths, run)
+    ranked.sort(key=make_ranking_key)
     if connecting and settings.linked_ends == "connecting_first":
         ranked.sort(key=lambda each: (each.iri, each.direction) not in connecting)
-    return _keep_best(fact, over_node + ranked, run)
+    best = _keep_best(over_node + ranked, run)
+    if settings.joins_over_node and not _has_predicate_like_relation(best):
+        best += find_predicates_to_open_end(fact, paths, run)
+        best.sort(key=make_ranking_key)
+    return LinkedRelation(fact, tuple(best))
 
 
 def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[RankedPredicate]:
@@ -236,7 +258,7 @@ def _rank_predicates(pairs: Iterable[Pair], relation: str, run: Run) -> list[Ran
     against are lowered.
     """
     settings = ChattySettings.of_run(run)
-    names = _name_predicates([iri for iri, _ in pairs], run)
+    names = name_predicates([iri for iri, _ in pairs], run)
     similarities = compute_similarities(relation, names.values(), run)
     ranked = []
     for iri, direction in pairs:
@@ -256,40 +278,13 @@ def _without_literal_subjects(pairs: Pairs, fact: Fact, paths: PathsByEnd) -> Pa
     return kept
 
 
-def is_literal(term: str) -> bool:
-    """Return whether a SPARQL term is a literal, which cannot be a subject."""
-    return not term.startswith(("<", "?"))
+def _has_predicate_like_relation(ranked: Iterable[RankedPredicate]) -> bool:
+    """Return whether any predicate is like its relation."""
+    return any(predicate.similarity >= MIN_LIKE_RELATION for predicate in ranked)
 
 
-def _is_found_at_both_ends(ranked: Iterable[RankedPredicate], pairs: Pairs) -> bool:
-    """Return whether a predicate that is like its relation was found at both ends of a fact.
-
-    It is then taken to connect them, without asking the graph.
-    """
-    for predicate in ranked:
-        ends = pairs.get((predicate.iri, predicate.direction), 0)
-        if ends > 1 and predicate.similarity >= MIN_LIKE_RELATION:
-            return True
-    return False
-
-
-def _name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
-    """Return the names of predicates by IRI: labels, or the last segments (``predicate_names``).
-
-    A last segment without a word, such as P57 in Wikidata, is no name: its label is taken.
-    """
-    names = dict(run.kg.names(iris))
-    if ChattySettings.of_run(run).predicate_names == "labels":
-        return names
-    for iri in iris:
-        segment = name_from_iri(iri)
-        if READABLE.search(segment):
-            names[iri] = segment
-    return names
-
-
-def _keep_best(fact: Fact, ranked: Sequence[RankedPredicate], run: Run) -> LinkedRelation:
-    """Return a fact with its best ``predicates_per_relation`` predicates, in all their directions.
+def _keep_best(ranked: Sequence[RankedPredicate], run: Run) -> list[RankedPredicate]:
+    """Return the best ``predicates_per_relation`` predicates, in all their directions.
 
     ``ranked`` has the best first. A predicate in both directions counts once, and a pair over a
     node counts as another one. The step notes how many were dropped.
@@ -303,7 +298,7 @@ def _keep_best(fact: Fact, ranked: Sequence[RankedPredicate], run: Run) -> Linke
             best.append(predicate)
     if len(best) < len(ranked):
         run.note(f"{len(ranked)} predicates found, {len(best)} kept")
-    return LinkedRelation(fact, tuple(best))
+    return best
 
 
 def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
@@ -352,88 +347,9 @@ def _find_connecting_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> Pair
     subject, object_ = linked
     if is_literal(subject) or is_literal(object_):
         return None
-    found = _select_predicates(f"{subject} ?_p {object_}", "out", run)
-    found |= _select_predicates(f"{object_} ?_p {subject}", "in", run)
+    found = select_predicates(f"{subject} ?_p {object_}", "out", run)
+    found |= select_predicates(f"{object_} ?_p {subject}", "in", run)
     return Counter(found)
-
-
-def _find_predicates_over_node(fact: Fact, paths: PathsByEnd, run: Run) -> list[RankedPredicate]:
-    """Return the pairs of predicates that connect the ends of a fact over one node between them.
-
-    Both ends must be linked vertices, or be led to by a path; of an end the best path counts. Pairs
-    that meet in a node to which both ends point are left out: a country is no fact about two things
-    that are in it. Returns none if a predicate connects the ends directly. Pairs are ordered by the
-    better of the two similarities, then by IRI.
-    """
-    if not all(paths.get(end) for end in fact.ends):
-        return []
-    if any(is_literal(term) for end in fact.ends for _, term in paths[end]):
-        return []
-    limit = ChattySettings.of_run(run).join_sample
-    (where, subject), (object_where, object_) = [paths[end][0] for end in fact.ends]
-    samples = _sample_clause(where, subject, limit) + _sample_clause(object_where, object_, limit)
-    for direct in (f"{subject} ?_p {object_}", f"{object_} ?_p {subject}"):
-        if _select_predicates(f"{samples}{direct}", "out", run):
-            return []
-    found: dict[NodePair, None] = {}
-    for directions in OVER_NODE_DIRECTIONS:
-        found |= _select_pairs(samples, subject, object_, directions, run)
-    return _rank_pairs(found, fact.relation, run)
-
-
-def _select_pairs(
-    samples: str, subject: str, object_: str, directions: tuple[Direction, Direction], run: Run
-) -> dict[NodePair, None]:
-    """Return the pairs of predicates that lead from one term to another over a node, each once.
-
-    ``samples`` has the subqueries that bind the terms. Predicates that the vocabulary excludes are
-    left out.
-    """
-    direction, onward_direction = directions
-    to_node = f"{subject} ?_p ?_n" if direction == "out" else f"?_n ?_p {subject}"
-    onward = f"?_n ?_q {object_}" if onward_direction == "out" else f"{object_} ?_q ?_n"
-    where = f"{samples}{to_node} . {onward} FILTER(?_n != {subject} && ?_n != {object_})"
-    excluded = run.kg.vocabulary.excluded_predicates
-    found: dict[NodePair, None] = {}
-    for first, second in run.kg.select(f"SELECT DISTINCT ?_p ?_q WHERE {{ {where} }}").rows:
-        if not isinstance(first, URIRef) or not isinstance(second, URIRef):
-            continue
-        if first not in excluded and second not in excluded:
-            found[(first, direction), (second, onward_direction)] = None
-    return found
-
-
-def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[RankedPredicate]:
-    """Return pairs of predicates by the better of their two similarities, then by their IRIs.
-
-    The similarity is that of a predicate's name with the relation. A pair is named "FIRST →
-    SECOND".
-    """
-    iris: list[URIRef] = []
-    for (first, _), (second, _) in pairs:
-        iris += [first, second]
-    names = _name_predicates(iris, run)
-    similarities = compute_similarities(relation, names.values(), run)
-    ranked = []
-    for (first, direction), (second, onward_direction) in pairs:
-        predicate = RankedPredicate(
-            iri=first,
-            name=f"{names[first]} → {names[second]}",
-            direction=direction,
-            similarity=max(similarities[names[first]], similarities[names[second]]),
-            onward=second,
-            onward_direction=onward_direction,
-        )
-        ranked.append(predicate)
-    ranked.sort(key=lambda predicate: (-predicate.similarity, predicate.iri, str(predicate.onward)))
-    return ranked
-
-
-def _sample_clause(where: str, term: str, limit: int) -> str:
-    """Return a subquery for at most ``limit`` values of a term; "" for a linked vertex."""
-    if not where:
-        return ""
-    return f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} "
 
 
 def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
@@ -452,33 +368,14 @@ def _find_predicates_at_ends(fact: Fact, paths: PathsByEnd, run: Run) -> Pairs:
         if end != fact.subject:
             directions = ("in", "out")
         for where, term in paths_to_end:
-            sample = _sample_clause(where, term, limit)
+            sample = make_sample_clause(where, term, limit)
             # no unknown of a QIR begins with "_"
             triples = (f"{term} ?_p ?_o", f"?_o ?_p {term}")
             for triple, direction in zip(triples, directions, strict=True):
                 if is_literal(triple):
                     continue
-                found_at_end |= _select_predicates(f"{sample}{triple}", direction, run)
+                found_at_end |= select_predicates(f"{sample}{triple}", direction, run)
         found.update(found_at_end)
-    return found
-
-
-def _select_predicates(where: str, direction: Direction, run: Run) -> set[Pair]:
-    """Return the predicates ?_p of a graph pattern, each with the direction.
-
-    Predicates that the vocabulary of the graph excludes are left out, but type predicates only
-    without the setting ``keeps_type_predicates``.
-    """
-    vocabulary = run.kg.vocabulary
-    kept: Collection[URIRef] = ()
-    if ChattySettings.of_run(run).keeps_type_predicates:
-        kept = vocabulary.types
-    found: set[Pair] = set()
-    for (iri,) in run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {where} }}").rows:
-        if not isinstance(iri, URIRef):
-            continue
-        if iri in kept or iri not in vocabulary.excluded_predicates:
-            found.add((iri, direction))
     return found
 
 

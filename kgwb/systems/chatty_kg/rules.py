@@ -6,23 +6,26 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgwb.kg.base import Graph
-from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import ReplyData, Rule
-from kgwb.llm.rules.coverage import find_unread_form, find_unread_parts
-from kgwb.llm.rules.grammar import ParsedQuestion
-from kgwb.llm.rules.grounding import ground_question
-from kgwb.llm.rules.mentions import Mention, find_mentions
-from kgwb.llm.rules.similarity import find_similar_predicates
-from kgwb.llm.rules.words import (
+from kgwb.build import Graph, ReplyData, Rule
+from kgwb.build.graph import Embeddings
+from kgwb.build.rules import (
     AUXILIARIES,
     PREPOSITIONS,
     PRONOUNS,
     WH_WORDS,
+    Mention,
+    ParsedQuestion,
     Token,
+    find_mentions,
+    find_similar_predicates,
+    find_unread_form,
+    find_unread_parts,
+    ground_question,
     is_verb,
     tokenize,
 )
+from kgwb.systems.chatty_kg.offers import REVERSE
+from kgwb.systems.chatty_kg.over_node import OVER_NODE
 
 PERSONAL_PRONOUNS = frozenset("he she him her his hers himself herself".split())
 POSSESSIVE_PRONOUNS = ("his", "her", "its", "their")
@@ -108,13 +111,25 @@ def _describe_qir(reading: ParsedQuestion) -> dict[str, Any]:
 def select_predicates(relations: Sequence[Any], embeddings: Embeddings) -> ReplyData:
     """Return for each triple the predicates whose names are most like its relation, possibly none.
 
-    Each of ``relations`` has a "triple" and the names of its candidate "predicates". The lists of
-    names are in "predicates", in the order of the triples, beside "reasoning".
+    Each of ``relations`` has a "triple" and its candidate "predicates": names, or entries with a
+    "name". Of a predicate that is offered in both directions, the first one is taken, and both if
+    the relation is as vague as "relatives" and means several predicates. A way over a node is not
+    taken to an unknown: names do not tell whose birth date it leads to. The lists of names are in
+    "predicates", in the order of the triples, beside "reasoning".
     """
     predicates = []
     for relation in relations:
-        _, name, _ = relation["triple"]
-        similar = find_similar_predicates(name, relation["predicates"], embeddings)
+        subject, name, object_ = relation["triple"]
+        has_unknown = subject.startswith("?") or object_.startswith("?")
+        offered: dict[str, list[str]] = {}
+        for entry in relation["predicates"]:
+            shown = entry if isinstance(entry, str) else entry["name"]
+            if not (has_unknown and OVER_NODE in shown):
+                offered.setdefault(shown.removesuffix(REVERSE), []).append(shown)
+        chosen = find_similar_predicates(name, list(offered), embeddings)
+        similar = [shown for each in chosen for shown in offered[each]]
+        if len(chosen) == 1:
+            similar = similar[:1]
         predicates.append(similar)
     return {"reasoning": "the names most like each relation", "predicates": predicates}
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT_CONFIG, Count, Settings
+from kgwb.build import STRICT_CONFIG, Count, Settings
 
 LanguageTag = Annotated[str, Field(pattern=r"^([A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*)?$")]
 
@@ -33,6 +33,7 @@ class ChattySettings(Settings):
         "several_targets": False,
         "classes": "searched",
         "links_literals": False,
+        "tells_apart": False,
         "linked_ends": "connecting",
         "wording_decides_direction": False,
         "predicate_names": "local_parts",
@@ -43,6 +44,7 @@ class ChattySettings(Settings):
         "refuses_stored_false": False,
         "excludes_named": False,
         "predicate_choice": "pooled",
+        "predicate_examples": False,
         "unasked_predicates": False,
         "counts_values": False,
         "looks_into_nodes": False,
@@ -137,6 +139,13 @@ class ChattySettings(Settings):
 
     A town may be no more than a text in an address. The paper links to vertices (section 5.1.1).
     """
+    tells_apart: bool = True
+    """Whether a model sees more of candidates that labels, types and descriptions do not tell apart.
+
+    Candidates of one type without a description get their relations. An entity in lower case that
+    is the name of a vertex but for the case may be a common noun: it keeps its other candidates.
+    The paper shows labels (section 5.1.1, equation 5).
+    """
     links_joins: bool = True
     """Whether a fact between two unknowns is linked at what the facts before it lead to.
 
@@ -155,8 +164,9 @@ class ChattySettings(Settings):
     """Whether a fact may lead over one node that the question does not name.
 
     This is tried if both ends of the fact are linked or typed, and no predicate connects them: from
-    an assembly over the entry of a part to a product. The paper has one triple pattern for a triple
-    (section 5.2.1).
+    an assembly over the entry of a part to a product. It is also tried if one end is an unknown, and
+    no predicate at the other end is like the relation: from a ship over its calls to the pilots. The
+    paper has one triple pattern for a triple (section 5.2.1).
     """
     keeps_type_predicates: bool = False
     """Whether type predicates are candidates for any relation, as section 5.1.3 has all predicates.
@@ -192,6 +202,12 @@ class ChattySettings(Settings):
 
     - "by_fact": for each fact, and a query must be right in all of them.
     - "pooled": from one list; a query with one of them is kept (Algorithm 3, lines 6, 13 and 17).
+    """
+    predicate_examples: bool = True
+    """Whether a model that chooses by fact sees a triple of the graph for each predicate.
+
+    Of a predicate that is found in both directions it then chooses one or both. The paper shows names
+    (Algorithm 3, line 13).
     """
     unasked_predicates: bool = True
     """Whether no model is asked if each relation certainly means one predicate. The paper always

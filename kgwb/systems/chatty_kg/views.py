@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from kgwb.flow import CANNOT_EXPRESS, CandidateQuery, Context
-from kgwb.run.agents import View
-from kgwb.show.answers import render_query_block
-from kgwb.show.explain import query_part_text
-from kgwb.show.fields import render_explanation, render_table
-from kgwb.show.graph_results import render_graph_result
-from kgwb.show.html import (
+from kgwb.build import CANNOT_EXPRESS, CandidateQuery, Context, View
+from kgwb.build.text import pluralize, shorten, single_line, tell_apart
+from kgwb.build.views import (
     Html,
+    RenderContext,
     bar,
     button,
     collapsible,
@@ -22,14 +19,19 @@ from kgwb.show.html import (
     muted_text,
     note,
     omitted_count,
+    query_part_text,
+    render,
+    render_curie,
+    render_explanation,
+    render_graph_result,
+    render_query_block,
+    render_table,
     render_word_diff,
     span,
     state_badge,
     table,
     tag,
 )
-from kgwb.show.records import render
-from kgwb.show.terms import RenderContext, render_curie
 from kgwb.systems.chatty_kg.records import (
     QIR,
     Classification,
@@ -41,7 +43,6 @@ from kgwb.systems.chatty_kg.records import (
     is_unknown,
     pattern_predicates,
 )
-from kgwb.text import pluralize, shorten, single_line, tell_apart
 
 MAX_RANKED = 8
 """Predicates of a relation that are shown; more are folded."""

@@ -17,16 +17,13 @@ from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.flow import Direction
-from kgwb.run import Run
-from kgwb.run.gold import (
-    GoldDecisions,
-    GoldQuery,
-    LinkedIris,
-    Rung,
+from kgwb.build import Direction, GoldDecisions, GoldQuery, LinkedIris, Run, Rung, Term
+from kgwb.build.gold import (
     assign_stages,
+    collect_vertices,
     get_output,
     list_outputs,
+    make_link_rung,
 )
 from kgwb.systems.dog.question import bracket_names, goes_on, make_question_checks
 from kgwb.systems.dog.records import (
@@ -45,8 +42,6 @@ from kgwb.systems.dog.records import (
     make_relation_name,
     remove_brackets,
 )
-from kgwb.systems.linking import collect_vertices, make_link_rung
-from kgwb.terms import Term
 
 TOPIC_ENTITY = "topic entity"
 RELATION_FILTERING = "relation filtering"

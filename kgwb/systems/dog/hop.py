@@ -10,10 +10,22 @@ from operator import attrgetter
 
 from rdflib import Literal, URIRef
 
-from kgwb.flow import Answer, Direction, Value
-from kgwb.kg.queries import find_predicates
-from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, find_problems, schema_config
+from kgwb.build import (
+    Answer,
+    Check,
+    Direction,
+    Iri,
+    Reply,
+    Run,
+    Term,
+    Triples,
+    Value,
+    agent,
+    ask_model,
+    find_problems,
+    schema_config,
+)
+from kgwb.build.graph import find_predicates
 from kgwb.systems.dog.records import (
     BRACKETED_NAME,
     FilledTriples,
@@ -28,7 +40,6 @@ from kgwb.systems.dog.records import (
     normalize_name,
 )
 from kgwb.systems.dog.settings import DogSettings
-from kgwb.terms import Iri, Term, Triples
 
 # Relation filtering
 
@@ -120,7 +131,7 @@ def filter_relation(relations: Relations, question: str, run: Run) -> FilteredRe
     names = [str(relation) for relation in relations.found]
     variables = {"question": question, "entity": relations.head, "relations": names}
     check = Check("a relation from the list", find_unlisted)
-    reply = ask(
+    reply = ask_model(
         "dog/relation_filtering",
         variables,
         FilteringReply,
@@ -194,7 +205,7 @@ def try_answer(question: str, filled: tuple[FilledTriples, ...], run: Run) -> Tr
         }
         found.append(result_data)
     variables = {"question": question, "found": found}
-    reply = ask(
+    reply = ask_model(
         "dog/answer_trying",
         variables,
         TryingReply,
@@ -330,7 +341,7 @@ def answer_from_own_knowledge(question: str, reason: str, run: Run) -> Answer:
     "Answer Trying"). The reference code asks it when the answer of the graph differs from the gold
     answer.
     """
-    reply = ask("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
+    reply = ask_model("dog/own_knowledge", {"question": question}, KnowledgeReply, run)
     values = []
     for name in dict.fromkeys(map(str.strip, reply.answers)):
         if name:

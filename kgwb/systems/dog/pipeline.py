@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, Dialogue, Question
-from kgwb.kg.queries import with_display_names
-from kgwb.run import Run, System, agent
+from kgwb.build import (
+    NOT_IN_GRAPH,
+    Answer,
+    Dialogue,
+    Question,
+    Run,
+    System,
+    Term,
+    agent,
+    link_entity,
+    retrieve_candidates,
+    select_vertex,
+)
+from kgwb.build.graph import with_display_names
+from kgwb.build.rules import RULES as LINKING_RULES
 from kgwb.systems.dog.gold import GOLD
 from kgwb.systems.dog.hop import (
     answer_from_own_knowledge,
@@ -37,9 +49,6 @@ from kgwb.systems.dog.rules import RULES
 from kgwb.systems.dog.settings import DogSettings
 from kgwb.systems.dog.triples import disambiguate_names, fill_triples
 from kgwb.systems.dog.views import VIEWS
-from kgwb.systems.linking import link_entity, retrieve_candidates, select_vertex
-from kgwb.systems.rules import RULES as LINKING_RULES
-from kgwb.terms import Term
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:

@@ -7,9 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from kgwb.flow import Context, Link, Value
-from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, find_problems, schema_config
+from kgwb.build import (
+    Check,
+    Context,
+    Link,
+    Reply,
+    Run,
+    Value,
+    agent,
+    ask_model,
+    find_problems,
+    link_entity,
+    schema_config,
+)
 from kgwb.systems.dog.records import (
     BRACKETED_NAME,
     FilledTriples,
@@ -24,7 +34,6 @@ from kgwb.systems.dog.records import (
     remove_brackets,
 )
 from kgwb.systems.dog.settings import DogSettings
-from kgwb.systems.linking import link_entity
 
 MAX_LABEL_WORDS = 8
 """Words of the longest label of the graph that is looked for in a question."""
@@ -98,7 +107,7 @@ def _ask_for_topic_entities(question: str, run: Run) -> TopicEntities:
     def can_be_resolved(reply: TopicReply) -> bool:
         return bool(_resolve_names(question, reply, run))
 
-    reply = ask(
+    reply = ask_model(
         "dog/topic_entity",
         {"question": question},
         TopicReply,
@@ -332,7 +341,7 @@ def _make_role_agent(role: str, purpose: str) -> RoleAgent:
         checks: Sequence[Check[RemarkReply]] = (Check("a question", _find_empty_question),)
         if settings.remark_checks == "every_role":
             checks = make_question_checks(question, solved)
-        reply = ask(
+        reply = ask_model(
             f"dog/{role}",
             {"question": question, "solved": _describe_hops(solved, filled), "debate": earlier},
             RemarkReply,

@@ -7,11 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from kgwb.build import (
+    Answer,
+    Direction,
+    Explanation,
+    Hidden,
+    Iri,
+    Record,
+    Role,
+    Term,
+    Triple,
+    Value,
+)
+from kgwb.build.text import list_first, pluralize
 from kgwb.deprecated import renamed_names
-from kgwb.flow import Answer, Direction, Value
-from kgwb.records import Explanation, Hidden, Record, Role
-from kgwb.terms import Iri, Term, Triple
-from kgwb.text import list_first, pluralize
 
 INVERSE_PREFIX = "~"
 """Marks a relation that is followed from object to subject (DoG, "Relation Filtering")."""

@@ -9,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kgwb.kg.base import Graph
-from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import ReplyData, Rule
-from kgwb.llm.rules import words as en
-from kgwb.llm.rules.grammar import RelationStep, leads_to_agent, parse_question
-from kgwb.llm.rules.grounding import ground_question
-from kgwb.llm.rules.mentions import bracketed_mentions, find_mentions
-from kgwb.llm.rules.similarity import (
+from kgwb.build import Graph, ReplyData, Rule
+from kgwb.build.graph import Embeddings
+from kgwb.build.rules import (
+    DETERMINERS,
+    FILLERS,
+    FUNCTION_WORDS,
+    PREPOSITIONS,
+    RELATIVES,
     SPELLING_WEIGHT,
     TIME_AND_PLACE_WORDS,
+    RelationStep,
+    bracketed_mentions,
+    find_mentions,
     find_similar_predicates,
+    ground_question,
+    leads_to_agent,
+    parse_question,
+    tokenize,
 )
 from kgwb.systems.dog.records import INVERSE_PREFIX
 
@@ -29,9 +36,9 @@ Hop = Mapping[str, str]
 """A solved step of the walk: "entity", "relation" and "found", what the relation leads to."""
 Hops = Sequence[Hop]
 Names = Sequence[str]
-UNSPECIFIC_WORDS = TIME_AND_PLACE_WORDS | en.PREPOSITIONS
+UNSPECIFIC_WORDS = TIME_AND_PLACE_WORDS | PREPOSITIONS
 """Words that two relations may have in common and still be different."""
-NON_DESCRIPTIVE_WORDS = en.FUNCTION_WORDS - en.DETERMINERS - en.FILLERS
+NON_DESCRIPTIVE_WORDS = FUNCTION_WORDS - DETERMINERS - FILLERS
 """Words that are not part of a description such as "the films"."""
 
 
@@ -312,15 +319,15 @@ def _replacements(before: str, name: str, after: str, relation: str) -> Iterator
     ("directed by"). A relative pronoun is not kept before the name.
     """
     starts = [before]
-    for token in en.tokenize(before):
+    for token in tokenize(before):
         starts.append(before[: token.start])
     ends = [after]
-    for token in en.tokenize(after):
+    for token in tokenize(after):
         ends.append(after[token.end :])
     kept = []
     for start in starts:
         last_word = start.split()[-1:]
-        if en.RELATIVES.isdisjoint(last_word):
+        if RELATIVES.isdisjoint(last_word):
             kept += [(start, end) for end in ends]
     kept.sort(key=_kept_length, reverse=True)
 

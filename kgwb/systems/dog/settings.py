@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT_CONFIG, Count, Settings
+from kgwb.build import STRICT_CONFIG, Count, Settings
 
 Ablation = Literal["none", "no_focusing", "expert_only", "no_linguist", "fused_agent"]
 ExampleCount = Annotated[int, Field(ge=0, le=1_000_000)]

@@ -9,16 +9,17 @@ from itertools import chain, zip_longest
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.flow import Direction, Value
-from kgwb.kg.queries import (
+from kgwb.build import Direction, Run, Term, Triple, Value, agent
+from kgwb.build.graph import (
     MAX_TRIPLES_PER_VALUE,
     Description,
     Row,
     describe_vertices,
+    label_terms,
+    values_clause,
     with_display_names,
 )
-from kgwb.kg.sparql import values_clause
-from kgwb.run import Run, agent
+from kgwb.build.text import local_part
 from kgwb.systems.dog.records import (
     FilledTriples,
     FilteredRelation,
@@ -29,8 +30,6 @@ from kgwb.systems.dog.records import (
     relabel_values,
 )
 from kgwb.systems.dog.settings import DogSettings
-from kgwb.systems.queries import label_terms
-from kgwb.terms import Term, Triple, local_part
 
 TRIPLE_PATTERNS: Mapping[Direction, str] = {"out": "?head ?p ?tail", "in": "?tail ?p ?head"}
 HEAD_TYPES = {"out": (URIRef,), "in": (URIRef, Literal)}

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kgwb.run.agents import View
-from kgwb.show import html
-from kgwb.show.answers import render_answer_parts
-from kgwb.show.candidates import render_choices
-from kgwb.show.fields import render_explanation
-from kgwb.show.html import MAX_ROWS, Html, collapsible, div, join, muted_text, span, table, tag
-from kgwb.show.records import render
-from kgwb.show.terms import RenderContext, render_curie
+from kgwb.build import View
+from kgwb.build.text import and_more, pluralize, shorten
+from kgwb.build.views import (
+    MAX_ROWS,
+    Html,
+    RenderContext,
+    collapsible,
+    div,
+    join,
+    muted_text,
+    render,
+    render_answer_parts,
+    render_choices,
+    render_curie,
+    render_explanation,
+    render_word_diff,
+    span,
+    table,
+    tag,
+)
 from kgwb.systems.dog import records
-from kgwb.text import and_more, pluralize, shorten
 
 
 def render_question(text: str) -> Html:
@@ -151,7 +162,7 @@ def render_remark(value: records.Remark, context: RenderContext) -> Html:
 
 def render_simplified_question(value: records.SimplifiedQuestion, context: RenderContext) -> Html:
     """Render what changed in the question, word by word, and the debate that led to it."""
-    changes = html.render_word_diff(value.original, value.question)
+    changes = render_word_diff(value.original, value.question)
     return div("body stack", changes, render_debate(value.debate))
 
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from rdflib import XSD, Literal, URIRef
 
+from kgwb.build import Term
+from kgwb.build.text import term_from_data
 from kgwb.systems.ragonite.records import (
     MAX_CELL_CHARS,
     Column,
@@ -20,7 +22,6 @@ from kgwb.systems.ragonite.records import (
     Schema,
     Table,
 )
-from kgwb.terms import Term, term_from_data
 
 Cell = Any
 """A value that SQLite returned: a text, a number, or None."""

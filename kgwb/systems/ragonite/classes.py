@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 from rdflib import RDFS, BNode, URIRef
 
-from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
-from kgwb.kg.survey_builder import GENERIC_CLASSES
-from kgwb.terms import Term, Triple
+from kgwb.build import Term, Triple
+from kgwb.build.graph import SCHEMA_NAMESPACES, Vocabulary
+from kgwb.build.survey import GENERIC_CLASSES
 
 
 class GraphClasses:

@@ -13,9 +13,9 @@ from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
-from kgwb.kg.text import normalized_words
-from kgwb.records import from_data
+from kgwb.build import from_data
+from kgwb.build.graph import EmbeddingIndex, Embeddings
+from kgwb.build.text import normalized_words
 from kgwb.systems.ragonite.cells import CellReader, term_from_json
 from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source

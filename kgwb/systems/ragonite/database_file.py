@@ -13,18 +13,15 @@ from pathlib import Path
 
 from rdflib import URIRef
 
-from kgwb import disk
-from kgwb.kg.base import Graph
-from kgwb.kg.embeddings import Embeddings
-from kgwb.kg.survey import CACHE_LIFETIME_S
-from kgwb.records import to_data
+from kgwb.build import Graph, Term, to_data
+from kgwb.build.graph import Embeddings, cache_dir, draft_of
+from kgwb.build.survey import CACHE_LIFETIME_S
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.graph_triples import read_triples
 from kgwb.systems.ragonite.induction import DatabaseBuilder
 from kgwb.systems.ragonite.records import Schema
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.verbalization import PassageWriter
-from kgwb.terms import Term
 
 DATABASE_VERSION = 2
 """Changes with the content of the file, so that older files are not used."""
@@ -66,7 +63,7 @@ def _database_path(kg: Graph, settings: RagoniteSettings) -> Path:
     if kg.muted:
         content += f" {kg.muted!r}"
     digest = hashlib.sha256(content.encode()).hexdigest()[:32]
-    return disk.cache_dir() / f"ragonite-{digest}.sqlite"
+    return cache_dir() / f"ragonite-{digest}.sqlite"
 
 
 def _is_current(kg: Graph, made_at: float) -> bool:
@@ -125,5 +122,5 @@ def _write_file(path: Path, connection: sqlite3.Connection) -> None:
 
     If that fails, there is no file.
     """
-    with suppress(OSError, sqlite3.Error), disk.draft_of(path) as draft:
+    with suppress(OSError, sqlite3.Error), draft_of(path) as draft:
         connection.execute("VACUUM INTO ?", (str(draft),))

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 
 from rdflib import URIRef
 
-from kgwb.errors import GraphError, GraphUnreachableError, SettingError
-from kgwb.kg.base import Graph
-from kgwb.kg.queries import parse_count
-from kgwb.kg.sparql import is_valid_iri, n3, values_clause
+from kgwb.build import Graph, GraphError, GraphUnreachableError, SettingError, Triple
+from kgwb.build.graph import is_valid_iri, n3, parse_count, values_clause
 from kgwb.systems.ragonite.settings import RagoniteSettings
-from kgwb.terms import Triple
 
 TRIPLES_PER_QUERY = 10_000
 SECONDS_PER_1000_TRIPLES = 1.5

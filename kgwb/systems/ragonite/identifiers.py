@@ -10,7 +10,8 @@ from contextlib import closing, suppress
 
 from rdflib import BNode
 
-from kgwb.terms import Term, Triple, local_part
+from kgwb.build import Term, Triple
+from kgwb.build.text import local_part
 
 MAX_IDENTIFIER_CHARS = 60
 """Characters of an id, or of the name of a table or column, before a number is added."""

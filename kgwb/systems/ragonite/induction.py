@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 from rdflib import URIRef
 
-from kgwb.kg.base import Vocabulary
-from kgwb.kg.term_text import quote_text
+from kgwb.build import Term, Triple
+from kgwb.build.graph import Vocabulary
+from kgwb.build.text import quote_text, term_to_data
 from kgwb.systems.ragonite.classes import GraphClasses
 from kgwb.systems.ragonite.identifiers import (
     TermNames,
@@ -29,7 +30,6 @@ from kgwb.systems.ragonite.identifiers import (
 )
 from kgwb.systems.ragonite.quantities import parse_quantity
 from kgwb.systems.ragonite.records import Column, Table
-from kgwb.terms import Term, Triple, term_to_data
 
 SCHEMA_REASON = "it describes a class or a predicate"
 TOO_WIDE_REASON = "its table has too many columns"

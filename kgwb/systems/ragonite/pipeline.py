@@ -9,10 +9,24 @@ from itertools import chain
 
 from rdflib import Literal
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, AnswerKind, Dialogue, Question, Value
-from kgwb.kg.queries import with_display_names
-from kgwb.run import Run, System, agent
-from kgwb.run.ask import Check, Reply, ask, schema_config
+from kgwb.build import (
+    NOT_IN_GRAPH,
+    Answer,
+    AnswerKind,
+    Check,
+    Dialogue,
+    Question,
+    Reply,
+    Run,
+    System,
+    Term,
+    Triple,
+    Value,
+    agent,
+    ask_model,
+    schema_config,
+)
+from kgwb.build.graph import with_display_names
 from kgwb.systems.ragonite.citations import Citation
 from kgwb.systems.ragonite.records import CitedAnswer, CitedValue, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
@@ -26,7 +40,6 @@ from kgwb.systems.ragonite.tools import (
     list_earlier_turns,
 )
 from kgwb.systems.ragonite.views import VIEWS
-from kgwb.terms import Term, Triple
 
 MAX_TRIPLES_PER_VALUE = 30
 """Triples that the support of a value has."""
@@ -106,7 +119,7 @@ def write_answer(
         Check("cites sources that are there", partial(_citation_problem, len(sources))),
         Check("a truth value", _truth_value_problem),
     )
-    reply = ask("ragonite/answerer", variables, AnswerReply, run, checks=checks)
+    reply = ask_model("ragonite/answerer", variables, AnswerReply, run, checks=checks)
     values = [CitedValue(value.value.strip(), tuple(value.sources)) for value in reply.values]
     return CitedAnswer(reply.answer, reply.kind, tuple(values), sources, reply.reason)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from rdflib import XSD, Literal
 
-from kgwb.terms import Term
+from kgwb.build import Term
 
 NUMERIC_DATATYPES = {
     XSD[name]

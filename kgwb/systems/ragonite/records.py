@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from kgwb.build import (
+    NOT_IN_GRAPH,
+    AnswerKind,
+    Explanation,
+    Hidden,
+    Iri,
+    Record,
+    Score,
+    Term,
+    Triple,
+)
+from kgwb.build.graph import is_valid_iri, n3
+from kgwb.build.text import pluralize, quote_text
 from kgwb.deprecated import renamed_names
-from kgwb.flow import NOT_IN_GRAPH, AnswerKind
-from kgwb.kg.sparql import is_valid_iri, n3
-from kgwb.kg.term_text import quote_text
-from kgwb.records import Explanation, Hidden, Record, Score
-from kgwb.terms import Iri, Term, Triple
-from kgwb.text import pluralize
 
 MAX_SHOWN_PASSAGE_CHARS = 1_200
 """Characters of a passage, or of an error message, that a model is shown."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT_CONFIG, Count, Settings
+from kgwb.build import STRICT_CONFIG, Count, Settings
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)

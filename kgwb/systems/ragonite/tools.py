@@ -8,23 +8,26 @@ from typing import Any, Literal, TypeVar
 
 import rdflib
 
-from kgwb.errors import GraphError, GraphUnreachableError
-from kgwb.flow import Dialogue
-from kgwb.kg.distinct_texts import format_exactly, format_typed_literal
-from kgwb.kg.queries import find_support_by_row
-from kgwb.kg.sparql import validate_query
-from kgwb.records import to_data
-from kgwb.run import Run, agent
-from kgwb.run.ask import schema_config
-from kgwb.run.tools import Tool, act, tool
-from kgwb.systems.queries import get_names_in_rows
+from kgwb.build import (
+    Dialogue,
+    GraphError,
+    GraphUnreachableError,
+    Run,
+    Term,
+    Tool,
+    act,
+    agent,
+    schema_config,
+    to_data,
+    tool,
+)
+from kgwb.build.graph import find_support_by_row, get_names_in_rows, validate_query
+from kgwb.build.text import KNOWN_PREFIXES, format_exactly, format_typed_literal, tell_apart
 from kgwb.systems.ragonite.cells import meanings_of_rows
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
-from kgwb.terms import KNOWN_PREFIXES, Term
-from kgwb.text import tell_apart
 
 T = TypeVar("T")
 MAX_EARLIER_TURNS = 6

@@ -11,11 +11,9 @@ from typing import NamedTuple
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.kg.term_text import to_curie
-from kgwb.kg.text import normalize
+from kgwb.build import Term
+from kgwb.build.text import choose_prefix, local_part, normalize, split_iri, tell_apart, to_curie
 from kgwb.systems.ragonite.induction import DatabaseBuilder
-from kgwb.terms import Term, choose_prefix, local_part, split_iri
-from kgwb.text import tell_apart
 
 MAX_PASSAGE_CHARS = 900
 MAX_OBJECTS_PER_SENTENCE = 12

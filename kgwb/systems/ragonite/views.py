@@ -6,17 +6,27 @@ from collections.abc import Mapping
 
 from rdflib import URIRef
 
-from kgwb.records import Role
-from kgwb.run.agents import View
-from kgwb.show import html
-from kgwb.show.fields import render_explanation
-from kgwb.show.html import Html, collapsible, div, join, span, tag
-from kgwb.show.records import render
-from kgwb.show.subgraph import Edge, Node, Subgraph
-from kgwb.show.subgraph_html import render_svg
-from kgwb.show.terms import RenderContext, render_triples
+from kgwb.build import Role, View
+from kgwb.build.subgraph import Edge, Node, Subgraph, render_svg
+from kgwb.build.text import pluralize, shorten
+from kgwb.build.views import (
+    Html,
+    RenderContext,
+    collapsible,
+    div,
+    join,
+    muted_text,
+    note,
+    render,
+    render_explanation,
+    render_triples,
+    score_bar,
+    span,
+    state_badge,
+    table,
+    tag,
+)
 from kgwb.systems.ragonite import records
-from kgwb.text import pluralize, shorten
 
 MAX_DRAWN_TABLES = 14
 """Tables in the diagram of a schema: the largest."""
@@ -31,11 +41,11 @@ def render_schema(value: records.Schema, context: RenderContext) -> Html:
     for reason, number in value.only_passages:
         triples = pluralize(number, "triple")
         parts.append(div("soft", f"{triples} only in passages: {reason}"))
-    for table in value.tables:
-        row_count = html.muted_text(pluralize(table.rows, "row"))
-        head = join(tag("b", table.name), row_count)
-        statement = tag("pre", str(table), class_="src")
-        parts.append(collapsible(head, statement, key=table.name))
+    for sql_table in value.tables:
+        row_count = muted_text(pluralize(sql_table.rows, "row"))
+        head = join(tag("b", sql_table.name), row_count)
+        statement = tag("pre", str(sql_table), class_="src")
+        parts.append(collapsible(head, statement, key=sql_table.name))
     return div("body stack", *parts)
 
 
@@ -45,18 +55,18 @@ def _draw_tables(schema: records.Schema) -> Subgraph:
     A table that only holds values of a predicate is not a node: its link starts at the table that
     its first column references.
     """
-    tables = [table for table in schema.tables if not table.columns[0].references]
+    tables = [sql_table for sql_table in schema.tables if not sql_table.columns[0].references]
     iris: dict[str, URIRef] = {}
     nodes = []
-    for table in tables[:MAX_DRAWN_TABLES]:
-        iri = URIRef(f"urn:kgwb:table:{table.name}")
-        iris[table.name] = iri
-        label = f"{table.name} ({table.rows:,})"
+    for sql_table in tables[:MAX_DRAWN_TABLES]:
+        iri = URIRef(f"urn:kgwb:table:{sql_table.name}")
+        iris[sql_table.name] = iri
+        label = f"{sql_table.name} ({sql_table.rows:,})"
         nodes.append(Node(iri, label, (Role("support"),)))
     edges = []
-    for table in schema.tables:
-        start = table.name if table.name in iris else table.columns[0].references
-        for column in table.columns[1:]:
+    for sql_table in schema.tables:
+        start = sql_table.name if sql_table.name in iris else sql_table.columns[0].references
+        for column in sql_table.columns[1:]:
             if start in iris and column.references in iris:
                 predicate = URIRef(f"urn:kgwb:{column.name}")
                 triple = (iris[start], predicate, iris[column.references])
@@ -71,17 +81,17 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
     """
     if value.tool == "passages":
         title = tag("b", shorten(value.title))
-        head = div("row", title, html.score_bar(value.score))
+        head = div("row", title, score_bar(value.score))
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]
         if value.error:
-            parts.append(html.note(value.error, level="bad"))
+            parts.append(note(value.error, level="bad"))
         else:
             row_count = f"{value} and more" if value.cut else str(value)
-            parts += [div("b", row_count), html.table(value.columns, value.rows)]
+            parts += [div("b", row_count), table(value.columns, value.rows)]
     if value.triples:
-        head = html.muted_text(pluralize(len(value.triples), "triple"))
+        head = muted_text(pluralize(len(value.triples), "triple"))
         triples = render_triples(value.triples, context)
         parts.append(collapsible(head, triples, key=value.title[:60]))
     return div("body stack", *parts)
@@ -99,12 +109,12 @@ def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> H
     parts = [
         div("b", value.text),
         render_explanation(value.reason),
-        html.table(("value", "sources"), rows),
+        table(("value", "sources"), rows),
     ]
     for number, source in enumerate(value.sources, 1):
         badge = span("soft", "not cited")
         if number in value.cited_numbers:
-            badge = html.state_badge("kept", "cited")
+            badge = state_badge("kept", "cited")
         title = shorten(source.title, 80)
         head = join(tag("b", f"[{number}] "), source.tool, " ", title, " ", badge)
         details = render(source, context)

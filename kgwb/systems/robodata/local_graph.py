@@ -9,12 +9,9 @@ from typing import Self
 
 from rdflib import Literal
 
-from kgwb.flow import Answer, AnswerKind, Value
-from kgwb.kg.term_ids import TermIds
-from kgwb.kg.term_text import Prefixes
-from kgwb.records import Hidden
-from kgwb.terms import Iri, Term, Triple
-from kgwb.text import pluralize
+from kgwb.build import Answer, AnswerKind, Hidden, Iri, Term, Triple, Value
+from kgwb.build.graph import TermIds
+from kgwb.build.text import Prefixes, pluralize
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,7 @@ from itertools import chain
 
 from rdflib import URIRef
 
-from kgwb.flow import Answer, Dialogue, Question
-from kgwb.run import Run, System, agent
-from kgwb.run.tools import use_tool
+from kgwb.build import Answer, Dialogue, Question, Run, System, agent, use_tool
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import TOOLS_BY_STATE, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings

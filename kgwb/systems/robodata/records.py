@@ -10,13 +10,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import PlainSerializer, PlainValidator
 
-from kgwb.records import Explanation, Record
-from kgwb.run.tools import Tool
+from kgwb.build import Explanation, Record, Term, Tool, Triple
+from kgwb.build.text import list_first, pluralize
 from kgwb.systems.robodata.local_graph import LocalGraph, fit_lines
 from kgwb.systems.robodata.tool_results import Observed
 from kgwb.systems.robodata.tools import LOCAL_TOOLS, REMOTE_TOOLS, UPDATE_TOOLS
-from kgwb.terms import Term, Triple
-from kgwb.text import list_first, pluralize
 
 State = Literal["EVAL_LOCAL", "LOCAL", "REMOTE", "EVAL_REMOTE", "UPDATE", "PRODUCE"]
 STATES: tuple[State, ...] = get_args(State)

@@ -11,11 +11,23 @@ import rdflib
 from pydantic import BaseModel, ConfigDict, create_model
 from rdflib import URIRef
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, AnswerKind, Value
-from kgwb.kg.queries import existing_triples, with_display_names
-from kgwb.run import Run, agent
-from kgwb.run.agent_spec import Agent
-from kgwb.run.ask import Check, Reply, ask, schema_config
+from kgwb.build import (
+    NOT_IN_GRAPH,
+    Agent,
+    Answer,
+    AnswerKind,
+    Check,
+    Reply,
+    Run,
+    Term,
+    Triple,
+    Value,
+    agent,
+    ask_model,
+    schema_config,
+)
+from kgwb.build.graph import existing_triples, with_display_names
+from kgwb.build.text import pluralize
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import (
     TOOLS_BY_STATE,
@@ -27,8 +39,6 @@ from kgwb.systems.robodata.records import (
     State,
 )
 from kgwb.systems.robodata.settings import RoboDataSettings
-from kgwb.terms import Term, Triple
-from kgwb.text import pluralize
 
 PROMPT_BY_STATE: dict[State, str] = {
     "EVAL_LOCAL": "robodata/eval_local",
@@ -117,7 +127,7 @@ def make_decider(state: State) -> Agent:
         else:
             variables["advice"] = position.advice or "none"
         prompt = PROMPT_BY_STATE[state]
-        reply: Any = ask(prompt, variables, REPLY_CLASS_BY_STATE[state], run, checks=checks)
+        reply: Any = ask_model(prompt, variables, REPLY_CLASS_BY_STATE[state], run, checks=checks)
         thought = " ".join(reply.thought.split())
         actions = tuple(reply.actions) if tools else ()
         return Decision(thought, reply.next, actions)
@@ -193,7 +203,7 @@ def assess_strategy(place: str, position: Position, run: Run) -> str:
     """Ask the model which strategy the turns so far show (paper: strategic assessment)."""
     variables = make_prompt_variables(position, run)
     variables["statistics"] = f"{position.statistics}. {position.usage_counts}"
-    return ask("robodata/assessment", variables, AssessmentReply, run).strategy
+    return ask_model("robodata/assessment", variables, AssessmentReply, run).strategy
 
 
 @agent("observation", subject="place", kind="model")
@@ -206,7 +216,7 @@ def advise_strategy(place: str, position: Position, strategy: str, run: Run) -> 
     variables = make_prompt_variables(position, run)
     variables["strategy"] = strategy
     variables["previous"] = position.advice or "none"
-    return ask("robodata/observation", variables, ObservationReply, run).advice
+    return ask_model("robodata/observation", variables, ObservationReply, run).advice
 
 
 # PRODUCE
@@ -259,7 +269,7 @@ def produce_answer(position: Position, run: Run) -> Produced:
     local = position.local
     if not local:
         return Produced((), "nothing", missing="nothing in the graph was found to answer it")
-    reply = ask("robodata/produce", make_prompt_variables(position, run), ProduceReply, run)
+    reply = ask_model("robodata/produce", make_prompt_variables(position, run), ProduceReply, run)
     answers: dict[Term, None] = {}
     unknown = []
     for id_ in reply.answers:

@@ -10,18 +10,26 @@ from typing import Literal
 
 import rdflib
 
-from kgwb.errors import GraphError, GraphUnreachableError, NotRecordedError
-from kgwb.kg.base import Graph
-from kgwb.kg.term_ids import TermIds
-from kgwb.kg.term_text import add_missing_prefixes, quote_text
-from kgwb.records import Hidden, JsonObject, Record, to_data
-from kgwb.run import Run
-from kgwb.run.agent_spec import AgentKind
-from kgwb.run.tools import Tool, tool_from_function
-from kgwb.systems.queries import execute_sparql, get_names_in_rows
+from kgwb.build import (
+    AgentKind,
+    Graph,
+    GraphError,
+    GraphUnreachableError,
+    Hidden,
+    Iri,
+    JsonObject,
+    NotRecordedError,
+    Record,
+    Run,
+    Term,
+    Tool,
+    Triple,
+    to_data,
+    tool_from_function,
+)
+from kgwb.build.graph import TermIds, execute_sparql, get_names_in_rows
+from kgwb.build.text import add_missing_prefixes, pluralize, quote_text
 from kgwb.systems.robodata.local_graph import LocalGraph
-from kgwb.terms import Iri, Term, Triple
-from kgwb.text import pluralize
 
 MAX_QUERY_ROWS = 50
 """Rows of a query that are shown (reference code)."""

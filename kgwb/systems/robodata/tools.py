@@ -12,11 +12,8 @@ from pydantic import StrictInt
 from rdflib import URIRef
 from rdflib.namespace import RDFS
 
-from kgwb.kg import open_kg
-from kgwb.kg.queries import describe_vertices, find_triples
-from kgwb.kg.sparql import n3
-from kgwb.run import Run
-from kgwb.run.replay import RecordedGraph
+from kgwb.build import Run, Term, Triple
+from kgwb.build.graph import RecordedGraph, describe_vertices, find_triples, n3, open_kg
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.tool_results import (
     MAX_SHOWN_TRIPLES,
@@ -27,7 +24,6 @@ from kgwb.systems.robodata.tool_results import (
     query_graph,
     sample_triples,
 )
-from kgwb.terms import Term, Triple
 
 DEFAULT_HITS = 5
 """Entities that a search shows, and triples of a property (reference code)."""

@@ -7,19 +7,27 @@ from collections.abc import Mapping
 
 from rdflib import URIRef
 
-from kgwb.flow import Value
-from kgwb.records import Role
-from kgwb.run.agents import View
-from kgwb.show.fields import render_explanation
-from kgwb.show.html import MAX_ROWS, Html, collapsible, div, join, muted_text, note, span, table
-from kgwb.show.subgraph import Edge, Node, Subgraph, subgraph_of_answer
-from kgwb.show.subgraph_html import render_svg
-from kgwb.show.terms import RenderContext, render_term, render_triples
+from kgwb.build import Role, Triple, Value, View
+from kgwb.build.subgraph import Edge, Node, Subgraph, render_svg, subgraph_of_answer
+from kgwb.build.text import format_term, shorten
+from kgwb.build.views import (
+    MAX_ROWS,
+    Html,
+    RenderContext,
+    collapsible,
+    div,
+    join,
+    muted_text,
+    note,
+    render_explanation,
+    render_term,
+    render_triples,
+    span,
+    table,
+)
 from kgwb.systems.robodata import records
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.tool_results import Observed
-from kgwb.terms import Triple, format_term
-from kgwb.text import shorten
 
 
 def render_state_diagram(position: records.Position) -> Html:

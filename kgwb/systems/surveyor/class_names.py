@@ -10,10 +10,9 @@ from typing import Self
 
 from rdflib import URIRef
 
-from kgwb.kg.survey_text import SurveyWriter
-from kgwb.kg.term_text import bracket_iri, quote_text, to_curie
-from kgwb.terms import Iri, local_part
-from kgwb.text import tell_apart
+from kgwb.build import Iri
+from kgwb.build.survey import SurveyWriter
+from kgwb.build.text import bracket_iri, local_part, quote_text, tell_apart, to_curie
 
 MAX_TITLES = 150
 """Classes that a model can choose from."""

@@ -9,20 +9,35 @@ from typing import Literal
 import rdflib
 from rdflib import URIRef
 
-from kgwb.errors import GraphError, GraphUnreachableError
-from kgwb.kg.distinct_texts import format_exactly, format_typed_literal
-from kgwb.kg.findings import SchemaFacts, inspect_result
-from kgwb.kg.sparql import validate_query
-from kgwb.kg.term_text import Prefixes, add_missing_prefixes, quote_text, short_name, to_curie
-from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, schema_config
-from kgwb.systems.queries import execute_sparql, get_names_in_rows
+from kgwb.build import (
+    Check,
+    GraphError,
+    GraphUnreachableError,
+    Reply,
+    Run,
+    Term,
+    agent,
+    ask_model,
+    schema_config,
+)
+from kgwb.build.graph import execute_sparql, get_names_in_rows, inspect_result, validate_query
+from kgwb.build.survey import SchemaFacts
+from kgwb.build.text import (
+    Prefixes,
+    add_missing_prefixes,
+    format_exactly,
+    format_typed_literal,
+    list_first,
+    pluralize,
+    quote_text,
+    short_name,
+    tell_apart,
+    to_curie,
+)
 from kgwb.systems.surveyor.class_names import ClassNames
 from kgwb.systems.surveyor.mentions import format_mentions
 from kgwb.systems.surveyor.records import Asked, Draft, Executed, Mentions, Part, Review
 from kgwb.systems.surveyor.settings import SurveyorSettings
-from kgwb.terms import Term
-from kgwb.text import list_first, pluralize, tell_apart
 
 MAX_SHOWN_ERROR_CHARS = 600
 """Characters of an error that the reviewer sees."""
@@ -87,7 +102,7 @@ def draft_query(mentions: Mentions, part: Part, run: Run) -> Draft:
         "names": format_mentions(mentions, part.prefixes),
     }
     check = Check("a query, or why there is none", partial(_find_draft_reply_problem, part))
-    reply = ask("surveyor/drafter", variables, DraftReply, run, checks=(check,))
+    reply = ask_model("surveyor/drafter", variables, DraftReply, run, checks=(check,))
     query = add_prefixes(reply.sparql, part.prefixes)
     asks_for_classes = bool(_names_of(part).find_all(reply.more))
     if asks_for_classes and not query:
@@ -281,7 +296,7 @@ def review_draft(
         Check("a query if and only if it revises", _find_review_problem),
         Check("what is missing", _find_missing_reason),
     )
-    reply = ask("surveyor/reviewer", variables, ReviewReply, run, checks=checks)
+    reply = ask_model("surveyor/reviewer", variables, ReviewReply, run, checks=checks)
     if reply.verdict != "revise":
         return Review(reply.verdict, reply.missing or reply.reason)
     revised = Draft(

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 
 from rdflib import URIRef
 
-from kgwb.kg.embeddings import EmbeddingIndex
-from kgwb.kg.survey_groups import ClassGroup
-from kgwb.kg.survey_text import SurveyWriter
-from kgwb.run import Run
+from kgwb.build import Run
+from kgwb.build.graph import EmbeddingIndex
+from kgwb.build.survey import ClassGroup, SurveyWriter
+from kgwb.build.text import name_from_iri
 from kgwb.systems.surveyor.class_names import ClassNames, NamedClasses
 from kgwb.systems.surveyor.records import Mentions, Part
 from kgwb.systems.surveyor.settings import SurveyorSettings
-from kgwb.terms import name_from_iri
 
 CHARS_PER_TOKEN = 4
 """Characters of a token on average."""

@@ -8,19 +8,32 @@ from dataclasses import replace
 
 from rdflib import Literal, URIRef
 
-from kgwb.errors import GraphError
-from kgwb.flow import Candidate, Dialogue, RetrievedCandidates
-from kgwb.kg.distinct_texts import format_exactly, format_typed_literal
-from kgwb.kg.queries import describe_vertices, find_values_containing
-from kgwb.kg.term_text import Prefixes, quote_text, to_curie
-from kgwb.run import Run, agent
-from kgwb.run.ask import Reply, ask, schema_config
-from kgwb.systems.linking import find_relation_names
+from kgwb.build import (
+    Candidate,
+    Dialogue,
+    GraphError,
+    Reply,
+    RetrievedCandidates,
+    Run,
+    Term,
+    agent,
+    ask_model,
+    schema_config,
+)
+from kgwb.build.graph import describe_vertices, find_values_containing
+from kgwb.build.linking import find_relation_names
+from kgwb.build.text import (
+    Prefixes,
+    format_exactly,
+    format_typed_literal,
+    pluralize,
+    quote_text,
+    tell_apart,
+    to_curie,
+)
 from kgwb.systems.surveyor.class_names import choose_titles
 from kgwb.systems.surveyor.records import Mention, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
-from kgwb.terms import Term
-from kgwb.text import pluralize, tell_apart
 
 MAX_NAMES = 8
 """Names of a question that are looked up."""
@@ -62,7 +75,7 @@ def find_mentions(
     """
     earlier = _describe_turns(dialogue)
     variables = {"question": question, "earlier": earlier, "classes": list(classes)}
-    reply = ask("surveyor/mention_finder", variables, MentionReply, run)
+    reply = ask_model("surveyor/mention_finder", variables, MentionReply, run)
     names = _clean_names(reply.names)[:MAX_NAMES]
     full_question = " ".join(reply.question.split()) or question
     known_classes = choose_titles(reply.classes, classes)

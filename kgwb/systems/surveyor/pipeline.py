@@ -8,16 +8,26 @@ from functools import partial
 
 from rdflib import Literal, URIRef
 
-from kgwb.flow import NOT_IN_GRAPH, Answer, AnswerKind, Dialogue, Question, Turn, Value
-from kgwb.kg.findings import extract_schema_facts
-from kgwb.kg.queries import with_display_names
-from kgwb.kg.survey import survey_graph
-from kgwb.kg.survey_records import Survey
-from kgwb.kg.survey_text import SurveyWriter
-from kgwb.records import to_data
-from kgwb.run import Run, System, agent, remember_turn
-from kgwb.systems.linking import retrieve_candidates
-from kgwb.systems.queries import find_row_support
+from kgwb.build import (
+    NOT_IN_GRAPH,
+    Answer,
+    AnswerKind,
+    Dialogue,
+    Question,
+    Run,
+    System,
+    Term,
+    Triples,
+    Turn,
+    Value,
+    agent,
+    remember_turn,
+    retrieve_candidates,
+    to_data,
+)
+from kgwb.build.graph import find_row_support, with_display_names
+from kgwb.build.survey import Survey, SurveyWriter, extract_schema_facts, survey_graph
+from kgwb.build.text import DisplayNames
 from kgwb.systems.surveyor.class_names import ClassNames, titles_to_choose_from
 from kgwb.systems.surveyor.drafter import draft_query, execute_draft, review_draft
 from kgwb.systems.surveyor.excerpts import excerpt_for_query, excerpt_for_question
@@ -25,7 +35,6 @@ from kgwb.systems.surveyor.mentions import find_mentions, find_values
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
 from kgwb.systems.surveyor.views import VIEWS
-from kgwb.terms import DisplayNames, Term, Triples
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:

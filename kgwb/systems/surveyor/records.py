@@ -6,22 +6,18 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import NOT_IN_GRAPH, Candidate
-from kgwb.kg.findings import Finding
-from kgwb.kg.queries import ValueMatch
-from kgwb.kg.term_text import Prefixes
-from kgwb.records import (
+from kgwb.build import NOT_IN_GRAPH, Candidate, Explanation, Hidden, Iri, Record, Sparql, Term
+from kgwb.build.graph import Finding, ValueMatch
+from kgwb.build.text import (
     MAX_SUMMARY_PARTS,
     NO_NAMES,
-    Explanation,
-    Hidden,
-    Record,
-    Sparql,
+    DisplayNames,
+    Prefixes,
+    list_first,
     one_line,
+    pluralize,
     summarize_fields,
 )
-from kgwb.terms import DisplayNames, Iri, Term
-from kgwb.text import list_first, pluralize
 
 Asked = Literal["one", "list", "count", "yes or no", "table"]
 """The kind of answer that a question asks for."""

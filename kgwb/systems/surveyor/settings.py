@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT_CONFIG, Count, Settings
+from kgwb.build import STRICT_CONFIG, Count, Settings
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)

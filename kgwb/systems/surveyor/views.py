@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kgwb.run.agents import View
-from kgwb.show.fields import render_explanation
-from kgwb.show.html import (
+from kgwb.build import Answer, Term, Value, View
+from kgwb.build.text import shorten
+from kgwb.build.views import (
     MAX_ROWS,
     Html,
+    RenderContext,
     collapsible,
     div,
     join,
     mark_changed_words,
     muted_text,
     note,
-    span,
-    table,
-    tag,
-)
-from kgwb.show.records import render
-from kgwb.show.terms import (
-    RenderContext,
+    render,
     render_candidate,
     render_curie,
+    render_explanation,
     render_query,
     render_term,
     render_term_labels,
+    span,
+    table,
+    tag,
+    with_unique_names,
 )
 from kgwb.systems.surveyor import records
-from kgwb.terms import Term
-from kgwb.text import shorten
 
 
 def _render_labelled(label: str, text: str) -> Html:
@@ -96,9 +94,9 @@ def render_query_result(executed: records.Executed, context: RenderContext) -> H
     """Render the size of a result or its error, the findings, the rows, and the query collapsed.
 
     Findings that are likely to be mistakes are bold. At most MAX_ROWS rows are shown, and how many
-    more there are. Unbound cells are empty.
+    more there are. Unbound cells are empty. Terms that share a name are told apart.
     """
-    context = context.with_names(executed.names)
+    context = with_unique_names(_rows_as_answer(executed), context.with_names(executed.names))
     if executed.error:
         head = note(executed.error, level="bad")
     else:
@@ -122,6 +120,16 @@ def render_query_result(executed: records.Executed, context: RenderContext) -> H
         collapsible(muted_text("the query"), query, key="query"),
     ]
     return div("body stack", *parts)
+
+
+def _rows_as_answer(executed: records.Executed) -> Answer:
+    """Return the first MAX_ROWS rows of a result as the values of an answer, without empty rows."""
+    values = []
+    for row in executed.rows[:MAX_ROWS]:
+        terms = [cell for cell in row if cell is not None]
+        if terms:
+            values.append(Value(terms[0], str(terms[0]), (), row))
+    return Answer("list", tuple(values))
 
 
 def render_review(review: records.Review, context: RenderContext) -> Html:

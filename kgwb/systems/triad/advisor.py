@@ -7,16 +7,30 @@ from itertools import chain
 
 import rdflib
 
-from kgwb.flow import Answer, CandidateQuery, Value
-from kgwb.kg.algebra import analyze_query
-from kgwb.kg.queries import Row, with_display_names
-from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, schema_config
-from kgwb.systems.queries import find_row_support, is_number, label_terms
+from kgwb.build import (
+    Answer,
+    CandidateQuery,
+    Check,
+    Reply,
+    Run,
+    Term,
+    Triples,
+    Value,
+    agent,
+    ask_model,
+    schema_config,
+)
+from kgwb.build.graph import (
+    Row,
+    analyze_query,
+    find_row_support,
+    is_number,
+    label_terms,
+    with_display_names,
+)
 from kgwb.systems.triad.asking import prompt_of_guidelines
 from kgwb.systems.triad.records import KIND_BY_ANSWER_TYPE, AnswerType
 from kgwb.systems.triad.settings import TriadSettings
-from kgwb.terms import Term, Triples
 
 
 class KnowledgeReply(Reply):
@@ -99,7 +113,7 @@ def answer_from_own_knowledge(question: str, asked: AnswerType, reason: str, run
     subtask = "triad/own_truth" if is_boolean else "triad/own_fact"
     prompt = prompt_of_guidelines(subtask, run)
     check = Check("True or False", find_problem)
-    reply = ask(prompt, {"question": question}, KnowledgeReply, run, checks=(check,))
+    reply = ask_model(prompt, {"question": question}, KnowledgeReply, run, checks=(check,))
     text = reply.answer.strip()
     if not text:
         return Answer(kind, reason=reason)

@@ -7,9 +7,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from kgwb.records import JsonObject
-from kgwb.run import Run
-from kgwb.run.ask import Check, ask
+from kgwb.build import Check, JsonObject, Run, ask_model
 from kgwb.systems.triad.settings import TriadSettings
 
 R = TypeVar("R", bound=BaseModel)
@@ -55,7 +53,7 @@ def ask_in_attempt(
 
     ``failed`` says why each earlier attempt found no query. With the setting ``retry_feedback`` the
     model is told, if the prompt has a place for it. Otherwise, as with the prompts of the appendix,
-    it is asked the same again as another sample. Raises what ``ask`` raises.
+    it is asked the same again as another sample. Raises what ``ask_model`` raises.
     """
     told: list[str] = []
     if prompt in TOLD_PROMPTS:
@@ -63,4 +61,4 @@ def ask_in_attempt(
             told = list(failed)
         variables = {**variables, "failed": told}
     sample = 0 if told else len(failed)
-    return ask(prompt, variables, reply_class, run, checks=(check,), sample=sample)
+    return ask_model(prompt, variables, reply_class, run, checks=(check,), sample=sample)

@@ -7,10 +7,17 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import StrictInt
 
-from kgwb.flow import Candidate, Direction, RetrievedCandidates
-from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, schema_config
-from kgwb.systems.linking import is_decided_unasked, number_candidates, tell_rows_apart
+from kgwb.build import (
+    Candidate,
+    Check,
+    Direction,
+    Reply,
+    RetrievedCandidates,
+    Run,
+    agent,
+    schema_config,
+)
+from kgwb.build.linking import is_decided_unasked, number_candidates, tell_rows_apart
 from kgwb.systems.triad.asking import ask_in_attempt
 from kgwb.systems.triad.records import Choice, Filled, Queries, Relation, Triplet
 from kgwb.systems.triad.settings import TriadSettings

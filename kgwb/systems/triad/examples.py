@@ -7,14 +7,10 @@ from dataclasses import replace
 
 from rdflib import BNode, Literal, URIRef
 
-from kgwb.flow import Direction
-from kgwb.kg.queries import describe_vertices
-from kgwb.kg.sparql import values_clause
-from kgwb.run import Run
-from kgwb.systems.queries import label_terms
+from kgwb.build import Direction, Run, Term
+from kgwb.build.graph import describe_vertices, label_terms, values_clause
+from kgwb.build.text import shorten
 from kgwb.systems.triad.records import Relation, Triplet
-from kgwb.terms import Term
-from kgwb.text import shorten
 
 MAX_EXAMPLE_CHARS = 60
 NO_NAME = "a node without a name"

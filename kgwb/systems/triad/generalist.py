@@ -5,11 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kgwb.errors import GraphError
-from kgwb.flow import Candidate, CandidateQuery
-from kgwb.kg.algebra import analyze_query
-from kgwb.run import Run, agent
-from kgwb.run.ask import Check, Reply, ask, schema_config
+from kgwb.build import (
+    Candidate,
+    CandidateQuery,
+    Check,
+    GraphError,
+    Reply,
+    Run,
+    agent,
+    ask_model,
+    schema_config,
+)
+from kgwb.build.graph import analyze_query
 from kgwb.systems.triad.asking import ask_in_attempt, prompt_of_guidelines
 from kgwb.systems.triad.records import AnswerType, Choice, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings
@@ -208,4 +215,4 @@ def classify_answer_type(question: str, run: Run) -> AnswerType:
     It is a number ("count"), things ("select"), or a truth value ("yes or no").
     """
     prompt = prompt_of_guidelines("triad/answer_type", run)
-    return ask(prompt, {"question": question}, TypeReply, run).type
+    return ask_model(prompt, {"question": question}, TypeReply, run).type

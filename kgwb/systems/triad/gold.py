@@ -8,13 +8,21 @@ from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.flow import Candidate, CandidateQuery, Direction, RetrievedCandidates
-from kgwb.kg.algebra import TriplePattern, analyze_query
-from kgwb.run import Run
-from kgwb.run.gold import GoldDecisions, GoldQuery, LinkedIris, Rung, assign_stages, get_output
-from kgwb.run.steps import Step
-from kgwb.systems.alignment import Alignment, align_facts, reword_fact
-from kgwb.systems.linking import find_candidate
+from kgwb.build import (
+    Candidate,
+    CandidateQuery,
+    Direction,
+    GoldDecisions,
+    GoldQuery,
+    LinkedIris,
+    RetrievedCandidates,
+    Run,
+    Rung,
+    Step,
+)
+from kgwb.build.gold import Alignment, align_facts, assign_stages, get_output, reword_fact
+from kgwb.build.graph import TriplePattern, analyze_query
+from kgwb.build.linking import find_candidate
 from kgwb.systems.triad.records import (
     ANSWER_TYPE_BY_KIND,
     Attempt,

@@ -7,17 +7,14 @@ from operator import attrgetter
 
 from rdflib import BNode, URIRef
 
-from kgwb.flow import Candidate, Direction
-from kgwb.kg.queries import find_predicates
-from kgwb.kg.sparql import n3, union_clause, values_clause
-from kgwb.run import Run, agent
-from kgwb.systems.linking import compute_similarities, retrieve_candidates
+from kgwb.build import Candidate, Direction, Run, Term, agent, retrieve_candidates
+from kgwb.build.graph import find_predicates, n3, union_clause, values_clause
+from kgwb.build.linking import compute_similarities
 from kgwb.systems.triad.decision_maker import choose_entities, choose_relations
 from kgwb.systems.triad.examples import add_examples
 from kgwb.systems.triad.records import Choice, Relation, Triplet, Triplets
 from kgwb.systems.triad.settings import TriadSettings
 from kgwb.systems.triad.templates import list_mentions
-from kgwb.terms import Term
 
 TermsByEnd = Mapping[str, Sequence[Term]]
 """The vertices or values that each end of triplets may stand for, by the text of the end."""

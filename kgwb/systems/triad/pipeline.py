@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgwb.errors import InvalidReplyError
-from kgwb.flow import (
+from kgwb.build import (
     CANNOT_EXPRESS,
+    JSON_CHECK_NAME,
     NOT_IN_GRAPH,
+    SCHEMA_CHECK_NAME,
     Answer,
     CandidateQuery,
     Dialogue,
+    InvalidReplyError,
     Question,
+    Run,
+    System,
+    agent,
+    retrieve_candidates,
 )
-from kgwb.kg.algebra import analyze_query
-from kgwb.run import Run, System, agent
-from kgwb.run.ask import JSON_CHECK_NAME, SCHEMA_CHECK_NAME
-from kgwb.systems.linking import retrieve_candidates
-from kgwb.systems.rules import RULES as LINKING_RULES
+from kgwb.build.graph import analyze_query
+from kgwb.build.rules import RULES as LINKING_RULES
 from kgwb.systems.triad.advisor import answer_from_own_knowledge, build_answer
 from kgwb.systems.triad.decision_maker import choose_entities, choose_query, choose_relations
 from kgwb.systems.triad.generalist import (

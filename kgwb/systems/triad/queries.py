@@ -8,16 +8,11 @@ from itertools import islice, product
 
 from rdflib import Literal
 
-from kgwb.errors import GraphTimeoutError, QueryError
-from kgwb.flow import Candidate, CandidateQuery
-from kgwb.kg.algebra import analyze_query, patterns_to_sparql
-from kgwb.kg.sparql import n3
-from kgwb.run import Run, agent
-from kgwb.systems.queries import label_terms
+from kgwb.build import Candidate, CandidateQuery, GraphTimeoutError, QueryError, Run, Term, agent
+from kgwb.build.graph import analyze_query, label_terms, n3, patterns_to_sparql
 from kgwb.systems.triad.records import Choice, Filled, Phase, Queries, Relation, Triplets
 from kgwb.systems.triad.settings import TriadSettings
 from kgwb.systems.triad.templates import RelationTerm, fill_template, list_mentions
-from kgwb.terms import Term
 
 MAX_COMBINATIONS = 20_000
 """Combinations that are made before they are sorted by rank."""

@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kgwb.flow import AnswerKind, Candidate, CandidateQuery, Direction
-from kgwb.kg.algebra import analyze_query
-from kgwb.records import Explanation, Hidden, Record, Score, Sparql
-from kgwb.terms import Iri
-from kgwb.text import pluralize
+from kgwb.build import (
+    AnswerKind,
+    Candidate,
+    CandidateQuery,
+    Direction,
+    Explanation,
+    Hidden,
+    Iri,
+    Record,
+    Score,
+    Sparql,
+)
+from kgwb.build.graph import analyze_query
+from kgwb.build.text import pluralize
 
 Phase = Literal["parsing", "linking", "construction"]
 """The phases that an attempt can begin at (Triad, Figure 2)."""

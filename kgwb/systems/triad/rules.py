@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kgwb.kg.base import Graph
-from kgwb.kg.embeddings import Embeddings
-from kgwb.llm.base import ReplyData, Rule
-from kgwb.llm.rules.grammar import leads_to_agent, parse_question
-from kgwb.llm.rules.grounding import ground_question
-from kgwb.llm.rules.similarity import SPELLING_WEIGHT, find_similar_predicates
-from kgwb.systems.rules import choose_vertex
+from kgwb.build import Graph, ReplyData, Rule
+from kgwb.build.graph import Embeddings
+from kgwb.build.rules import (
+    SPELLING_WEIGHT,
+    choose_vertex,
+    find_similar_predicates,
+    ground_question,
+    leads_to_agent,
+    parse_question,
+)
+from kgwb.build.text import name_from_iri
 from kgwb.systems.triad.records import ANSWER_TYPE_BY_KIND
-from kgwb.terms import name_from_iri
 
 Triplet = Sequence[str]
 SPELLING_ALONE = 1.0

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
-from kgwb.settings import STRICT_CONFIG, Count, Settings
+from kgwb.build import STRICT_CONFIG, Count, Settings
 
 ALL = 1_000_000
 """A limit that is never reached."""

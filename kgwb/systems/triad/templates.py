@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from kgwb.errors import GraphError
-from kgwb.flow import Direction
-from kgwb.kg.algebra import analyze_query
-from kgwb.systems.linking import find_label
+from kgwb.build import Direction, GraphError
+from kgwb.build.graph import analyze_query
+from kgwb.build.linking import find_label
 from kgwb.systems.triad.records import Triplet, Triplets
 
 RelationTerm = tuple[str, Direction | None]

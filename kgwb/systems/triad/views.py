@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from kgwb.run.agents import View
-from kgwb.show.html import MAX_ROWS, Html, collapsible, div, muted_text, preformatted, span, table
-from kgwb.show.terms import RenderContext, lay_out
+from kgwb.build import View
+from kgwb.build.text import pluralize, shorten
+from kgwb.build.views import (
+    MAX_ROWS,
+    Html,
+    RenderContext,
+    collapsible,
+    div,
+    lay_out,
+    muted_text,
+    preformatted,
+    span,
+    table,
+)
 from kgwb.systems.triad.records import Filled, Queries
-from kgwb.text import pluralize, shorten
 
 
 def render_filled_templates(queries: Queries, context: RenderContext) -> Html:

@@ -34,7 +34,7 @@ from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
 from kgwb.show.notebook import to_html
 from kgwb.systems.chatty_kg.matching import match_qir
-from kgwb.systems.chatty_kg.pipeline import ABLE_SYSTEM
+from kgwb.systems.chatty_kg.pipeline import HANDOVER_HINT
 from kgwb.systems.chatty_kg.records import QIR, Fact
 from kgwb.systems.linking import retrieve_candidates
 
@@ -259,7 +259,7 @@ OLDEST = qir(
 def test_a_question_that_triples_cannot_express_is_not_answered(reply: Any) -> None:
     run, model = asked("Which boat is the largest?", reply)
     [beyond] = OLDEST["beyond"]
-    reason = f"{CANNOT_EXPRESS}: {beyond}; {ABLE_SYSTEM}"
+    reason = f"{CANNOT_EXPRESS}: {beyond}; {HANDOVER_HINT}"
     assert answer_of(run) == Answer("list", reason=reason)
     assert (model.call_count(), run.totals.queries) == (1, 0)
     assert str(run["qir"].output) == f"{CANNOT_EXPRESS}: {beyond}"
@@ -278,3 +278,8 @@ def test_a_truth_value_is_found_by_its_word() -> None:
     kg = films("@prefix : <http://example.org/> . :b1 :shorePower true . :b2 :shorePower false .")
     assert find_literal(kg, "True") == Literal(True)
     assert find_literal(kg, "yes") is None
+
+
+def test_a_literal_is_found_whatever_its_words_begin_with() -> None:
+    kg = films('@prefix : <http://example.org/> . :ann :jobTitle "Harbour Master" .')
+    assert find_literal(kg, "harbour master") == Literal("Harbour Master")

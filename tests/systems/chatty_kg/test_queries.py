@@ -163,6 +163,15 @@ def test_same_queries_are_kept_once() -> None:
     assert len(generated([("dune", "a", "?x", [predicate("director"), same])]).queries) == 1
 
 
+def test_no_query_says_two_facts_in_one_triple() -> None:
+    both = [predicate("standsInFor"), predicate("standsInFor", direction="in")]
+    queries = generated(
+        [("?a", "stands in for", "?b", both), ("?b", "stands in for", "?a", both)], target="?a"
+    )
+    assert len(queries.queries) == 2
+    assert all(len(query.patterns) == 2 for query in queries.queries)
+
+
 # --- predicate selection
 
 
@@ -206,8 +215,14 @@ def test_without_queries_no_model_is_asked(settings: Settings) -> None:
 def test_each_triple_is_shown_with_its_own_predicates_and_as_published_they_are_one_list() -> None:
     _, _, model = selected(predicates(["director"], ["birth place"]))
     assert model.requests[0].variables["relations"] == [
-        {"triple": ["Dune", "directed by", "?p"], "predicates": ["director", "writer"]},
-        {"triple": ["?p", "born in", "?x"], "predicates": ["birth place", "birth date"]},
+        {
+            "triple": ["Dune", "directed by", "?p"],
+            "predicates": [{"name": "director"}, {"name": "writer"}],
+        },
+        {
+            "triple": ["?p", "born in", "?x"],
+            "predicates": [{"name": "birth place"}, {"name": "birth date"}],
+        },
     ]
     _, _, model = selected(pooled("director"), settings=PAPER)
     assert model.requests[0].variables["predicates"] == [

@@ -1,0 +1,50 @@
+"""Thread pools: inside a run, what is submitted is executed at once, so that its steps have an order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, TypeVar
+
+from kgwb.errors import SettingError
+from kgwb.run.execution import current_run
+
+T = TypeVar("T")
+
+
+def wrap_executor(executor: Executor) -> Executor:
+    """Return an executor that inside a run executes what is submitted at once, on this thread.
+
+    So the branches of a pipeline belong to the run, and their steps have the same order each time.
+    Outside of a run it is the plain executor, such as a ThreadPoolExecutor.
+
+    Raises SettingError for what is no executor.
+    """
+    if not isinstance(executor, Executor):
+        raise SettingError(
+            f"{type(executor).__name__} is no executor",
+            hint="give a concurrent.futures.ThreadPoolExecutor()",
+        )
+    return RunExecutor(executor)
+
+
+class RunExecutor(Executor):
+    """Executes by another executor outside of a run, and at once inside. See ``wrap_executor``."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Return the future of a call. Inside a run it is done, with its result or its exception."""
+        if current_run() is None:
+            return self._executor.submit(function, *args, **kwargs)
+        future: Future[T] = Future()
+        try:
+            future.set_result(function(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - the future raises it where it is asked
+            future.set_exception(error)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Shut the plain executor down."""
+        self._executor.shutdown(wait, cancel_futures=cancel_futures)

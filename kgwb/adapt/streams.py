@@ -1,0 +1,89 @@
+"""Streamed replies of openai: inside a run the whole reply is recorded, and comes in a few chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kgwb.records import JsonObject
+
+
+def chunks_of(completion: Any, has_usage: bool) -> Iterator[Any]:
+    """Yield a completion as chunks of a stream.
+
+    Each choice has a chunk with its whole message, and one with its finish reason. With
+    ``has_usage`` the last chunk has the tokens, and no choice.
+    """
+    from openai.types.chat import ChatCompletionChunk
+
+    data = completion.model_dump(mode="json", exclude_none=True)
+    usage = data.pop("usage", None)
+    choices = data.pop("choices", [])
+    data["object"] = "chat.completion.chunk"
+    for choice in choices:
+        said: JsonObject = {**choice, "delta": _delta_of(choice["message"]), "finish_reason": None}
+        del said["message"]
+        ended = {"index": choice["index"], "delta": {}, "finish_reason": choice["finish_reason"]}
+        for part in (said, ended):
+            yield ChatCompletionChunk.construct(**data, choices=[part])
+    if has_usage:
+        yield ChatCompletionChunk.construct(**data, choices=[], usage=usage)
+
+
+def _delta_of(message: JsonObject) -> JsonObject:
+    """Return a message as the delta of a chunk, where each call of a tool has its index."""
+    delta = dict(message)
+    if "tool_calls" in delta:
+        calls = [{"index": i, **call} for i, call in enumerate(delta["tool_calls"])]
+        delta["tool_calls"] = calls
+    return delta
+
+
+class RecordedStream:
+    """Chunks in the form of ``openai.Stream``: to be iterated, and a context manager."""
+
+    def __init__(self, chunks: list[Any]) -> None:
+        self._chunks = iter(chunks)
+        self.response = self  # openai closes the response of the server, and there is none
+
+    def __iter__(self) -> RecordedStream:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._chunks)
+
+    def __enter__(self) -> RecordedStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+class RecordedAsyncStream:
+    """Chunks in the form of ``openai.AsyncStream``."""
+
+    def __init__(self, chunks: list[Any]) -> None:
+        self._chunks = iter(chunks)
+        self.response = self  # openai closes the response of the server, and there is none
+
+    def __aiter__(self) -> RecordedAsyncStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        for chunk in self._chunks:
+            return chunk
+        raise StopAsyncIteration
+
+    async def __aenter__(self) -> RecordedAsyncStream:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+    aclose = close

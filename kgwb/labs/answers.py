@@ -1,0 +1,175 @@
+"""Answers: how one is checked, kept as data, and checked again from its data."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, TypeAdapter
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from kgwb.errors import InputError, KgwbError
+from kgwb.labs.forms import EXAMPLES, fit_form
+from kgwb.labs.tasks import Task
+from kgwb.records import to_data
+from kgwb.run import Run
+from kgwb.run.agents import agent_of_key
+
+MAX_CHECKED_CHARS = 20_000
+"""An answer with more characters is not checked."""
+MAX_DATA_CHARS = 40_000
+"""Characters of an answer's data as JSON. An answer with more is not kept as data."""
+
+
+class CheckFailedError(Exception):
+    """A check has failed in itself. The cause is for the lecturer; the text is for the student."""
+
+    def __init__(self, task: str, cause: Exception) -> None:
+        text = f"the check of {task} itself failed ({type(cause).__name__}); tell your lecturer"
+        super().__init__(text)
+
+
+class StoredRun(BaseModel):
+    """A run as its edits: the values that were put in by hand, by the key of the step."""
+
+    model_config = ConfigDict(extra="forbid")
+    question: str
+    overrides: dict[str, JsonValue] = {}
+
+
+class StoredAnswer(BaseModel):
+    """An answer as data: a value, or the edits of a run."""
+
+    model_config = ConfigDict(extra="forbid")
+    value: JsonValue = None
+    run: StoredRun | None = None
+
+
+def _check_size(stored: StoredAnswer | None) -> StoredAnswer | None:
+    """Return the answer. Raises ValueError if its JSON has more than MAX_DATA_CHARS characters."""
+    if stored and len(stored.model_dump_json()) > MAX_DATA_CHARS:
+        raise ValueError(f"an answer has more than {MAX_DATA_CHARS:,} characters")
+    return stored
+
+
+KeptAnswer = Annotated[StoredAnswer | None, AfterValidator(_check_size)]
+"""An answer that is kept in a file, or None if there is none, or none that has a form as data."""
+
+
+def check_answer(task: Task, answer: object) -> str:
+    """Return what is wrong with an answer of any type; "" if it is right.
+
+    The task's own check sees only answers of the right type and of at most MAX_CHECKED_CHARS
+    characters. An error that an answer leads to, such as an invalid query, is its problem. Raises
+    CheckFailedError if the check itself fails.
+    """
+    if isinstance(answer, str) and len(answer) > MAX_CHECKED_CHARS:
+        return (
+            f"the answer has {len(answer):,} characters; at most {MAX_CHECKED_CHARS:,} are checked"
+        )
+    if task.answer_type is Run:
+        if not isinstance(answer, Run):
+            return f"the answer must be a run, but its type is {type(answer).__name__}"
+        typed_answer: Any = answer
+    else:
+        try:
+            typed_answer = read_value(task, answer)
+        except ValueError:
+            shown_type = type(answer).__name__
+            example = EXAMPLES.get(task.answer_type, "the comment shows")
+            return f"an answer of the type {shown_type} is not read here; write it as {example}"
+    try:
+        return task.check(typed_answer)
+    except KgwbError as exc:
+        return f"the answer leads to an error: {exc}"
+    except Exception as exc:
+        raise CheckFailedError(task.name, exc) from exc
+
+
+def read_value(task: Task, answer: object) -> Any:
+    """Return an answer as a value of the task's type.
+
+    It is read by its JSON form: a list, a tuple and a set are the same then, and an IRI of a graph
+    is a text. ``fit_form`` says which other forms are read. Raises ValueError for an answer that
+    has no JSON form, or is of another type.
+    """
+    adapter = TypeAdapter(task.answer_type)
+    data = fit_form(_to_json_data(answer), task.answer_type)
+    return adapter.validate_json(json.dumps(data), strict=True)
+
+
+def _to_json_data(answer: object) -> Any:
+    """Return the JSON data of a value. Raises ValueError for one that has no JSON form."""
+    try:
+        return to_jsonable_python(answer)
+    except (PydanticSerializationError, RecursionError) as exc:
+        raise ValueError("the value has no JSON form") from exc
+
+
+def store_answer(answer: object) -> StoredAnswer | None:
+    """Return an answer as data; None if it has no form as data, or is too large.
+
+    A run whose edits were not executed has none: what it shows is not what they lead to.
+    """
+    try:
+        if isinstance(answer, Run):
+            if answer.has_pending_edits:
+                return None
+            stored = StoredAnswer(run=_store_run(answer))
+        else:
+            stored = StoredAnswer(value=_to_json_data(answer))
+        return _check_size(stored)
+    except ValueError:
+        return None
+
+
+def _store_run(run: Run) -> StoredRun:
+    """Return the edits of a run. Raises ValueError for a value that has no JSON form."""
+    overrides = {}
+    for key, value in run.overrides.items():
+        output_type = run.system.agent_spec(key).output_type
+        overrides[key] = _to_json_data(to_data(value, output_type))
+    return StoredRun(question=run.question, overrides=overrides)
+
+
+def check_stored_answer(task: Task, stored: StoredAnswer) -> str:
+    """Return what is wrong with an answer that was kept as data; "" if it is right.
+
+    A run is opened anew by the task, edited as the student edited it, and executed.
+    """
+    if stored.run is None:
+        return check_answer(task, stored.value)
+    if task.open_run is None:
+        return "the answer is a run, but the task does not ask for one"
+    run = task.open_run()
+    if stored.run.question != run.question:
+        return "the run is of another question"
+    try:
+        for step, value in stored.run.overrides.items():
+            run.override(step, value)
+        run.go()
+    except KgwbError as exc:
+        return f"the run leads to an error: {exc}"
+    return check_answer(task, run)
+
+
+def find_edited_agent(answer: object) -> str:
+    """Return the first agent that a run's edits changed; "" for another answer, or without edits.
+
+    The first is the one that comes first in the order of the system's agents.
+    """
+    if not isinstance(answer, Run):
+        return ""
+    edited_agents = set(map(agent_of_key, answer.overrides))
+    for spec in answer.system.agents:
+        if spec.name in edited_agents:
+            return spec.name
+    return ""
+
+
+def require_task(tasks: dict[str, Task], name: str, lab: object) -> Task:
+    """Return a task by its name. Raises InputError if there is no such task."""
+    if name not in tasks:
+        hint = f"the tasks are {', '.join(tasks)}"
+        raise InputError(f"lab {lab} has no task {str(name)[:40]!r}", hint=hint)
+    return tasks[name]

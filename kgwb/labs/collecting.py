@@ -1,0 +1,316 @@
+"""The hand-ins of a class: found, read, the latest of each work kept, and checked again on wish."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kgwb.errors import InputError
+from kgwb.labs.found_files import FoundFile, find_files
+from kgwb.labs.hand_ins import HandIn, parse_hand_in
+from kgwb.labs.pseudonyms import Pseudonyms
+from kgwb.labs.rechecking import check_again
+from kgwb.labs.tasks import STAGES, Lab, Stage, load_lab
+from kgwb.labs.twins import find_equal_answers
+from kgwb.text import look_of, pluralize, single_line
+from kgwb.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedWork:
+    """A hand-in, where it was found, and what is remarkable about it."""
+
+    file: FoundFile
+    hand_in: HandIn
+    name: str = ""
+    """The student as shown. Of students with one name, the name is followed by the file."""
+    remarks: tuple[str, ...] = ()
+    """What the lecturer should look at."""
+    disagreements: Mapping[str, str] | None = None
+    """By task, why the state in the file is not that of its answer; None if it was not checked."""
+
+    @property
+    def when(self) -> str:
+        """When it was handed in: the platform's time, else the file's own, else that of the disk."""
+        if self.file.is_time_of_platform or not self.hand_in.written:
+            return self.file.changed
+        return self.hand_in.written
+
+    def is_solved(self, task: str) -> bool:
+        """Return whether a task counts as solved: in the file, and if checked, again."""
+        return self.hand_in.progress(task).state == "solved" and not self.disagrees(task)
+
+    def disagrees(self, task: str) -> bool:
+        """Return whether the check has shown another state than the file's; False without a check."""
+        return task in (self.disagreements or {})
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedHandIns:
+    """The hand-ins of a class in one lab."""
+
+    lab: Lab
+    works: tuple[CollectedWork, ...]
+    """One of each work, by the student's name."""
+    rejected_files: Mapping[str, str]
+    """Why a file in the folder is not a hand-in, by its place."""
+    remarks: tuple[str, ...] = ()
+    """What is to be known about names that occur more than once, and about files not counted."""
+
+    def stuck_students(self, task: str) -> list[str]:
+        """Return the names of the students who are stuck at a task; see TaskProgress.is_stuck."""
+        return [work.name for work in self.works if work.hand_in.progress(task).is_stuck]
+
+    def with_answers(self, task: str) -> list[CollectedWork]:
+        """Return the hand-ins that have an answer to a task."""
+        return [work for work in self.works if work.hand_in.progress(task).answers]
+
+    def with_discussion(self, task: str) -> list[CollectedWork]:
+        """Return the hand-ins that say something about the question that a task leaves open."""
+        return [work for work in self.works if work.hand_in.progress(task).discussion]
+
+    def count_solved(self, task: str) -> int:
+        """Return how many students have solved a task."""
+        return sum(work.is_solved(task) for work in self.works)
+
+    def solved_by_stage(self) -> dict[Stage, tuple[int, int]]:
+        """Return, by stage, how many answers are right, and how many tasks times students there are.
+
+        The stages come in their order; those without a task in the lab are left out.
+        """
+        solved: Counter[Stage] = Counter()
+        asked: Counter[Stage] = Counter()
+        for name, task in self.lab.tasks.items():
+            solved[task.stage] += self.count_solved(name)
+            asked[task.stage] += len(self.works)
+        return {stage: (solved[stage], asked[stage]) for stage in STAGES if asked[stage]}
+
+    def agents_blamed_first(self, task: str) -> list[tuple[str, int]]:
+        """Return the agents that were edited in the first try at a task, and by how many students.
+
+        The most frequent comes first. Empty for a task that does not ask for a run.
+        """
+        first = [work.hand_in.progress(task).first_agent for work in self.works]
+        return Counter(filter(None, first)).most_common()
+
+    def weakest_stage(self) -> Stage | None:
+        """Return the stage with the smallest part of right answers; None without hand-ins."""
+        parts = self.solved_by_stage()
+        if not parts:
+            return None
+        return min(parts, key=lambda stage: parts[stage][0] / parts[stage][1])
+
+    def all_remarks(self) -> list[str]:
+        """Return the remarks on the class, and those on each hand-in with the student's name."""
+        remarks = list(self.remarks)
+        for work in self.works:
+            remarks += [f"{work.name}: {remark}" for remark in work.remarks]
+        return remarks
+
+    def __str__(self) -> str:
+        """Return the number of hand-ins, and a line for each task, remark and rejected file."""
+        number = len(self.works)
+        lines = [f"lab {self.lab.number}: {pluralize(number, 'hand-in')}"]
+        for name, task in self.lab.tasks.items():
+            solved = f"{self.count_solved(name)} of {number} solved"
+            stuck = ", ".join(self.stuck_students(name))
+            if stuck:
+                solved += f", stuck: {single_line(stuck)}"
+            lines.append(f"  {name:<5} {task.title:<60.60} {solved}")
+        for stage, (solved_answers, asked) in self.solved_by_stage().items():
+            lines.append(f"  {stage}: {solved_answers} of {asked} answers right")
+        for remark in self.all_remarks():
+            lines.append(f"  {single_line(remark)}")
+        for name, reason in self.rejected_files.items():
+            lines.append(f"  not read: {single_line(name)}: {single_line(reason)}")
+        return "\n".join(lines)
+
+
+def collect_hand_ins(
+    folder: str | Path,
+    *,
+    check: bool = False,
+    open_lab: Callable[[int | str], Lab] = load_lab,
+    pseudonyms: Pseudonyms | None = None,
+) -> list[CollectedHandIns]:
+    """Return the hand-ins in a folder or a zip, by the number of the lab and the student's name.
+
+    Of several files of one work under one name, the latest counts. Files of different works are all
+    listed, also if their students have the same name; files of earlier versions, which do not name
+    their work, are each taken for one. A hand-in without a name is listed by the place of its file.
+    Files that are not hand-ins are listed with the first lab.
+
+    With ``check`` the answers are checked again. With ``pseudonyms``, names, ids and files are
+    replaced by them. Raises InputError if the folder cannot be read or has no file that ends in
+    ".json".
+    """
+    rejected: dict[str, str] = {}
+    by_lab: dict[int | str, list[CollectedWork]] = {}
+    for file in find_files(Path(folder)):
+        try:
+            work = _read_work(file, open_lab)
+        except InputError as exc:
+            place = pseudonyms.of_file(file.place) if pseudonyms else file.place
+            rejected[place] = exc.message.removeprefix(f"{file.name} is ")
+            continue
+        if pseudonyms:
+            work = _with_pseudonym(work, pseudonyms)
+        by_lab.setdefault(work.hand_in.kgwb_lab, []).append(work)
+
+    collected: list[CollectedHandIns] = []
+    for number, works in sorted(by_lab.items(), key=str):
+        listed_here = {} if collected else rejected
+        collected.append(_collect_lab(open_lab(number), works, listed_here, check=check))
+    return collected or [CollectedHandIns(open_lab(1), (), rejected)]
+
+
+def _read_work(file: FoundFile, open_lab: Callable[[int | str], Lab]) -> CollectedWork:
+    """Return the hand-in of a file.
+
+    Raises InputError if it cannot be read, is no hand-in, is for an unknown lab, or has a task that
+    its lab lacks.
+    """
+    if file.problem:
+        raise InputError(file.problem, hint="")
+    hand_in = parse_hand_in(file.name, file.data)
+    known = open_lab(hand_in.kgwb_lab).tasks
+    for name in hand_in.tasks:
+        if name not in known:
+            raise InputError(f"lab {hand_in.kgwb_lab} has no task {name!r}", hint="")
+    return CollectedWork(file, hand_in)
+
+
+def _with_pseudonym(work: CollectedWork, pseudonyms: Pseudonyms) -> CollectedWork:
+    """Return a work with a pseudonym in place of the name, the id and the file of its student."""
+    student = work.hand_in.student or work.file.place
+    pseudonym = pseudonyms.of_student(student, work.file.student_id)
+    file = replace(
+        work.file, place=pseudonyms.of_file(work.file.place), student_id=pseudonym, data=b""
+    )
+    return replace(work, file=file, hand_in=work.hand_in.model_copy(update={"student": pseudonym}))
+
+
+def _collect_lab(
+    lab: Lab, works: Sequence[CollectedWork], rejected: Mapping[str, str], *, check: bool
+) -> CollectedHandIns:
+    """Return the hand-ins of one lab with their remarks, checked again if ``check`` says so."""
+    in_order = sorted(works, key=lambda work: (work.when, work.file.changed, work.file.place))
+    latest, remarks = _keep_latest(in_order)
+    remarks += _remark_on_names(latest)
+    named = _with_distinct_names(latest)
+    remarks += find_equal_answers(lab, {work.name: work.hand_in for work in named})
+    if check:
+        found = check_again(lab, [work.hand_in for work in named])
+        named = [
+            replace(work, disagreements=disagreements)
+            for work, disagreements in zip(named, found, strict=True)
+        ]
+    remarked = tuple(replace(work, remarks=tuple(_remark_on_work(lab, work))) for work in named)
+    return CollectedHandIns(lab, remarked, rejected, tuple(remarks))
+
+
+def _remark_on_work(lab: Lab, work: CollectedWork) -> Iterable[str]:
+    """Yield what is remarkable about one hand-in: its version, and what cannot be as it says."""
+    version = work.hand_in.kgwb_version
+    if version and version != __version__:
+        yield f"written by kgwb {version}; this is {__version__}"
+    for name in lab.tasks:
+        progress = work.hand_in.progress(name)
+        if progress.state == "solved" and not progress.tries:
+            yield f"{name} is solved without a try"
+        elif progress.state == "open" and progress.tries:
+            yield f"{name} is open after {progress.tries} tries"
+        if len(progress.answers) > progress.tries:
+            yield f"{name} has more answers than tries"
+    for name, problem in (work.disagreements or {}).items():
+        yield f"{name} is {work.hand_in.progress(name).state} in the file, but {problem}"
+
+
+def _keep_latest(works: Sequence[CollectedWork]) -> tuple[list[CollectedWork], list[str]]:
+    """Return the latest file of each work under each name, and a remark on each earlier one.
+
+    The oldest file must come first. Names are compared by their looks. A file without a work's identity
+    is never replaced. A file without a name, as it is kept beside a notebook, is left out
+    without a remark if a named one of the same work and folder is there.
+    """
+    latest: dict[tuple[str, str], CollectedWork] = {}
+    remarks = []
+    named = {(work.hand_in.work_id, work.file.student_id) for work in works if work.hand_in.student}
+    for work in works:
+        hand_in = work.hand_in
+        identity = (hand_in.work_id, work.file.student_id)
+        if hand_in.work_id and not hand_in.student and identity in named:
+            continue
+        key = (hand_in.work_id, _look_of_name(hand_in.student))
+        if not hand_in.work_id:
+            key = ("", work.file.place)
+        if key in latest:
+            earlier = latest[key].file.place
+            remarks.append(f"not counted: {earlier}, an earlier state of {work.file.place}")
+        latest[key] = work
+    return list(latest.values()), remarks
+
+
+def _remark_on_names(works: Sequence[CollectedWork]) -> list[str]:
+    """Return remarks on names, works and files' names that occur more than once.
+
+    They name the files. Empty if there is nothing to remark.
+    """
+    remarks = []
+    for same_name in _group(works, _key_of_name):
+        if len(same_name) > 1:
+            student = same_name[0].hand_in.student
+            remarks.append(f"{len(same_name)} hand-ins have the name {student}: {_list(same_name)}")
+    for same_work in _group(works, lambda work: (work.hand_in.work_id, "")):
+        if same_work[0].hand_in.work_id and len(same_work) > 1:
+            shown = ", ".join(f"{work.hand_in.student!r} ({work.file.place})" for work in same_work)
+            remarks.append(f"one work was handed in under {len(same_work)} names: {shown}")
+    for same_file in _group(works, lambda work: (work.file.name, "")):
+        if len(same_file) > 1:
+            remarks.append(f"{len(same_file)} files have one name: {_list(same_file)}")
+    return remarks
+
+
+def _list(works: Sequence[CollectedWork]) -> str:
+    """Return the places of the files of works."""
+    return ", ".join(work.file.place for work in works)
+
+
+def _with_distinct_names(works: Sequence[CollectedWork]) -> list[CollectedWork]:
+    """Return the works sorted by name; several of one name have their file after it.
+
+    A hand-in without a name gets the place of its file.
+    """
+    named = []
+    for same_name in _group(works, _key_of_name):
+        for work in same_name:
+            name = work.hand_in.student
+            if not look_of(name):
+                name = work.file.place
+            elif len(same_name) > 1:
+                name = f"{name} ({work.file.place})"
+            named.append(replace(work, name=name))
+    return sorted(named, key=lambda work: (work.name.casefold(), work.name))
+
+
+def _look_of_name(student: str) -> str:
+    """Return a form of a name that is equal for names that look the same but for letter case."""
+    return look_of(student).casefold()
+
+
+def _key_of_name(work: CollectedWork) -> tuple[str, str]:
+    """Return the look of the student's name; of a work without a name, the file."""
+    name = _look_of_name(work.hand_in.student)
+    return (name, "") if name else ("", work.file.place)
+
+
+def _group(
+    works: Sequence[CollectedWork], key_of: Callable[[CollectedWork], tuple[str, str]]
+) -> list[list[CollectedWork]]:
+    """Return the works in groups of one key. The order of the works and of the groups stays."""
+    groups: dict[tuple[str, str], list[CollectedWork]] = {}
+    for work in works:
+        groups.setdefault(key_of(work), []).append(work)
+    return list(groups.values())

@@ -1,0 +1,59 @@
+"""What the notebooks of the labs show. It has no solutions, so that students may look at all of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from kgwb.systems.chatty_kg.qir import QirReply, TripleReply
+
+__all__ = ["CLAIMS", "DIALOGUE", "REPLIES", "QirReply", "TripleReply"]
+
+DIALOGUE = (
+    "Who is the author of Harry Potter?",
+    "When was its first movie released?",
+    "Which films directed by Christopher Nolan star Michael Caine?",
+    "And the one from 2019?",
+    "What else has he starred in?",
+)
+"""The questions of the first task. Students number them from 1."""
+
+
+def _format_reply(entities: Sequence[str], *triples: tuple[str, str, str]) -> str:
+    """Return a reply of the QIR agent as JSON, with the unknown ?who as the target.
+
+    It has these entities and triples, and asks for a list.
+    """
+    parts = ("subject", "predicate", "object")
+    reply = {
+        "entities": entities,
+        "unknowns": ["?who"],
+        "triples": [dict(zip(parts, triple, strict=True)) for triple in triples],
+        "target": "?who",
+        "question_type": "list",
+        "beyond": [],
+    }
+    return json.dumps(reply)
+
+
+REPLIES = (
+    _format_reply(["Psycho"]),
+    _format_reply(["Psycho"], ("Psycho", "shoe size", "?who")),
+    "Sure! The composer of Psycho is Bernard Herrmann.",
+    _format_reply([], ("?film", "composer", "?who")),
+    f"Here you are:\n```json\n{_format_reply(['Psycho'], ('Psycho', 'composer', '?who'))}\n```",
+    _format_reply(["Psycho"], ("Psycho", "composer", "?who")).replace('"list"', '"person"'),
+    _format_reply(["Psycho"], ("Psycho", "composer", "")),
+    _format_reply(["Psycho"], ("?who", "composer", "Psycho")),
+    _format_reply(["Psycho"], ("Psycho", "composer", "?who")).replace(', "beyond": []', ""),
+)
+"""The replies of the third task of lab 2. Students number them from 1, and find those that are rejected."""
+CLAIMS = {
+    "A": "Chatty-KG executes up to ten times fewer queries than another system, KGQAn.",
+    "B": "RAGonite answers more questions with both tools than with either of them alone.",
+    "C": "DoG answers a question of several hops one hop at a time, and simplifies it in between.",
+    "D": "Triad gains from answers of its own knowledge where the graph has no answer.",
+    "E": "RoboData gives the triples that support each sentence of its answer.",
+    "F": "Chatty-KG does not answer from the language model where the graph has no answer.",
+}
+"""Claims of the papers, by a letter."""

@@ -1,0 +1,136 @@
+"""The points of a class as a CSV table, for a spreadsheet or a learning platform."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+
+from kgwb.errors import InputError
+from kgwb.labs.collecting import CollectedHandIns, CollectedWork
+from kgwb.labs.hand_ins import write_file
+
+DEFAULT_POINTS = 1.0
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet computes a cell that begins with one of these."""
+
+
+def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
+    """Return points by task, as in {"1.7": "2"}. Raises InputError for what is not a number >= 0."""
+    points = {}
+    for task, text in assignments.items():
+        try:
+            points[task] = float(text)
+        except ValueError:
+            points[task] = -1.0
+        if not 0 <= points[task] < float("inf"):
+            raise InputError(f"{text!r} are no points for {task}", hint="write it as 1.7=2")
+    return points
+
+
+def parse_due(text: str) -> datetime:
+    """Return the time in UTC of a text such as "2026-11-24 18:00" or with a zone, "...T18:00+01:00".
+
+    A time without a zone is one of this machine's zone. Raises InputError for another text.
+    """
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError) as exc:
+        hint = "write it as 2026-11-24T18:00, or with its zone, as 2026-11-24T18:00+01:00"
+        raise InputError(f"{text!r} is not a time", hint=hint) from exc
+
+
+def save_points(
+    collected: Sequence[CollectedHandIns],
+    path: Path,
+    *,
+    points: Mapping[str, float] | None = None,
+    due: datetime | None = None,
+) -> Path:
+    """Write a row for each hand-in to a CSV file, and return its path.
+
+    ``points`` are those of a solved task, by its name; 1 for a task that is not named. ``late`` is
+    "yes" or "no", and empty without ``due`` unless the platform says that the file was late. Raises
+    InputError if ``points`` names no task of these labs, or if the file cannot be written.
+    """
+    names = [name for hand_ins in collected for name in hand_ins.lab.tasks]
+    points = points or {}
+    for name in points:
+        if name not in names:
+            raise InputError(f"no collected lab has a task {name!r}", hint=f"the tasks: {names}")
+    headings = [
+        "lab",
+        "id",
+        "student",
+        *names,
+        "total",
+        "tries",
+        "hints",
+        "late",
+        "time",
+        "version",
+    ]
+    headings += ["file", "remarks"]
+    table = StringIO()
+    writer = csv.DictWriter(table, headings, restval="")
+    writer.writeheader()
+    for hand_ins in collected:
+        for work in hand_ins.works:
+            row = _row_of(hand_ins, work, points, due)
+            writer.writerow({heading: _as_text(value) for heading, value in row.items()})
+    return write_file(path, table.getvalue())
+
+
+def _row_of(
+    hand_ins: CollectedHandIns,
+    work: CollectedWork,
+    points: Mapping[str, float],
+    due: datetime | None,
+) -> dict[str, object]:
+    """Return a hand-in as a row, by heading. Points are whole numbers where they can be."""
+    hand_in = work.hand_in
+    row: dict[str, object] = {}
+    total = 0.0
+    for name in hand_ins.lab.tasks:
+        reached = points.get(name, DEFAULT_POINTS) if work.is_solved(name) else 0.0
+        row[name] = f"{reached:g}"
+        total += reached
+    row |= {
+        "lab": str(hand_ins.lab.number),
+        "id": work.file.student_id,
+        "student": hand_in.student,
+        "total": f"{total:g}",
+        "tries": str(sum(progress.tries for progress in hand_in.tasks.values())),
+        "hints": str(sum(progress.hints for progress in hand_in.tasks.values())),
+        "late": _say_late(work, due),
+        "time": work.when,
+        "version": hand_in.kgwb_version,
+        "file": work.file.place,
+        "remarks": "; ".join(work.remarks),
+    }
+    return row
+
+
+def _say_late(work: CollectedWork, due: datetime | None) -> str:
+    """Return "yes" or "no" as a hand-in is late; "" if that is not known."""
+    if work.file.is_late:
+        return "yes"
+    if due is None:
+        return ""
+    try:
+        handed_in = datetime.fromisoformat(work.when)
+    except ValueError:
+        return ""
+    if handed_in.tzinfo is None:
+        handed_in = handed_in.replace(tzinfo=UTC)
+    return "yes" if handed_in > due else "no"
+
+
+def _as_text(value: object) -> str:
+    """Return a value as the text of a cell, with a quote before what a spreadsheet would compute."""
+    text = str(value)
+    if text.startswith(FORMULA_STARTS):
+        return f"'{text}"
+    return text

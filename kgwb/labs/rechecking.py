@@ -1,0 +1,141 @@
+"""Checking the answers of a class again, each student's in a process of its own with limits.
+
+The processes are started by ``check_process``. Equal answers of several students are checked once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from kgwb.errors import InputError
+from kgwb.labs.check_process import JOB_TIMEOUT_S
+from kgwb.labs.hand_ins import HandIn
+from kgwb.labs.tasks import Lab
+
+NOT_KEPT = "the file has no answer that can be checked again"
+NOT_ENDED = "the check of its answer did not end within its limits of time and memory"
+IS_WRONG = "when checked again, the answer is wrong: {}"
+IS_RIGHT = "when checked again, the answer is right"
+PROCESSOR_S = 10
+"""Seconds of processor time for the answers of one student. All tasks of a lab take about 3."""
+START_TIMEOUT_S = 120.0
+"""Seconds for the start of a process and what all checks need."""
+
+
+class _Answer(NamedTuple):
+    """A task and the JSON of an answer to it. Equal ones have one result."""
+
+    task: str
+    data: str
+
+
+def check_again(lab: Lab, hand_ins: Sequence[HandIn]) -> list[dict[str, str]]:
+    """Return for each hand-in, by task, why its state in the file is not that of its answer.
+
+    A task without an answer is left out, unless it is solved in the file: an answer that cannot be
+    checked is a disagreement then. So is one whose check exceeds its limits.
+
+    Raises InputError if no process can be started.
+    """
+    answers_of = [_answers_of(lab, hand_in) for hand_in in hand_ins]
+    jobs = _share(answers_of)
+    results = _run_jobs(lab, jobs)
+    # An answer that exceeds the limits takes others of its student with it: each has another turn.
+    missing = [answer for job in jobs for answer in job if answer not in results]
+    results |= _run_jobs(lab, [[answer] for answer in missing])
+    found = []
+    for hand_in, answers in zip(hand_ins, answers_of, strict=True):
+        by_task = {answer.task: results.get(answer, NOT_ENDED) for answer in answers}
+        found.append(_compare_states(lab, hand_in, by_task))
+    return found
+
+
+def _answers_of(lab: Lab, hand_in: HandIn) -> list[_Answer]:
+    """Return the answers of a hand-in that are kept as data, in the order of the lab."""
+    answers = []
+    for name in lab.tasks:
+        stored = hand_in.progress(name).data
+        if stored:
+            data = json.dumps(stored.model_dump(mode="json"), sort_keys=True)
+            answers.append(_Answer(name, data))
+    return answers
+
+
+def _share(answers_of: Iterable[Sequence[_Answer]]) -> list[list[_Answer]]:
+    """Return the answers of each student that no student before has, without empty lists."""
+    seen: set[_Answer] = set()
+    jobs = []
+    for answers in answers_of:
+        new_answers = [answer for answer in answers if answer not in seen]
+        seen.update(new_answers)
+        if new_answers:
+            jobs.append(new_answers)
+    return jobs
+
+
+def _run_jobs(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, str]:
+    """Return what is wrong with each answer, "" if it is right. Those without a result are missing.
+
+    Where a process can be copied, one process makes what all checks need, and is copied for each
+    job. Elsewhere, as on Windows, a process is started for each.
+    """
+    results: dict[_Answer, str] = {}
+    batches: list[Sequence[Sequence[_Answer]]] = [jobs] if jobs else []
+    if not hasattr(os, "fork"):
+        batches = [[job] for job in jobs]
+    for batch in batches:
+        results |= _run_process(lab, batch)
+    return results
+
+
+def _run_process(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, str]:
+    """Run a check process with some jobs, and return its results.
+
+    Raises InputError if it cannot be started.
+    """
+    request = json.dumps({"lab": lab.source, "processor_s": PROCESSOR_S, "jobs": jobs})
+    command = [sys.executable, "-m", "kgwb.labs.check_process"]
+    try:
+        process = subprocess.run(
+            command,
+            input=request.encode(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=START_TIMEOUT_S + JOB_TIMEOUT_S * len(jobs),
+            check=False,
+        )
+        output = process.stdout
+    except subprocess.TimeoutExpired as exc:
+        output = exc.stdout or b""
+    except OSError as exc:
+        hint = "close other programs, or collect without --check"
+        raise InputError(f"the process that checks cannot be started: {exc}", hint=hint) from exc
+    results = {}
+    for line in output.splitlines():
+        result: dict[str, Any] = json.loads(line)
+        answer = jobs[result["job"]][result["answer"]]
+        results[answer] = result["problem"]
+    return results
+
+
+def _compare_states(lab: Lab, hand_in: HandIn, by_task: dict[str, str]) -> dict[str, str]:
+    """Return, by task, why the state in a file is not that of its answer."""
+    disagreements = {}
+    for name in lab.tasks:
+        is_solved = hand_in.progress(name).state == "solved"
+        problem = by_task.get(name)
+        if problem is None:
+            if is_solved:
+                disagreements[name] = NOT_KEPT
+        elif problem == NOT_ENDED:
+            disagreements[name] = NOT_ENDED
+        elif is_solved and problem:
+            disagreements[name] = IS_WRONG.format(problem)
+        elif not is_solved and not problem:
+            disagreements[name] = IS_RIGHT
+    return disagreements

@@ -1,0 +1,136 @@
+"""Where the recorded runs of lab 1 lost their answers: derived from repairs that experts would make.
+
+A reference repair makes everything right that was wrong in a run. The first step at which the run
+and its repaired copy decide differently is the first wrong step. A run with several reference
+repairs has several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from kgwb.labs.tasks import open_sample
+from kgwb.records import to_data
+from kgwb.run import Run
+from kgwb.run.agents import agent_of_key
+from kgwb.run.steps import Step
+from kgwb.workbench import recording
+
+SCHOLARS_RUN = 5
+"""The only one of the runs over the graph scholars; the others are over films."""
+YEAR_QUERY = """SELECT DISTINCT ?answer WHERE {
+  ?answer <https://kgwb.example/scholars/turingAwardYear> ?year FILTER(STR(?year) = "2018")
+}"""
+Repair = Callable[[Run], object]
+
+
+def open_lost_run(number: int) -> Run:
+    """Return one of the recorded runs that lost their answer, with its graph, to be repaired."""
+    graph = "scholars" if number == SCHOLARS_RUN else "films"
+    return recording(f"lost/chatty_kg/{number}", kg=open_sample(graph), model="rules")
+
+
+def _name_the_novel(run: Run) -> None:
+    """Repair run 1 at the rephraser: the question says which Little Women is meant."""
+    question = {"question": "Who wrote the novel Little Women?", "original": run.question}
+    run.override("rephraser", question)
+
+
+def _select_the_novel(run: Run) -> None:
+    """Repair run 1 at the vertex selection: it takes the candidate that is a novel."""
+    candidates = to_data(run.output("entity_retriever"))["candidates"]
+    [novel] = [vertex for vertex in candidates if "film" not in vertex["types"]]
+    selected = to_data(run.output("vertex_selection"))
+    run.override("vertex_selection", selected | {"vertex": novel})
+
+
+def _ask_for_the_composer(run: Run) -> None:
+    """Repair run 2 at the QIR: the unknown is the composer of Vertigo."""
+    _set_triples(run, ("Vertigo", "composer", "?answer"))
+
+
+def _translate(run: Run) -> None:
+    """Repair run 3 at the translator."""
+    translated = to_data(run.output("translator"))
+    run.override("translator", translated | {"text": "Who directed The Godfather?"})
+
+
+def _name_the_music(run: Run) -> None:
+    """Repair run 4 at the QIR: to write music is to compose."""
+    _set_triples(run, ("?answer", "composer", "Joe Hisaishi"))
+
+
+def _keep_the_year(run: Run) -> None:
+    """Repair run 5 at the QIR, which names the year, and at the query, where triples cannot say it."""
+    award = ("?answer", "award", "Turing Award")
+    _set_triples(run, award, ("?answer", "Turing Award year", "?year"))
+    run.go(until="query_generator")
+    _query_the_year(run)
+
+
+def _query_the_year(run: Run) -> None:
+    """Repair run 5 at the query generator."""
+    generated = to_data(run.output("query_generator"))
+    generated["queries"][0]["sparql"] = YEAR_QUERY
+    run.override("query_generator", generated)
+
+
+REFERENCE_REPAIRS: dict[int, tuple[Repair, ...]] = {
+    1: (_name_the_novel, _select_the_novel),
+    2: (_ask_for_the_composer,),
+    3: (_translate,),
+    4: (_name_the_music,),
+    5: (_keep_the_year, _query_the_year),
+}
+"""The repairs of each run, by its number in the folder recordings/lost/chatty_kg."""
+
+
+def _set_triples(run: Run, *triples: tuple[str, str, str]) -> None:
+    """Put in triples for those of the QIR agent, with ?answer as the target."""
+    parts = ("subject", "relation", "object")
+    facts = [dict(zip(parts, triple, strict=True)) for triple in triples]
+    run.override("qir", {"facts": facts, "target": "?answer"})
+
+
+@cache
+def find_first_wrong_agents(number: int) -> tuple[str, ...]:
+    """Return the agents of the first wrong step of a lost run, one for each reference repair."""
+    lost = open_lost_run(number)
+    agents: dict[str, None] = {}
+    for repair in REFERENCE_REPAIRS[number]:
+        repaired = open_lost_run(number)
+        repair(repaired)
+        first = lost.diff(repaired.go()).first_difference
+        if first:
+            agents[agent_of_key(first.key)] = None
+    return tuple(agents)
+
+
+def find_first_edited_steps(run: Run, number: int) -> list[str]:
+    """Return the agents that a repaired run changed first: one, or with it the one that it is part of.
+
+    A value that was put in but is that of the recording changes nothing, and does not count. Empty
+    if nothing was changed. The order is that of the recording, and then that of the system.
+    """
+    lost = open_lost_run(number)
+    changed = {key for key, value in run.overrides.items() if _changes(lost, key, value)}
+    for step in lost.steps:
+        if step.key in changed or step.agent in changed:
+            return [step.agent, *_part_of(step, lost)]
+    for spec in run.system.agents:
+        if spec.name in map(agent_of_key, changed):
+            return [spec.name]
+    return []
+
+
+def _changes(lost: Run, key: str, value: Any) -> bool:
+    """Return whether a value that was put in differs from what the recorded step returned."""
+    step = lost.steps_by_key.get(key)
+    return step is None or step.output != value
+
+
+def _part_of(step: Step, run: Run) -> list[str]:
+    """Return the agents of the steps that this step supervises."""
+    return [other.agent for other in run.steps if other.parent == step.key]

@@ -1,0 +1,66 @@
+"""Equal answers of two students: whitespace, order, letter case and names of variables aside."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from kgwb.labs.hand_ins import HandIn
+from kgwb.labs.tasks import Lab
+
+MIN_COMPARED_CHARS = 30
+"""Shorter answers are often equal by chance, and are not compared."""
+MAX_CHANCE_GROUP = 3
+"""Of any class, so many equal answers are remarkable."""
+MAX_GROUP_PART = 0.2
+"""What more than this part of a class answers is the natural answer, and is not remarked."""
+WORD = re.compile(r"\?\w+|\w+")
+"""A word, or a variable of SPARQL."""
+
+
+def find_equal_answers(lab: Lab, hand_ins: Mapping[str, HandIn]) -> list[str]:
+    """Return a remark for each group of students with equal answers, naming the tasks.
+
+    ``hand_ins`` are by the student's name. Only tasks that are answered in words of one's own are
+    compared, by the answer that counts, and only groups of up to MAX_CHANCE_GROUP students, or of
+    MAX_GROUP_PART of the class if that are more.
+    """
+    max_group = max(MAX_CHANCE_GROUP, MAX_GROUP_PART * len(hand_ins))
+    tasks_of_group: dict[tuple[str, ...], list[str]] = {}
+    for name, task in lab.tasks.items():
+        if not task.is_free:
+            continue
+        students: dict[str, list[str]] = {}
+        for student, hand_in in hand_ins.items():
+            compared = _form_to_compare(hand_in, name)
+            if len(compared) >= MIN_COMPARED_CHARS:
+                students.setdefault(compared, []).append(student)
+        for same_answer in students.values():
+            if 1 < len(same_answer) <= max_group:
+                tasks_of_group.setdefault(tuple(same_answer), []).append(name)
+
+    remarks = []
+    for group, names in tasks_of_group.items():
+        tasks = ", ".join(names)
+        remarks.append(
+            f"equal answers to {tasks}: {', '.join(group)} (apart from spaces, order and names; "
+            "short answers can be equal by chance)"
+        )
+    return remarks
+
+
+def _form_to_compare(hand_in: HandIn, task: str) -> str:
+    """Return an answer as its words in alphabetical order; "" if there is no answer as data.
+
+    Variables are all written as "?".
+    """
+    stored = hand_in.progress(task).data
+    if stored is None:
+        return ""
+    data = stored.run.overrides if stored.run else stored.value
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    words = []
+    for word in WORD.findall(text.casefold()):
+        words.append("?" if word.startswith("?") else word)
+    return " ".join(sorted(words))

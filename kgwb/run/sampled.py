@@ -1,0 +1,147 @@
+"""One step's call, asked many times: the replies, grouped by the decision that they lead to."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kgwb.errors import InvalidReplyError, SettingError
+from kgwb.kg.base import Graph
+from kgwb.llm.base import ChatModel, ChatReply, ChatRequest
+from kgwb.records import decision_of
+from kgwb.run.differences import output_lines
+from kgwb.run.prompts import Prompts
+from kgwb.run.run import MAX_TIMES, Run
+from kgwb.text import shorten, single_line
+
+NO_VALID_REPLY = "no valid reply"
+MAX_DECISION_CHARS = 200
+
+
+@dataclass(slots=True)
+class SampledDecision:
+    """A decision that some of the replies lead to."""
+
+    text: str
+    """The output of the step on one line, or NO_VALID_REPLY."""
+    output: Any
+    """The step's output of the first of these replies; None without a valid reply."""
+    models: Counter[str] = field(default_factory=Counter)
+    """The number of replies by model."""
+    asked: Counter[str] = field(default_factory=Counter)
+    """How often each model was asked."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether there is an output that can be taken."""
+        return self.text != NO_VALID_REPLY
+
+    def __str__(self) -> str:
+        """Return "4 of 5 director", and for several models "m1 4 of 5, m2 1 of 5: director"."""
+        if len(self.asked) == 1:
+            return f"{self.models.total()} of {self.asked.total()} {self.text}"
+        counts = [f"{model} {self.models[model]} of {n}" for model, n in self.asked.items()]
+        return f"{', '.join(counts)}: {self.text}"
+
+
+class _Varied:
+    """A model that gets another seed each time, and counts its calls and tokens."""
+
+    def __init__(self, model: ChatModel, number: int, usage: Counter[str]) -> None:
+        self.model = model
+        self.name = model.name
+        self.remote = model.remote
+        self.number = number
+        """0 for the first time, which has the seed of the request."""
+        self.usage = usage
+
+    def complete(
+        self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+    ) -> ChatReply:
+        """Ask the model, each time but the first with another seed if the request has one."""
+        if request.seed is not None:
+            request = replace(request, seed=request.seed + self.number)
+        reply = self.model.complete(request, kg, cancel)
+        self.usage["calls"] += 1
+        self.usage["tokens"] += reply.prompt_tokens + reply.completion_tokens
+        return reply
+
+
+@dataclass(frozen=True, slots=True)
+class StepSample:
+    """What came of a step that was asked many times."""
+
+    decisions: tuple[SampledDecision, ...]
+    """The most frequent first."""
+    calls: int
+    """The calls that were made, with further attempts after invalid replies."""
+    tokens: int
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.decisions))
+
+
+def sample_step(  # what is asked, and how often
+    run: Run,
+    step: str,
+    models: Sequence[ChatModel],
+    times: int,
+    *,
+    prompts: Prompts | None = None,
+    check: Callable[[], object] = lambda: None,
+) -> StepSample:
+    """Ask the models of one step so many times each, and group the replies by decision.
+
+    The run does not change, and no step after this one is executed. What comes before is taken from
+    the record of the run. The first time has the run's seed, each further one another. ``prompts``
+    are used in place of the run's. ``check`` is called before each time, and may raise. Decisions
+    are compared as two runs are: explanations and scores do not count.
+
+    Raises SettingError for another number of times, what ``Run.fork_to_ask`` raises, and what the
+    models raise.
+    """
+    if not 1 <= times <= MAX_TIMES:
+        raise SettingError(f"a call cannot be asked {times} times", hint=f"give 1 to {MAX_TIMES}")
+    decisions: list[SampledDecision] = []
+    asked = Counter({model.name: times for model in models})
+    usage: Counter[str] = Counter()
+    for model in models:
+        for number in range(times):
+            check()
+            text, output = _decide(run, step, _Varied(model, number, usage), prompts)
+            decision = _find_decision(decisions, text, output)
+            if decision is None:
+                decision = SampledDecision(text, output, asked=asked)
+                decisions.append(decision)
+            decision.models[model.name] += 1
+    decisions.sort(key=lambda decision: -decision.models.total())
+    return StepSample(tuple(decisions), usage["calls"], usage["tokens"])
+
+
+def _decide(run: Run, step: str, model: ChatModel, prompts: Prompts | None) -> tuple[str, Any]:
+    """Execute a copy of a run up to a step, which asks this model.
+
+    Returns the output of the step on one line, and as it is; NO_VALID_REPLY and None without a valid reply.
+    """
+    copy = run.fork_to_ask(step, model, prompts=prompts)
+    try:
+        copy.go(step)
+    except InvalidReplyError:
+        return NO_VALID_REPLY, None
+    done = copy[step]
+    lines = output_lines(done, run.display_names())
+    return shorten(single_line("; ".join(lines)), MAX_DECISION_CHARS), done.output
+
+
+def _find_decision(
+    decisions: Sequence[SampledDecision], text: str, output: Any
+) -> SampledDecision | None:
+    """Return the decision that an output makes again; None if it is a new one."""
+    for decision in decisions:
+        is_same_kind = decision.is_valid == (text != NO_VALID_REPLY)
+        if is_same_kind and decision_of(decision.output) == decision_of(output):
+            return decision
+    return None

@@ -1,0 +1,80 @@
+"""``kgwb score``: what scorers of one's own say of recorded answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgwb.arguments import option, positional
+from kgwb.errors import InputError
+from kgwb.terminal import print_tables, progress_bar
+
+if TYPE_CHECKING:
+    from kgwb.bench.results import BenchRow
+
+
+@dataclass(kw_only=True)
+class ScoreCommand:
+    """score recorded answers by a function of yours, a judging model, or your own labels"""
+
+    scorer: list[str] = option(
+        "WHAT",
+        "a function (./my.py:score or module:score), judge:SPEC for a model that judges by the gold, "
+        "or labels:QUESTIONS for your own labels",
+        [],
+    )
+    right: list[str] = option("ID", "label the answer to this question as right all the same", [])
+    wrong: list[str] = option("ID", "label it as wrong all the same", [])
+    note: str = option("TEXT", "what is remembered with the labels", "")
+    questions: Path | None = option("FILE", "the question set that labels are kept beside")
+    folder: Path = positional("DIR", "folder of kgwb bench --out")
+
+    def run(self) -> None:
+        """Keep the labels, apply the scorers, and print the table of all scores of the folder.
+
+        No question is asked again; a judge is asked once for each answer. With new labels, the labels
+        of the question set are applied. Raises InputError for labels without ``questions`` or of a
+        question that the folder does not have, and what ``score_results`` raises.
+        """
+        from kgwb.bench.figures import LoadedResults
+        from kgwb.bench.scorers import LABELS_PREFIX, make_scores_table, open_scorer, score_results
+
+        results = LoadedResults.read(self.folder)
+        specs = list(self.scorer)
+        if self.right or self.wrong:
+            self._add_labels(results.rows)
+            specs.append(f"{LABELS_PREFIX}{self.questions}")
+        scorers = [open_scorer(spec) for spec in dict.fromkeys(specs)]
+        total = len(scorers) * len(results.rows)
+        with progress_bar(total=total, unit="score") as bar:
+            score_results(self.folder, scorers, bar.update)
+        table = make_scores_table([results])
+        if not table.rows:
+            raise InputError(
+                f"{self.folder} has no scores", hint="give --scorer, such as --scorer ./my.py:score"
+            )
+        print_tables(table)
+
+    def _add_labels(self, rows: Mapping[str, BenchRow]) -> None:
+        """Keep the labels beside the question set. All ids are checked before.
+
+        Raises InputError without a question set, or for an id that the results do not have.
+        """
+        from kgwb.bench.scorers import add_label
+
+        if self.questions is None:
+            raise InputError(
+                "a label is kept beside a question set", hint="name it: --questions FILE"
+            )
+        unknown = [id_ for id_ in (*self.right, *self.wrong) if id_ not in rows]
+        if unknown:
+            raise InputError(
+                f"{self.folder} has no question {', '.join(unknown)}",
+                hint="give ids of its questions, as its report shows them",
+            )
+        for id_ in self.right:
+            add_label(self.questions, rows[id_], right=True, note=self.note)
+        for id_ in self.wrong:
+            add_label(self.questions, rows[id_], right=False, note=self.note)

@@ -1,0 +1,228 @@
+"""The HTML of a widget for where no kernel answers, and perhaps no style sheet is.
+
+An untrusted notebook in JupyterLab, and a notebook on GitHub, show HTML without ``<style>`` and
+``<svg>``. What stands there reads well all the same: words apart, no button that nobody answers,
+lists and tables, and a picture as an image.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from functools import cache
+from html import escape, unescape
+from pathlib import Path
+from typing import NamedTuple
+
+TOKEN = re.compile(r"<[^>]*>|[^<]+")
+"""A tag or a text. Attributes of kgwb's HTML have no ">" in them, since it is escaped."""
+TAG_NAME = re.compile(r"</?([A-Za-z][\w-]*)")
+ATTRIBUTE = re.compile(r'\s([\w-]+)(?:="([^"]*)")?')
+DROPPED_CLASSES = frozenset({"btn", "controls", "gut", "keys", "ask"})
+"""Classes of elements that only serve to do something."""
+DROPPED_ELEMENTS = frozenset({"iframe", "select"})
+ELEMENTS_INSTEAD = {"button": "span", "form": "div", "textarea": "pre"}
+"""The elements that stand in place of those that a person presses or types into."""
+DROPPED_ATTRIBUTES = frozenset(
+    {"type", "name", "rows", "tabindex", "spellcheck", "role", "aria-pressed", "aria-selected"}
+)
+"""Attributes of those elements that mean nothing elsewhere."""
+TEXT_ELEMENTS = frozenset({"pre", "textarea"})
+"""Elements in which a space is a part of the text."""
+VOID_ELEMENTS = frozenset({"br", "input"})
+SVG_NAMESPACE = "http://www.w3.org/2000/svg"
+TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
+DESCRIPTION = re.compile(r"<desc>(.*?)</desc>", re.DOTALL)
+MAX_WIDTH = re.compile(r"max-width:(\d+)px")
+SIZE = re.compile(r'viewBox="0 0 (\d+) (\d+)"')
+
+
+class Tag(NamedTuple):
+    """A start tag of HTML."""
+
+    name: str
+    attributes: dict[str, str]
+    """Values as they are written, so with escapes."""
+
+    @property
+    def classes(self) -> frozenset[str]:
+        return frozenset(self.attributes.get("class", "").split())
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether the element and all that is in it is left out.
+
+        So are tabs that are not chosen: nobody can choose them.
+        """
+        if self.name in DROPPED_ELEMENTS or self.classes & DROPPED_CLASSES:
+            return True
+        if "data-page" in self.attributes:
+            return True
+        is_tab = self.attributes.get("role") == "tab"
+        return is_tab and self.attributes.get("aria-selected") != "true"
+
+
+def make_static(markup: str) -> str:
+    """Return a section of kgwb's HTML as it stands where no kernel is.
+
+    What a person would press or type into is gone, or text. Pictures are images. Between two
+    elements there is a space. What only the style sheet says elsewhere, such as the arrows of a
+    triple, is said in elements of the class "unstyled", which the style sheet hides.
+    """
+    return "".join(_Rewriter(markup).pieces())
+
+
+class _Rewriter:
+    """Reads the tokens of a section one after another, and writes what stands in their place."""
+
+    def __init__(self, markup: str) -> None:
+        self._tokens = TOKEN.findall(markup)
+        self._position = 0
+        self._open: list[Tag] = []
+        """The elements around the present position, the outermost first."""
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the markup that stands in place of the tokens."""
+        previous = ""
+        while self._position < len(self._tokens):
+            token = self._tokens[self._position]
+            if self._needs_space(previous, token):
+                yield " "
+            if not token.startswith("<"):
+                self._position += 1
+                yield token
+            elif token.startswith("</"):
+                self._position += 1
+                yield _end_tag(self._open.pop())
+            else:
+                yield self._rewrite_element(token)
+            previous = token
+
+    def _needs_space(self, previous: str, token: str) -> bool:
+        """Return whether one element begins right behind another, outside of preformatted text."""
+        is_between = previous.startswith("</") and TAG_NAME.match(token) is not None
+        begins = is_between and not token.startswith("</")
+        return begins and not any(tag.name in TEXT_ELEMENTS for tag in self._open)
+
+    def _rewrite_element(self, token: str) -> str:
+        """Return what stands in place of the element that begins with a token, or of its start tag.
+
+        The position is moved behind it.
+        """
+        tag = Tag(_element_name(token), dict(ATTRIBUTE.findall(token)))
+        if tag.is_dropped:
+            self._take_element()
+            return ""
+        if tag.name == "svg":
+            svg = self._take_element()
+            return _as_image(svg) if "graph" in tag.classes else svg
+        self._position += 1
+        if tag.name == "input":
+            return _typed_text(tag)
+        if tag.name not in VOID_ELEMENTS:
+            self._open.append(tag)
+        return _start_tag(tag)
+
+    def _take_element(self) -> str:
+        """Return the element at the present position, and move behind it."""
+        start = self._position
+        self._position = _element_end(self._tokens, start)
+        return "".join(self._tokens[start : self._position])
+
+
+def _element_name(token: str) -> str:
+    match = TAG_NAME.match(token)
+    return match[1] if match else ""
+
+
+def _element_end(tokens: list[str], start: int) -> int:
+    """Return the position behind the end tag of the element that begins at ``start``."""
+    name = _element_name(tokens[start])
+    if name in VOID_ELEMENTS:
+        return start + 1
+    depth = 0
+    for position in range(start, len(tokens)):
+        token = tokens[position]
+        if _element_name(token) != name:
+            continue
+        depth += -1 if token.startswith("</") else 1
+        if depth == 0:
+            return position + 1
+    return len(tokens)
+
+
+def _start_tag(tag: Tag) -> str:
+    """Return a start tag without what sends events, and behind it what the style sheet would say."""
+    name = ELEMENTS_INSTEAD.get(tag.name, tag.name)
+    attributes = dict(tag.attributes)
+    sign = attributes.get("data-s", "").strip()
+    is_replaced = name != tag.name
+    kept = ""
+    for key, value in attributes.items():
+        if key.startswith("data-") and key not in ("data-static", "data-s"):
+            continue
+        if is_replaced and key in DROPPED_ATTRIBUTES:
+            continue
+        kept += f' {key}="{value}"'
+    before = ""
+    if "rel" in tag.classes:
+        before = _unstyled("— ")
+    elif sign:
+        before = _unstyled(f"{sign} ")
+    return f"<{name}{kept}>{before}"
+
+
+def _typed_text(tag: Tag) -> str:
+    """Return what was typed into a field of one line; "" for any other kind of input."""
+    if tag.attributes.get("type", "text") != "text":
+        return ""
+    return tag.attributes.get("value", "")
+
+
+def _end_tag(tag: Tag) -> str:
+    name = ELEMENTS_INSTEAD.get(tag.name, tag.name)
+    after = _unstyled(" →") if "rel" in tag.classes else ""
+    return f"{after}</{name}>"
+
+
+def _unstyled(text: str) -> str:
+    return f'<span class="unstyled">{text}</span>'
+
+
+# Pictures
+
+
+def _as_image(svg: str) -> str:
+    """Return an image of an SVG picture, with its title and description as the text instead."""
+    title = _first_group(TITLE, svg)
+    description = _first_group(DESCRIPTION, svg)
+    text = escape(". ".join(filter(None, (title, description))), quote=True)
+    width = _first_group(MAX_WIDTH, svg)
+    size = SIZE.search(svg)
+    box = f'viewBox="0 0 {size[1]} {size[2]}" width="{size[1]}" height="{size[2]}"' if size else ""
+    document = f'<svg xmlns="{SVG_NAMESPACE}" class="kg" {box}><style>{_picture_style()}</style>{svg}</svg>'
+    data = base64.b64encode(document.encode()).decode()
+    shown_width = f' width="{width}"' if width else ""
+    return f'<img class="picture"{shown_width} alt="{text}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _first_group(pattern: re.Pattern[str], text: str) -> str:
+    match = pattern.search(text)
+    return unescape(match[1]) if match else ""
+
+
+@cache
+def _picture_style() -> str:
+    """Return the rules of the style sheet for pictures, with the colours of the light theme."""
+    text = Path(__file__).with_name("look.css").read_text(encoding="utf-8")
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    colours = "".join(re.findall(r"--[\w-]+:[^;{}]+;", text.partition("container:")[0]))
+    rules = []
+    for rule in re.findall(r"[^{}]*\{[^{}]*\}", text):
+        selector, _, declarations = rule.strip().partition("{")
+        is_state = re.fullmatch(r"\.kg \.\w+ ", selector) and declarations.strip().startswith("--c")
+        if "svg.graph" in selector or is_state:
+            rules.append(rule.strip())
+    style = f".kg{{color-scheme:light;{colours}}}{''.join(rules)}"
+    return escape(re.sub(r"\s+", " ", style), quote=False)

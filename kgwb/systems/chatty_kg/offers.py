@@ -1,0 +1,185 @@
+"""What a model is shown of the predicates that a relation may mean: names, directions, examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rdflib import BNode, URIRef
+
+from kgwb.build import CandidateQuery, Run, Term
+from kgwb.build.graph import TriplePattern, patterns_to_sparql
+from kgwb.systems.chatty_kg.predicates import TermByEnd
+from kgwb.systems.chatty_kg.records import (
+    QIR,
+    GeneratedQueries,
+    LinkedRelation,
+    LinkingResult,
+    RankedPredicate,
+)
+from kgwb.systems.chatty_kg.relations import assign_terms, make_patterns
+
+REVERSE = " (reverse)"
+"""Behind the name of a predicate that is offered in both directions: from object to subject."""
+MAX_EXAMPLE_CHARS = 60
+"""Characters that a model sees of one end of an example."""
+NAMELESS = "(a node without a name)"
+"""What a model sees of a blank node."""
+CELLS = ("?_a", "?_b", "?_c", "?_d")
+"""The variables of an example: subject and object of its first triple, and of its second."""
+
+Offer = dict[str, RankedPredicate | None]
+"""The predicates that are offered for one fact, by the name that a model sees.
+
+A query that a person wrote may have a predicate that was not linked: it has a name only.
+"""
+
+
+class Offers:
+    """The predicates of the candidate queries, by fact, as a model is asked about them."""
+
+    def __init__(self, generated: GeneratedQueries, linked: LinkingResult) -> None:
+        """Collect the predicates that the queries have for each fact, best query first."""
+        self.relations = [relation for relation in linked.relations if relation.predicates]
+        qir = QIR(tuple(relation.fact for relation in linked.relations))
+        self.terms = assign_terms(qir, linked.links)
+        self.by_fact: list[Offer] = []
+        self.names_by_query: list[list[str]] = [[] for _ in generated.queries]
+        for position in range(len(self.relations)):
+            self._add_fact(position, generated.queries)
+
+    def _add_fact(self, position: int, queries: Sequence[CandidateQuery]) -> None:
+        """Offer the predicates that queries have for the fact at a position.
+
+        REVERSE is behind the name of a predicate that leads from object to subject, if one of that
+        name also leads from subject to object.
+        """
+        predicates = [self._find_predicate(query, position) for query in queries]
+        both = _find_names_of_both_directions(predicates)
+        offer: Offer = {}
+        for query, predicate, names in zip(queries, predicates, self.names_by_query, strict=True):
+            name = query.predicates[position]
+            if name in both and predicate is not None and predicate.direction == "in":
+                name += REVERSE
+            offer.setdefault(name, predicate)
+            names.append(name)
+        self.by_fact.append(offer)
+
+    def _find_predicate(self, query: CandidateQuery, position: int) -> RankedPredicate | None:
+        """Return the predicate that a query has for the fact at a position; None if none fits."""
+        relation = self.relations[position]
+        for predicate in relation.predicates:
+            patterns, _ = make_patterns(relation.fact, predicate, self.terms)
+            has_patterns = set(patterns) <= set(query.patterns)
+            if has_patterns and predicate.name == query.predicates[position]:
+                return predicate
+        return None
+
+    def is_chosen(self, position: int, chosen: Sequence[Sequence[str]]) -> bool:
+        """Return whether the query at a position has a chosen name for every fact."""
+        pairs = zip(self.names_by_query[position], chosen, strict=True)
+        return all(name in names for name, names in pairs)
+
+    def describe(self, run: Run) -> list[dict[str, object]]:
+        """Return what a model sees: each triple, and its predicates by name with an example."""
+        shown = []
+        for relation, offer in zip(self.relations, self.by_fact, strict=True):
+            examples = _find_examples(relation, offer, self.terms, run)
+            predicates = []
+            for name in offer:
+                entry = {"name": name}
+                if name in examples:
+                    entry["example"] = examples[name]
+                predicates.append(entry)
+            shown.append({"triple": list(relation.fact.as_tuple), "predicates": predicates})
+        return shown
+
+
+def unites_directions(chosen: Iterable[Iterable[str]]) -> bool:
+    """Return whether a predicate was chosen in both directions for a fact.
+
+    ``chosen`` has the names for each fact.
+    """
+    for names in chosen:
+        listed = set(names)
+        for name in listed:
+            if f"{name}{REVERSE}" in listed:
+                return True
+    return False
+
+
+def _find_names_of_both_directions(predicates: Iterable[RankedPredicate | None]) -> set[str]:
+    """Return the names that predicates have in one direction and in the other."""
+    directions: dict[str, set[str]] = {}
+    for predicate in predicates:
+        if predicate is not None:
+            directions.setdefault(predicate.name, set()).add(predicate.direction)
+    return {name for name, found in directions.items() if len(found) > 1}
+
+
+# Examples
+
+
+def _find_examples(
+    relation: LinkedRelation, offer: Offer, terms: TermByEnd, run: Run
+) -> dict[str, str]:
+    """Return for each name a triple of the graph, or two over a node, in one query.
+
+    The triple has the linked ends of the fact, if it has any. Names without a triple, and those of
+    type predicates, have none.
+    """
+    patterns_by_name: dict[str, Sequence[TriplePattern]] = {}
+    for name, predicate in offer.items():
+        if predicate is not None and not predicate.classes:
+            patterns_by_name[name], _ = make_patterns(relation.fact, predicate, terms)
+    if not patterns_by_name:
+        return {}
+    branches = []
+    for number, patterns in enumerate(patterns_by_name.values()):
+        branches.append(_make_branch(number, patterns))
+    query = f"SELECT ?_i {' '.join(CELLS)} WHERE {{ {' UNION '.join(branches)} }}"
+    names = list(patterns_by_name)
+    examples = {}
+    for position, *cells in run.kg.select(query).rows:
+        name = names[int(str(position))]
+        examples[name] = _write_example(patterns_by_name[name], cells, run)
+    return examples
+
+
+def _make_branch(number: int, patterns: Sequence[TriplePattern]) -> str:
+    """Return a subquery for one match of patterns: its number as ?_i, and its ends as CELLS."""
+    ends = []
+    for subject, _, object_ in patterns:
+        ends += [subject, object_]
+    selected = [f'("{number}" AS ?_i)']
+    for end, cell in zip(ends, CELLS, strict=False):
+        selected.append(f"({end} AS {cell})")
+    where = patterns_to_sparql(patterns)
+    return f"{{ SELECT {' '.join(selected)} WHERE {{ {where} }} LIMIT 1 }}"
+
+
+def _write_example(
+    patterns: Sequence[TriplePattern], cells: Sequence[Term | None], run: Run
+) -> str:
+    """Return triples as text: "subject | predicate | object", two of them joined by ";".
+
+    ``cells`` are the ends of the triples, in order.
+    """
+    predicates = [URIRef(predicate[1:-1]) for _, predicate, _ in patterns]
+    iris = {cell for cell in cells if isinstance(cell, URIRef)}
+    names = run.kg.names(sorted(iris.union(predicates)))
+    ends = [_write_end(cell, names) for cell in cells if cell is not None]
+    triples = []
+    for subject, predicate, object_ in zip(ends[::2], predicates, ends[1::2], strict=True):
+        triples.append(f"{subject} | {names[predicate]} | {object_}")
+    return " ; ".join(triples)
+
+
+def _write_end(term: Term, names: Mapping[URIRef, str]) -> str:
+    """Return the name of an IRI, the text of a literal, or NAMELESS.
+
+    It is cut at MAX_EXAMPLE_CHARS characters.
+    """
+    if isinstance(term, BNode):
+        return NAMELESS
+    text = names[term] if isinstance(term, URIRef) else str(term)
+    return text[:MAX_EXAMPLE_CHARS]

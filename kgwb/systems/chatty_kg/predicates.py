@@ -1,0 +1,83 @@
+"""What is asked of the graph about predicates: those at a term, their names, and their order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from rdflib import URIRef
+
+from kgwb.build import Direction, Run
+from kgwb.build.text import name_from_iri
+from kgwb.systems.chatty_kg.records import RankedPredicate
+from kgwb.systems.chatty_kg.settings import ChattySettings
+
+TermByEnd = dict[str, str]
+"""The SPARQL term of each end of the facts: an IRI in angle brackets, or a variable."""
+PathsByEnd = dict[str, tuple[tuple[str, str], ...]]
+"""By end of a fact, each path that leads to it, in SPARQL, with the SPARQL term of the end.
+
+The path to a linked vertex is empty.
+"""
+Pair = tuple[URIRef, Direction]
+Pairs = Mapping[Pair, int]
+"""Predicates with the directions in which they were found, seen from the subject of the fact, and
+the number of the fact's ends at which they were found."""
+READABLE = re.compile(r"[^\W\d_]{2}")
+"""Two letters: what a person can read, unlike "P57"."""
+
+
+def is_literal(term: str) -> bool:
+    """Return whether a SPARQL term is a literal, which cannot be a subject."""
+    return not term.startswith(("<", "?"))
+
+
+def name_predicates(iris: Sequence[URIRef], run: Run) -> Mapping[URIRef, str]:
+    """Return the names of predicates by IRI: labels, or the last segments (``predicate_names``).
+
+    A last segment without a word, such as P57 in Wikidata, is no name: its label is taken.
+    """
+    names = dict(run.kg.names(iris))
+    if ChattySettings.of_run(run).predicate_names == "labels":
+        return names
+    for iri in iris:
+        segment = name_from_iri(iri)
+        if READABLE.search(segment):
+            names[iri] = segment
+    return names
+
+
+def make_sample_clause(where: str, term: str, limit: int) -> str:
+    """Return a subquery for at most ``limit`` values of a term; "" for a linked vertex."""
+    if not where:
+        return ""
+    return f"{{ SELECT DISTINCT {term} WHERE {{ {where} }} LIMIT {limit} }} "
+
+
+def select_predicates(where: str, direction: Direction, run: Run) -> set[Pair]:
+    """Return the predicates ?_p of a graph pattern, each with the direction.
+
+    Predicates that the vocabulary of the graph excludes are left out, but type predicates only
+    without the setting ``keeps_type_predicates``.
+    """
+    vocabulary = run.kg.vocabulary
+    kept: Collection[URIRef] = ()
+    if ChattySettings.of_run(run).keeps_type_predicates:
+        kept = vocabulary.types
+    found: set[Pair] = set()
+    for (iri,) in run.kg.select(f"SELECT DISTINCT ?_p WHERE {{ {where} }}").rows:
+        if not isinstance(iri, URIRef):
+            continue
+        if iri in kept or iri not in vocabulary.excluded_predicates:
+            found.add((iri, direction))
+    return found
+
+
+def make_ranking_key(predicate: RankedPredicate) -> tuple[float, str, str, bool]:
+    """Return a key that sorts predicates by similarity, the highest first, then by IRIs."""
+    return (
+        -predicate.similarity,
+        str(predicate.iri),
+        str(predicate.onward or ""),
+        predicate.direction == "in",
+    )

@@ -1,0 +1,41 @@
+"""A question that a system cannot express is asked of the system that can, in one click."""
+
+from __future__ import annotations
+
+from kgwb.errors import SettingError
+from kgwb.flow import CANNOT_EXPRESS
+from kgwb.run import Run, Setup
+from kgwb.systems import resolve_system
+
+
+def find_able_system(run: Run) -> str:
+    """Return the name of the system that can answer what a run could not express.
+
+    Returns "" if the run has another answer or none, if its system names no other one, if its model
+    is ``rules``, which other systems cannot use, or if it is a replay, which has no graph to ask.
+    """
+    answer = run.answer
+    if answer is None or run.unrecorded_graph is None:
+        return ""
+    if any(model.name == "rules" for model in run.models.values()):
+        return ""
+    is_refused = not answer.values and answer.reason.startswith(CANNOT_EXPRESS)
+    return run.system.handover if is_refused else ""
+
+
+def hand_over(run: Run) -> Run:
+    """Return a run of the same question in the system that can express it, not executed yet.
+
+    It has the graph, the models, and those of the settings and prompts that the other system knows.
+    Raises SettingError if there is no such system.
+    """
+    name = find_able_system(run)
+    graph = run.unrecorded_graph
+    if not name or graph is None:
+        raise SettingError(
+            "no other system is named for this question",
+            hint="ask a question that this system cannot express",
+        )
+    setup = Setup(graph, run.system, run.models, run.settings, run.prompts, run.embeddings)
+    able = setup.of_system(resolve_system(name))
+    return able.begin(run.question, run.dialogue)

@@ -1,0 +1,98 @@
+"""A pipeline of methods whose branches run in threads."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pipeline_servers import ChatServer, Endpoint
+from small import films, iri
+
+import kgwb
+from kgwb.build import System, agent, check_system, system_from_function, wrap_executor
+from kgwb.errors import SettingError
+from kgwb.run import Run
+from kgwb.systems import resolve_system
+
+QUESTION = "Who made Arrival?"
+KEYS = ["answer", "find_film", "people", "people#2", "to_answer"]
+
+
+@pytest.fixture
+def system(chats: ChatServer, films_file: Path, pipeline: Any) -> System:
+    return resolve_system(pipeline("expert_added"))
+
+
+@pytest.fixture
+def run(system: System) -> Run:
+    return Run(system, QUESTION, kg=films(), models=None).go()
+
+
+def test_its_marked_methods_are_found_and_are_steps(run: Run) -> None:
+    assert [step.key for step in run.steps] == KEYS
+    assert list(run["people"].inputs) == ["film", "role"]
+    assert run.answer is not None
+    assert run.answer.labels == ("Denis Villeneuve", "Amy Adams", "Jeremy Renner")
+    assert (iri("arrival"), iri("starring"), iri("amy")) in run.answer.support
+
+
+def test_an_edit_in_one_branch_asks_nothing_again(run: Run, chats: ChatServer) -> None:
+    asked = len(chats.requests)
+    run.override("people#2", [str(iri("amy"))]).go()
+    assert run.answer is not None
+    assert run.answer.labels == ("Denis Villeneuve", "Amy Adams")
+    run.step_back(2)
+    run.go()
+    assert len(chats.requests) == asked == 3
+
+
+def test_it_is_saved_and_repeated_without_requests(
+    run: Run, system: System, tmp_path: Path
+) -> None:
+    loaded = kgwb.load_run(run.save(tmp_path / "run.jsonl"), system=system)
+    assert loaded.answer == run.answer
+    assert check_system(system, QUESTION, kg=films()).problems == ()
+
+
+def test_outside_of_a_run_its_branches_run_in_threads(system: System) -> None:
+    module = sys.modules[system.answer.__module__]
+    assert module.Expert().answer(QUESTION) == [iri("denis"), iri("amy"), iri("jeremy")]
+
+
+def test_requests_in_threads_that_do_not_know_the_run_are_noticed(endpoint: Endpoint) -> None:
+    @agent
+    def look(question: str) -> int:
+        with ThreadPoolExecutor() as pool:
+            replies = list(pool.map(httpx.get, [f"{endpoint.url}?query=ASK%7B%7D"] * 2))
+        return len(replies)
+
+    def answer(question: str) -> int:
+        return look(question)
+
+    checked = check_system(system_from_function("threads", answer, agents=[look]), QUESTION)
+    [problem] = checked.problems
+    assert "2 requests to 127.0.0.1" in problem
+    assert "look" in problem
+
+
+def test_an_error_in_a_branch_is_raised_by_its_future() -> None:
+    def fail() -> None:
+        raise ValueError("no such branch")
+
+    def answer(question: str) -> str:
+        with wrap_executor(ThreadPoolExecutor()) as pool:
+            branch = pool.submit(fail)
+        return str(branch.exception())
+
+    run = Run(system_from_function("failing", answer, agents=[]), QUESTION, kg=films(), models=None)
+    assert run.go().answer is not None
+    assert run.output("answer") == "no such branch"
+
+
+def test_what_is_no_executor_is_refused() -> None:
+    with pytest.raises(SettingError, match="no executor"):
+        wrap_executor(len)  # type: ignore[arg-type]

@@ -1,0 +1,72 @@
+"""The pipelines of the notebook: at most ten added lines, a replay without requests, and an edit in the middle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from notebook_pipelines import EDITS, FOLDER, QUESTIONS
+
+import kgwb
+from kgwb.kg import sample_path
+from kgwb.run import Run
+
+MARK = "# added"
+MAX_ADDED_LINES = 10
+LIBRARIES = {"plain": "SPARQLWrapper", "looping": "langgraph", "branches": "openai"}
+FOLLOWING = {
+    "plain": ["answer", "draft", "to_answer"],
+    "looping": ["langgraph", "draft", "look_up", "draft#2", "look_up#2", "phrase", "to_answer"],
+    "branches": ["answer", "directors", "choose", "composers", "choose#2", "to_answer"],
+}
+"""The steps with another output after the edit of each pipeline."""
+
+
+@pytest.fixture(params=QUESTIONS)
+def name(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("FILMS", str(sample_path("films")))
+    pytest.importorskip(LIBRARIES[request.param])
+    return str(request.param)
+
+
+def load(name: str) -> Run:
+    return kgwb.load_run(FOLDER / f"{name}.jsonl", system=FOLDER / f"{name}.py")
+
+
+def test_without_the_added_lines_it_is_the_plain_program(name: str, tmp_path: Path) -> None:
+    lines = (FOLDER / f"{name}.py").read_text().splitlines()
+    plain = [line for line in lines if MARK not in line]
+    assert 0 < len(lines) - len(plain) <= MAX_ADDED_LINES
+    text = "\n".join(plain)
+    assert "kgwb import" not in text
+    assert "build." not in text
+    compile(text, f"{name}.py", "exec")
+
+
+def test_a_replay_makes_no_request(name: str) -> None:
+    run = load(name)
+    assert run.question == QUESTIONS[name]
+    assert run.status == "done"
+    assert run.is_replay
+    assert run.answer is not None
+    assert all(value.support for value in run.answer.values)
+    assert run.totals.model_calls > 0
+    assert run.totals.live_model_calls == 0
+    assert run.past_calls == {}
+
+
+def test_an_edit_in_the_middle_changes_only_what_follows(name: str) -> None:
+    run = load(name)
+    key, value = EDITS[name]
+    edited = run.fork().override(key, value).go()
+    before = {step.key: step for step in run.steps}
+    changed = [step.key for step in edited.steps if step.output != before[step.key].output]
+    changed.remove(key)
+    assert [step for step in changed if step in FOLLOWING[name]] == changed
+    assert changed[-1] == "to_answer"
+    asked = {call for step in run.steps for call in step.calls}
+    fresh = [step.key for step in edited.steps if set(step.calls) - asked]
+    assert set(fresh) <= set(FOLLOWING[name])
+    assert edited.answer is not None
+    assert edited.answer.values

@@ -1,0 +1,345 @@
+"""The hand-ins of a class: found in the folders of learning platforms, checked again, summed up, graded."""
+
+import csv
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+import kgwb
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.labs import LabWork
+from kgwb.labs.collecting import CollectedHandIns, CollectedWork, collect_hand_ins
+from kgwb.labs.one import open_lost_run
+from kgwb.labs.pages import render_class_page
+from kgwb.labs.points import save_points
+from kgwb.labs.pseudonyms import Pseudonyms
+
+CLASS_SIZE = 40
+QUERY = """SELECT ?film WHERE {{ ?film fl:director fl:Stanley_Kubrick ; fl:runtime ?m {}}} ORDER BY DESC(?m) LIMIT 1"""
+PREFIX = "PREFIX fl: <https://kgwb.example/films/> "
+TRIPLES = [("?film", "directed by", "Christopher Nolan"), ("?film", "starring", "Michael Caine")]
+EXPLODING_QUERY = PREFIX + "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
+
+
+def do_lab(*, number: int = 0, right: bool = True) -> LabWork:
+    """Return the work of an honest student, who differs from others by a number."""
+    work = kgwb.lab(1, None)
+    work.check("1.1", [1])
+    if right:
+        work.check("1.1", [2, 4, 5])
+    work.check("1.3", TRIPLES)
+    work.check("1.4", "https://kgwb.example/films/Solaris_novel")
+    work.check("1.5", ["based on"])
+    work.check("1.6", PREFIX + QUERY.format(f"FILTER(?m > {number})"))
+    run = open_lost_run(4)
+    facts = [{"subject": "?answer", "relation": "composer", "object": "Joe Hisaishi"}]
+    work.check("1.10", run.override("qir", {"facts": facts, "target": "?answer"}).go())
+    return work
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """Change the JSON of a hand-in as somebody with an editor does."""
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def set_task(task: str, **values: Any) -> Callable[[dict[str, Any]], None]:
+    """Return a change that sets values of a task, which is made if it is missing."""
+    return lambda data: data["tasks"].setdefault(task, {}).update(values)
+
+
+def found(collected: CollectedHandIns, name: str) -> CollectedWork:
+    """Return the collected work of a student."""
+    [work] = [work for work in collected.works if work.name == name]
+    return work
+
+
+def write_odd_class(folder: Path) -> None:
+    """Write 40 hand-ins in the folders of Moodle, 12 of them odd."""
+
+    def hand_in(work: LabWork, name: str, number: int) -> Path:
+        target = folder / f"{name}_{number}_assignsubmission_file"
+        target.mkdir()
+        return work.hand_in(name, target)
+
+    for number in range(CLASS_SIZE - 12):
+        hand_in(do_lab(number=number), f"Student {number}", number)
+    (folder / "Missing_100_assignsubmission_file").mkdir()
+    cut = hand_in(do_lab(number=100), "Cut", 101)
+    cut.write_text(cut.read_text()[:500])
+    edit(
+        hand_in(do_lab(number=101), "Large", 102), lambda data: data.update(student="x" * 5_000_000)
+    )
+    edit(
+        hand_in(do_lab(number=102), "Other version", 103),
+        lambda data: data.update(kgwb_version="9.9.9"),
+    )
+    hand_in(do_lab(number=103), "<script>alert(1)</script>".replace("/", ""), 104)
+    for position in (105, 106):
+        hand_in(do_lab(number=position), "Twin", position)
+    copied = do_lab(number=107)
+    hand_in(copied, "Original", 107)
+    copy = kgwb.lab(1, None)
+    copy.check("1.6", PREFIX + QUERY.format("FILTER(?m > 107)").replace("?m", "?minutes"))
+    hand_in(copy, "Copy", 108)
+    edit(
+        hand_in(do_lab(number=108, right=False), "Forged", 109),
+        set_task("1.1", state="solved", tries=4, answers=["[1]", "[2, 4, 5]"]),
+    )
+    edit(hand_in(do_lab(number=109), "Without tries", 110), set_task("1.7", state="solved"))
+    bomb = do_lab(number=110)
+    edit(
+        hand_in(bomb, "Bomb", 111),
+        set_task("1.6", data={"value": EXPLODING_QUERY}, state="solved"),
+    )
+
+
+@pytest.mark.long
+def test_forty_hand_ins_with_twelve_odd_ones_are_each_told_rightly_within_a_minute(
+    tmp_path: Path,
+) -> None:
+    write_odd_class(tmp_path)
+    assert len(list(tmp_path.iterdir())) == CLASS_SIZE
+    begin = time.monotonic()
+    [collected] = collect_hand_ins(tmp_path, check=True)
+    seconds = time.monotonic() - begin
+    assert seconds <= 60
+
+    honest = [work for work in collected.works if work.name.startswith("Student ")]
+    assert len(honest) == CLASS_SIZE - 12
+    assert not [work for work in honest if work.remarks or work.disagreements]
+    reasons = {place.split("_")[0]: reason for place, reason in collected.rejected_files.items()}
+    assert set(reasons) == {"Missing", "Cut", "Large"}
+    assert "large" in reasons["Large"]
+    [version_remark] = found(collected, "Other version").remarks
+    assert "9.9.9" in version_remark
+    assert "<script>" not in render_class_page([collected])
+    assert sum("2 hand-ins have the name Twin" in remark for remark in collected.remarks) == 1
+    [equal] = [remark for remark in collected.remarks if remark.startswith("equal answers")]
+    assert "Original" in equal and "Copy" in equal and "1.6" in equal
+    assert set(found(collected, "Forged").disagreements or ()) == {"1.1"}
+    without_tries = found(collected, "Without tries")
+    assert set(without_tries.disagreements or ()) == {"1.7"}
+    assert any("without a try" in remark for remark in without_tries.remarks)
+    assert set(found(collected, "Bomb").disagreements or ()) == {"1.6"}
+
+
+def test_a_forged_answer_disagrees_and_does_not_count(tmp_path: Path) -> None:
+    work = do_lab(right=False)
+    file = edit(work.hand_in("Ada", tmp_path), set_task("1.1", state="solved"))
+    [unchecked] = collect_hand_ins(tmp_path)
+    assert unchecked.count_solved("1.1") == 1
+    [collected] = collect_hand_ins(tmp_path, check=True)
+    assert collected.count_solved("1.1") == 0 and collected.count_solved("1.10") == 1
+    assert set(collected.works[0].disagreements or ()) == {"1.1"}
+    assert "disagrees" in render_class_page([collected])
+    edit(file, lambda data: data["tasks"]["1.10"]["data"]["run"]["overrides"].clear())
+    [again] = collect_hand_ins(tmp_path, check=True)
+    assert set(again.works[0].disagreements or ()) == {"1.1", "1.10"}
+
+
+def test_equal_answers_are_checked_once_and_each_student_has_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs: list[int] = []
+    run_process = kgwb.labs.rechecking._run_process  # type: ignore[attr-defined]
+
+    def count(lab: Any, batch: Any) -> Any:
+        jobs.extend(map(len, batch))
+        return run_process(lab, batch)
+
+    monkeypatch.setattr("kgwb.labs.rechecking._run_process", count)
+    for number, query in enumerate((QUERY.format(""), QUERY.format("."), QUERY.format(""))):
+        work = kgwb.lab(1, None)
+        work.check("1.1", [2, 4, 5])
+        work.check("1.6", PREFIX + query)
+        work.hand_in(f"Student {number}", tmp_path)
+    collect_hand_ins(tmp_path, check=True)
+    assert jobs == [2, 1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of copies need fork")
+def test_an_answer_that_exceeds_its_limits_takes_no_other_answer_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgwb.labs.rechecking.PROCESSOR_S", 2)
+    work = kgwb.lab(1, None)
+    work.check("1.1", [2, 4, 5])
+    work.check("1.4", "https://kgwb.example/films/Solaris_novel")
+    forged = set_task("1.6", data={"value": EXPLODING_QUERY}, state="solved")
+    edit(work.hand_in("Ada", tmp_path), forged)
+    [collected] = collect_hand_ins(tmp_path, check=True)
+    assert set(collected.works[0].disagreements or ()) == {"1.6"}
+
+
+def write_zip(path: Path, files: dict[str, bytes]) -> Path:
+    """Write a zip of these files."""
+    with ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("place", "student_id", "late"),
+    [
+        ("Ada Lovelace_1234_assignsubmission_file/lab1.json", "1234", ""),
+        ("lovelaceada_1234_56789_lab1-Ada.json", "1234", ""),
+        ("lovelaceada_LATE_1234_56789_lab1-Ada.json", "1234", "yes"),
+        ("Abgaben/Lovelace_Ada_alovelace_77/lab1.json", "alovelace", ""),
+        ("ada+lab1+2026-11-24 19:30:00.1234 UTC+x1/lab1.json", "ada", ""),
+        ("alovelace/notebooks/labs/lab1.json", "alovelace", ""),
+        ("lab1.json", "", ""),
+    ],
+)
+@pytest.mark.parametrize("zipped", [False, True])
+def test_the_students_id_is_read_from_each_platforms_folders(
+    tmp_path: Path, place: str, student_id: str, late: str, *, zipped: bool
+) -> None:
+    data = kgwb.lab(1, None).hand_in("Ada", tmp_path / "made").read_bytes()
+    folder = tmp_path / "class"
+    if zipped:
+        folder.mkdir()
+        source = write_zip(folder / "all.zip", {place: data})
+    else:
+        source = folder
+        (folder / place).parent.mkdir(parents=True)
+        (folder / place).write_bytes(data)
+    [collected] = collect_hand_ins(source)
+    [work] = collected.works
+    assert (work.file.student_id, work.name) == (student_id, "Ada")
+    table = save_points([collected], tmp_path / "points.csv")
+    [row] = csv.DictReader(table.read_text().splitlines())
+    assert (row["id"], row["late"]) == (student_id, late)
+
+
+def test_links_broken_zips_and_submissions_without_a_file_are_said(tmp_path: Path) -> None:
+    secret = kgwb.lab(1, None).hand_in("Secret", tmp_path / "elsewhere")
+    folder = tmp_path / "class"
+    folder.mkdir()
+    data = kgwb.lab(1, None).hand_in("Ada", tmp_path / "made").read_bytes()
+    (folder / "link.json").symlink_to(secret)
+    (folder / "linked").symlink_to(secret.parent)
+    (folder / "broken.zip").write_bytes(b"PK\x03\x04 no zip")
+    (folder / "Bob_7_assignsubmission_file").mkdir()
+    nested = write_zip(tmp_path / "nested.zip", {"lab1.json": data})
+    write_zip(folder / "all.zip", {"Cleo_8_assignsubmission_file/mine.zip": nested.read_bytes()})
+    [collected] = collect_hand_ins(folder)
+    assert [work.file.student_id for work in collected.works] == ["8"]
+    assert set(collected.rejected_files) == {
+        "link.json",
+        "linked",
+        "broken.zip",
+        "Bob_7_assignsubmission_file",
+    }
+
+
+def test_a_zip_that_unpacks_to_gigabytes_is_not_read_whole(tmp_path: Path) -> None:
+    write_zip(tmp_path / "bomb.zip", {"lab1.json": b"[" * 50_000_000})
+    [collected] = collect_hand_ins(tmp_path)
+    assert "large" in collected.rejected_files["bomb.zip/lab1.json"]
+
+
+def test_the_work_beside_a_notebook_gives_way_to_what_was_handed_in(here: Path) -> None:
+    (here / "ada").mkdir()
+    work = kgwb.lab(1, here / "ada" / "lab1.json")
+    work.check("1.1", [2, 4, 5])
+    work.hand_in("Ada", here / "ada")
+    (here / "bob").mkdir()
+    kgwb.lab(1, here / "bob" / "lab1.json").check("1.1", [1])
+    [collected] = collect_hand_ins(here)
+    assert [work.name for work in collected.works] == ["Ada", "bob/lab1.json"]
+    assert not [remark for remark in collected.remarks if "one work" in remark]
+
+
+def test_points_are_weighted_and_lateness_is_told_by_the_time_of_the_platform(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = do_lab()
+    work.hint("1.2")
+    for submission in (
+        "ada+lab1+2026-11-24 17:59:00 UTC",
+        "=cmd()+lab1+2026-11-24 18:01:00 UTC",
+    ):
+        folder = tmp_path / "class" / submission
+        folder.mkdir(parents=True)
+        work.hand_in("Ada" if submission.startswith("ada") else "=cmd()", folder)
+    arguments = ["labs", "collect", str(tmp_path / "class"), "--due", "2026-11-24T18:00+00:00"]
+    arguments += ["--points", "1.10=2.5", "--csv", str(tmp_path / "points.csv")]
+    assert main([*arguments, "--out", str(tmp_path / "class.html")]) == 0
+    assert "points.csv" in capsys.readouterr().out
+    second, first = csv.DictReader((tmp_path / "points.csv").read_text().splitlines())
+    assert (first["late"], second["late"]) == ("no", "yes")
+    assert (first["1.10"], first["1.2"], first["total"]) == ("2.5", "0", "7.5")
+    assert (first["tries"], first["hints"]) == ("7", "1")
+    assert second["student"] == "'=cmd()"  # a spreadsheet must not compute it
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--points", "1.1=x"], ["--points", "9.9=1"], ["--due", "soon"]]
+)
+def test_wrong_points_and_times_are_errors(tmp_path: Path, arguments: list[str]) -> None:
+    kgwb.lab(1, None).hand_in("Ada", tmp_path)
+    table = ["--csv", str(tmp_path / "points.csv"), "--out", str(tmp_path / "x.html")]
+    assert main(["labs", "collect", str(tmp_path), *arguments, *table]) == 2
+
+
+def test_with_pseudonyms_no_name_is_shown_and_a_student_keeps_the_pseudonym(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "class"
+    for number, name in enumerate(("Ada Lovelace", "Bob Frost")):
+        target = folder / f"{name}_{number}_assignsubmission_file"
+        do_lab().hand_in(name, target)
+    (folder / "Cleo Broken.json").write_text("{")
+    file = tmp_path / "pseudonyms.csv"
+    shown = []
+    for _ in range(2):
+        pseudonyms = Pseudonyms(file)
+        [collected] = collect_hand_ins(folder, pseudonyms=pseudonyms)
+        page = render_class_page([collected])
+        table = save_points([collected], tmp_path / "points.csv").read_text()
+        assert not [name for name in ("Ada", "Lovelace", "Frost", "Cleo") if name in page + table]
+        shown.append([work.name for work in collected.works])
+        pseudonyms.save()
+    assert shown[0] == shown[1]
+    assert "Ada Lovelace" in file.read_text()
+    file.write_text("a,b\n")
+    with pytest.raises(InputError, match="pseudonyms"):
+        Pseudonyms(file)
+
+
+def test_the_page_sums_up_by_stage_and_by_the_agent_blamed_first(tmp_path: Path) -> None:
+    work = kgwb.lab(1, None)
+    run = open_lost_run(4)
+    selected = run.output("predicate_selection")
+    work.check("1.10", run.override("predicate_selection", selected).go())
+    work.check("1.4", "https://kgwb.example/films/Solaris_novel")
+    work.hand_in("Ada", tmp_path)
+    [collected] = collect_hand_ins(tmp_path)
+    assert collected.agents_blamed_first("1.10") == [("predicate_selection", 1)]
+    assert collected.solved_by_stage()["link"] == (1, 2)
+    assert collected.weakest_stage() == "understand"
+    assert "predicate selection 1" in render_class_page([collected])
+
+
+def test_the_students_copy_has_the_labs_and_no_solutions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["labs", "export", "--students", str(tmp_path / "copy")]) == 0
+    files = sorted((tmp_path / "copy").iterdir())
+    assert [file.name[:2] for file in files] == ["1_", "2_", "3_"]
+    assert capsys.readouterr().out.split() == list(map(str, files))
+    text = "".join(file.read_text() for file in files)
+    assert "VERIFIABLE" not in text and "labs_solutions" not in text
+    assert not [name for name in ("one", "two", "three") if f"kgwb.labs.{name}" in text]
+    assert main(["labs", "export", str(tmp_path)]) == 2

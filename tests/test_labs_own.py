@@ -1,0 +1,88 @@
+"""A lab of one's own: the example and its test, handed in, collected, checked again, with a broken check."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kgwb
+from kgwb.cli import main
+from kgwb.errors import InputError, SettingError
+
+MAX_TEMPLATE_LINES = 60
+
+
+def write_example(folder: Path) -> Path:
+    """Write the example of a lab to a folder, and return its file."""
+    assert main(["labs", "new", str(folder)]) == 0
+    return folder / "my_lab.py"
+
+
+def test_the_example_is_short_and_passes_its_own_test(tmp_path: Path) -> None:
+    file = write_example(tmp_path)
+    assert len(file.read_text().splitlines()) <= MAX_TEMPLATE_LINES
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert result.returncode == 0, result.stdout
+    assert main(["labs", "new", str(tmp_path)]) == 2  # nothing is overwritten
+
+
+def test_an_own_lab_is_done_handed_in_and_checked_again(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_example(here)
+    lab = kgwb.lab(file)
+    lab.check("my_lab.2", "thriller")
+    assert "my_lab.json" in [path.name for path in here.iterdir()]
+    open_run = lab.lab.tasks["my_lab.3"].open_run
+    assert open_run is not None
+    assert lab.check("my_lab.3", open_run().go()).state == "right"
+    handed_in = lab.hand_in("Ada", here / "hand_ins")
+    assert handed_in.name.startswith("my_lab-Ada-")
+    kgwb.lab(1, None).hand_in("Bob", here / "hand_ins")
+    arguments = ["labs", "collect", str(here / "hand_ins"), "--lab", str(file), "--check"]
+    assert main([*arguments, "--csv", "points.csv"]) == 0
+    output = capsys.readouterr().out
+    assert "My lab" in (here / "labs.html").read_text()
+    assert "wrong" not in output and "my_lab.2" in (here / "points.csv").read_text()
+
+
+def test_hand_ins_of_an_own_lab_are_not_read_without_its_file(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kgwb.lab(write_example(here), None).hand_in("Ada", here / "hand_ins")
+    assert main(["labs", "collect", str(here / "hand_ins")]) == 0
+    assert "not read: my_lab-Ada" in capsys.readouterr().out
+
+
+def test_a_check_that_fails_in_itself_shows_the_lecturer_its_traceback(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_example(here)
+    lab = kgwb.lab(file)
+    lab.check("my_lab.2", "thriller")
+    lab.hand_in("Ada", here / "hand_ins")
+    text = file.read_text().replace("texts = {", "1 / 0\n    texts = {")
+    file.write_text(text)
+    feedback = kgwb.lab(file, None).check("my_lab.2", "thriller")
+    assert feedback.state == "wrong" and "Traceback" not in feedback.text
+    arguments = ["labs", "collect", str(here / "hand_ins"), "--lab", str(file), "--check"]
+    assert main(arguments) == 0
+    output = capsys.readouterr().out
+    assert "Traceback" in output and "my_lab.py" in output and "ZeroDivisionError" in output
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [("", InputError), ("LAB = 1", InputError), ("1 / 0", SettingError)],
+)
+def test_a_file_without_a_lab_is_an_error(
+    tmp_path: Path, text: str, error: type[Exception]
+) -> None:
+    file = tmp_path / "broken_lab.py"
+    file.write_text(text)
+    with pytest.raises(error, match=r"broken_lab\.py"):
+        kgwb.lab(file)
+    with pytest.raises(SettingError, match=r"missing\.py"):
+        kgwb.lab(tmp_path / "missing.py")
