@@ -1,11 +1,18 @@
-"""Sixty questions about three small graphs: how many ``rules`` answers, and how many of these rightly.
+"""Questions about small graphs that ``rules`` was not made for: how many it answers, and how many rightly.
 
-    python tests/strangers_asked.py tune      the half that rules may be tuned on, question by question
-    python tests/strangers_asked.py sealed    the other half, in numbers alone
+    python tests/strangers_asked.py tune              what rules may be tuned on, question by question
+    python tests/strangers_asked.py sealed            the other half, in numbers alone
+    python tests/strangers_asked.py newcomers/tune    the same of questions that were written for
+    python tests/strangers_asked.py newcomers/sealed  it by people who had not looked at rules
 
-Half of the questions have an answer in the graph; the others must not be answered. Of the sealed half, 24 were
-answered when it was scored once, 14 of them rightly (13 before answers had the class that is asked for). Of the half
-for tuning, 15 were answered, and 14 rightly (12 before).
+Half of the questions of each set have an answer in the graph; the others must not be answered. Of a
+set, what is answered should be right in 95 of 100 cases, and 60 of 100 of the answerable be answered.
+Numbers are compared by their values: 3.20 is 3.2.
+
+The sealed half of the newcomers' questions was scored once: 8 of its 30 questions were answered, all 8
+rightly; 15 have an answer. So what is answered is right, but 0.53 of the answerable are too few. Of
+the half for tuning 15 were answered, and all 15 rightly. The older half called "sealed" is none any
+more: its questions were seen when rules was changed.
 """
 
 from __future__ import annotations
@@ -20,6 +27,8 @@ from kgwb import Workbench, open_kg
 from kgwb.errors import KgwbError
 
 FOLDER = Path(__file__).with_name("strangers")
+NEWCOMERS = "newcomers/"
+"""The sets in folders of this name have their own graphs and questions."""
 
 
 class Asked(NamedTuple):
@@ -34,7 +43,9 @@ class Asked(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        return bool(self.answers) and sorted(self.answers) == sorted(self.entry["answers"])
+        return bool(self.answers) and _comparable(self.answers) == _comparable(
+            self.entry["answers"]
+        )
 
 
 class Figures(NamedTuple):
@@ -57,15 +68,11 @@ class Figures(NamedTuple):
 
 
 def ask_half(half: str) -> Iterator[Asked]:
-    """Ask the questions of a half, "tune" or "sealed", and yield each with its answers."""
-    workbenches: dict[str, Workbench] = {}
-    lines = (FOLDER / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-    for entry in map(json.loads, lines):
-        if entry["half"] != half:
-            continue
-        graph = entry["graph"]
+    """Ask the questions of a half, such as "tune" or "newcomers/tune"; yield each with its answers."""
+    workbenches: dict[Path, Workbench] = {}
+    for graph, entry in _read_questions(half):
         if graph not in workbenches:
-            workbenches[graph] = Workbench(open_kg(FOLDER / f"{graph}.ttl"), "rules")
+            workbenches[graph] = Workbench(open_kg(graph), "rules")
         bench = workbenches[graph]
         bench.new_dialogue()
         answers: list[str] = []
@@ -76,6 +83,29 @@ def ask_half(half: str) -> Iterator[Asked]:
         if answer:
             answers = [str(value.term) for value in answer.values]
         yield Asked(entry, answers)
+
+
+def _read_questions(half: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the file of the graph and the entry of each question of a half."""
+    folder = FOLDER
+    if half.startswith(NEWCOMERS):
+        folder = FOLDER.parent / half
+    lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    for entry in map(json.loads, filter(str.strip, lines)):
+        if entry.get("half", half) == half:
+            name = entry["graph"].removesuffix(".ttl")
+            yield folder / f"{name}.ttl", entry
+
+
+def _comparable(answers: list[str]) -> list[str]:
+    """Return answers sorted, numbers in one form."""
+    texts = []
+    for answer in answers:
+        try:
+            texts.append(str(float(answer)))
+        except ValueError:
+            texts.append(answer)
+    return sorted(texts)
 
 
 def count(asked: list[Asked]) -> Figures:
@@ -92,7 +122,7 @@ def main() -> None:
     asked = list(ask_half(half))
     for each in asked:
         is_fine = each.is_right or (not each.answers and not each.is_answerable)
-        if half == "tune" and not is_fine:
+        if half.endswith("tune") and not is_fine:
             sys.stdout.write(f"{each.entry['question']} {each.answers or 'no answer'}\n")
     figures = count(asked)
     shares = f"precision {figures.precision:.2f}, coverage {figures.coverage:.2f}"

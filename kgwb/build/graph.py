@@ -7,6 +7,7 @@ from kgwb.disk import cache_dir, draft_of
 from kgwb.kg import open_kg
 from kgwb.kg.algebra import TriplePattern, analyze_query, patterns_to_sparql, variables_of
 from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
+from kgwb.kg.classes import find_class_names
 from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.findings import Finding, inspect_result
 from kgwb.kg.queries import (
@@ -58,6 +59,7 @@ __all__ = [
     "execute_sparql",
     "existing_triples",
     "find_ask_support",
+    "find_class_names",
     "find_literal",
     "find_predicates",
     "find_row_support",

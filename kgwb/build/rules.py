@@ -3,8 +3,10 @@
 ``docs/reference/build_parts.md`` tells each name.
 """
 
-from kgwb.llm.rules.grammar import RelationStep, leads_to_agent, parse_question
+from kgwb.llm.rules.coverage import find_unread_form, find_unread_parts
+from kgwb.llm.rules.grammar import ParsedQuestion, RelationStep, leads_to_agent, parse_question
 from kgwb.llm.rules.grounding import ground_question
+from kgwb.llm.rules.language import looks_english
 from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
 from kgwb.llm.rules.similarity import SPELLING_WEIGHT, TIME_AND_PLACE_WORDS, find_similar_predicates
 from kgwb.llm.rules.words import (
@@ -37,15 +39,19 @@ __all__ = [
     "TIME_AND_PLACE_WORDS",
     "WH_WORDS",
     "Mention",
+    "ParsedQuestion",
     "RelationStep",
     "Token",
     "bracketed_mentions",
     "choose_vertex",
     "find_mentions",
     "find_similar_predicates",
+    "find_unread_form",
+    "find_unread_parts",
     "ground_question",
     "is_verb",
     "leads_to_agent",
+    "looks_english",
     "parse_question",
     "tokenize",
 ]

@@ -11,11 +11,13 @@ from kgwb.systems import resolve_system
 def find_able_system(run: Run) -> str:
     """Return the name of the system that can answer what a run could not express.
 
-    Returns "" if the run has another answer or none, if its system names no other one, or if it is
-    a replay, which has no graph to ask.
+    Returns "" if the run has another answer or none, if its system names no other one, if its model
+    is ``rules``, which other systems cannot use, or if it is a replay, which has no graph to ask.
     """
     answer = run.answer
     if answer is None or run.unrecorded_graph is None:
+        return ""
+    if any(model.name == "rules" for model in run.models.values()):
         return ""
     is_refused = not answer.values and answer.reason.startswith(CANNOT_EXPRESS)
     return run.system.handover if is_refused else ""

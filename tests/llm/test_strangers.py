@@ -4,6 +4,7 @@ import pytest
 from strangers_asked import FOLDER, ask_half, count
 
 from kgwb import Workbench, open_kg
+from kgwb.flow import CANNOT_EXPRESS
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +35,81 @@ def test_a_class_is_not_asked_for_where_things_have_several_types() -> None:
     assert sorted(answer.labels) == ["Sapporo", "Verona"]
 
 
-def test_most_answers_to_the_questions_for_tuning_are_right() -> None:
-    figures = count(list(ask_half("tune")))
-    assert figures.precision >= 0.9
+@pytest.mark.parametrize("half", ["tune", "newcomers/tune"])
+def test_most_answers_to_the_questions_for_tuning_are_right(half: str) -> None:
+    figures = count(list(ask_half(half)))
+    assert figures.precision >= 0.95
     assert figures.coverage >= 0.9
+
+
+HUTS = FOLDER.parent / "newcomers" / "huts.ttl"
+ANSWERED = {
+    "Which mountain huts are in Valais?": ["Hörnli Hut", "Monte Rosa Hut"],
+    "How many huts are located in Bern?": ["2"],
+    "Which peaks are in Bern?": ["Eiger"],
+    "How high is the Matterhorn?": ["4478"],
+    "Where is the Matterhorn located?": ["Valais"],
+    "Who is the warden of the Mittellegi Hut?": ["Heidi Bohren"],
+    "When was the Mittellegi Hut built?": ["1924"],
+    "Which canton is the Eiger in?": ["Bern"],
+    "Is the Eiger in Valais?": ["false"],
+}
+REFUSED = {
+    "Wie hoch ist der Eiger?": "not in English",
+    "Where was Charles Barrington born?": "a place",
+    "Who built the Mittellegi Hut?": "a person",
+    "When was the first ascent of the Matterhorn?": "a time",
+    "Was Charles Barrington born in London?": "Charles Barrington",
+    "Who was the second warden of the Hörnli Hut?": "second",
+    "Which peaks are higher than the Eiger?": "than",
+    "Why is the Eiger in Bern?": "why",
+    "Who is the warden of the Hörnli Hut and where was she born?": "two questions",
+    "What is the elevation of the Hut?": "Monte Rosa Hut",
+}
+UNANSWERED = (
+    "Who is the warden of the Monte Rosa Hut?",
+    "How old is Edward Whymper?",
+    "How much does a night in the Monte Rosa Hut cost?",
+    "Which persons are in Bern?",
+    "What is the elevation of the roof of the Hörnli Hut?",
+)
+
+
+@pytest.mark.parametrize(("question", "labels"), ANSWERED.items())
+def test_a_newcomers_look_up_is_answered(question: str, labels: list[str]) -> None:
+    answer = Workbench(open_kg(HUTS), "rules").ask(question).answer
+    assert answer is not None
+    assert sorted(answer.labels) == labels
+
+
+@pytest.mark.parametrize(("question", "named"), REFUSED.items())
+def test_a_question_that_was_not_understood_is_not_answered_and_the_reason_names_why(
+    question: str, named: str
+) -> None:
+    answer = Workbench(open_kg(HUTS), "rules").ask(question).answer
+    assert answer is not None
+    assert not answer.values
+    assert answer.reason.startswith(CANNOT_EXPRESS)
+    assert named in answer.reason
+
+
+@pytest.mark.parametrize("question", UNANSWERED)
+def test_a_question_for_what_the_graph_lacks_is_not_answered(question: str) -> None:
+    answer = Workbench(open_kg(HUTS), "rules").ask(question).answer
+    assert answer is not None
+    assert not answer.values
+
+
+@pytest.mark.parametrize(
+    ("question", "labels"),
+    [
+        ("Which museums are in Ghent?", ["Mill Museum"]),  # and a university that has no class
+        ("Who made the Golden Pendulum?", ["Jan Huys"]),
+        ("What is the Golden Pendulum made of?", []),
+        ("How heavy is the Golden Pendulum?", ["4.2"]),
+    ],
+)
+def test_a_word_near_another_does_not_stand_for_it(question: str, labels: list[str]) -> None:
+    answer = Workbench(open_kg(HUTS.with_name("museums.ttl")), "rules").ask(question).answer
+    assert answer is not None
+    assert list(answer.labels) == labels

@@ -30,6 +30,7 @@ from kgwb.llm.rules.predicates import (
     Vertices,
     fetch_predicates,
     has_neighbour_of_two_types,
+    names_of_classes,
     predicates_within_two_steps,
 )
 from kgwb.llm.rules.similarity import (
@@ -43,6 +44,7 @@ from kgwb.llm.rules.words import (
     Words,
     relation_phrase,
     singularize,
+    stem,
     tokenize,
 )
 
@@ -51,7 +53,8 @@ MIN_PREDICATE_SIMILARITY = 0.45
 """Similarity from which words of the question ask for a predicate."""
 MIN_CLASS_SIMILARITY = 0.5
 """Similarity from which a word of the question names a class."""
-MIN_MIXED_TYPES = 2
+CLASS_RELATION = "type"
+"""The relation of a fact that states the class of what is asked for."""
 MAX_CLASS_WORDS = 3
 """How many words the name of an asked class may have."""
 MAX_PARTIAL_MATCHES = 3
@@ -82,7 +85,7 @@ def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> 
     reading = parse_tokens(tokens, mentions, kg)
     if kg is None or reading.kind == "boolean":
         return reading
-    vertices = _find_vertices(mentions, kg)
+    vertices = find_vertices(mentions, kg)
     mention = _only_mention(vertices)
     if mention is None:
         return reading
@@ -92,7 +95,7 @@ def ground_question(question: str, kg: Graph | None, embeddings: Embeddings) -> 
     return reader.read(words, last_question)
 
 
-def _find_vertices(mentions: Sequence[Mention], kg: Graph) -> dict[Mention, Vertices]:
+def find_vertices(mentions: Sequence[Mention], kg: Graph) -> dict[Mention, Vertices]:
     """Return the vertices of each name that the graph has, by name.
 
     They are those with the name as their label, else those with a label that begins or ends with
@@ -204,6 +207,7 @@ class _PredicateReader:
         are tried first. ``_with_asked_class`` adds the class that the question asks for.
         """
         predicates = fetch_predicates(self.kg, self.vertices)
+        self.reading = self._without_class_relation(words)
         reading = self._read_by(predicates, words, last_question)
         return self._with_asked_class(reading, words, predicates)
 
@@ -231,12 +235,32 @@ class _PredicateReader:
             predicate = self._best_predicate(last_question, predicates)
         if predicate is None:
             predicate = self._best_predicate(words, predicates)
+        if predicate is None and "where" in words:
+            predicate = self._place_predicate(words, predicates)
         if predicate is None:
             return self.reading
         return self._reading_of_predicate(predicate)
 
     def _best_predicate(self, words: Words, predicates: Predicates) -> VertexPredicate | None:
         return QuestionWords(words, self.embeddings).best_predicate(predicates)
+
+    def _place_predicate(self, words: Words, predicates: Predicates) -> VertexPredicate | None:
+        """Return the predicate that says where a thing is, for a question with "where" alone.
+
+        Its name has a form of "located", else it is the only one that consists of words for places
+        ("canton"). Returns None if the question has other content words, or if there is none.
+        """
+        if QuestionWords(words, self.embeddings).content_positions:
+            return None
+        outgoing = [predicate for predicate in predicates if not predicate.is_incoming]
+        of_places = []
+        for predicate in outgoing:
+            name_words = normalize(predicate.name).split()
+            if stem("located") in map(stem, name_words):
+                return predicate
+            if en.PLACE_WORDS.union(en.PREPOSITIONS).issuperset(name_words):
+                of_places.append(predicate)
+        return of_places[0] if len(of_places) == 1 else None
 
     def _asks_for_agent(self, words: Words) -> bool:
         """Return whether one relation is read, and asked with "who", not for a time or place."""
@@ -281,23 +305,52 @@ class _PredicateReader:
         """Return a reading whose answers are of the class that the question asks for.
 
         In "which stations did X design", the class stands after the question word. If the predicate
-        leads to things of this class and of others, a fact is added that states the class. A reading
-        of several facts stays as it is. So does one where things have several types: a city may be
-        said to be a big city alone.
+        leads to things of other classes too, or of others alone, a fact is added that states the
+        class. A reading of several facts stays as it is, and so does one whose predicate has the
+        name of the class. So does one where things have several types: a city may be said to be a
+        big city alone.
         """
         if len(reading.facts) != 1:
             return reading
         [(_, relation, _)] = reading.facts
         types: set[str] = set()
+        names = []
+        has_untyped = False
         for predicate in self._predicates_like(relation, predicates):
             types.update(map(normalize, predicate.value_types))
-        if len(types) < MIN_MIXED_TYPES:
+            names.append(normalize(predicate.name))
+            has_untyped |= predicate.has_untyped_values
+        if not types:
             return reading
-        for phrase in _phrases_after_question_word(words):
-            if phrase in types and not has_neighbour_of_two_types(self.kg, self.vertices):
-                fact = (reading.target, "type", phrase)
+        for phrase in phrases_after_question_word(words):
+            has_other_values = has_untyped or types != {phrase}
+            if phrase in names or (phrase in types and not has_other_values):
+                return reading
+            is_class_name = phrase in types or phrase in names_of_classes(self.kg)
+            if is_class_name and not has_neighbour_of_two_types(self.kg, self.vertices):
+                fact = (reading.target, CLASS_RELATION, phrase)
                 return reading._replace(facts=(*reading.facts, fact))
         return reading
+
+    def _without_class_relation(self, words: Words) -> ParsedQuestion:
+        """Return the grammar's reading without a relation that is the name of a class.
+
+        In "which maps are kept in X", "maps" is not a relation of what is kept in X if the graph
+        has a class of that name, and no predicate of it near X. The relation must be the second of
+        two, and lead to what is asked for.
+        """
+        reading = self.reading
+        if len(reading.facts) != 2:
+            return reading
+        *others, (subject, relation, target) = reading.facts
+        noun = _normal_noun(relation)
+        is_asked = noun in phrases_after_question_word(words) and target == reading.target
+        if not is_asked or not subject.startswith("?") or noun not in names_of_classes(self.kg):
+            return reading
+        for name in predicates_within_two_steps(self.kg, self.vertices):
+            if noun in map(singularize, normalize(name).split()):
+                return reading
+        return reading._replace(facts=tuple(others), target=subject)
 
     def _has_all_relations(self, similar: Predicates) -> bool:
         """Return whether the graph has predicates like all relations of the grammar's reading.
@@ -345,7 +398,7 @@ def _is_type_of(predicate: VertexPredicate, word: str, embeddings: Embeddings) -
     return similarity >= MIN_CLASS_SIMILARITY
 
 
-def _phrases_after_question_word(words: Words) -> list[str]:
+def phrases_after_question_word(words: Words) -> list[str]:
     """Return the phrases of up to MAX_CLASS_WORDS words after "which", "what" or "many".
 
     They are in normal form with the last word in the singular, the longest first. The first such

@@ -230,15 +230,22 @@ class _MentionFinder:
         """Return the longest label of a question without capitals, the last of equals; else [].
 
         A label that begins with a function word does not count, nor a single word that is a type: one
-        after KIND_INTRODUCTIONS or an adjective of nationality.
+        after KIND_INTRODUCTIONS or an adjective of nationality. If no other label is left, one after
+        a determiner does ("the baguette").
         """
         names = []
+        after_determiners = []
         for label in labels:
             first_word = self.tokens[label.start].lowercase
             is_introduced = self._introduces_kind(label.start - 1)
             is_kind = label.size == 1 and is_introduced
             if first_word not in en.FUNCTION_WORDS and not is_kind:
                 names.append(label)
+            elif (
+                is_kind and label.start and self.tokens[label.start - 1].lowercase in en.DETERMINERS
+            ):
+                after_determiners.append(label)
+        names = names or after_determiners
         names.sort(key=_size_and_position)
         return names[-1:]
 

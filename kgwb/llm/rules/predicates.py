@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
-from rdflib import URIRef
+from rdflib import Literal, URIRef
 
 from kgwb.kg.base import Graph
+from kgwb.kg.classes import find_class_names
 from kgwb.kg.sparql import n3, values_clause
+from kgwb.kg.text import normalize
 from kgwb.llm.rules import words as en
 from kgwb.terms import Term
 
@@ -16,6 +19,8 @@ Vertices = Sequence[URIRef]
 Row = tuple[Term | None, ...]
 MAX_SAMPLED_TRIPLES = 100_000
 """How many triples of the vertices are looked at, in each direction."""
+MAX_SAMPLED_VALUES = 100
+"""How many values are looked at to know of what kind the values of a predicate are."""
 NUMBER_AND_TIME_DATATYPES = en.TIME_WORDS | {
     "boolean",
     "decimal",
@@ -25,6 +30,9 @@ NUMBER_AND_TIME_DATATYPES = en.TIME_WORDS | {
     "integer",
 }
 """Words in the names of datatypes whose values are never a person."""
+
+
+_CLASS_NAMES: WeakKeyDictionary[Graph, frozenset[str]] = WeakKeyDictionary()
 
 
 class VertexPredicate(NamedTuple):
@@ -37,6 +45,9 @@ class VertexPredicate(NamedTuple):
     """Names of the classes and datatypes at the other end."""
     inner_predicates: Sequence[str]
     """Names of the predicates of blank nodes that it leads to."""
+    iri: URIRef
+    has_untyped_values: bool
+    """Whether a value has neither a class nor a datatype."""
 
     @property
     def is_temporal(self) -> bool:
@@ -69,6 +80,7 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
     names = kg.names(sorted(iris))
 
     value_types: dict[tuple[URIRef, bool], set[str]] = {}
+    untyped = set()
     for predicate, direction, value_type in rows:
         if not isinstance(predicate, URIRef) or predicate in hidden:
             continue
@@ -76,6 +88,8 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
         type_names = value_types.setdefault((predicate, is_incoming), set())
         if isinstance(value_type, URIRef):
             type_names.add(names[value_type])
+        if value_type is None:
+            untyped.add((predicate, is_incoming))
 
     inner_predicates: dict[Term | None, list[str]] = {}
     for predicate, inner_predicate in inner_rows:
@@ -89,7 +103,9 @@ def fetch_predicates(kg: Graph, vertices: Vertices) -> list[VertexPredicate]:
         if not is_incoming:
             inner_names = sorted(inner_predicates.get(predicate, []))
         name = names[predicate]
-        predicates.append(VertexPredicate(name, is_incoming, type_names, inner_names))
+        has_untyped = (predicate, is_incoming) in untyped
+        found = VertexPredicate(name, is_incoming, type_names, inner_names, predicate, has_untyped)
+        predicates.append(found)
     return predicates
 
 
@@ -127,6 +143,46 @@ def _select_inner_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
     """
     where = f"{values_clause('?v', vertices)} ?v ?p ?o . ?o ?q ?x FILTER(isBlank(?o))"
     return kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {where} }}").rows
+
+
+def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) -> list[Term]:
+    """Return values of predicates of vertices, the literals of blank nodes in place of these.
+
+    At most MAX_SAMPLED_VALUES are returned, in no order.
+    """
+    subjects = values_clause("?v", vertices)
+    listed = values_clause("?p", sorted(predicates))
+    inner = "OPTIONAL { ?o ?q ?x FILTER(isBlank(?o) && isLiteral(?x)) }"
+    query = f"SELECT DISTINCT ?o ?x WHERE {{ {subjects} {listed} ?v ?p ?o {inner} }} LIMIT {MAX_SAMPLED_VALUES}"
+    values = []
+    for outer_value, inner_value in kg.select(query).rows:
+        value = inner_value or outer_value
+        if value is not None:
+            values.append(value)
+    return values
+
+
+def fetch_class_names(kg: Graph, vertices: Vertices) -> list[str]:
+    """Return the display names of the classes of vertices, by their IRIs."""
+    types = "|".join(map(n3, kg.vocabulary.types))
+    query = f"SELECT DISTINCT ?c WHERE {{ {values_clause('?v', vertices)} ?v {types} ?c }}"
+    iris = _iris_in(kg.select(query).rows)
+    return list(kg.names(sorted(iris)).values())
+
+
+def has_text_with(kg: Graph, vertices: Vertices, word: str) -> bool:
+    """Return whether a literal of one of some vertices has a word; letter case does not count."""
+    text = Literal(word.casefold()).n3()
+    has_word = f"FILTER(isLiteral(?o) && CONTAINS(LCASE(STR(?o)), {text}))"
+    return kg.ask(f"ASK {{ {values_clause('?v', vertices)} ?v ?p ?o {has_word} }}")
+
+
+def names_of_classes(kg: Graph) -> frozenset[str]:
+    """Return the names of the classes of a graph in normal form. The graph is asked once."""
+    if kg not in _CLASS_NAMES:
+        names = find_class_names(kg).values()
+        _CLASS_NAMES[kg] = frozenset(map(normalize, names))
+    return _CLASS_NAMES[kg]
 
 
 def has_neighbour_of_two_types(kg: Graph, vertices: Vertices) -> bool:

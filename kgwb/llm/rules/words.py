@@ -50,6 +50,8 @@ POLITE_SUBJECTS = _word_list("polite")
 """Subjects of polite openings such as "Can you" and "Does anyone"."""
 VAGUE_WORDS = _word_list("vague")
 """Words that are too general to ask for a relation of their own: "matter", "kind"."""
+NEUTRAL_WORDS = _word_list("neutral")
+"""Words that change little: a graph that has one language of a film means the main one."""
 SMALL_TALK_WORDS = _word_list("small_talk")
 PLACED_EVENTS = _word_list("located")
 """Events and states that have a place, which lies in a country: "born", "headquartered"."""
@@ -77,6 +79,36 @@ RELATION_PHRASES = _relation_phrases()
 
 Words that belong together are joined by underscores: "come_out".
 """
+
+
+def _listed_by_word(section: str) -> dict[str, str]:
+    """Return for each word of the lists in a section of the lexicon the key of its list."""
+    keys: dict[str, str] = {}
+    for key, words in LEXICON[section].items():
+        keys |= dict.fromkeys(words.split(), key)
+    return keys
+
+
+IRREGULAR_FORMS = _listed_by_word("forms")
+"""For a form such as "built", its word."""
+
+
+def _phrases_by_stem() -> dict[str, str]:
+    """Return for each stem the relation phrases of all words that have it."""
+    phrases: dict[str, str] = {}
+    for word, phrase in RELATION_PHRASES.items():
+        phrases[stem(word)] = f"{phrases.get(stem(word), '')} {phrase}".strip()
+    return phrases
+
+
+RIVALS = _listed_by_word("rivals")
+"""For a word, the group of words in which no two mean the same: "open" and "close"."""
+ENDINGS = (
+    *("ations", "ation", "ings", "ing", "ments", "ment", "ists", "ist", "ions", "ion"),
+    *("ers", "er", "ors", "or", "ies", "ied", "ed", "es", "s", "e", "y"),
+)
+"""Endings of words that one stem may have, longer ones before those that they end in."""
+MIN_STEM_CHARS = 3
 Words = Sequence[str]
 """Words of a question in lower case."""
 PUNCTUATION = r"\s\"'“”‘’«»()\[\]{}¿¡,;:?!"
@@ -160,6 +192,31 @@ def singularize(word: str) -> str:
     return word
 
 
+def stem(word: str) -> str:
+    """Return what a word has in common with its other forms: "conduct" for "conductor".
+
+    One of ENDINGS is cut off, and a consonant that is doubled before it counts once. An irregular
+    form has the stem of its word. A word of fewer than MIN_STEM_CHARS characters without the ending
+    stays as it is.
+    """
+    for form in (word, singularize(word)):
+        if form in IRREGULAR_FORMS:
+            return stem(IRREGULAR_FORMS[form])
+    for ending in ENDINGS:
+        start = word.removesuffix(ending)
+        if start != word and len(start) >= MIN_STEM_CHARS:
+            is_doubled = start[-1] == start[-2] and start[-1] not in "ls"
+            return start[:-1] if is_doubled else start
+    return word
+
+
+def are_rivals(first: str, second: str) -> bool:
+    """Return whether two words are in one group of RIVALS and are not forms of one word."""
+    group = RIVAL_GROUPS.get(stem(first))
+    is_same_group = group is not None and group == RIVAL_GROUPS.get(stem(second))
+    return is_same_group and stem(first) != stem(second)
+
+
 def is_verb(word: str) -> bool:
     """Return whether a word looks like a verb form, in any case of letters.
 
@@ -174,3 +231,9 @@ def is_verb(word: str) -> bool:
 def relation_phrase(word: str) -> str:
     """Return the phrase by which graphs tend to name a word's relation, else the word itself."""
     return RELATION_PHRASES.get(word, word)
+
+
+RIVAL_GROUPS = {stem(word): group for word, group in RIVALS.items()}
+"""The groups of RIVALS by the stem of each word."""
+PHRASES_BY_STEM = _phrases_by_stem()
+"""For a stem, the phrases of RELATION_PHRASES of all its words."""

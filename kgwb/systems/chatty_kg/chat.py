@@ -21,6 +21,7 @@ from kgwb.build import (
     schema_config,
     try_to_ask,
 )
+from kgwb.build.rules import looks_english
 from kgwb.systems.chatty_kg.records import Classification, RephrasedQuestion
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
@@ -30,18 +31,6 @@ MAX_REWORDED_VALUES = 5
 
 EXCLUDING_WORDS = frozenset(("else", "besides", "other", "others"))
 """Words of a follow-up question that asks for values which earlier answers do not have."""
-ENGLISH_WORDS = frozenset(
-    "the of is was were are did does do has have who what when where which how whose whom in and by for with "
-    "that he she it his her its they to on from an name list give show tell".split()
-)
-"""Common words by which an English question is recognized."""
-FOREIGN_WORDS = frozenset(
-    "der das den dem ein eine ist war wer wie wo welche welcher welches wurde hat haben und von im zum "
-    "el la los las es fue quien quién que qué cual cuál cuando cuándo donde dónde en del por una "
-    "le les un une est qui quel quelle quand où du des dans par il lo gli chi che quale dove di "
-    "o os as quem quando onde em da het een wie wat wanneer waar welke van zijn".split()
-)
-"""Common words of German, Spanish, French, Italian, Portuguese and Dutch."""
 PRONOUN_WORD = re.compile(r"\b(he|she|him|his|hers?|it|its|they|them|theirs?)\b(?!')")
 NAME_START = re.compile(r"(?<=[\s(])[\"'“«]?[^\W\d_a-z]|\d")
 """A capital letter after the first word, or a digit: the start of a name or a number."""
@@ -148,20 +137,6 @@ def _needs_translator(text: str, settings: ChattySettings) -> bool:
     if settings.translate == "by_words":
         return not looks_english(text)
     return settings.translate == "model"
-
-
-def looks_english(text: str) -> bool:
-    """Return whether a text has at least as many of ENGLISH_WORDS as of FOREIGN_WORDS.
-
-    A word counts once ("La La Land"). A text that has neither looks English if all its characters
-    are ASCII.
-    """
-    words = set(re.findall(r"[^\W\d_]+", text.casefold()))
-    english = sum(word in ENGLISH_WORDS for word in words)
-    foreign = sum(word in FOREIGN_WORDS for word in words)
-    if english == foreign == 0:
-        return text.isascii()
-    return english >= foreign
 
 
 @agent("classifier", kind="model")

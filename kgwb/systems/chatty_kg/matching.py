@@ -10,16 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from rdflib import Literal, URIRef
-from rdflib.namespace import RDFS
 
 from kgwb.build import Candidate, Context, Link, RetrievedCandidates, Run, agent, select_vertex
 from kgwb.build.graph import (
-    SCHEMA_NAMESPACES,
     describe_vertices,
+    find_class_names,
     find_literal,
     get_names_in_rows,
     n3,
-    values_clause,
 )
 from kgwb.build.linking import (
     SAME_WORDS_SCORE,
@@ -34,10 +32,6 @@ from kgwb.systems.chatty_kg.records import QIR, LinkingResult
 from kgwb.systems.chatty_kg.relations import link_relations
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
-MAX_SAMPLED_TYPES = 100_000
-"""Type statements that are read to find the classes of a graph."""
-MAX_CLASSES = 1_000
-"""Classes of a graph that are considered."""
 MAX_INEXACT_SCORE = 0.99
 """The highest score of a class whose name is not the entity; 1 means that it is."""
 MAX_TRIPLES_PER_SIDE = 200
@@ -211,7 +205,7 @@ def _add_classes(retrieved: RetrievedCandidates, run: Run) -> RetrievedCandidate
     most ``shown_candidates`` together, of which at least half are for classes.
     """
     entity = retrieved.entity
-    names = _find_class_names(run)
+    names = find_class_names(run.kg)
     scores = _find_classes_called(entity, names)
     vertices = [candidate for candidate in retrieved.candidates if is_exact_match(candidate)]
     limit = None
@@ -253,34 +247,12 @@ def _add_classes_with_words(retrieved: RetrievedCandidates, run: Run) -> Retriev
     words = _words(retrieved.entity)
     found = {candidate.iri for candidate in retrieved.candidates}
     candidates = list(retrieved.candidates)
-    for iri, name in _find_class_names(run).items():
+    for iri, name in find_class_names(run.kg).items():
         if iri not in found and words <= _words(name):
             score = score_label(retrieved.entity, name)
             candidates.append(Candidate(iri, name, score, ("class",)))
     candidates.sort(key=lambda candidate: (-candidate.score, candidate.iri))
     return replace(retrieved, candidates=tuple(candidates[: run.settings.v_limit]))
-
-
-def _find_class_names(run: Run) -> Mapping[URIRef, str]:
-    """Return the names of the graph's classes by IRI, in one query.
-
-    A class is the type of a vertex, or stands in a subclass statement. Classes of the schema
-    languages themselves, such as owl:Class, are left out. At most MAX_SAMPLED_TYPES types are
-    looked at, and at most MAX_CLASSES classes returned, sorted by IRI.
-    """
-    types = values_clause("?t", run.kg.vocabulary.types)
-    subclass_of = n3(RDFS.subClassOf)
-    rows = run.kg.select(
-        f"SELECT DISTINCT ?c WHERE {{"
-        f" {{ SELECT ?c WHERE {{ {types} ?v ?t ?c }} LIMIT {MAX_SAMPLED_TYPES} }}"
-        f" UNION {{ ?c {subclass_of} ?other }} UNION {{ ?other {subclass_of} ?c }} }}"
-        f" LIMIT {MAX_CLASSES}"
-    ).rows
-    classes = set()
-    for (iri,) in rows:
-        if isinstance(iri, URIRef) and not str(iri).startswith(SCHEMA_NAMESPACES):
-            classes.add(iri)
-    return run.kg.names(sorted(classes))
 
 
 def _score_similar_classes(

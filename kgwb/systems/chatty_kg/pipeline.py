@@ -26,12 +26,14 @@ from kgwb.systems.chatty_kg.qir import extract_qir
 from kgwb.systems.chatty_kg.queries import generate_queries, select_queries
 from kgwb.systems.chatty_kg.records import QIR, LinkingResult
 from kgwb.systems.chatty_kg.relations import link_relation
-from kgwb.systems.chatty_kg.rules import RULES
+from kgwb.systems.chatty_kg.rules import NOT_UNDERSTOOD, RULES
 from kgwb.systems.chatty_kg.settings import ChattySettings
 from kgwb.systems.chatty_kg.views import VIEWS
 
 ABLE_SYSTEM = "surveyor"
 """The system that can express more than triples can."""
+OTHER_MODEL_HINT = "reword the question, or choose another model"
+"""What a person is told whose question the model ``rules`` did not understand."""
 HANDOVER_HINT = f"the system {ABLE_SYSTEM} can express such questions (--system {ABLE_SYSTEM})"
 """What a person is told who asked for more than triples can say."""
 
@@ -87,7 +89,10 @@ def answer_qir(qir: QIR, question: str, context: Context, run: Run) -> Answer:
     if not qir.facts and not qir.beyond:
         return Answer(qir.kind, reason=f"{CANNOT_EXPRESS}: no valid triples within the attempts")
     if qir.beyond:
-        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {HANDOVER_HINT}"
+        hint = HANDOVER_HINT
+        if qir.beyond[0].startswith(NOT_UNDERSTOOD):
+            hint = OTHER_MODEL_HINT
+        reason = f"{CANNOT_EXPRESS}: {'; '.join(qir.beyond)}; {hint}"
         return Answer(qir.kind, reason=reason)
     linked = match_qir(qir, question, context, run)
     generated = generate_queries(qir, linked, run)

@@ -14,9 +14,12 @@ from kgwb.build.rules import (
     PRONOUNS,
     WH_WORDS,
     Mention,
+    ParsedQuestion,
     Token,
     find_mentions,
     find_similar_predicates,
+    find_unread_form,
+    find_unread_parts,
     ground_question,
     is_verb,
     tokenize,
@@ -43,6 +46,9 @@ ASKS_FOR_PERSON = re.compile(
 ASKS_FOR_THING = re.compile(r"^(\w+ )?(what|which|name)\b", re.I)
 YEAR = re.compile(r"\b\d{4}\b")
 NUMBER_OR_DATE = re.compile(r"[-+\d.,:TZ/]+|true|false")
+NOT_UNDERSTOOD = "rules did not understand this"
+"""The part that triples cannot express begins with this if it is only ``rules`` that cannot."""
+NOTHING_READ = ParsedQuestion((), "", "list")
 TurnData = Mapping[str, Any]
 """An earlier turn: "question", "answers" and "about", the names that it was asked about."""
 Dialogue = Sequence[TurnData]
@@ -55,11 +61,21 @@ def translate_question(question: str) -> ReplyData:
 
 
 def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
-    """Return the triples that ``ground_question`` reads, and nothing that is beyond the QIR.
+    """Return the triples that ``ground_question`` reads, and what of the question they leave out.
 
-    Raises ModelError if the grammar cannot read the question.
+    What they leave out is "beyond", one part that begins with NOT_UNDERSTOOD; the question is then
+    not answered. Without a graph the words are not looked at.
     """
-    return extract_published_qir(question, kg, embeddings) | {"beyond": []}
+    unread = find_unread_form(question, kg)
+    if unread:
+        return _describe_qir(NOTHING_READ) | {"beyond": [f"{NOT_UNDERSTOOD}: {'; '.join(unread)}"]}
+    reading = ground_question(question, kg, embeddings)
+    beyond = []
+    if kg is not None:
+        unread = find_unread_parts(question, reading, kg, embeddings)
+    if unread:
+        beyond = [f"{NOT_UNDERSTOOD}: {'; '.join(unread)}"]
+    return _describe_qir(reading) | {"beyond": beyond}
 
 
 def extract_published_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
@@ -68,7 +84,11 @@ def extract_published_qir(question: str, kg: Graph | None, embeddings: Embedding
     The target is "" for a yes-or-no question. Raises ModelError if the grammar cannot read the
     question. Entities and unknowns stand once each, in the order of the triples.
     """
-    reading = ground_question(question, kg, embeddings)
+    return _describe_qir(ground_question(question, kg, embeddings))
+
+
+def _describe_qir(reading: ParsedQuestion) -> dict[str, Any]:
+    """Return the triples, entities, unknowns, target and kind of a reading."""
     entities: dict[str, None] = {}
     unknowns: dict[str, None] = {}
     triples = []

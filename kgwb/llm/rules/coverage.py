@@ -1,0 +1,441 @@
+"""What the model ``rules`` did not understand of a question that it has read.
+
+Every content word of the question must be accounted for: by a name, by a predicate that the query
+asks for, by a class, or by the kind of value that is asked for. Otherwise the query asks for
+something else than the question, and the question must not be answered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from rdflib import URIRef
+
+from kgwb.kg.base import Graph
+from kgwb.kg.embeddings import Embeddings
+from kgwb.kg.text import normalize
+from kgwb.llm.rules import words as en
+from kgwb.llm.rules.chunks import SHARING_WORDS
+from kgwb.llm.rules.grammar import (
+    IS_A_RELATION,
+    UNSUPPORTED_WORDS,
+    ParsedQuestion,
+    expected_value_type,
+    remove_filler_phrases,
+)
+from kgwb.llm.rules.grounding import (
+    CLASS_RELATION,
+    MIN_CLASS_SIMILARITY,
+    NON_CONTENT_WORDS,
+    WORDS_BEFORE_ASKED_NOUN,
+    Predicates,
+    find_vertices,
+)
+from kgwb.llm.rules.language import looks_english
+from kgwb.llm.rules.mentions import Mention, bracketed_mentions, find_mentions
+from kgwb.llm.rules.predicates import (
+    Vertices,
+    fetch_class_names,
+    fetch_predicates,
+    fetch_values,
+    has_text_with,
+    names_of_classes,
+    predicates_within_two_steps,
+)
+from kgwb.llm.rules.similarity import find_similar_predicates, max_similarity
+from kgwb.llm.rules.values import asked_kind, describe_wrong_kind
+from kgwb.llm.rules.words import (
+    PHRASES_BY_STEM,
+    RELATION_PHRASES,
+    Token,
+    Words,
+    are_rivals,
+    relation_phrase,
+    singularize,
+    stem,
+    tokenize,
+)
+
+SURE_SIMILARITY = 0.45
+"""Similarity from which a word of the question is taken for a predicate or a class."""
+LIKE_CLASS_SIMILARITY = 0.38
+"""Similarity from which a word is taken for a class that no class of the graph is named by."""
+MIN_SIMILARITY = 0.34
+"""Similarity that further words must have with a predicate that another word asks for."""
+UNREAD_WORDS = UNSUPPORTED_WORDS | {"why", "why's"}
+COMPARING_WORDS = frozenset(
+    "more most less least fewer fewest better best worse worst older younger".split()
+)
+SUPERLATIVE_ENDING = "est"
+MIN_SUPERLATIVE_CHARS = 6
+"""Shorter words with the ending are others: "west", "rest", "guest"."""
+EMPTY_WORDS = NON_CONTENT_WORDS | en.VAGUE_WORDS | en.NEUTRAL_WORDS | en.POLITE_SUBJECTS
+"""Words that need nothing in the query to stand for them."""
+UNSPECIFIC_WORDS = en.FUNCTION_WORDS | en.TIME_WORDS | {"place", "location", "type", "part"}
+"""Words that two relations may have in common and still be different."""
+LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+
+
+def find_unread_form(question: str, kg: Graph | None) -> list[str]:
+    """Return why questions of this language or form are not read; [] if they are.
+
+    The words of names do not count. Without a graph, only names with capitals or in brackets are
+    found.
+    """
+    question = remove_filler_phrases(question)
+    mentions = find_mentions(question, kg)
+    words = _words_without(mentions, tokenize(question))
+    if not looks_english(" ".join(words)):
+        return ["the question is not in English"]
+    for word, following in pairwise([*words, ""]):
+        if word in UNREAD_WORDS:
+            return [f"questions with “{word}” are not read"]
+        if word == "and" and following in en.WH_WORDS and words[0] in en.WH_WORDS:
+            return ["two questions at once are not read"]
+        if word == "how" and _asks_for_manner(following):
+            return ["questions for a manner are not read"]
+    if kg is not None and not mentions:
+        return ["no name of the graph is in the question"]
+    return []
+
+
+def find_unread_parts(
+    question: str, reading: ParsedQuestion, kg: Graph, embeddings: Embeddings
+) -> list[str]:
+    """Return what of a question its reading leaves out; [] if it leaves nothing out.
+
+    If no name of the question is found in the graph, nothing is said: there will be no answer.
+    """
+    question = remove_filler_phrases(question)
+    tokens = tokenize(question)
+    entities = {end for subject, _, object_ in reading.facts for end in (subject, object_)}
+    mentions = [mention for mention in find_mentions(question, kg) if mention.text in entities]
+    vertices = find_vertices(mentions, kg)
+    if not vertices:
+        return []
+    if not bracketed_mentions(question):  # else a person has said what the name is
+        unclear = _find_unclear_name(vertices, kg)
+        if unclear:
+            return unclear
+    words = _words_without(mentions, tokens)
+    capitalized = [position for position, token in enumerate(tokens) if token.looks_like_name]
+    coverage = _Coverage(words, capitalized, reading, vertices, kg, embeddings)
+    return coverage.find_unread_parts()
+
+
+def _words_without(mentions: Iterable[Mention], tokens: Sequence[Token]) -> list[str]:
+    """Return the words of a question in lower case, with "" in the place of those of names."""
+    words = [token.lowercase for token in tokens]
+    for mention in mentions:
+        words[mention.start : mention.end] = [""] * mention.size
+    return words
+
+
+def _find_unclear_name(vertices_of: Mapping[Mention, Vertices], kg: Graph) -> list[str]:
+    """Return that a name is only a part of the labels of several things of one class; else []."""
+    exact = kg.exact([mention.text for mention in vertices_of])
+    for mention, vertices in vertices_of.items():
+        if mention.text in exact or len(vertices) < 2:
+            continue
+        labels = sorted(set(kg.names(vertices).values()))
+        classes = [fetch_class_names(kg, [vertex]) for vertex in vertices]
+        if len(labels) > 1 and all(names == classes[0] for names in classes):
+            return [f"“{mention.text}” may be {' or '.join(labels)}"]
+    return []
+
+
+def _asks_for_manner(word: str) -> bool:
+    """Return whether "how" before a word asks for a manner: "how is it made", "how did he die"."""
+    return word in en.AUXILIARIES
+
+
+class _Coverage:
+    """A question about names of the graph, and what accounts for its words."""
+
+    def __init__(
+        self,
+        words: Words,
+        capitalized: Collection[int],
+        reading: ParsedQuestion,
+        vertices_of: Mapping[Mention, Vertices],
+        kg: Graph,
+        embeddings: Embeddings,
+    ) -> None:
+        """Keep the words, "" in the place of names, and find the predicates that the query may use.
+
+        ``capitalized`` are the positions of words that are written like names.
+        """
+        self.words = words
+        self.capitalized = capitalized
+        self.reading = reading
+        self.kg = kg
+        self.embeddings = embeddings
+        self.vertices_of = vertices_of
+        self.vertices: list[URIRef] = []
+        for vertices in vertices_of.values():
+            self.vertices.extend(vertices)
+        self.predicates = fetch_predicates(kg, self.vertices)
+        self.is_lookup = _is_lookup(reading) and len(vertices_of) == 1
+        """Whether one predicate of one name is asked for."""
+        self.chosen = self._chosen_predicates()
+        self.predicate_names = self._names_of_predicates()
+        self.value_types = self._names_of_types()
+
+    def find_unread_parts(self) -> list[str]:
+        """Return the words that nothing accounts for, else the kind or class that no value is of."""
+        if self.is_lookup and not self.chosen:
+            return []  # the graph has no value of this predicate, which the answer will say
+        unread = [f"nothing in the query stands for “{word}”" for word in self._unread_words()]
+        if not unread and self.reading.kind == "boolean":
+            return self._find_unknown_truth()
+        if unread or not self.is_lookup:
+            return unread
+        if not self._is_supported():
+            return ["no word says which predicate is asked for"]
+        return self._find_wrong_values()
+
+    def _find_unknown_truth(self) -> list[str]:
+        """Return that the graph does not say whether one fact about two names is true; else [].
+
+        It says so only if the first of them has a predicate like the relation that may lead to the
+        other: who has no birth place in the graph may be born anywhere. Nothing is said about what
+        a thing is ("is X a chemist").
+        """
+        if len(self.reading.facts) != 1 or len(self.vertices_of) != 2:
+            return []
+        [(_, relation, _)] = self.reading.facts
+        if relation == IS_A_RELATION:
+            return []
+        first = min(self.vertices_of)
+        for predicate in fetch_predicates(self.kg, self.vertices_of[first]):
+            is_like = find_similar_predicates(relation, [predicate.name], self.embeddings)
+            if is_like and not predicate.has_only_numbers and not predicate.is_temporal:
+                return []
+        return [f"the graph does not say of {first.text} what is asked with “{relation}”"]
+
+    def _chosen_predicates(self) -> Predicates:
+        """Return the predicates that are like the first relation of the reading."""
+        if not self.reading.facts:
+            return []
+        _, relation, _ = self.reading.facts[0]
+        relation = relation.removesuffix(" by")
+        names = [predicate.name for predicate in self.predicates]
+        similar = find_similar_predicates(relation, names, self.embeddings)
+        return [predicate for predicate in self.predicates if predicate.name in similar]
+
+    def _names_of_predicates(self) -> list[str]:
+        """Return the names of the chosen predicates and of those behind their blank nodes.
+
+        If more than one predicate is asked for, it is all that are within two triples of the names.
+        """
+        names: list[str] = []
+        predicates = self.chosen if self.is_lookup else self.predicates
+        for predicate in predicates:
+            names += [predicate.name, *predicate.inner_predicates]
+        if not self.is_lookup:
+            names += predicates_within_two_steps(self.kg, self.vertices)
+        return list(dict.fromkeys(names))
+
+    def _names_of_types(self) -> list[str]:
+        """Return the names of the classes and datatypes that the chosen predicates lead to."""
+        names: set[str] = set()
+        predicates = self.chosen if self.is_lookup else self.predicates
+        for predicate in predicates:
+            names.update(predicate.value_types)
+        return sorted(names)
+
+    # Words
+
+    def _unread_words(self) -> list[str]:
+        """Return the content words that nothing accounts for, in their order."""
+        unread = []
+        for position, word in enumerate(self.words):
+            if self._is_content(position) and not self._is_accounted_for(position):
+                unread.append(word)
+        return unread
+
+    def _is_content(self, position: int) -> bool:
+        """Return whether a word carries a meaning of its own; comparing words and superlatives do."""
+        word = self.words[position]
+        if _is_comparing(word):
+            return True
+        return word not in EMPTY_WORDS and bool(LETTER_OR_DIGIT.search(word))
+
+    def _is_accounted_for(self, position: int) -> bool:
+        word = self.words[position]
+        if _is_comparing(word):
+            return self._stands_in_predicate(word)
+        threshold = MIN_SIMILARITY
+        if not self.is_lookup or self._is_asked_noun(position):
+            threshold = SURE_SIMILARITY
+        if self._is_like_predicate(position, threshold) or self._is_class(position):
+            return True
+        if word in en.TIME_WORDS or word in en.PLACE_WORDS:
+            return self._is_kind_word(word)
+        if self._describes_name(position):
+            return True
+        if self.is_lookup:
+            return False
+        return word in SHARING_WORDS or self._is_read_relation(word) or self._is_label(word)
+
+    def _is_asked_noun(self, position: int) -> bool:
+        """Return whether a word stands right after "which", "what" or "many"."""
+        return position > 0 and self.words[position - 1] in WORDS_BEFORE_ASKED_NOUN
+
+    def _describes_name(self, position: int) -> bool:
+        """Return whether a word stands in a text of the thing that is asked about.
+
+        It must stand beside the name and have a capital letter, as the family name after a first
+        name that the graph has as a label. A word that tells several things of one name apart may
+        stand anywhere.
+        """
+        neighbours = self.words[max(position - 1, 0) : position + 2]
+        is_part_of_name = "" in neighbours and position in self.capitalized
+        if len(self.vertices) < 2 and not is_part_of_name:
+            return False
+        return has_text_with(self.kg, self.vertices, self.words[position])
+
+    def _stands_in_predicate(self, word: str) -> bool:
+        return any(word in normalize(name).split() for name in self.predicate_names)
+
+    def _is_like_predicate(self, position: int, threshold: float) -> bool:
+        """Return whether a word asks for a predicate: as a form of one of its words, or by meaning.
+
+        Words that are rivals of the predicate's words do not.
+        """
+        for phrase in self._phrases_at(position):
+            for name in self.predicate_names:
+                if self._is_like(phrase, name, threshold):
+                    return True
+        return False
+
+    def _is_like(self, phrase: str, name: str, threshold: float) -> bool:
+        phrase_words = normalize(phrase).split()
+        name_words = normalize(name).split()
+        meanings = [PHRASES_BY_STEM.get(stem(word), "") for word in name_words]
+        name_words += " ".join(meanings).split()
+        stems = {stem(word) for word in name_words if word not in UNSPECIFIC_WORDS}
+        if not stems.isdisjoint(map(stem, phrase_words)):
+            return True
+        for word in phrase_words:
+            if any(are_rivals(word, other) for other in normalize(name).split()):
+                return False
+        return max_similarity(phrase, [name], self.embeddings) >= threshold
+
+    def _phrases_at(self, position: int) -> list[str]:
+        """Return a word, and the relation that it names alone or with a neighbour.
+
+        With "of" or "from" after it, only what both name counts: "made of" asks for no maker.
+        """
+        word = self.words[position]
+        following = "".join(self.words[position + 1 : position + 2])
+        if following in ("of", "from") and f"{word}_{following}" in RELATION_PHRASES:
+            return [RELATION_PHRASES[f"{word}_{following}"]]
+        phrases = [word, relation_phrase(word)]
+        value_type, _ = expected_value_type(self.words)
+        pairs = [f"{word}_{value_type}", f"who_{word}"]
+        for start in (max(position - 1, 0), position):
+            pairs.append("_".join(self.words[start : start + 2]))
+        for pair in pairs:
+            if pair in RELATION_PHRASES:
+                phrases.append(RELATION_PHRASES[pair])
+        return phrases
+
+    def _is_class(self, position: int) -> bool:
+        """Return whether a word names a class that is led to, or a class of the names."""
+        word = self.words[position]
+        own_classes = fetch_class_names(self.kg, self.vertices)
+        if self._is_any_class(word, [*self.value_types, *own_classes]):
+            return True
+        if not own_classes and self._is_apposition(position):
+            return True
+        # Of all classes of the graph, the one most like the word must be among them
+        classes = sorted(names_of_classes(self.kg))
+        likeness = max_similarity(word, classes, self.embeddings)
+        best = max_similarity(word, [*self.value_types, *own_classes], self.embeddings)
+        return best >= min(max(likeness, MIN_SIMILARITY), LIKE_CLASS_SIMILARITY)
+
+    def _is_apposition(self, position: int) -> bool:
+        """Return whether a word stands between a determiner and a name: "the contract X"."""
+        before = self.words[max(position - 1, 0)]
+        after = self.words[position + 1 : position + 2]
+        return before in en.DETERMINERS and after == [""]
+
+    def _is_any_class(self, phrase: str, names: Sequence[str]) -> bool:
+        words = normalize(phrase).split()
+        for name in names:
+            stems = set(map(stem, normalize(name).split()))
+            if words and stem(words[-1]) in stems:
+                return True
+        for form in (phrase, singularize(phrase)):
+            if max_similarity(form, list(names), self.embeddings) >= MIN_CLASS_SIMILARITY:
+                return True
+        return False
+
+    def _is_kind_word(self, word: str) -> bool:
+        """Return whether a word for a time or place is what the question asks for."""
+        kind = asked_kind(self.words)
+        if not self.is_lookup:
+            return True
+        return kind == "a time" and singularize(word) in en.TIME_WORDS
+
+    def _is_read_relation(self, word: str) -> bool:
+        """Return whether a word names a relation of the reading."""
+        phrase = relation_phrase(word)
+        return any(phrase in relation or word in relation for _, relation, _ in self.reading.facts)
+
+    def _is_label(self, word: str) -> bool:
+        """Return whether a word is a label of the graph, or like the name of a class."""
+        is_label = bool(self.kg.exact([word, singularize(word)]))
+        return is_label or self._is_any_class(word, sorted(names_of_classes(self.kg)))
+
+    # Support and values
+
+    def _is_supported(self) -> bool:
+        """Return whether a content word, or the kind of value asked for, speaks for the predicate."""
+        for position, word in enumerate(self.words):
+            if not self._is_content(position) and not self._names_relation(position):
+                continue
+            if self._is_like_predicate(position, SURE_SIMILARITY):
+                return True
+            if self._is_any_class(word, self.value_types):
+                return True
+        return asked_kind(self.words) in ("a time", "a place", "a number")
+
+    def _names_relation(self, position: int) -> bool:
+        """Return whether a word without much meaning names a known relation, alone or with the next."""
+        pair = "_".join(self.words[position : position + 2])
+        return pair in RELATION_PHRASES or self.words[position] in RELATION_PHRASES
+
+    def _find_wrong_values(self) -> list[str]:
+        """Return what is asked for if the values of the chosen predicates are of no such kind or class."""
+        outgoing = [predicate.iri for predicate in self.chosen if not predicate.is_incoming]
+        if len(outgoing) == len(self.chosen):
+            values = fetch_values(self.kg, self.vertices, outgoing)
+            kind = describe_wrong_kind(self.words, values)
+            is_temporal = any(predicate.is_temporal for predicate in self.chosen)
+            if kind and not (kind == "a time" and is_temporal):
+                names = ", ".join(f"“{predicate.name}”" for predicate in self.chosen)
+                return [f"it asks for {kind}, and the values of {names} are of another kind"]
+        elif asked_kind(self.words) in ("a time", "a number"):
+            return [f"it asks for {asked_kind(self.words)}, and things were found"]
+        return []
+
+
+def _is_lookup(reading: ParsedQuestion) -> bool:
+    """Return whether a reading asks for one predicate of one name.
+
+    It may state the class of the answers as well, or ask for the values behind blank nodes.
+    """
+    if reading.kind == "boolean" or not reading.facts:
+        return False
+    further = reading.facts[1:]
+    return all(relation == CLASS_RELATION or ", " in relation for _, relation, _ in further)
+
+
+def _is_comparing(word: str) -> bool:
+    """Return whether a word compares: one of COMPARING_WORDS, or a superlative."""
+    is_superlative = word.endswith(SUPERLATIVE_ENDING) and len(word) >= MIN_SUPERLATIVE_CHARS
+    return is_superlative or word in COMPARING_WORDS

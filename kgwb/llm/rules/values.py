@@ -1,0 +1,91 @@
+"""The kind of value that a question asks for, and the kind of value that a predicate has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rdflib import Literal
+
+from kgwb.llm.rules.grammar import expected_value_type
+from kgwb.llm.rules.words import Words
+from kgwb.terms import Term
+
+YEAR_OR_DATE = re.compile(r"-?\d{4}(-\d\d){0,2}([T ].*)?|\d\d?[./]\d\d?[./]\d{2,4}")
+YEAR_WORD = re.compile(r"\b\d{4}\b")
+NUMBER = re.compile(r"[-+]?\d[\d.,]*")
+WHO_WORDS = frozenset(("who", "whom", "who's", "whose"))
+MEASURED_WORDS = frozenset(
+    "big deep fast heavy high large long many much old steep tall warm wide".split()
+)
+"""Words that ask for a number after "how"."""
+
+
+def describe_wrong_kind(words: Words, values: Sequence[Term]) -> str:
+    """Return the kind that ``asked_kind`` says if all values are of others, else "".
+
+    A time is a literal that is one, and a number a literal with a digit. Things may be places and
+    people. Of literals, a place is any but times, numbers and truth values, and a person any other
+    with a capital letter. Without values the kind is not wrong.
+    """
+    if not values:
+        return ""
+    kind = asked_kind(words)
+    literals = [value for value in values if isinstance(value, Literal)]
+    has_only_literals = len(literals) == len(values)
+    if kind == "a time" and not any(map(is_time, literals)):
+        return kind
+    if kind == "a number" and not any(map(has_number, literals)):
+        return kind
+    if kind == "a place" and has_only_literals and all(map(_is_measure, literals)):
+        return kind
+    if kind == "a person" and has_only_literals and not any(map(_is_written_like_name, literals)):
+        return kind
+    return ""
+
+
+def asked_kind(words: Words) -> str:
+    """Return "a time", "a place", "a person" or "a number", as the question words ask; else "".
+
+    "How many" gives "": it may count things.
+    """
+    value_type, place = expected_value_type(words)
+    if value_type == "date":
+        return "a time"
+    for position, word in enumerate(words[:-1]):
+        following = words[position + 1]
+        if word == "how" and following in MEASURED_WORDS and following != "many":
+            return "a number"
+    if value_type == "place" and not place:
+        return "a place"
+    if words and not WHO_WORDS.isdisjoint(words[:2]):
+        return "a person"
+    return ""
+
+
+def is_time(value: Literal) -> bool:
+    """Return whether a literal is a time, by its datatype or its text: a date or a year."""
+    _, _, datatype = str(value.datatype or "").casefold().rpartition("#")
+    if datatype.startswith(("date", "time", "g")):
+        return True
+    text = str(value).strip()
+    is_text = datatype in ("", "string", "langstring")
+    return bool(YEAR_OR_DATE.fullmatch(text) or (is_text and YEAR_WORD.search(text)))
+
+
+def has_number(value: Literal) -> bool:
+    """Return whether the text of a literal has a digit."""
+    return any(character.isdigit() for character in str(value))
+
+
+def _is_measure(value: Literal) -> bool:
+    """Return whether a literal is a time, a number or a truth value."""
+    text = str(value).strip()
+    is_truth = text.casefold() in ("true", "false")
+    return is_time(value) or is_truth or bool(NUMBER.fullmatch(text))
+
+
+def _is_written_like_name(value: Literal) -> bool:
+    """Return whether a literal is a text that has a capital letter, as the names of people have."""
+    text = str(value)
+    return not _is_measure(value) and text != text.casefold()
