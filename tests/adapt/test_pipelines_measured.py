@@ -43,7 +43,7 @@ def test_a_benchmark_and_its_report_have_it(
     Path("q.jsonl").write_text(json.dumps(question))
     options = ["--kg", str(films_file), "--questions", "q.jsonl", "--out", "out", "--save-runs"]
     assert main(["bench", *options, "--systems", str(pipeline(name))]) == 0
-    [folder] = Path("out").iterdir()
+    [folder] = filter(Path.is_dir, Path("out").iterdir())
     [row] = read_results(folder)[1]
     assert (row["f1"], row["model_calls"], row["error"]) == (1.0, model_calls, None)
     assert main(["report", str(folder), "--out", "report.html"]) == 0

@@ -305,7 +305,7 @@ def test_a_benchmark_and_its_report_have_it(
     options = ["--kg", str(films_file), "--questions", "q.jsonl", "--out", "out", "--save-runs"]
     assert main(["bench", *options, "--systems", str(pipeline("plain_added"))]) == 0
     assert BASELINE_REMARK not in capsys.readouterr().err
-    [folder] = Path("out").iterdir()
+    [folder] = filter(Path.is_dir, Path("out").iterdir())
     [row] = read_results(folder)[1]
     assert (row["f1"], row["model_calls"], row["error"]) == (1.0, 2, None)
     assert main(["report", str(folder), "--out", "report.html"]) == 0
