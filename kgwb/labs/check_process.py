@@ -57,8 +57,9 @@ def main() -> None:
 def run_copies(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> None:
     """Run each job in a copy of this process, as many at once as there are processors.
 
-    A copy that takes longer than JOB_TIMEOUT_S is ended.
+    A copy that takes longer than JOB_TIMEOUT_S is ended. Windows cannot copy a process.
     """
+    assert sys.platform != "win32"  # the types of os.fork and os.WNOHANG
     waiting = list(enumerate(jobs))
     deadlines: dict[int, float] = {}
     while waiting or deadlines:
@@ -77,6 +78,7 @@ def run_copies(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> 
 
 def start_copy(lab: Lab, number: int, job: Job, output: int, processor_s: int) -> int:
     """Copy this process for a job, and return the id of the copy."""
+    assert sys.platform != "win32"
     copy = os.fork()
     if copy:
         return copy
