@@ -57,8 +57,11 @@ def main() -> None:
 def run_copies(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> None:
     """Run each job in a copy of this process, as many at once as there are processors.
 
-    A copy that takes longer than JOB_TIMEOUT_S is ended.
+    A copy that takes longer than JOB_TIMEOUT_S is ended. Raises NotImplementedError on Windows,
+    which cannot copy a process.
     """
+    if sys.platform == "win32":
+        raise NotImplementedError
     waiting = list(enumerate(jobs))
     deadlines: dict[int, float] = {}
     while waiting or deadlines:
@@ -76,7 +79,12 @@ def run_copies(lab: Lab, jobs: Sequence[Job], output: int, processor_s: int) -> 
 
 
 def start_copy(lab: Lab, number: int, job: Job, output: int, processor_s: int) -> int:
-    """Copy this process for a job, and return the id of the copy."""
+    """Copy this process for a job, and return the id of the copy.
+
+    Raises NotImplementedError on Windows.
+    """
+    if sys.platform == "win32":
+        raise NotImplementedError
     copy = os.fork()
     if copy:
         return copy
