@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import inspect
 import statistics
 import sys
 import tempfile
@@ -22,13 +23,10 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypedDict
-from unittest.mock import patch
 
 from pipeline import Recorded, recorded
 from table import Row, show
 
-import kgwb.build
-import kgwb.run
 from kgwb.flow import Answer, Context, Dialogue, Link, Question, RetrievedCandidates
 from kgwb.llm.base import ChatReply, ChatRequest
 from kgwb.run import Run
@@ -182,30 +180,27 @@ def plain_agents() -> dict[str, Any]:
 
     The module of the settings stays: those of another class would be converted at each read.
     """
-    ours = ("kgwb.systems.linking",)
     staying = f"{SYSTEM}.settings"
 
     def taken() -> dict[str, Any]:
-        names = [name for name in sys.modules if name in ours or name.startswith(SYSTEM)]
-        return {name: sys.modules.pop(name) for name in names if name != staying}
-
-    def plain(name: str, **_: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-            function.spec = AgentSpec(name, function, None, None, "code")  # type: ignore[attr-defined]
-            return function
-
-        return decorate
+        names = [name for name in sys.modules if name.startswith(SYSTEM) and name != staying]
+        return {name: sys.modules.pop(name) for name in names}
 
     kept, parent = taken(), importlib.import_module("kgwb.systems")
     try:
-        with patch.object(kgwb.run, "agent", plain), patch.object(kgwb.build, "agent", plain):
-            importlib.import_module(f"{SYSTEM}.pipeline")
-        return {name.rpartition(".")[2]: module for name, module in taken().items()}
+        importlib.import_module(f"{SYSTEM}.pipeline")
+        loaded = taken()
     finally:
         sys.modules.update(kept)
         for name, module in kept.items():
             if name.count(".") == 2:
                 setattr(parent, name.rpartition(".")[2], module)
+    for module in loaded.values():
+        for name, value in list(vars(module).items()):
+            spec = getattr(value, "spec", None) if inspect.isfunction(value) else None
+            if isinstance(spec, AgentSpec):
+                setattr(module, name, spec.function)
+    return {name.rpartition(".")[2]: module for name, module in loaded.items()}
 
 
 def bare(bench: Workbench, plain: Mapping[str, Any]) -> Ask:
@@ -290,7 +285,7 @@ def nodes_of(plain: Mapping[str, Any], run: Any) -> dict[str, Node]:
     def selected(state: State) -> State:
         question, context = state["standalone"], state["context"]
         links = (
-            plain["linking"].select_vertex(each, question, context, run)
+            plain["matching"].select_vertex(each, question, context, run)
             for each in state["retrieved"]
         )
         return {"links": tuple(links)}

@@ -25,7 +25,7 @@ from kgwb.bench.rows import make_row
 from kgwb.bench.values import is_iri
 from kgwb.build import Reply, ask_model
 from kgwb.flow import Answer, Candidate, Link, Value
-from kgwb.labs.hand_ins import collect_hand_ins
+from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.pages import render_class_page
 from kgwb.llm import Scripted
 from kgwb.run import Run, System, agent
@@ -208,12 +208,13 @@ def test_students_with_the_names_of_a_nasty_graph_are_all_on_the_page_of_the_cla
     names = copies * [name for name in things_by_name(graph) if name.strip()]
     hand_in_all(names, tmp_path)
     [collected] = collect_hand_ins(tmp_path)
-    assert len(collected.hand_ins) == len(names)
-    students = [work.student for work in collected.hand_ins]
+    assert len(collected.works) == len(names)
+    students = [work.name for work in collected.works]
     assert len(looks(students)) == len(students)
     shown = check_page(render_class_page([collected]))
     rows = [row.text for row in shown.elements if row.tag == "tr"]
-    assert len(looks(rows)) == len(rows) == 2 * (len(names) + 1)
+    stages = 4  # a table of three, with its head
+    assert len(looks(rows)) == len(rows) == 2 * (len(names) + 1) + stages
 
 
 # Answers

@@ -15,7 +15,10 @@ from kgwb.workbench import Workbench
 
 FOLDER = Path(__file__).parents[1] / "sample_kgs"
 
-ENOUGH = 0.85
+ENOUGH = 0.8
+"""Share of the questions that ``rules`` must answer rightly. It abstains where a word is unaccounted for."""
+RELIABLE = 0.93
+"""Share of what it answers that must be right."""
 
 
 def questions(name: str) -> list[dict[str, Any]]:
@@ -53,11 +56,12 @@ def test_every_gold_query_gives_the_gold_answers_and_the_graph_their_labels(
             )
 
 
-def test_rules_answers_enough_and_invents_nothing(
+def test_what_rules_answers_is_right_it_answers_enough_and_invents_nothing(
     name: str, kg: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
     bench, asked, wrong, dialogue = Workbench(kg, "rules"), questions(name), [], ""
+    answered = []
     for question in asked:
         if not dialogue or question.get("dialogue") != dialogue:
             bench.new_dialogue()
@@ -67,12 +71,15 @@ def test_rules_answers_enough_and_invents_nothing(
         except KgwbError:  # a question that names nothing has no QIR
             answer = None
         got = sorted(str(value.term) for value in answer.values) if answer else []
+        if got:
+            answered.append(question["id"])
         if answer is None or got != sorted(question["answers"]):
             wrong.append(question["id"])
         assert not (got and question["type"] == "unanswerable"), (
             f"{question['id']}: {got} is invented"
         )
     assert len(wrong) <= (1 - ENOUGH) * len(asked), wrong
+    assert len({*answered} & {*wrong}) <= (1 - RELIABLE) * len(answered), wrong
     of_dialogue = [question["id"] for question in asked if question["id"].startswith("films-hp-")]
     assert len(of_dialogue) == (5 if name == "films" else 0) and not {*of_dialogue} & {*wrong}
 

@@ -319,14 +319,16 @@ def make_quality_table(all_results: AllResults) -> ReportTable:
 def _quality_cells(group: QuestionGroup) -> list[object]:
     """Return the cells of a group: questions, all measures, errors, questions without gold.
 
-    INTERVAL_MEASURES have their intervals, or "–" without gold; the others are means with three
-    digits.
+    INTERVAL_MEASURES have their intervals; the others are means with three digits. All are "–" if
+    no question has gold.
     """
     cells: list[object] = [len(group.rows)]
     for measure in INTERVAL_MEASURES:
         cells.append(group.estimate(measure) or "–")
+    has_gold = group.without_gold < len(group.rows)
     for measure in MEAN_MEASURES:
-        cells.append(f"{getattr(group.mean_scores, measure):.3f}")
+        mean = f"{getattr(group.mean_scores, measure):.3f}"
+        cells.append(mean if has_gold else "–")
     return [*cells, group.errors, group.without_gold]
 
 

@@ -61,11 +61,12 @@ class Model:
             case "vertex_selection":
                 return vertex(1, told["candidates"][0]["label"])
             case "predicate_selection":
-                known = {True: "director", False: "birth place"}
-                right = [
-                    (known["direct" in r["triple"][1]], r["predicates"]) for r in told["relations"]
-                ]
-                return predicates(*([p] if p in some else [] for p, some in right))
+                chosen = []
+                for relation in told["relations"]:
+                    wanted = "director" if "direct" in relation["triple"][1] else "birth place"
+                    offered = [predicate["name"] for predicate in relation["predicates"]]
+                    chosen.append([wanted] if wanted in offered else [])
+                return predicates(*chosen)
             case "rephraser":
                 return {"question": QUESTION}
             case "classifier":

@@ -439,4 +439,4 @@ def test_the_challenges_client_scores_kgwb(tmp_path: Path) -> None:
         ours[f"films:{number}-en"] = score_answers(sorted(answered(run)), one.answers or ()).f1
     assert {key: reply_data[key]["set_F"] for key in ours} == pytest.approx(ours)
     assert reply_data["average"]["set_F"] == pytest.approx(sum(ours.values()) / len(ours))
-    assert reply_data["average"]["set_F"] > 0.7
+    assert reply_data["average"]["set_F"] > 0.6
