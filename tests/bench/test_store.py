@@ -262,6 +262,10 @@ def test_a_damaged_store_is_refused_with_what_to_do(shop: Shop, capsys: Capture)
     assert "delete this file" in capsys.readouterr().err
 
 
+def answers_by_id(folder: Path) -> dict[str, Any]:
+    return {row["id"]: row["answers"] for row in read_results(folder)[1]}
+
+
 def start(*arguments: str, **environment: str) -> subprocess.Popen[bytes]:
     """Start a command in a process of its own."""
     return subprocess.Popen(
@@ -283,7 +287,7 @@ def test_two_processes_ask_each_thing_once(shop: Shop) -> None:
     command += ["--model", "scripted:script.py"]
     both = [
         start(*command, SCRIPT_DELAY="0.1"),
-        start(*command, "--set", "query_limit=30", SCRIPT_DELAY="0.1"),
+        start(*command, "--set", "query_num=30", SCRIPT_DELAY="0.1"),
     ]
     assert [process.wait(600) for process in both] == [0, 0]
     new = [line for line in shop.asked() if line not in known]
@@ -319,8 +323,7 @@ def test_killed_twenty_times_nothing_is_asked_twice_and_nothing_is_lost(shop: Sh
     rows: dict[str, Any] = {}
     for folder in ("a", "b"):
         assert len(read_results(Path(folder))[1]) == 60
-        rows[folder] = [(row["id"], row["answers"]) for row in read_results(Path(folder))[1]]
+        rows[folder] = answers_by_id(Path(folder))
     shop.bench("fresh")
     assert set(shop.asked()) == whole  # nothing else was asked, and nothing is missing
-    fresh = [(row["id"], row["answers"]) for row in read_results(Path("fresh"))[1]]
-    assert rows["a"] == rows["b"] == fresh
+    assert rows["a"] == rows["b"] == answers_by_id(Path("fresh"))

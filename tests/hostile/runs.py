@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from itertools import combinations
@@ -84,7 +85,9 @@ def parrot(request: ChatRequest, texts: Sequence[str]) -> dict[str, Any]:
         case "predicate_selection":
             return {
                 "reasoning": texts[2],
-                "predicates": [one["predicates"] for one in said["relations"]],
+                "predicates": [
+                    [offered["name"] for offered in one["predicates"]] for one in said["relations"]
+                ],
             }
         case "answer_writer":
             return {"sentence": f"{texts[1]} {' '.join(said['answer'])}"}
@@ -118,6 +121,10 @@ def bundles_with_long_texts() -> Iterator[tuple[str, ...]]:
                 yield tuple(bundle)
 
 
+PICTURE = "data:image/svg+xml;base64,"
+"""How the address of a picture begins that a page holds itself."""
+
+
 class Page(HTMLParser):
     """What a parser finds in HTML."""
 
@@ -141,10 +148,14 @@ class Page(HTMLParser):
         return plain("".join(self._said))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in VOID_ELEMENTS:
+        if tag not in VOID_ELEMENTS and tag != "img":
             self._open.append(tag)
         self.parts |= {(tag, ""), *((tag, name) for name, _ in attrs)}
         for name, value in attrs:
+            if tag == "img" and name == "src" and str(value).startswith(PICTURE):
+                picture = Page(b64decode(str(value).removeprefix(PICTURE)).decode())
+                self.odd += picture.odd
+                continue
             if name.startswith("on") or name in (
                 "src",
                 "srcdoc",

@@ -69,7 +69,8 @@ def shape(query: str) -> str:
         r"\{ SELECT [^{}]*\{ [^{}]* \}[^{}]* \}",
     ):
         text = re.sub(rf"({unit})(?:(?: (?:\||& &|\| \||UNION|,))? {unit})*", r"\1 ...", text)
-    return text
+    # an example of a predicate has the ends of one triple or of two, each an IRI, a text or a variable
+    return re.sub(r'(\( (?:"s"|<%>|\?v) \.\.\. AS \?v \.\.\. \) ?)+', "(*) ", text)
 
 
 # --- label search

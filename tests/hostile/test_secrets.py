@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import base64
 import logging
+import sqlite3
 import subprocess
 import sys
 import time
 import traceback
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -32,6 +35,7 @@ from kgwb.kg import Graph
 from kgwb.llm import Scripted, check_models, model
 from kgwb.masking import mask_url, mask_urls_in_text
 from kgwb.run import Run
+from kgwb.run.store import STORE_FILE
 from kgwb.show.notebook import to_html
 from kgwb.ui.chat import Chat
 from kgwb.ui.choosers import GraphChooser
@@ -44,6 +48,15 @@ PASSWORD = "pa55:w/ord@7+yes"
 API_KEY = "q7Zp/apikey+value=1"
 PREFIXES = ("", "x", "xy")
 """Texts before a secret: in base64 it has another form after each."""
+
+
+def text_of(file: Path) -> str:
+    """What is in a file; of a store of calls, what its calls say."""
+    if file.name != STORE_FILE:
+        return file.read_text()
+    with closing(sqlite3.connect(file)) as database:
+        packed = database.execute("SELECT data FROM calls").fetchall()
+    return "".join(zlib.decompress(data).decode() for (data,) in packed)
 
 
 def in_base64(secret: str) -> list[str]:
@@ -333,7 +346,7 @@ def test_an_address_is_shown_without_its_secrets(
             assert server.seen
         seen += [
             *capsys.readouterr(),
-            *(file.read_text() for file in out.rglob("*") if file.is_file()),
+            *(text_of(file) for file in out.rglob("*") if file.is_file()),
         ]
         for secret in hidden:
             assert [
