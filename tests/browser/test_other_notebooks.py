@@ -35,7 +35,7 @@ FILLED = {
     "relation_choice": "composer",
     "template": "SELECT DISTINCT",
     "queries": "Jerry Goldsmith",
-    "query_choice": "1 row",
+    "query_choice": "Jerry Goldsmith",
 }
 """Triad's agents in the order of their notebook, and what is read in each cell."""
 BEGUN = """
@@ -171,7 +171,7 @@ def test_a_local_graph_is_built_turn_by_turn_and_edited(lab: Site) -> None:
     with lab.visit("41_robodata.ipynb") as page:
         page.run_all()
         page.cell('run["turn[turn 6]"]').wait("8 nodes, 15 edges").wait("EVAL_LOCAL").wait(
-            "Hermann Weyl"
+            "its triples"
         )
         page.cell('workbench.cell("produce")').wait("influenced by").tab("Attempts").wait(
             "accepted"

@@ -157,9 +157,14 @@ def test_a_benchmark_stops_and_goes_on(disk: tuple[Path, Full]) -> None:
     out = folder / "out"
     _bench(out).run(QUESTIONS[:3])
     before = (out / RESULTS_FILE).read_bytes()
-    with full(), pytest.raises(InputError, match=f"cannot write to .*({FULL})") as caught:
+    with (
+        full(),
+        pytest.raises(
+            InputError, match=f"cannot (write to|be used).*({FULL}|disk is full)"
+        ) as caught,
+    ):
         _bench(out).run(QUESTIONS)
-    assert "continues" in caught.value.hint
+    assert "free some space" in caught.value.hint
     written = (out / RESULTS_FILE).read_bytes()
     assert written.startswith(before) and written.endswith(b"\n")
     results = Results(out, _bench(out).setup.to_config())

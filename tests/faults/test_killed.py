@@ -173,7 +173,11 @@ def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Be
             with (benchmark.folder / "killed" / RESULTS_FILE).open("ab") as file:
                 file.write('{"id": "11", "question": "Who directed Fü'.encode()[:-1])
     assert killed == KILLS
-    assert benchmark.finish("killed") == whole
+    # what a row cost depends on what the store of calls had
+    compared = ("id", "answers", "gold", "f1", "error")
+    assert [[row[name] for name in compared] for row in benchmark.finish("killed")] == [
+        [row[name] for name in compared] for row in whole
+    ]
     assert len(seen) <= usual + KILLS * WORKERS * CALLS_A_QUESTION
     told = Counter(
         json.dumps(asked.data["messages"]) for asked in seen if asked.data
