@@ -29,7 +29,10 @@ for (const one of document.querySelectorAll("*"))
 TOOLTIP = (
     "id => { document.body.append(nodes.get(id).title); return nodes.get(id).title.textContent; }"
 )
-ODD = "script, img, iframe, object, embed, base, link, template, meta:not([charset])"
+ODD = (
+    "script, img:not([src^='data:image/svg+xml;base64,']), iframe, object, embed, base, link, template, "
+    "meta:not([charset])"
+)
 MODEL = """
 const given = %s;
 const el = document.createElement("div");
