@@ -14,14 +14,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from kgwb import disk, systems
 from kgwb.bench.changes import ResultsComparison, load_prompt_texts
 from kgwb.bench.figures import LoadedResults, ReportTable
+from kgwb.bench.results import parse_json_lines
 from kgwb.bench.runner import fingerprint
 from kgwb.errors import InputError
-from kgwb.records import describe_validation_error
 from kgwb.run.agents import System
 from kgwb.run.prompts import PROMPT_NAME, Prompts
 from kgwb.systems.sources import SystemSource
@@ -181,24 +181,9 @@ class PromptHistory:
         with disk.os_errors_as_input_error(f"{path} cannot be used", "give another folder"):
             disk.truncate_unfinished_line(path)
             if path.exists():
-                self._read(path)
-
-    def _read(self, path: Path) -> None:
-        """Read the changes. Raises InputError, which names the line, for one that is not valid."""
-        number = 0
-        try:
-            for number, data in disk.read_json_lines(path):  # noqa: B007  # for the error
-                change = KeptChange.model_validate(data)
-                _check_names(change)
-                self.changes.append(change)
-        except ValueError as exc:
-            problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
-            if isinstance(exc, disk.NotJsonError):
-                number = exc.line_number
-            raise InputError(
-                f"{path}, line {number}, is no change of prompts: {problem}",
-                hint="mend the line or delete it; the prompts themselves are beside it",
-            ) from exc
+                hint = "mend the line or delete it; the prompts themselves are beside it"
+                problem = "is no change of prompts"
+                self.changes += parse_json_lines(path, _parse_change, problem, hint)
 
     def keep(self, measured: MeasuredPrompts, note: str = "") -> KeptChange:
         """Write the prompts of results into the folder, and add a line to the history.
@@ -352,8 +337,10 @@ class PromptHistory:
         return self.to_table()._repr_html_()
 
 
-def _check_names(change: KeptChange) -> None:
-    """Raise ValueError if a change has a name that leads out of its folder."""
+def _parse_change(data: Any) -> KeptChange:
+    """Return the change of one line. Raises ValueError if it has a name that leads out of its folder."""
+    change = KeptChange.model_validate(data)
     for name in (*change.before, *change.after):
         if not PROMPT_NAME.fullmatch(name):
             raise ValueError(f"{name!r} is not the name of a prompt")
+    return change

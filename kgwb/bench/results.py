@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, PlainValidator, ValidationError
@@ -21,6 +21,7 @@ from kgwb.flow import Turn
 from kgwb.records import describe_validation_error, from_data
 from kgwb.terms import name_from_iri
 
+T = TypeVar("T")
 CONFIG_FILE = "config.json"
 RESULTS_FILE = "results.jsonl"
 RUNS_FOLDER = "runs"
@@ -180,6 +181,23 @@ def lock_folder(
         yield
 
 
+def parse_json_lines(path: Path, parse: Callable[[Any], T], problem: str, hint: str) -> Iterator[T]:
+    """Yield what ``parse`` makes of the data of each line of a JSON Lines file.
+
+    A last line that is not finished is left out. Raises OSError, and InputError for a line that is
+    not JSON or of which ``parse`` raises ValueError: "PATH, line 3, PROBLEM: why", with the hint.
+    """
+    number = 0
+    try:
+        for number, data in disk.read_json_lines(path):  # noqa: B007  # for the error
+            yield parse(data)
+    except ValueError as exc:
+        reason = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
+        if isinstance(exc, disk.NotJsonError):
+            number = exc.line_number
+        raise InputError(f"{path}, line {number}, {problem}: {reason}", hint=hint) from exc
+
+
 class RowFile:
     """A file of JSON lines, each with the id of a question. Of several lines with one id, the last counts."""
 
@@ -206,18 +224,9 @@ class RowFile:
 
         Of several rows with one id the last counts. A last line that is not finished is left out.
         """
-        line_number = 0
-        try:
-            for line_number, data in disk.read_json_lines(self.path):  # noqa: B007  # for the error
-                row = self.form.check_row(data)
-                self.rows[row["id"]] = row
-        except ValueError as exc:
-            if isinstance(exc, disk.NotJsonError):
-                line_number = exc.line_number
-            raise InputError(
-                f"{self.path}, line {line_number}, is not a result: {exc}",
-                hint="delete this line: its question is then asked again",
-            ) from exc
+        hint = "delete this line: its question is then asked again"
+        for row in parse_json_lines(self.path, self.form.check_row, "is not a result", hint):
+            self.rows[row["id"]] = row
 
     def append(self, row: BenchRow) -> None:
         """Write one row to the end of the file.

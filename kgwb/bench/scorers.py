@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from kgwb import disk
 from kgwb.bench.figures import LoadedResults, ReportTable
 from kgwb.bench.gold_set import user_name
 from kgwb.bench.metrics import Estimate, score_row
-from kgwb.bench.results import BenchRow, get_label
+from kgwb.bench.results import BenchRow, get_label, parse_json_lines
 from kgwb.bench.statistics import bootstrap_means, percentile_interval
 from kgwb.errors import InputError
 from kgwb.llm.base import ChatModel, ChatRequest, Message
-from kgwb.records import describe_validation_error
 from kgwb.run.ask import check_reply, schema_of
 from kgwb.run.models import open_model
 from kgwb.systems.sources import load_value
@@ -176,20 +175,11 @@ def read_labels(questions: Path) -> list[Label]:
     Raises InputError, which names the line, for one that is not valid.
     """
     path = _labels_file(questions)
-    labels = []
     if not path.exists():
         return []
-    number = 0
+    hint = "mend or delete the line"
     with disk.os_errors_as_input_error(f"cannot read {path}", "give another question set"):
-        try:
-            for number, data in disk.read_json_lines(path):  # noqa: B007  # for the error
-                labels.append(Label.model_validate(data))
-        except ValueError as exc:
-            problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
-            raise InputError(
-                f"{path}, line {number}, is no label: {problem}", hint="mend or delete the line"
-            ) from exc
-    return labels
+        return list(parse_json_lines(path, Label.model_validate, "is no label", hint))
 
 
 def add_label(
@@ -311,7 +301,7 @@ def _score_row(scorer: Scorer, row: BenchRow, kept: dict[tuple[str, str], ScoreR
 def read_scores(results: LoadedResults) -> list[ScoreRow]:
     """Return the scores in a results folder that are about its present answers and gold.
 
-    None if nothing was scored. Raises InputError if the file is not valid.
+    Empty if nothing was scored. Raises InputError if the file is not valid.
     """
     path = results.folder / SCORES_FILE
     if not path.exists():

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from kgwb.show.static_form import make_static
+from kgwb.show.static_form import VOID_ELEMENTS, make_static
 from kgwb.text import MAX_LABEL_CHARS, and_more, remove_controls, shorten
 
 MAX_ROWS = 60
@@ -32,8 +32,6 @@ MIN_SHARED_RATIO = 0.35
 NO_TEX_CLASSES = "tex2jax_ignore mathjax_ignore"
 """JupyterLab and MathJax set no text inside these classes as TeX."""
 CLASSES_OF_ALL_VIEWS = {"kg", "light", "dark", "theme-light", "theme-dark"}
-VOID_ELEMENTS = frozenset({"br", "input"})
-"""Elements that have no content and no end tag."""
 ICON_PATHS = {
     "model": "M8 1.8 9.5 6.5 14.2 8 9.5 9.5 8 14.2 6.5 9.5 1.8 8 6.5 6.5Z",
     "search": "M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.3 10.3 14 14",

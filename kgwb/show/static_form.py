@@ -30,7 +30,8 @@ DROPPED_ATTRIBUTES = frozenset(
 """Attributes of those elements that mean nothing elsewhere."""
 TEXT_ELEMENTS = frozenset({"pre", "textarea"})
 """Elements in which a space is a part of the text."""
-VOID_ELEMENTS = frozenset({"br", "input"})
+VOID_ELEMENTS = frozenset({"br", "img", "input"})
+"""Elements that have no content and no end tag."""
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 DESCRIPTION = re.compile(r"<desc>(.*?)</desc>", re.DOTALL)

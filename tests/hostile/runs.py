@@ -22,7 +22,7 @@ from kgwb.errors import KgwbError
 from kgwb.kg import Graph
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run import Run
-from kgwb.show.html import VOID_ELEMENTS
+from kgwb.show.static_form import VOID_ELEMENTS
 from kgwb.text import remove_controls, shorten
 
 EACH = 8
@@ -148,7 +148,7 @@ class Page(HTMLParser):
         return plain("".join(self._said))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in VOID_ELEMENTS and tag != "img":
+        if tag not in VOID_ELEMENTS:
             self._open.append(tag)
         self.parts |= {(tag, ""), *((tag, name) for name, _ in attrs)}
         for name, value in attrs:

@@ -104,8 +104,7 @@ def _rank_pairs(pairs: Iterable[NodePair], relation: str, run: Run) -> list[Rank
     for pair in pairs:
         similarity = max(similarities[names[iri]] for iri, _ in pair)
         ranked.append(_make_predicate(pair, similarity, names))
-    ranked.sort(key=lambda predicate: (-predicate.similarity, predicate.iri, str(predicate.onward)))
-    return ranked
+    return sorted(ranked, key=make_ranking_key)
 
 
 def _name_pairs(pairs: Iterable[NodePair], run: Run) -> Mapping[URIRef, str]:
