@@ -267,5 +267,6 @@ class CallStore:
     def _as_input_error(self, exc: Exception) -> InputError:
         return InputError(
             f"the store of calls {self.path} cannot be used: {exc}",
-            hint="free some space, or delete this file: what it holds is then asked again",
+            hint="free some space and do the same again: it continues from there; or delete this "
+            "file: what it holds is then asked again",
         )

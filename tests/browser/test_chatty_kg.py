@@ -73,6 +73,7 @@ def test_a_click_on_a_row_takes_another_vertex(page: NotebookPage) -> None:
     cell, execution = agent(page, "vertex_selection"), agent(page, "execution")
     cell.click(cell.output.locator("#take-1"), until="by hand")
     execution.wait("stale").click("Run again", until="done").wait("The graph holds no answer")
+    execution.wait("no predicate fits the question")
     cell.click("Undo the edit").wait("by hand", gone=True)
     execution.wait("stale").click("Run again", until="2001-11-16")
 

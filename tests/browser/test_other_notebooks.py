@@ -170,9 +170,8 @@ def test_a_walk_is_run_hop_by_hop_and_its_debate_is_read(lab: Site) -> None:
 def test_a_local_graph_is_built_turn_by_turn_and_edited(lab: Site) -> None:
     with lab.visit("41_robodata.ipynb") as page:
         page.run_all()
-        page.cell('run["turn[turn 6]"]').wait("8 nodes, 15 edges").wait("EVAL_LOCAL").wait(
-            "its triples"
-        )
+        turn = page.cell('run["turn[turn 6]"]').wait("8 nodes, 15 edges").wait("EVAL_LOCAL")
+        expect(turn.output.locator("img[alt*='Hermann Weyl']")).not_to_have_count(0)
         page.cell('workbench.cell("produce")').wait("influenced by").tab("Attempts").wait(
             "accepted"
         )

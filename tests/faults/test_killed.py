@@ -173,11 +173,10 @@ def test_a_benchmark_killed_again_and_again_asks_no_question_twice(benchmark: Be
             with (benchmark.folder / "killed" / RESULTS_FILE).open("ab") as file:
                 file.write('{"id": "11", "question": "Who directed Fü'.encode()[:-1])
     assert killed == KILLS
-    # what a row cost depends on what the store of calls had
-    compared = ("id", "answers", "gold", "f1", "error")
-    assert [[row[name] for name in compared] for row in benchmark.finish("killed")] == [
-        [row[name] for name in compared] for row in whole
-    ]
+    resumed = benchmark.finish("killed")
+    for row in resumed:
+        row.pop("paid", None)  # said of a row whose calls were partly in the store
+    assert resumed == whole
     assert len(seen) <= usual + KILLS * WORKERS * CALLS_A_QUESTION
     told = Counter(
         json.dumps(asked.data["messages"]) for asked in seen if asked.data
