@@ -41,9 +41,15 @@ def option(metavar: str, help: str, default: Any = None) -> Any:
     return field(default=default, metadata=metadata)
 
 
-def positional(metavar: str, help: str | None = None) -> Any:
-    """Return a dataclass field for an argument that is given by its position."""
-    return field(metadata={"metavar": metavar, "help": help, "is_positional": True})
+def positional(metavar: str, help: str | None = None, default: Any = ...) -> Any:
+    """Return a dataclass field for an argument that is given by its position.
+
+    With a default it may be left out.
+    """
+    metadata = {"metavar": metavar, "help": help, "is_positional": True}
+    if default is ...:
+        return field(metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 class PositiveInt(int):
@@ -82,6 +88,9 @@ def _add_argument(parser: argparse.ArgumentParser, argument: Field[Any], type_: 
     is_list = get_origin(type_) is list
     if is_list and is_positional:
         details["nargs"] = "+"
+    elif is_positional and argument.default is not MISSING:
+        details["nargs"] = "?"
+        details["default"] = argument.default
     elif is_list:
         details["action"] = "append"
         details["default"] = []

@@ -134,7 +134,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         for command in commands:
             if self.each or self.systems:
                 print(unquote(str(command.out.relative_to(self.out))))
-            measured[command.out] = command._run_benchmark(questions)
+            measured[command.out] = command.run_benchmark(questions)
         if self.each:
             write_report(list(measured), self.out / "report.html", self.prices)
         elif self.systems:
@@ -203,7 +203,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
             commands.append(replace(command, out=self.out / name))
         return commands
 
-    def _run_benchmark(
+    def run_benchmark(
         self, questions: list[BenchQuestion], *, prints_metrics: bool = True
     ) -> list[BenchRow]:
         """Find the gold answers, ask all questions, print the results, and return their rows.
@@ -400,7 +400,7 @@ class CompareProfilesCommand(MeasurementArguments):
         all_results = []
         for name, command in self._commands_for_settings().items():
             print(name)
-            rows = command._run_benchmark(questions, prints_metrics=False)
+            rows = command.run_benchmark(questions, prints_metrics=False)
             measured[command.out] = rows
             results = LoadedResults.read(command.out, name)
             all_results.append(results.with_rows(rows))

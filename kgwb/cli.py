@@ -36,6 +36,7 @@ from kgwb.bench_commands import (
     ServeCommand,
 )
 from kgwb.errors import InputError, KgwbError, RunFileError
+from kgwb.experiment_command import ExperimentCommand
 from kgwb.export_command import ExportCommand
 from kgwb.keep_command import KeepCommand
 from kgwb.labs_command import LabsCommand
@@ -510,6 +511,7 @@ COMMANDS: dict[str, type[Any]] = {
     "ask": AskCommand,
     "bench": BenchCommand,
     "compare-profiles": CompareProfilesCommand,
+    "experiment": ExperimentCommand,
     "retry": RetryCommand,
     "keep": KeepCommand,
     "score": ScoreCommand,

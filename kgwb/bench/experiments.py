@@ -1,0 +1,394 @@
+"""The experiments of the papers: their data, settings and published figures, and ours beside them.
+
+What an experiment consists of stands in ``experiments/*.toml``, one file for each paper. Figures there
+are those that the paper prints; nothing in these files was measured by kgwb.
+"""
+
+from __future__ import annotations
+
+import random
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy
+from pydantic import BaseModel, model_validator
+
+from kgwb.bench.figures import MEASURE_LABELS, ReportTable
+from kgwb.bench.metrics import MEASURES, Estimate, QuestionGroup
+from kgwb.bench.questions import BenchQuestion, make_standalone_questions
+from kgwb.bench.results import BenchRow
+from kgwb.bench.statistics import bootstrap_means, percentile_interval
+from kgwb.errors import InputError
+from kgwb.show.html import Html, load_style, render_template
+from kgwb.text import pluralize
+
+EXPERIMENTS_FOLDER = Path(__file__).with_name("experiments")
+COST_LABELS = {
+    "seconds": "seconds",
+    "model_calls": "model calls",
+    "prompt_tokens": "prompt tokens",
+    "completion_tokens": "completion tokens",
+    "executed_queries": "executed queries",
+}
+"""The costs of a question that papers print: the fields of a row, with their labels."""
+LABELS = MEASURE_LABELS | COST_LABELS
+"""The label of each measure that an experiment may have."""
+SAMPLE_SEED = 0
+"""The seed by which questions are drawn where a paper measured an unpublished sample."""
+Published = Mapping[str, tuple[float, ...]]
+"""The printed figures of a row of a table: by question set, one for each measure."""
+
+
+class _Part(BaseModel, frozen=True, extra="forbid"):
+    """A part of a file of experiments: an unknown key is an error."""
+
+
+class GraphOrigin(_Part):
+    """A graph that a paper measured on, and where to get it."""
+
+    title: str
+    origin: str
+
+
+class StandIn(_Part):
+    """Questions that can be asked in place of those that a paper asked. They are not comparable."""
+
+    file: str
+    reason: str
+    """What these questions are, as an apposition: "questions of the dev split"."""
+    hops: int | None = None
+    """The questions of the file that are asked: those of so many hops. None: all."""
+
+
+class QuestionSet(_Part):
+    """A set of questions that a paper asked."""
+
+    title: str
+    questions: int
+    """How many questions the paper asked."""
+    file: str
+    """The path of the file below the person's data folder, as its authors named it."""
+    origin: str
+    graph: str
+    """The name of the graph, a key of ``Paper.graphs``."""
+    language: str | None = None
+    sample: int | None = None
+    """How many questions are drawn if the file has more: the paper drew as many."""
+    settings: Mapping[str, Any] = {}
+    """Settings that this set is measured with, in every configuration."""
+    stand_in: StandIn | None = None
+
+
+class PublishedRow(_Part):
+    """A row of a paper's table that kgwb does not measure: another system, or another model."""
+
+    name: str
+    published: Published = {}
+
+
+class Configuration(PublishedRow):
+    """A row of a paper's table that kgwb measures, with the settings that it stands for."""
+
+    settings: Mapping[str, Any]
+    language: str | None = None
+    """The language in which the questions are asked; None: that of the set."""
+    standalone: bool = False
+    """Whether the questions of dialogues are asked alone, in their standalone wording."""
+
+
+class Cost(_Part):
+    """What a question costs about, and how that is known."""
+
+    calls: float
+    tokens: float
+    """Tokens of prompts and completions together."""
+    source: str
+
+
+class Experiment(_Part):
+    """An experiment of a paper: a table or a figure."""
+
+    id: str
+    title: str
+    where: str
+    """Table, figure or section of the paper."""
+    measures: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
+    others: tuple[PublishedRow, ...] = ()
+    differs: tuple[str, ...] = ()
+    """What is not as in the paper, beside the model: a sentence each."""
+    cannot: str = ""
+    """Why the experiment cannot be repeated; empty if it can."""
+
+
+class Paper(_Part):
+    """A paper with its experiments: a file of ``experiments/``."""
+
+    paper: str
+    """How the paper is cited."""
+    model: str
+    """The model of its configurations."""
+    system: str
+    profile: str
+    scale: float = 100
+    """What a score of 1 is in the paper's tables: 100 if it prints per cent."""
+    cost: Cost | None = None
+    graphs: Mapping[str, GraphOrigin] = {}
+    sets: Mapping[str, QuestionSet] = {}
+    experiments: tuple[Experiment, ...]
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        """Raise ValueError if a graph, set or measure is named that there is not."""
+        for question_set in self.sets.values():
+            if question_set.graph not in self.graphs:
+                raise ValueError(f"no graph {question_set.graph}")
+        for experiment in self.experiments:
+            for measure in experiment.measures:
+                if measure not in LABELS:
+                    raise ValueError(f"{experiment.id}: no measure {measure}")
+            for name in experiment.sets:
+                if name not in self.sets:
+                    raise ValueError(f"{experiment.id}: no set {name}")
+            for row in (*experiment.configurations, *experiment.others):
+                _check_figures(experiment, row)
+        return self
+
+
+def _check_figures(experiment: Experiment, row: PublishedRow) -> None:
+    """Raise ValueError unless a row has one figure for each measure, in sets of the experiment."""
+    for name, figures in row.published.items():
+        if name not in experiment.sets or len(figures) != len(experiment.measures):
+            raise ValueError(f"{experiment.id}, {row.name}: the figures of {name} do not fit")
+
+
+@cache
+def load_papers() -> dict[str, Paper]:
+    """Return the papers by the name of their system, in the order of their names."""
+    papers = {}
+    for file in sorted(EXPERIMENTS_FOLDER.glob("*.toml")):
+        papers[file.stem] = Paper.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    return papers
+
+
+def find_experiment(name: str) -> tuple[Paper, Experiment]:
+    """Return an experiment and its paper by name, such as "dog.table1_metaqa".
+
+    Raises InputError for an unknown name, which lists the known ones of that paper, or the papers.
+    """
+    paper_name, _, experiment_id = name.partition(".")
+    paper = load_papers().get(paper_name)
+    if paper is None:
+        raise InputError(
+            f"there are no experiments of {paper_name!r}",
+            hint=f"name one of {', '.join(load_papers())}, as in dog.table1_metaqa",
+        )
+    for experiment in paper.experiments:
+        if experiment.id == experiment_id:
+            return paper, experiment
+    known = ", ".join(f"{paper_name}.{experiment.id}" for experiment in paper.experiments)
+    raise InputError(f"there is no experiment {name!r}", hint=f"name one of {known}")
+
+
+# --- the questions
+
+
+@dataclass(frozen=True)
+class QuestionFile:
+    """The file of a question set that a person has."""
+
+    path: Path
+    stand_in: StandIn | None
+    """What stands in for the paper's questions; None if the file has these."""
+
+
+def find_question_file(question_set: QuestionSet, folder: Path) -> QuestionFile | None:
+    """Return the file of a set in a data folder; if it is missing, that of its stand-in, or None.
+
+    Both may also lie in a folder of the data folder.
+    """
+    path = _find_below(folder, question_set.file)
+    if path:
+        return QuestionFile(path, None)
+    stand_in = question_set.stand_in
+    if stand_in:
+        path = _find_below(folder, stand_in.file)
+        if path:
+            return QuestionFile(path, stand_in)
+    return None
+
+
+def _find_below(folder: Path, name: str) -> Path | None:
+    """Return the file of this name in a folder, or in one of the folders in it; None if there is none."""
+    for place in (folder, *sorted(filter(Path.is_dir, folder.glob("*")))):
+        if (place / name).is_file():
+            return place / name
+    return None
+
+
+def select_questions(
+    questions: Sequence[BenchQuestion],
+    question_set: QuestionSet,
+    stand_in: StandIn | None,
+    configuration: Configuration,
+    limit: int | None = None,
+) -> list[BenchQuestion]:
+    """Return the questions of a file that are asked in a configuration, in the order of the file.
+
+    If the set is a sample, and there are more questions, as many are drawn, with a fixed seed.
+    ``limit`` keeps the first of them. Raises InputError if none is left.
+    """
+    selected = list(questions)
+    if stand_in and stand_in.hops is not None:
+        selected = [question for question in selected if question.hops == stand_in.hops]
+    if question_set.sample and len(selected) > question_set.sample:
+        positions = random.Random(SAMPLE_SEED).sample(range(len(selected)), question_set.sample)
+        selected = [selected[position] for position in sorted(positions)]
+    if configuration.standalone:
+        selected = make_standalone_questions(selected)
+    selected = selected[:limit]
+    if not selected:
+        raise InputError(
+            f"the file of {question_set.title} has no question that is asked",
+            hint=f"get the set from {question_set.origin}",
+        )
+    return selected
+
+
+# --- the figures
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured of one configuration on one question set."""
+
+    set_name: str
+    configuration: str
+    model: str
+    rows: Sequence[BenchRow] = field(repr=False)
+    stand_in: StandIn | None = None
+
+    def estimate(self, measure: str) -> Estimate | None:
+        """Return the mean of a measure, with its 95 % interval; None if no row has it.
+
+        Costs are the means of a question, scores are from 0 to 1. Both intervals are bootstrap
+        intervals over questions.
+        """
+        if measure in MEASURES:
+            return QuestionGroup("all", self.rows).estimate(measure)
+        amounts = []
+        for row in self.rows:
+            if measure in row:
+                amounts.append([float(cast("Mapping[str, Any]", row)[measure])])
+        if not amounts:
+            return None
+        matrix = numpy.array(amounts)
+        low, high = percentile_interval(bootstrap_means(matrix))
+        return Estimate(float(matrix.mean()), low, high)
+
+
+def make_experiment_table(
+    paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+) -> ReportTable:
+    """Return the paper's table with our columns beside it.
+
+    There is a row for each question set and measure, and for each configuration a column with the
+    published figure and one with ours. A figure that is not known is "–". Ours has its interval.
+    """
+    measured = {}
+    for measurement in measurements:
+        measured[measurement.set_name, measurement.configuration] = measurement
+    headers = ["questions", "measure"]
+    for configuration in experiment.configurations:
+        headers.append(f"{configuration.name}, {paper.model} (published)")
+        headers.append(f"{configuration.name}, here")
+    rows = []
+    for set_name in experiment.sets:
+        for position, measure in enumerate(experiment.measures):
+            row = [paper.sets[set_name].title, LABELS[measure]]
+            for configuration in experiment.configurations:
+                row.append(_format_published(configuration, set_name, position))
+                ours = measured.get((set_name, configuration.name))
+                row.append(_format_measured(ours, measure, paper.scale))
+            rows.append(row)
+    return ReportTable(headers, rows)
+
+
+def make_others_table(paper: Paper, experiment: Experiment) -> ReportTable:
+    """Return the rows of the paper's table that kgwb does not measure, a column for each set and measure."""
+    headers = ["system"]
+    for set_name in experiment.sets:
+        for measure in experiment.measures:
+            headers.append(f"{paper.sets[set_name].title}, {LABELS[measure]}")
+    rows = []
+    for other in experiment.others:
+        row = [other.name]
+        for set_name in experiment.sets:
+            for position in range(len(experiment.measures)):
+                row.append(_format_published(other, set_name, position))
+        rows.append(row)
+    return ReportTable(headers, rows)
+
+
+def _format_published(row: PublishedRow, set_name: str, position: int) -> str:
+    """Return a printed figure as a text; "–" if the paper has none."""
+    figures = row.published.get(set_name)
+    if not figures:
+        return "–"
+    return str(figures[position])
+
+
+def _format_measured(measurement: Measurement | None, measure: str, scale: float) -> str:
+    """Return our figure with its interval, a score in the scale of the paper; "–" without one."""
+    estimate = measurement.estimate(measure) if measurement else None
+    if estimate is None:
+        return "–"
+    factor = scale if measure in MEASURES else 1
+    digits = 3 if factor == 1 else 1
+    value, low, high = (f"{factor * number:.{digits}f}" for number in estimate)
+    return f"{value} [{low}, {high}]"
+
+
+def list_differences(
+    paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+) -> Iterator[str]:
+    """Yield what differs from the paper's set-up, a sentence each: the model, the questions, and more."""
+    models = dict.fromkeys(measurement.model for measurement in measurements)
+    for model in models:
+        yield f"The model here is {model}; the paper's is {paper.model}."
+    for measurement in measurements:
+        question_set = paper.sets[measurement.set_name]
+        count = len(measurement.rows)
+        asked = f"{question_set.title}, {measurement.configuration}"
+        if measurement.stand_in:
+            yield (
+                f"{asked}: {pluralize(count, 'question')}, {measurement.stand_in.reason}. "
+                "They are not those of the paper, so the figures are not comparable."
+            )
+        elif count != question_set.questions:
+            yield (
+                f"{asked}: {pluralize(count, 'question')} of the paper's "
+                f"{question_set.questions:,}, so the figures are not comparable."
+            )
+    yield from experiment.differs
+
+
+def render_experiment(
+    paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+) -> str:
+    """Render the page of an experiment: the paper's table with our columns, and what differs."""
+    return render_template(
+        "bench/templates/experiment.html",
+        title=f"{paper.paper}, {experiment.where}",
+        style=Html(load_style()),
+        experiment=experiment,
+        table=make_experiment_table(paper, experiment, measurements).render(),
+        others=make_others_table(paper, experiment).render(),
+        differences=list(list_differences(paper, experiment, measurements)),
+        unit="in per cent" if paper.scale == 100 else "from 0 to 1",
+    )

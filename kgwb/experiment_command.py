@@ -1,0 +1,342 @@
+"""``kgwb experiment``: the experiments of the papers, listed, and run with a model of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from kgwb import disk
+from kgwb.arguments import PositiveInt, option, parse_assignments, positional
+from kgwb.bench_commands import BUDGET_HELP, PRICES_HELP, BenchCommand
+from kgwb.errors import InputError
+from kgwb.terminal import print_tables
+from kgwb.text import pluralize, single_line
+
+if TYPE_CHECKING:
+    from kgwb.bench.experiments import (
+        Configuration,
+        Experiment,
+        Measurement,
+        Paper,
+        QuestionFile,
+        QuestionSet,
+    )
+
+GRAPH_SYNTAX = "NAME=GRAPH"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of an experiment: one configuration on one question set."""
+
+    set_name: str
+    file: QuestionFile
+    configuration: Configuration
+    command: BenchCommand
+
+
+@dataclass(kw_only=True)
+class ExperimentCommand:
+    """list the experiments of the papers, or repeat one with a model of yours"""
+
+    EPILOG = (
+        "for example: kgwb experiment; kgwb experiment dog.table1_metaqa; "
+        "kgwb experiment dog.table1_metaqa --model openai:M --data DIR"
+    )
+
+    model: str | None = option(
+        "SPEC", "the model to measure, as in kgwb ask (default: only show what would be done)"
+    )
+    agent_model: list[str] = option("AGENT=SPEC", "model of one agent, or of all of a role", [])
+    data: Path = option("DIR", "folder with the question sets (default: this folder)", Path())
+    graph: list[str] = option(
+        GRAPH_SYNTAX,
+        "where a graph of the experiment is: an endpoint URL or a file (default: NAME.nt.gz and the "
+        "like in --data)",
+        [],
+    )
+    sets: str | None = option("SET,SET,...", "only these question sets (default: those at hand)")
+    limit: PositiveInt | None = option("N", "only the first N questions of each set")
+    set: list[str] = option("NAME=VALUE", "change a setting of every configuration", [])
+    out: Path = option("DIR", "folder of the results; continues what is there", Path("experiments"))
+    workers: PositiveInt = option("N", "questions asked at the same time", 1)
+    budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
+    prices: Path | None = option("FILE", PRICES_HELP)
+    name: str | None = positional("NAME", "such as dog.table1_metaqa (default: list all)", None)
+
+    def run(self) -> int:
+        """List the experiments, show one, or run it and write its page.
+
+        Without a model nothing is asked. What an earlier start has asked is not asked again. Returns
+        0. Raises InputError for an unknown experiment or set, for one that cannot be repeated, if no
+        question set or graph is at hand, and what measuring raises.
+        """
+        from kgwb.bench.experiments import find_experiment, load_papers
+
+        if self.name is None:
+            for paper_name, paper in load_papers().items():
+                self._print_paper(paper_name, paper)
+            print("To see what one needs: kgwb experiment NAME")
+            return 0
+        paper, experiment = find_experiment(self.name)
+        if self.model is None:
+            self._print_experiment(paper, experiment)
+            return 0
+        self._repeat(paper, experiment)
+        return 0
+
+    # Showing
+
+    def _print_paper(self, paper_name: str, paper: Paper) -> None:
+        """Print a line for each experiment of a paper, and which of its question sets are at hand."""
+        print(paper.paper)
+        for experiment in paper.experiments:
+            name = f"{paper_name}.{experiment.id}"
+            print(
+                f"  {name:<28} {experiment.where}: {experiment.title}; {self._state_of(paper, experiment)}"
+            )
+        print()
+
+    def _state_of(self, paper: Paper, experiment: Experiment) -> str:
+        """Return how many of an experiment's question sets are at hand, or that it cannot be repeated."""
+        from kgwb.bench.experiments import find_question_file
+
+        if experiment.cannot:
+            return "cannot be repeated"
+        there = 0
+        for name in experiment.sets:
+            there += find_question_file(paper.sets[name], self.data) is not None
+        return f"{there} of {pluralize(len(experiment.sets), 'question set')} at hand"
+
+    def _print_experiment(self, paper: Paper, experiment: Experiment) -> None:
+        """Print what an experiment needs, what is at hand, what it costs, and the published figures."""
+        from kgwb.bench.experiments import make_experiment_table, make_others_table
+
+        print(f"{paper.paper}, {experiment.where}: {experiment.title}")
+        if experiment.cannot:
+            print(f"This cannot be repeated: {experiment.cannot}.")
+            return
+        for line in self._describe_sets(paper, experiment):
+            print(line)
+        for configuration in experiment.configurations:
+            settings = " ".join(_setting_arguments(configuration.settings)) or "no further setting"
+            print(f"configuration {configuration.name}: profile {paper.profile}, {settings}")
+        for line in _describe_cost(paper, experiment, self.limit):
+            print(line)
+        for difference in experiment.differs:
+            print(f"differs: {difference}")
+        print()
+        print_tables(make_experiment_table(paper, experiment, ()))
+        if experiment.others:
+            print()
+            print_tables(make_others_table(paper, experiment))
+        print(f"\nTo run it: kgwb experiment {self.name} --model SPEC --data DIR")
+
+    def _describe_sets(self, paper: Paper, experiment: Experiment) -> Iterator[str]:
+        """Yield a line for each question set and each graph: where it is, or where to get it."""
+        from kgwb.bench.experiments import find_question_file
+
+        graph_names: dict[str, None] = {}
+        for name in experiment.sets:
+            question_set = paper.sets[name]
+            graph_names[question_set.graph] = None
+            file = find_question_file(question_set, self.data)
+            state = f"missing; get {question_set.file} from {question_set.origin}"
+            if file is not None:
+                state = str(file.path)
+                if file.stand_in:
+                    state += f", {file.stand_in.reason}, in place of the paper's"
+            count = pluralize(question_set.questions, "question")
+            yield f"set {name} ({question_set.title}, {count}): {state}"
+        for name in graph_names:
+            origin = paper.graphs[name]
+            source = self._find_graph(name)
+            state = source or f"missing; {origin.origin}; then give --graph {name}=URL or FILE"
+            yield f"graph {name} ({origin.title}): {state}"
+
+    # Repeating
+
+    def _repeat(self, paper: Paper, experiment: Experiment) -> None:
+        """Measure every configuration on every question set at hand, and write the page."""
+        from kgwb.bench import load_questions
+        from kgwb.bench.experiments import (
+            Measurement,
+            make_experiment_table,
+            render_experiment,
+            select_questions,
+        )
+
+        if experiment.cannot:
+            raise InputError(
+                f"{self.name} cannot be repeated: {experiment.cannot}",
+                hint="see the other experiments with: kgwb experiment",
+            )
+        parts = self._plan(paper, experiment)
+        for line in _describe_cost(
+            paper, experiment, self.limit, [part.set_name for part in parts]
+        ):
+            print(line)
+        measurements: list[Measurement] = []
+        for part in parts:
+            question_set = paper.sets[part.set_name]
+            print(f"{question_set.title}, {part.configuration.name}")
+            language = part.configuration.language or question_set.language
+            questions = select_questions(
+                load_questions(part.file.path, language),
+                question_set,
+                part.file.stand_in,
+                part.configuration,
+                self.limit,
+            )
+            rows = part.command.run_benchmark(questions, prints_metrics=False)
+            measurement = Measurement(
+                part.set_name, part.configuration.name, str(self.model), rows, part.file.stand_in
+            )
+            measurements.append(measurement)
+        print()
+        print_tables(make_experiment_table(paper, experiment, measurements))
+        page = self.out / str(self.name) / "experiment.html"
+        with disk.os_errors_as_input_error(
+            f"cannot write {page}", "give another folder with --out"
+        ):
+            disk.write_atomically(
+                page, [render_experiment(paper, experiment, measurements)], "replace"
+            )
+        print(page)
+
+    def _plan(self, paper: Paper, experiment: Experiment) -> list[_Part]:
+        """Return the parts that are measured, each with the command that measures it.
+
+        Raises InputError if no question set is at hand, or if the graph of one is missing.
+        """
+        from kgwb.bench.experiments import find_question_file
+
+        names = self._chosen_sets(experiment)
+        parts = []
+        for set_name in names:
+            question_set = paper.sets[set_name]
+            file = find_question_file(question_set, self.data)
+            if file is None:
+                if self.sets:
+                    raise InputError(
+                        f"{self.data} has no {question_set.file}",
+                        hint=f"get it from {question_set.origin}",
+                    )
+                continue
+            for configuration in experiment.configurations:
+                command = self._make_command(paper, question_set, set_name, file, configuration)
+                parts.append(_Part(set_name, file, configuration, command))
+        if not parts:
+            raise InputError(
+                f"{self.data} has no question set of {self.name}",
+                hint=f"see which it needs, and where to get them: kgwb experiment {self.name}",
+            )
+        return parts
+
+    def _chosen_sets(self, experiment: Experiment) -> Sequence[str]:
+        """Return the question sets to measure. Raises InputError for one that the experiment lacks."""
+        if self.sets is None:
+            return experiment.sets
+        names = self.sets.split(",")
+        for name in names:
+            if name not in experiment.sets:
+                raise InputError(
+                    f"{self.name} has no question set {name!r}",
+                    hint=f"its sets are {', '.join(experiment.sets)}",
+                )
+        return names
+
+    def _make_command(
+        self,
+        paper: Paper,
+        question_set: QuestionSet,
+        set_name: str,
+        file: QuestionFile,
+        configuration: Configuration,
+    ) -> BenchCommand:
+        """Return the command that measures a configuration on a question set.
+
+        Its results have a folder of their own; all folders of the experiment share their calls. The
+        person's settings are the last, so they count. Raises InputError if the graph is missing.
+        """
+        source = self._find_graph(question_set.graph)
+        if source is None:
+            origin = paper.graphs[question_set.graph]
+            raise InputError(
+                f"the graph {question_set.graph} ({origin.title}) is missing",
+                hint=f"get it from {origin.origin}, and give --graph {question_set.graph}=URL or FILE",
+            )
+        settings = {**question_set.settings, **configuration.settings}
+        folder = self.out / str(self.name)
+        return BenchCommand(
+            kg=source,
+            model=str(self.model),
+            agent_model=self.agent_model,
+            system=paper.system,
+            profile=paper.profile,
+            set=[*_setting_arguments(settings), *self.set],
+            questions=file.path,
+            out=folder / f"{set_name} {quote(configuration.name, safe=' ')}",
+            reuse=folder,
+            workers=self.workers,
+            budget=self.budget,
+            prices=self.prices,
+        )
+
+    def _find_graph(self, name: str) -> str | None:
+        """Return where a graph is: as ``graph`` says, else a file NAME.* in the data folder, or None.
+
+        The file may also lie in a folder of the data folder. Raises InputError for a wrong ``graph``.
+        """
+        given = parse_assignments(self.graph, GRAPH_SYNTAX)
+        if name in given:
+            return given[name]
+        from kgwb.kg.files import FORMAT_BY_EXTENSION
+
+        for place in (self.data, *sorted(filter(Path.is_dir, self.data.glob("*")))):
+            for suffix in FORMAT_BY_EXTENSION:
+                for ending in (suffix, f"{suffix}.gz"):
+                    path = place / f"{name}{ending}"
+                    if path.is_file():
+                        return str(path)
+        return None
+
+
+def _setting_arguments(settings: Mapping[str, Any]) -> list[str]:
+    """Return settings as arguments NAME=VALUE, as the command line reads them."""
+    arguments = []
+    for name, value in settings.items():
+        text = str(value)
+        if isinstance(value, bool):
+            text = text.lower()
+        arguments.append(f"{name}={text}")
+    return arguments
+
+
+def _describe_cost(
+    paper: Paper,
+    experiment: Experiment,
+    limit: int | None,
+    set_names: Sequence[str] | None = None,
+) -> Iterator[str]:
+    """Yield a line with the calls and tokens that an experiment takes about, if that is known.
+
+    ``set_names`` has a set once for each configuration; None stands for all sets and configurations.
+    """
+    if paper.cost is None:
+        return
+    if set_names is None:
+        set_names = experiment.sets * len(experiment.configurations)
+    count = 0
+    for name in set_names:
+        size = paper.sets[name].questions
+        count += min(size, limit or size)
+    calls = paper.cost.calls * count
+    tokens = paper.cost.tokens * count
+    yield single_line(
+        f"cost: {pluralize(count, 'question')}, about {calls:,.0f} model calls and {tokens:,.0f} tokens "
+        f"({paper.cost.source})"
+    )

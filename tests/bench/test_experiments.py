@@ -1,0 +1,387 @@
+"""The papers' experiments: what is listed holds together, and each runs whole on an excerpt.
+
+An excerpt has five questions over the sample films, in the form in which the set was published.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgwb import systems
+from kgwb.bench import load_questions
+from kgwb.bench.experiments import (
+    Configuration,
+    Experiment,
+    Measurement,
+    Paper,
+    QuestionSet,
+    find_experiment,
+    list_differences,
+    load_papers,
+    make_experiment_table,
+    select_questions,
+)
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.report_parts import PUBLISHED_FIGURES_FILE
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.kg import sample_path
+
+Capture = pytest.CaptureFixture[str]
+FILMS = load_questions(sample_path("films").with_suffix(".questions.jsonl"))
+ASKED = [question for question in FILMS if question.hops == 1 and question.dialogue is None][:5]
+EXPERIMENTS = [
+    (name, paper, experiment)
+    for name, paper in load_papers().items()
+    for experiment in paper.experiments
+]
+REPEATABLE = [
+    pytest.param(f"{name}.{experiment.id}", paper, experiment, id=f"{name}.{experiment.id}")
+    for name, paper, experiment in EXPERIMENTS
+    if not experiment.cannot
+]
+
+
+def bindings(question: BenchQuestion) -> list[dict[str, Any]]:
+    rows = []
+    for answer in question.answers or ():
+        kind = "uri" if "://" in answer else "literal"
+        rows.append({"x": {"type": kind, "value": answer}})
+    return rows
+
+
+def write_qald(path: Path) -> None:
+    entries = []
+    for question in ASKED:
+        wordings = []
+        for language in ("en", "de", "pt", "hi", "fr", "nl", "it"):
+            wordings.append({"language": language, "string": question.question})
+        results = {"head": {"vars": ["x"]}, "results": {"bindings": bindings(question)}}
+        entries.append(
+            {
+                "id": question.id,
+                "question": wordings,
+                "query": {"sparql": question.sparql},
+                "answers": [results],
+            }
+        )
+    path.write_text(json.dumps({"dataset": {"id": "excerpt"}, "questions": entries}))
+
+
+def write_lcquad(path: Path) -> None:
+    entries = []
+    for question in ASKED:
+        entries.append(
+            {
+                "_id": question.id,
+                "corrected_question": question.question,
+                "intermediary_question": question.question,
+                "sparql_query": question.sparql,
+                "sparql_template_id": 1,
+            }
+        )
+    path.write_text(json.dumps(entries))
+
+
+def write_dialogues(path: Path) -> None:
+    texts = [question.question for question in ASKED]
+    queries = [question.sparql for question in ASKED]
+    dialogue = {"dialogue": texts, "original": texts, "queries": queries}
+    path.write_text(json.dumps({"seeds_used": 1, "data": [dialogue]}))
+
+
+def write_metaqa(path: Path) -> None:
+    lines = ["who directed [Arrival]\tDenis Villeneuve", "who directed [Sicario]\tDenis Villeneuve"]
+    lines += ["who starred in [Arrival]\tAmy Adams|Jeremy Renner"]
+    lines += [
+        "what films did [Bong Joon-ho] direct\tParasite",
+        "who directed [Parasite]\tBong Joon-ho",
+    ]
+    path.write_text("\n".join(lines))
+
+
+def write_webqsp(path: Path) -> None:
+    entries = []
+    for question in ASKED:
+        answers = [
+            {"AnswerType": "Entity", "AnswerArgument": iri} for iri in question.answers or ()
+        ]
+        parse = {"ParseId": "P0", "Sparql": question.sparql, "Answers": answers}
+        entries.append(
+            {"QuestionId": question.id, "RawQuestion": question.question, "Parses": [parse]}
+        )
+    path.write_text(json.dumps({"Version": "1.0", "Questions": entries}))
+
+
+def write_cwq(path: Path) -> None:
+    entries = []
+    for question in ASKED:
+        answers = []
+        for iri, label in zip(question.answers or (), question.answer_labels, strict=True):
+            answers.append({"aliases": [], "answer": label, "answer_id": iri})
+        entries.append(
+            {
+                "ID": question.id,
+                "question": question.question,
+                "answers": answers,
+                "compositionality_type": "composition",
+                "sparql": question.sparql,
+                "webqsp_ID": question.id,
+            }
+        )
+    path.write_text(json.dumps(entries))
+
+
+def write_web_questions(path: Path) -> None:
+    entries = []
+    for question in ASKED:
+        labels = " ".join(f'(description "{label}")' for label in question.answer_labels)
+        entries.append(
+            {
+                "url": "http://www.freebase.com/view/en/x",
+                "targetValue": f"(list {labels})",
+                "utterance": question.question,
+            }
+        )
+    path.write_text(json.dumps(entries))
+
+
+def write_grailqa(path: Path) -> None:
+    entries = []
+    for question in ASKED:
+        answers = []
+        for iri, label in zip(question.answers or (), question.answer_labels, strict=True):
+            answers.append({"answer_type": "Entity", "answer_argument": iri, "entity_name": label})
+        entries.append(
+            {
+                "qid": question.id,
+                "question": question.question,
+                "answer": answers,
+                "function": "none",
+                "num_node": 2,
+                "num_edge": 1,
+                "sparql_query": question.sparql,
+            }
+        )
+    path.write_text(json.dumps(entries))
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {
+    "qald-9-test-multilingual.json": write_qald,
+    "qald9_yago100.json": write_qald,
+    "qald9_dblp100.json": write_qald,
+    "mag.json": write_qald,
+    "test-data.json": write_lcquad,
+    "WebQSP.test.json": write_webqsp,
+    "ComplexWebQuestions_test.json": write_cwq,
+    "webquestions.examples.test.json": write_web_questions,
+    "grailqa_v1.0_dev.json": write_grailqa,
+}
+
+
+def write_excerpt(question_set: QuestionSet, folder: Path) -> None:
+    path = folder / question_set.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    writer = WRITERS.get(path.name)
+    if writer is None:
+        writer = write_dialogues if "dialogues" in path.name else write_metaqa
+    writer(path)
+
+
+# --- what is listed
+
+
+def test_every_paper_has_its_experiments_with_settings_that_its_system_has() -> None:
+    papers = load_papers()
+    assert set(papers) == {"chatty_kg", "dog", "ragonite", "robodata", "triad"}
+    for _, paper, experiment in EXPERIMENTS:
+        system = systems.load_system(paper.system)
+        assert experiment.cannot or experiment.configurations
+        for configuration in experiment.configurations:
+            for name in experiment.sets:
+                changes = {**paper.sets[name].settings, **configuration.settings}
+                system.settings.of_profile(paper.profile, **changes)
+
+
+def published_figures() -> dict[tuple[str, ...], float]:
+    """The figures of published.toml, in per cent, by set, group, measure and system."""
+    known = {}
+    for entry in tomllib.loads(PUBLISHED_FIGURES_FILE.read_text(encoding="utf-8"))["published"]:
+        for name, figure in entry["figures"].items():
+            known[entry["set"], entry.get("group", "all"), entry["measure"], name] = figure
+    return known
+
+
+def test_dogs_figures_are_those_of_the_published_sets() -> None:
+    known = published_figures()
+    _, experiment = find_experiment("dog.table1_metaqa")
+    for hops in (1, 2, 3):
+        printed = experiment.configurations[0].published[f"metaqa-{hops}"]
+        assert printed == (known["metaqa", f"hops {hops}", "hit_any", "DoG, GPT-3.5"],)
+    _, experiment = find_experiment("dog.table1_freebase")
+    for name, figures in experiment.configurations[0].published.items():
+        assert figures == (known[name, "all", "hit_substring", "DoG, GPT-3.5"],)
+
+
+def test_triads_figures_are_those_of_the_published_sets() -> None:
+    known = published_figures()
+    _, experiment = find_experiment("triad.table2")
+    for name, figures in experiment.configurations[0].published.items():
+        per_cent = known[name, "all", "paper_f1", "Triad, GPT-4"]
+        assert 100 * figures[-1] == pytest.approx(per_cent, abs=0.06)
+
+
+def test_chatty_kgs_table_has_the_f1_of_its_precision_and_recall() -> None:
+    _, experiment = find_experiment("chatty_kg.table3")
+    for row in experiment.configurations:
+        for precision, recall, f1 in row.published.values():
+            assert 2 * precision * recall / (precision + recall) == pytest.approx(f1, abs=0.02)
+
+
+def test_an_unknown_experiment_is_named_with_those_that_there_are() -> None:
+    with pytest.raises(InputError) as caught:
+        find_experiment("dog.table9")
+    assert "dog.table1_metaqa" in caught.value.hint
+    with pytest.raises(InputError) as caught:
+        find_experiment("cat.table1")
+    assert "chatty_kg" in caught.value.hint
+
+
+def test_a_file_whose_figures_do_not_fit_its_measures_is_refused() -> None:
+    row = Configuration(name="x", settings={}, published={"s": (1.0, 2.0)})
+    experiment = Experiment(
+        id="e", title="", where="", measures=("f1",), sets=("s",), configurations=(row,)
+    )
+    question_set = QuestionSet(title="", questions=1, file="f", origin="", graph="g")
+    with pytest.raises(ValueError, match="do not fit"):
+        Paper.model_validate(
+            {
+                "paper": "p",
+                "model": "m",
+                "system": "dog",
+                "profile": "paper",
+                "graphs": {"g": {"title": "", "origin": ""}},
+                "sets": {"s": question_set},
+                "experiments": [experiment],
+            }
+        )
+
+
+# --- what is asked
+
+
+def test_a_sample_is_the_same_each_time_and_keeps_the_order() -> None:
+    questions = [BenchQuestion(id=str(n), question=f"{n}?") for n in range(50)]
+    question_set = QuestionSet(title="", questions=9, file="f", origin="", graph="g", sample=9)
+    row = Configuration(name="x", settings={})
+    selected = select_questions(questions, question_set, None, row)
+    positions = [int(question.id) for question in selected]
+    assert len(positions) == 9
+    assert positions == sorted(positions) != list(range(9))
+    assert selected == select_questions(questions, question_set, None, row)
+    assert select_questions(questions, question_set, None, row, 3) == selected[:3]
+
+
+def test_what_is_not_as_in_the_paper_is_said() -> None:
+    paper, experiment = find_experiment("dog.table1_metaqa")
+    stand_in = paper.sets["metaqa-1"].stand_in
+    measurements = [
+        Measurement("metaqa-1", "DoG", "openai:m", [{}] * 500, stand_in),  # type: ignore[list-item]
+        Measurement("metaqa-2", "DoG", "openai:m", [{}] * 7),  # type: ignore[list-item]
+    ]
+    model, first, second, *others = list_differences(paper, experiment, measurements)
+    assert "openai:m" in model
+    assert "GPT-3.5" in model
+    assert stand_in is not None
+    assert stand_in.reason in first
+    assert "7 questions of the paper's 500" in second
+    assert tuple(others) == experiment.differs
+
+
+# --- the command
+
+
+def test_the_list_says_what_is_at_hand(tmp_path: Path, capsys: Capture) -> None:
+    paper, _ = find_experiment("dog.table1_metaqa")
+    write_excerpt(paper.sets["metaqa-2"], tmp_path)
+    assert main(["experiment", "--data", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    [line] = [line for line in lines if line.startswith("  dog.table1_metaqa ")]
+    assert line.endswith("1 of 3 question sets at hand")
+    assert len([line for line in lines if line.startswith("  ")]) == len(EXPERIMENTS)
+
+
+def test_without_a_model_an_experiment_is_shown_and_nothing_asked(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    assert main(["experiment", "triad.table3", "--data", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    for word in ("0.564", "ablation=no_fallback", "test-data.json", "5,750 questions", "dbpedia"):
+        assert word in out
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_repeated_says_why(capsys: Capture) -> None:
+    assert main(["experiment", "ragonite.section4", "--model", "rules"]) == 2
+    assert "not published" in capsys.readouterr().err
+
+
+def test_a_missing_set_or_graph_is_named_with_its_origin(tmp_path: Path, capsys: Capture) -> None:
+    command = ["experiment", "triad.table2", "--model", "rules", "--data", str(tmp_path)]
+    assert main(command) == 2
+    assert "no question set of triad.table2" in capsys.readouterr().err
+    assert main([*command, "--sets", "yago"]) == 2
+    assert "https://github.com/CoDS-GCS/KGQAn" in capsys.readouterr().err
+    paper, _ = find_experiment("triad.table2")
+    write_excerpt(paper.sets["yago"], tmp_path)
+    assert main(command) == 2
+    assert "--graph yago=" in capsys.readouterr().err
+    assert main([*command, "--sets", "mars"]) == 2
+    assert "lc-quad-1, qald-9, yago" in capsys.readouterr().err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "paper", "experiment"), REPEATABLE)
+def test_an_experiment_runs_whole_on_excerpts_and_resumes(
+    name: str, paper: Paper, experiment: Experiment, tmp_path: Path, capsys: Capture
+) -> None:
+    command = ["experiment", name, "--model", "rules", "--data", str(tmp_path)]
+    command += ["--out", str(tmp_path / "out"), "--set", "own_knowledge=false"]
+    for set_name in experiment.sets:
+        write_excerpt(paper.sets[set_name], tmp_path)
+        command += ["--graph", f"{paper.sets[set_name].graph}=films"]
+    assert main(command) == 0
+    folder = tmp_path / "out" / name
+    rows: list[dict[str, Any]] = []
+    for file in folder.glob("*/results.jsonl"):
+        rows += map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    rows = [row for row in rows if "id" in row]
+    assert len(rows) == 5 * len(experiment.sets) * len(experiment.configurations)
+    page = (folder / "experiment.html").read_text(encoding="utf-8")
+    for configuration in experiment.configurations:
+        assert f"{configuration.name}, here" in page
+        for figures in configuration.published.values():
+            assert str(figures[0]) in page
+    for other in experiment.others:
+        assert other.name in page
+    capsys.readouterr()
+    assert main(command) == 0
+    assert (folder / "experiment.html").read_text(encoding="utf-8") == page
+
+
+def test_our_figures_stand_in_the_scale_of_the_paper() -> None:
+    paper, experiment = find_experiment("triad.table3")
+    row = {"gold": ["a"], "answers": ["a"], "error": None}
+    measurement = Measurement("qald-9", "the whole system", "m", [row])  # type: ignore[list-item]
+    table = make_experiment_table(paper, experiment, [measurement])
+    assert table.rows[1][2:4] == ["0.416", "1.000 [1.000, 1.000]"]
+    paper, experiment = find_experiment("dog.table2_metaqa")
+    measurement = Measurement("metaqa-2", "the whole system", "m", [row])  # type: ignore[list-item]
+    table = make_experiment_table(paper, experiment, [measurement])
+    assert "100.0 [100.0, 100.0]" in table.rows[0]
