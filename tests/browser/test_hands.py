@@ -65,3 +65,16 @@ def test_two_runs_are_compared_over_the_whole_width(lab: Site) -> None:
         assert compared is not None
         assert compared["width"] > 0.95 * whole["width"]
         debugger.tab("Step").wait("Result")
+
+
+def test_going_back_and_on_leaves_the_live_times_as_they_were(lab: Site) -> None:
+    with lab.visit(lab.server.write("hands.ipynb", CHAT, "workbench.debug()")) as page:
+        page.run_all()
+        debugger = page.cell(1).wait("Andrei Tarkovsky")
+        bar = debugger.row("qir").locator(".ms")
+        live = bar.inner_text()
+        debugger.click("To the start").wait("No answer yet")
+        debugger.click("Continue").wait("replayed in")
+        assert bar.inner_text() == live
+        debugger.row("qir").click()
+        debugger.wait(f"{live} recorded")
