@@ -145,6 +145,10 @@ class CallRecord:
         """By key, in the order in which they ended."""
         self.outdated: set[str] = set()
         """Keys of calls that are made again when they are next needed."""
+        self.live_seconds: dict[tuple[str, frozenset[str]], float] = {}
+        """How long a step took when its calls were made, by its key and the keys of its calls.
+
+        The calls of the steps below it count, too."""
         self.store: CallSource | None = None
         """Where calls that are not recorded are looked for, and kept; None for nowhere."""
         self._pending: dict[str, Future[Call]] = {}

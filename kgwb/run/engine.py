@@ -10,7 +10,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -627,6 +627,7 @@ class Engine:
         parent = self._current_frame()
         step = self._new_step(spec, inputs, parent.step)
         parent.steps.append(step)
+        position = len(parent.steps)
         if self._stop_condition.stops_before(step):
             self._stop()
 
@@ -642,8 +643,41 @@ class Engine:
         finally:
             step.seconds = time.perf_counter() - started
             current_frame.reset(token)
+            if step.done:
+                self._keep_time(step, parent.steps[position:])
             self._note_past_calls(step)
             self._notify_listeners("end", step)
+
+    def _keep_time(self, step: Step, later: Sequence[Step]) -> None:
+        """Keep how long a step took if its calls were made; else set its ``recorded_seconds``.
+
+        ``later`` are the steps that began after it, those below it among them. A replayed step has
+        the time of its live execution. Where that is not known, as for a run from a file, it is
+        estimated: the step's calls took as long as is recorded. A supervisor of which some steps
+        were replayed has the time that it would have taken without that.
+        """
+        below = _steps_below(step, later)
+        calls = frozenset(step.calls).union(*(each.calls for each in below))
+        place = (step.key, calls)
+        saved_s = 0.0
+        for each in below:
+            if each.parent == step.key:
+                saved_s += each.live_seconds - each.seconds
+        if any(each.origin == "live" for each in (step, *below)):
+            live_s = step.seconds + saved_s
+            self._record.live_seconds[place] = live_s
+        elif place in self._record.live_seconds:
+            live_s = self._record.live_seconds[place]
+        else:
+            live_s = step.seconds + saved_s + self._seconds_of_own_calls(step)
+        is_replayed = saved_s or step.origin == "record"
+        if is_replayed and live_s != step.seconds:
+            step.recorded_seconds = live_s
+
+    def _seconds_of_own_calls(self, step: Step) -> float:
+        """Return how long the calls of a step took that were first made for this step."""
+        calls = [self.calls[key] for key in set(step.calls)]
+        return sum(call.seconds for call in calls if call.step == step.key)
 
     def _count_step(self, step: Step) -> None:
         """Count a step as done. Raises Stopped if the execution is to stop after it."""
@@ -814,7 +848,8 @@ class Engine:
                 if key in self.calls:
                     calls[key] = self.calls[key]
         seconds = self._seconds or self.recorded_seconds
-        return Totals.of(calls.values(), live_model_calls, seconds)
+        recorded_seconds = self._root.recorded_seconds
+        return Totals.of(calls.values(), live_model_calls, seconds, recorded_seconds)
 
     @contextmanager
     def _exclusive_execution(self, cancel: threading.Event) -> Iterator[None]:
@@ -887,7 +922,9 @@ class Engine:
                 self.error = _explain_failure(exc)
             raise
         finally:
-            self._seconds = time.perf_counter() - started
+            root.seconds = time.perf_counter() - started
+            self._seconds = root.seconds
+            self._keep_time(root, self.steps)
             current_frame.reset(token)
             self._begun = frozenset(step.key for step in self.steps)
             self._stop_condition = StopCondition()
@@ -952,6 +989,17 @@ def _explain_failure(error: Exception) -> AgentFailedError:
         f"{type(error).__name__}: {error}",
         hint=f"correct it where it arose: {last_frame.filename}, line {last_frame.lineno}",
     )
+
+
+def _steps_below(step: Step, later: Iterable[Step]) -> list[Step]:
+    """Return the steps that a step supervises, of all levels, among those that began after it."""
+    keys = {step.key}
+    below = []
+    for each in later:
+        if each.parent in keys:
+            keys.add(each.key)
+            below.append(each)
+    return below
 
 
 def _results_of_all(calls: Sequence[Callable[[], R]]) -> tuple[R, ...]:

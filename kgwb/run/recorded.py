@@ -116,6 +116,7 @@ def _read_step(data: JsonObject, run: Run) -> Step:
         prompts=from_data(data["prompts"], list[str]),
         notes=from_data(data["notes"], list[str]),
         seconds=from_data(data["seconds"], float),
+        recorded_seconds=from_data(data.get("recorded_seconds"), float | None),
         error=from_data(data["error"], str),
         known_calls=run.calls,
     )
@@ -150,7 +151,9 @@ def _read_end(run: Run, data: JsonObject) -> None:
     run.status = data["status"]
     run.position = from_data(data["position"], int)
     run.answer = from_data(data["answer"], Answer | None)
-    run.recorded_seconds = from_data(data.get("totals", {}).get("seconds", 0.0), float)
+    totals = data.get("totals", {})
+    seconds = totals.get("recorded_seconds") or totals.get("seconds", 0.0)
+    run.recorded_seconds = from_data(seconds, float)
     run.error = None
     if data["error"]:
         run.error = SettingError(from_data(data["error"], str))

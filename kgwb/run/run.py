@@ -327,6 +327,7 @@ class Run(EditableRun):
         forked.recorded_models = self.recorded_models
         forked.prefer_recorded = self.prefer_recorded and "models" not in changes
         forked.calls.update(self.calls)
+        forked._record.live_seconds.update(self._record.live_seconds)
         forked.use_store(self._record.store)
         forked.overrides.update(self.overrides)
         if forked.question == self.question:

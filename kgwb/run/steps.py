@@ -90,6 +90,9 @@ class Step:
     notes: list[str] = field(default_factory=list)
     """Remarks of the agent for the person: a result was cut, a fallback was taken."""
     seconds: float = 0.0
+    """How long the latest execution took."""
+    recorded_seconds: float | None = None
+    """How long the execution took that made its calls; None unless the latest took recorded ones."""
     error: str = ""
     """The message of the error that stopped it; empty if there was none."""
     past_calls: Counter[str] = field(default_factory=Counter, compare=False)
@@ -100,6 +103,13 @@ class Step:
     """The calls of the run by key. A step on its own needs them to show prompts, cost and names."""
     views: Mapping[type, Any] = field(default_factory=dict, compare=False)
     """The views of the system, by record class. A step on its own needs them to show its output."""
+
+    @property
+    def live_seconds(self) -> float:
+        """How long it takes with its calls made: the recorded seconds, if it was replayed."""
+        if self.recorded_seconds is None:
+            return self.seconds
+        return self.recorded_seconds
 
     @property
     def outcome(self) -> str:
@@ -128,8 +138,11 @@ class Step:
         """Return the step as JSON data, in the form of a run file: a value for each field.
 
         The output is None unless the step is done. Calls are their keys. Seconds are rounded to
-        microseconds.
+        microseconds. "recorded_seconds" is there only if the step was replayed.
         """
+        recorded = {}
+        if self.recorded_seconds is not None:
+            recorded["recorded_seconds"] = round(self.recorded_seconds, 6)
         return {
             "key": self.key,
             "agent": self.agent,
@@ -145,6 +158,7 @@ class Step:
             "prompts": self.prompts,
             "notes": self.notes,
             "seconds": round(self.seconds, 6),
+            **recorded,
             "error": self.error,
         }
 
@@ -171,15 +185,25 @@ class Totals:
     queries: int = 0
     searches: int = 0
     seconds: float = 0.0
+    """How long the latest execution took."""
+    recorded_seconds: float | None = None
+    """How long it took as its calls were made; None unless the latest took recorded ones."""
     model_seconds: float = 0.0
     graph_seconds: float = 0.0
 
     @classmethod
-    def of(cls, calls: Collection[Call], live_model_calls: int, seconds: float) -> Totals:
+    def of(
+        cls,
+        calls: Collection[Call],
+        live_model_calls: int,
+        seconds: float,
+        recorded_seconds: float | None = None,
+    ) -> Totals:
         """Return the totals of the calls of one execution.
 
         ``live_model_calls`` of them were made in it, and ``seconds`` is how long it took. The
-        seconds of the graph are those of queries, label searches and names.
+        seconds of the graph are those of queries, label searches and names. ``recorded_seconds``
+        are given for an execution that took calls from the record.
         """
         model_calls = [call for call in calls if call.kind == "model"]
         queries = [call for call in calls if call.kind in QUERY_KINDS]
@@ -195,6 +219,7 @@ class Totals:
             queries=len(queries),
             searches=len(searches),
             seconds=seconds,
+            recorded_seconds=recorded_seconds,
             model_seconds=sum(call.seconds for call in model_calls),
             graph_seconds=sum(call.seconds for call in graph_calls),
         )
@@ -208,7 +233,7 @@ class Totals:
             f"{tokens:,} tokens",
             pluralize(self.queries, "query"),
             pluralize(self.searches, "label search"),
-            format_seconds(self.seconds),
+            *time_texts(self.seconds, self.recorded_seconds),
         ]
         return ", ".join(parts)
 
@@ -361,7 +386,8 @@ def step_costs(step: Step, calls: Calls) -> list[str]:
     """Return what a step cost: ["1 model call", "2 queries", "1 label search", "31 ms"].
 
     ``calls`` are those of the run. Without any, the attempts are counted as model calls. A count of
-    0 is left out; the seconds are always there. Calls of other kinds are not counted.
+    0 is left out; the seconds are always there, see ``time_texts``. Calls of other kinds are not
+    counted.
     """
     kinds = Counter(calls[key].kind for key in step.calls if key in calls)
     counts = {
@@ -373,8 +399,20 @@ def step_costs(step: Step, calls: Calls) -> list[str]:
     for noun, count in counts.items():
         if count:
             costs.append(pluralize(count, noun))
-    costs.append(format_seconds(step.seconds))
-    return costs
+    return costs + time_texts(step.seconds, step.recorded_seconds)
+
+
+def time_texts(seconds: float, recorded_seconds: float | None) -> list[str]:
+    """Return how long something took: ["31 ms"], or ["335 ms recorded", "replayed in 4.9 ms"].
+
+    ``recorded_seconds`` are those of the execution that made the calls, if the latest one, of
+    ``seconds``, took them from the record; else None.
+    """
+    if recorded_seconds is None:
+        return [format_seconds(seconds)]
+    recorded = format_seconds(recorded_seconds)
+    replayed = format_seconds(seconds)
+    return [f"{recorded} recorded", f"replayed in {replayed}"]
 
 
 def add_color(text: str, style: str, color: bool) -> str:

@@ -80,6 +80,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     note: str = "",
     revision: int = 0,
     needs_folder: bool = False,
+    reply: object = "",
 ) -> Html:
     """Render the template of a prompt in an editor, with buttons to try, save or reset it.
 
@@ -88,7 +89,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     changes are shown from the file to what is in the editor. ``request`` is the request as it will
     be sent, ``problem`` is why the prompt cannot be used, and ``note`` is a remark. For
     ``revision`` see ``form_html.render_fields``. With ``needs_folder`` the form asks for the folder
-    in which the prompt is saved.
+    in which the prompt is saved. ``reply`` is what came of trying it, directly below the buttons.
     """
     header, template = split_prompt(used_text)
     text = draft
@@ -107,20 +108,24 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
         lead = tag("b", "This prompt cannot be used: ")
         parts.append(render_note(lead, problem, level="bad"))
     parts.append(_render_actions(needs_folder))
+    form = tag("form", *parts, class_="body stack", data_do="try", id="prompt-form")
+    changes = Html()
     if file_template is not None:
-        parts.append(render_template_diff(file_template, text))
+        changes = render_template_diff(file_template, text)
     prompt = None
     if request is not None:
         prompt = parse_prompt(name, replace_template(used_text, text))
-    parts.append(render_request(request, prompt=prompt))
-    return tag("form", *parts, class_="body stack", data_do="try", id="prompt-form")
+    sent = render_request(request, prompt=prompt)
+    # The reply has forms of its own, and a form cannot stand in a form.
+    return join(form, reply, div("body stack", changes, sent))
 
 
-def render_messages_form(text: str, is_edited: bool, revision: int) -> Html:
+def render_messages_form(text: str, is_edited: bool, revision: int, reply: object = "") -> Html:
     """Render the messages that an agent sent without a prompt file, in an editor, with a button.
 
     ``text`` has each message below a line with its role. ``is_edited`` says whether a person has
-    put it in. For ``revision`` see ``form_html.render_fields``.
+    put it in. For ``revision`` see ``form_html.render_fields``. ``reply`` is what came of trying
+    them, below the button.
     """
     state = "edited" if is_edited else "as the agent wrote it"
     header = div(
@@ -130,9 +135,10 @@ def render_messages_form(text: str, is_edited: bool, revision: int) -> Html:
     )
     editor = render_template_editor(text, revision)
     actions = div("row controls", button("Try once", "try", "run", "primary"))
-    return tag(
+    form = tag(
         "form", header, editor, actions, class_="body stack", data_do="try", id="prompt-form"
     )
+    return join(form, reply)
 
 
 def _render_prompt_header(

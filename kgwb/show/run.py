@@ -24,9 +24,9 @@ from kgwb.show.html import (
 from kgwb.show.run_state import RunState, answer_view, displayed_agent_kind, setup_text
 from kgwb.show.step import render_step_body
 from kgwb.show.terms import RenderContext, context_of
-from kgwb.show.timeline import render_pipeline, render_row_badge, skipped_model
+from kgwb.show.timeline import render_pipeline, render_row_badge, render_step_time, skipped_model
 from kgwb.show.waterfall import render_waterfall
-from kgwb.text import display_name, format_seconds, shorten, shorten_at_word
+from kgwb.text import display_name, shorten, shorten_at_word
 
 MAX_BANNER_CHARS = 1_000
 """Characters of the question, and of the answer, at the top."""
@@ -152,7 +152,7 @@ def _render_collapsed_step(
         role=display_name(step.role),
         state_badge=render_row_badge(step, step_state, False),
         outcome=step.outcome if step.done else "",
-        duration=format_seconds(step.seconds),
+        duration=render_step_time(step),
         body=render_step_body(step, context, run.calls, inputs, supervises=supervises),
         supervised_steps=supervised,
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from kgwb.errors import KgwbError
 from kgwb.flow import CANNOT_EXPRESS, NOT_IN_GRAPH, Answer
 from kgwb.run import Run
-from kgwb.run.steps import Step, Totals
+from kgwb.run.steps import Step, Totals, time_texts
 from kgwb.show.answer_state import (
     ANSWER_STATE_ICONS,
     ANSWER_STATE_LABELS,
@@ -20,7 +20,7 @@ from kgwb.show.answer_state import (
     judge_answer,
 )
 from kgwb.terms import format_triple
-from kgwb.text import format_seconds, pluralize, shorten_at_word, single_line
+from kgwb.text import pluralize, shorten_at_word, single_line
 
 STEP_STATES = {
     "failed": ("bad", "failed"),
@@ -205,8 +205,11 @@ def _capitalized(text: str) -> str:
 
 
 def _cost_text(totals: Totals) -> str:
-    """Return the duration, model calls and queries: "2.1 s · 3 model calls · 1 query"."""
-    duration = format_seconds(totals.seconds)
+    """Return the duration, model calls and queries: "2.1 s · 3 model calls · 1 query".
+
+    Of a replayed run, the duration is the recorded one and its own.
+    """
+    duration = " · ".join(time_texts(totals.seconds, totals.recorded_seconds))
     model_calls = pluralize(totals.model_calls, "model call")
     queries = pluralize(totals.queries, "query")
     return f"{duration} · {model_calls} · {queries}"

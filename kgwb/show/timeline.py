@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kgwb.run.agents import System, agent_of_key
 from kgwb.run.calls import Call
-from kgwb.run.steps import Step
+from kgwb.run.steps import Step, time_texts
 from kgwb.show.html import (
     AGENT_KIND_LABELS,
     Html,
@@ -301,11 +301,14 @@ def _rows_of_role(rows: Sequence[TimelineRow], role: str, system: System) -> lis
 
 
 def _longest_step_s(rows: Sequence[TimelineRow], supervisors: Collection[str]) -> float:
-    """Return the seconds of the longest step that does not supervise others; 1 if all are 0."""
+    """Return the seconds of the longest step that does not supervise others; 1 if all are 0.
+
+    A replayed step has the recorded seconds.
+    """
     longest_s = 0.0
     for row in rows:
         if row.step and row.key not in supervisors:
-            longest_s = max(longest_s, row.step.seconds)
+            longest_s = max(longest_s, row.step.live_seconds)
     return longest_s or 1.0
 
 
@@ -423,18 +426,28 @@ def _outcome_text(row: TimelineRow, step_state: str, supervises: bool) -> str:
 def _render_time_bar(step: Step | None, kind: str, longest_s: float, supervises: bool) -> Html:
     """Render the time of a step, and a bar as long as its share of the longest step's time.
 
-    A bar has at least MIN_BAR_PERCENT. Supervisors, steps that were set by hand, and steps that
+    Of a replayed step this is the recorded time; the tooltip names both times. A bar has at least
+    MIN_BAR_PERCENT. Supervisors, steps that were set by hand, and steps that
     were not executed have neither time nor bar.
     """
     if step is None or supervises or step.origin == "by hand":
         return span("ms")
     if not step.done and not step.error:
         return span("ms")
-    share = step.seconds / longest_s * 100
+    share = step.live_seconds / longest_s * 100
     percent = min(100.0, max(MIN_BAR_PERCENT, share))
     bar = tag("i", class_=kind, style=f"right:0;width:{percent:.1f}%")
     track = span(f"track {kind}", bar)
-    return span("ms", format_seconds(step.seconds), track)
+    return span("ms", render_step_time(step), track)
+
+
+def render_step_time(step: Step) -> Html:
+    """Render the time of a step; of a replayed one the recorded time, with both in the tooltip."""
+    duration = format_seconds(step.live_seconds)
+    if step.recorded_seconds is None:
+        return span("", duration)
+    both = ", ".join(time_texts(step.seconds, step.recorded_seconds))
+    return span("rec", duration, title=both)
 
 
 def render_row_badge(step: Step | None, step_state: str, supervises: bool) -> Html:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import NamedTuple
 
 from IPython import get_ipython
@@ -17,7 +16,7 @@ from kgwb.show.html import Html
 from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
 from kgwb.text import display_name, pluralize, shorten, single_line
-from kgwb.ui.choosers import Glance, overview_of
+from kgwb.ui.choosers import Glance, overview_of, source_name
 from kgwb.ui.conversation import Conversation, DialogueWorkbench
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.handover import find_able_system
@@ -120,7 +119,7 @@ class Chat(Live):
 
     def __repr__(self) -> str:
         turns = pluralize(len(self.conversation.runs), "turn")
-        source = self.conversation.workbench.kg.source
+        source = source_name(self.conversation.workbench.kg.source)
         return f"Chat({turns} on {source})"
 
     def children(self) -> Mapping[str, Part]:
@@ -378,14 +377,6 @@ class Chat(Live):
         Raises SettingError if there is none, if the new dialogue has turns, or while one is executed.
         """
         self.conversation.recall_ended()
-
-
-def source_name(source: str) -> str:
-    """Return the name of a graph for people: the last part of the path of a file, else all of it."""
-    text = single_line(source)
-    if "://" in text:
-        return text
-    return PurePath(text).name or text
 
 
 def _toggle(selected: int | None, number: int) -> int | None:

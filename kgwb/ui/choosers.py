@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import Future
 from itertools import islice
+from pathlib import PurePath
 from weakref import WeakKeyDictionary
 
 from kgwb import systems
@@ -114,10 +115,12 @@ class Glance(Worker):
     def view(self, *, interactive: bool = True) -> Html:
         """Render the survey with the example questions, as far as they are known, and the progress.
 
-        The source of the graph stands above. ``interactive`` adds a field that searches the survey.
+        The name of the graph stands above, with its whole source as the tooltip. ``interactive``
+        adds a field that searches the survey.
         """
         title = h.tag("h2", "Your graph at a glance", class_="title grow")
-        source = h.span("id", single_line(self.kg.source))
+        source_in_full = single_line(self.kg.source)
+        source = h.span("id", source_name(source_in_full), title=source_in_full)
         head = h.div("head", title, source)
         survey = Html()
         if self.survey is not None:
@@ -136,6 +139,14 @@ class Glance(Worker):
         for question, answer in self.example_answers.items():
             examples[shorten(question)] = shorten(str(answer), MAX_ANSWER_CHARS)
         return render_page("graph_examples.html", examples=examples)
+
+
+def source_name(source: str) -> str:
+    """Return the name of a graph for people: the last part of the path of a file, else all of it."""
+    text = single_line(source)
+    if "://" in text:
+        return text
+    return PurePath(text).name or text
 
 
 def sample_questions(source: str) -> list[SuggestedQuestion]:
@@ -248,7 +259,7 @@ class GraphChooser(Live):
 
         The overview is waited for SURVEY_TIMEOUT_S at most; then it is rendered as far as it is.
         """
-        name = h.tag("b", self.name or "none chosen")
+        name = h.tag("b", source_name(self.name) or "none chosen", title=self.name or None)
         chosen = h.div("body", name)
         overview = self.overview
         if overview is None:
@@ -258,7 +269,7 @@ class GraphChooser(Live):
         return h.join(chosen, overview.view(interactive=False))
 
     def __repr__(self) -> str:
-        name = single_line(self.name) or "none"
+        name = source_name(self.name) or "none"
         return f"{type(self).__name__}({name})"
 
     def do_choose(self, event: Event) -> None:

@@ -131,18 +131,18 @@ class PromptEditor:
         except (OSError, UnicodeDecodeError, PromptError):
             return None
 
-    def render(self, key: str, step: Step | None) -> Html:
+    def render(self, key: str, step: Step | None, reply: Html) -> Html:
         """Render the form of a step's prompt, with the request that it will send.
 
         ``step`` is None if the step was not run. While a task is executed, no request is shown. A
         prompt that cannot be used is shown with the problem. An agent without a prompt file shows
-        the messages that it sent.
+        the messages that it sent. ``reply`` is what came of trying the prompt.
         """
         name = self.prompt_name(key)
         try:
             used_text = self.run.prompts.text(name)
         except PromptError:
-            return self._render_own_messages(key, step)
+            return self._render_own_messages(key, step, reply)
         draft = self.drafts.get(key)
         request = None
         problem = ""
@@ -165,6 +165,7 @@ class PromptEditor:
             note=self._remark(key, step),
             revision=self.revision,
             needs_folder=self.run.prompts.needs_folder(name),
+            reply=reply,
         )
 
     def drafted_request(self, key: str) -> ChatRequest | None:
@@ -207,13 +208,14 @@ class PromptEditor:
         messages = recorded_messages(model_calls_of(step)[0])
         return self.drafts.get(key, messages_to_text(messages))
 
-    def _render_own_messages(self, key: str, step: Step | None) -> Html:
+    def _render_own_messages(self, key: str, step: Step | None, reply: Html) -> Html:
         """Render the messages that a step sent without a prompt file; a text if it sent none."""
         text = self.own_messages(step)
         if text is None:
             return h.div("body soft", "This agent has no prompt file.")
         is_edited = (key, 0) in self.run.edited_messages
-        return render_messages_form(self.drafts.get(key, text), is_edited, self.revision)
+        draft = self.drafts.get(key, text)
+        return render_messages_form(draft, is_edited, self.revision, reply)
 
     def _remark(self, key: str, step: Step | None) -> str:
         """Return a remark if the prompt does not decide the result; else an empty text.

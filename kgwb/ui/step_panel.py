@@ -81,7 +81,8 @@ class StepPanel(StepView):
         """Use the edited prompt in this run, and run the step. A result put in by hand is removed.
 
         Of an agent without a prompt file, the edited messages are sent. Raises PromptError if the
-        agent cannot use the prompt. The run goes on up to the step. The draft is discarded.
+        agent cannot use the prompt. The run goes on up to the step. The draft is discarded. The reply
+        is shown below the buttons, so that what the person looks at stays where it is.
         """
         key = self.key
         step = self.step
@@ -92,7 +93,8 @@ class StepPanel(StepView):
             prompt = self.prompt_editor.edited_prompt(key, event)
             self.session.edit_prompt(prompt.name, prompt.text)
         self.prompt_editor.discard_draft(key)
-        self.selected_section = ""
+        self.selected_section = "prompt"
+        self.tries[key] += 1
         if step is not None and step.origin == "by hand":
             self.session.restore(key)
         else:

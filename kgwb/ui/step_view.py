@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -98,6 +99,8 @@ class StepView(Live):
         self._results_by_step: dict[str, StepResults] = {}
         self.sample_states: dict[str, SampleState] = {}
         """What came of calls that were asked many times, by step."""
+        self.tries: Counter[str] = Counter()
+        """How often the prompt of a step was tried, by the key of the step."""
         super().__init__(session, self.graph_worker)
 
     def children(self) -> Mapping[str, Part]:
@@ -316,10 +319,34 @@ class StepView(Live):
         """Render the form of a step's prompt, or the messages of a run that can only be read."""
         if self.run.read_only:
             return self._render_frozen_call(key, step)
-        form = self.prompt_editor.render(key, step)
+        form = self.prompt_editor.render(key, step, self._render_reply(key, step))
         if step is not None and not step.prompts:
             return form
         return h.join(form, self._render_sample(key))
+
+    def _render_reply(self, key: str, step: Step | None) -> Html:
+        """Render what came of trying a prompt: the result of the step, and the replies folded.
+
+        A step that failed has its notes in place of the result. While the run is executed, its task
+        is shown. Nothing is rendered if the prompt was not tried. Whenever this changes, it comes
+        into view.
+        """
+        tries = self.tries[key]
+        task = self.session.current_task
+        if not tries:
+            return Html()
+        if task or step is None:
+            parts = [h.div("body soft", task or "it was not run", " …")]
+        else:
+            replies = render_attempts(step, self.run.calls)
+            result = self._render_result(step) if step.done else render_step_notes(step)
+            title = h.tag("b", "What came of it ")
+            outcome = h.span("soft", step.outcome)
+            lead = h.div("body row", title, outcome)
+            folded = h.collapsible("The reply of the model", replies, key="tried-replies")
+            parts = [lead, result, h.div("body", folded)]
+        state = f"{tries} {bool(task)}"
+        return h.div("tried", *parts, id="tried", data_follow=state)
 
     def _render_sample(self, key: str) -> Html:
         """Render the form in which a step's call is asked many times, and the decisions.

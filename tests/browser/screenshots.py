@@ -124,6 +124,11 @@ def try_many_times(cell: Cell) -> None:
     cell.click("Try many times").wait("5 of 5")
 
 
+def try_once(cell: Cell) -> None:
+    edit_prompt(cell)
+    cell.click("Try once").wait("What came of it")
+
+
 def edit_result(cell: Cell) -> None:
     run_agent(cell)
     cell.tab("Edit as a form").wait("Use this result")
@@ -270,6 +275,7 @@ SUBJECTS = {
         'edited = begun(); edited.runs[-1].go("rephraser"); edited.cell("qir")', edit_prompt, 1200
     ),
     "prompt_tried": Subject('finished().cell("rephraser")', try_many_times, 1600),
+    "prompt_once": Subject('finished().cell("qir")', try_once, 1700),
     "edit": Subject('begun().cell("qir")', edit_result),
     "human": Subject(HUMAN, play),
     "debugger": Subject("begun().debug()", step_through),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from browser.harness import Cell, Site
@@ -65,3 +66,81 @@ def test_two_runs_are_compared_over_the_whole_width(lab: Site) -> None:
         assert compared is not None
         assert compared["width"] > 0.95 * whole["width"]
         debugger.tab("Step").wait("Result")
+
+
+def test_going_back_and_on_leaves_the_live_times_as_they_were(lab: Site) -> None:
+    with lab.visit(lab.server.write("hands.ipynb", CHAT, "workbench.debug()")) as page:
+        page.run_all()
+        debugger = page.cell(1).wait("Andrei Tarkovsky")
+        bar = debugger.row("qir").locator(".ms")
+        live = bar.inner_text()
+        debugger.click("To the start").wait("No answer yet")
+        debugger.click("Continue").wait("replayed in")
+        assert bar.inner_text() == live
+        debugger.row("qir").click()
+        debugger.wait(f"{live} recorded")
+
+
+EDITOR = """
+import kgwb
+workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+workbench.begin("Who directed Arrival?")
+"""
+
+
+def test_the_reply_to_a_tried_prompt_comes_below_the_button_and_the_view_stays(lab: Site) -> None:
+    cells = (EDITOR, "workbench.cell('qir')", "'a'", "'b'", "workbench.debug()")
+    with lab.visit(lab.server.write("hands.ipynb", *cells)) as page:
+        page.run_all()
+        cell = page.cell(1).tab("Prompt").wait("as in the file")
+        editor = cell.output.locator("textarea")
+        cell.fill(editor, editor.input_value() + "\nThink twice.").wait("What you changed")
+        try_once = cell.button("Try once")
+        try_once.scroll_into_view_if_needed()
+        before = try_once.bounding_box()
+        try_once.click()
+        cell.wait("What came of it")
+        tried = cell.output.locator("#tried")
+        expect(tried).to_contain_text("director directed by")
+        expect(try_once).to_be_in_viewport()
+        button, reply = try_once.bounding_box(), tried.bounding_box()
+        assert before is not None
+        assert button is not None
+        assert reply is not None
+        assert abs(button["y"] - before["y"]) < 500, "the view has stayed"
+        assert 0 < reply["y"] - button["y"] < 120, "the reply is directly below the button"
+        expect(tried).to_be_in_viewport()
+
+
+MARKED_LINES = """
+([pre, area]) => [...pre.querySelectorAll("mark")].map((mark, number) => {
+  const probe = area.cloneNode();
+  let end = -1;
+  for (let found = 0; found <= number; found++) end = area.value.indexOf("}}", end + 1) + 1;
+  const word = area.value.slice(end + 1).match(/^\\S*/)[0];
+  probe.value = area.value.slice(0, end + 1) + word;
+  probe.style.position = "absolute";
+  probe.style.width = area.getBoundingClientRect().width + "px";
+  area.after(probe);
+  const lowest = probe.getBoundingClientRect().height - 8;
+  probe.remove();
+  return Math.abs(mark.getBoundingClientRect().bottom - pre.getBoundingClientRect().top - lowest);
+})
+"""
+"""How far the bottom of each mark is from that of the line that the text area has it on, in pixels."""
+
+
+@pytest.mark.parametrize("width", [1400, 700])
+def test_the_mark_of_a_placeholder_is_on_its_line_in_the_editor(lab: Site, width: int) -> None:
+    text = "\n".join("word " * n + "{{question}}, up-to-date/{{question}}" for n in range(40))
+    name = lab.server.write("hands.ipynb", EDITOR, "workbench.cell('qir')")
+    with lab.visit(name, width=width) as page:
+        page.run_all()
+        cell = page.cell(1).tab("Prompt").wait("as in the file")
+        editor = cell.output.locator("textarea")
+        cell.fill(editor, text)
+        marks = cell.output.locator(".edit pre mark")
+        expect(marks).to_have_count(80)
+        both = [cell.output.locator(".edit > pre").element_handle(), editor.element_handle()]
+        away = page.page.evaluate(MARKED_LINES, both)
+        assert max(away) < 8, f"some marks are on another line: {away}"

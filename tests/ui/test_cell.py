@@ -76,7 +76,8 @@ def test_a_prompt_is_tried_once_saved_and_taken_back(tmp_path: Path) -> None:
     do(made, "Try once")
     assert model.requests[-1].messages[-1].content.endswith("Be brief.")
     assert "Be brief." not in Prompts().text("chatty_kg/qir")
-    do(made, "Prompt")
+    assert made.selected_section == "prompt"
+    assert 'id="tried"' in made.html
     assert "edited" in text(made)
     do(made, "Save to file")
     assert (tmp_path / "chatty_kg" / "qir.md").read_text().rstrip().endswith("Be brief.")

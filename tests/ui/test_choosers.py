@@ -62,6 +62,15 @@ def test_a_sample_is_open_at_once_and_seen_at_a_glance() -> None:
     assert chooser.worker.failure is None
 
 
+def test_a_graph_is_shown_by_its_name_and_not_by_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "huts.ttl"
+    file.write_text(FILMS)
+    chooser = GraphChooser(str(file))
+    assert str(tmp_path) not in looked(chooser)
+    assert "huts.ttl" in looked(chooser)
+    assert repr(chooser) == "GraphChooser(huts.ttl)"
+
+
 def test_a_graph_is_chosen_by_a_click_or_by_its_name(tmp_path: Path) -> None:
     chooser = GraphChooser(start="")
     assert chooser.kg is None
