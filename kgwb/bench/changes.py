@@ -21,11 +21,11 @@ from kgwb.bench.report_parts import name_values, render_answers, render_values, 
 from kgwb.bench.results import (
     BenchRow,
     QuestionSample,
-    count_right,
     describe_config_changes,
     find_run_file,
     is_lost,
 )
+from kgwb.bench.stability import PassRate
 from kgwb.bench.statistics import SIGNIFICANCE_LEVEL
 from kgwb.errors import InputError, KgwbError
 from kgwb.run.agents import agent_of_key
@@ -134,19 +134,19 @@ def _outcome_of_repeats(new_row: BenchRow) -> str:
         valid_asks = [scores for scores in new_row[name][1:] if scores is not None]
         if not valid_asks:
             return FAILED
-        rates.append(count_right(valid_asks) / len(valid_asks))
+        rates.append(PassRate.of_asks(valid_asks).chance_of_all(1))
     before, after = rates
     if before == after:
         return UNSTABLE
     return "fixed" if after > before else "broken"
 
 
-def _add_rate(answers: Html, asks: Sequence[Mapping[str, float] | None] | None) -> Html:
-    """Render answers with how many of all asks were right; without several asks, as they are."""
-    if not asks:
+def _add_rate(answers: Html, row: BenchRow, name: str) -> Html:
+    """Render answers with the pass rate of the row's asks of this name; without any, as they are."""
+    rate = PassRate.of_row(row, name)
+    if rate is None:
         return answers
-    rate = h.muted_text(f"right {count_right(asks)} of {len(asks)}")
-    return h.join(answers, " ", rate)
+    return h.join(answers, " ", h.muted_text(f"right {rate}"))
 
 
 def _with_repeated_scores(row: BenchRow, asks: Sequence[Mapping[str, float] | None]) -> BenchRow:
@@ -396,8 +396,9 @@ class ResultsComparison:
             return ""
         parts = []
         for name in ("asks_before", "asks"):
-            right = sum(count_right(row[name][1:]) for row in repeated)
-            asked = sum(len(row[name]) - 1 for row in repeated)
+            rates = [PassRate.of_asks(row[name][1:]) for row in repeated]
+            right = sum(rate.right for rate in rates)
+            asked = sum(rate.asked for rate in rates)
             parts.append(f"{right} of {asked}")
         count = pluralize(len(repeated), "question")
         return (
@@ -493,8 +494,8 @@ class ResultsComparison:
             names = name_values((change.before, change.after))
             row = (
                 link(self.after, change),
-                _add_rate(render_answers(change.before, names), change.after.get("asks_before")),
-                _add_rate(render_answers(change.after, names), change.after.get("asks")),
+                _add_rate(render_answers(change.before, names), change.after, "asks_before"),
+                _add_rate(render_answers(change.after, names), change.after, "asks"),
                 render_values(change.before, "gold", names),
                 *_render_decisions(change.first_difference),
             )

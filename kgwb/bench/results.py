@@ -407,11 +407,6 @@ def is_lost(row: BenchRow) -> bool:
     return row["error"] is not None or row["f1"] < 1
 
 
-def count_right(asks: Sequence[Mapping[str, float] | None]) -> int:
-    """Return how many asks of a question came out right: their answers are exactly the gold."""
-    return sum(scores is not None and scores["f1"] == 1 for scores in asks)
-
-
 def _read_config(path: Path) -> dict[str, Any]:
     """Return the configuration in a file, which must be a JSON object.
 
