@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from kgwb import systems
@@ -29,11 +28,11 @@ from kgwb.bench.stability import PassRate
 from kgwb.bench.statistics import SIGNIFICANCE_LEVEL
 from kgwb.errors import InputError, KgwbError
 from kgwb.run.agents import agent_of_key
-from kgwb.run.differences import StepDifference, output_lines
+from kgwb.run.differences import Differences, StepDifference, output_lines
 from kgwb.run.run_file import RunFile
 from kgwb.show import html as h
 from kgwb.show.html import Html, tag
-from kgwb.text import display_name, pluralize, shorten, single_line
+from kgwb.text import display_name, list_first, pluralize, shorten, single_line
 
 UNSTABLE = "varies by itself"
 FAILED = "ended in an error"
@@ -67,6 +66,12 @@ class QuestionChange:
     """The first step that decided differently."""
     agent: str
     """The agent of that step; "" if all decisions are equal, UNKNOWN_AGENT if a run is missing."""
+    earlier_turn: BenchRow | None = None
+    """The earlier turn of its dialogue, after the change, because of which it was given other inputs.
+
+    ``first_difference`` is then the first step that decided differently from the same inputs. If
+    there is none, ``agent`` is that of the earlier turn.
+    """
 
 
 def find_changes(
@@ -79,19 +84,53 @@ def find_changes(
     of the earlier results. A question that varied is counted for the agent that varied.
     """
     changes = []
+    changed_turns: dict[str, QuestionChange] = {}
+    """The latest turn of each dialogue that is remembered otherwise."""
     for id_, row in before.rows.items():
         new_row = after.rows.get(id_)
-        if new_row is None or row["gold"] is None or new_row["gold"] is None:
+        if new_row is None:
             continue
-        file = find_run_file(before.folder, row)
-        new_file = find_run_file(after.folder, new_row)
-        difference, agent = _find_first_difference(file, new_file)
-        agent = agent_of_key(new_row.get("varies", "")) or agent
-        outcome = _outcome_of(row, new_row)
-        changes.append(QuestionChange(row, new_row, outcome, difference, agent))
-        on_progress()
+        has_gold = row["gold"] is not None and new_row["gold"] is not None
+        dialogue = row.get("dialogue", "")
+        is_other_turn = row.get("remembered") != new_row.get("remembered")
+        if not has_gold and not is_other_turn:
+            continue
+        change = _compare_question(before, after, id_, changed_turns.get(dialogue))
+        if is_other_turn:
+            changed_turns[dialogue] = change
+        if has_gold:
+            changes.append(change)
+            on_progress()
     order = list(OUTCOME_STATES)
     return sorted(changes, key=lambda change: order.index(change.outcome))
+
+
+def _compare_question(
+    before: LoadedResults, after: LoadedResults, id_: str, changed_turn: QuestionChange | None
+) -> QuestionChange:
+    """Compare a question, which both results have; ``changed_turn`` is an earlier one of its dialogue.
+
+    If its run parts from the earlier one only since it was given other inputs, the earlier turn is
+    the reason. Then the first agent that decided otherwise from the same inputs matters, and without
+    one the agent that mattered in the earlier turn.
+    """
+    row = before.rows[id_]
+    new_row = after.rows[id_]
+    outcome = _outcome_of(row, new_row)
+    differences = _compare_runs(before, row, after, new_row)
+    if differences is None:
+        agent = agent_of_key(new_row.get("varies", "")) or UNKNOWN_AGENT
+        return QuestionChange(row, new_row, outcome, None, agent)
+    difference = differences.first_difference
+    earlier_turn = None
+    agent = agent_of_key(difference.key) if difference else ""
+    if changed_turn is not None and difference and not difference.has_same_inputs:
+        earlier_turn = changed_turn.after
+        own_difference = differences.first_own_difference
+        agent = agent_of_key(own_difference.key) if own_difference else changed_turn.agent
+        difference = own_difference or difference
+    agent = agent_of_key(new_row.get("varies", "")) or agent
+    return QuestionChange(row, new_row, outcome, difference, agent, earlier_turn)
 
 
 def find_outcomes(before: LoadedResults, after: LoadedResults) -> dict[str, str]:
@@ -163,22 +202,18 @@ def _with_repeated_scores(row: BenchRow, asks: Sequence[Mapping[str, float] | No
     return {**row, "repeated": means}
 
 
-def _find_first_difference(
-    file: Path | None, new_file: Path | None
-) -> tuple[StepDifference | None, str]:
-    """Return the first step of two saved runs that decided differently, and its agent.
-
-    The agent is "" if no step did, and UNKNOWN_AGENT if a run is missing or cannot be read.
-    """
+def _compare_runs(
+    before: LoadedResults, row: BenchRow, after: LoadedResults, new_row: BenchRow
+) -> Differences | None:
+    """Return the differences of the saved runs of a question; None if one is missing or damaged."""
+    file = find_run_file(before.folder, row)
+    new_file = find_run_file(after.folder, new_row)
     if file is None or new_file is None:
-        return None, UNKNOWN_AGENT
+        return None
     try:
-        differences = systems.load_run(file).diff(systems.load_run(new_file))
+        return systems.load_run(file).diff(systems.load_run(new_file))
     except KgwbError:
-        return None, UNKNOWN_AGENT
-    difference = differences.first_difference
-    agent = agent_of_key(difference.key) if difference else ""
-    return difference, agent
+        return None
 
 
 def load_prompt_texts(results: LoadedResults, names: Collection[str]) -> dict[str, str]:
@@ -269,6 +304,8 @@ class ResultsComparison:
             outcomes = [outcome for outcome in OUTCOME_STATES if counts[outcome]]
             name = display_name(agent) or "no decision differs"
             yield f"  {name}: {_format_counts(counts, outcomes)}"
+        if self.earlier_turn_remark:
+            yield f"  {self.earlier_turn_remark}"
 
     def _compare_measure(self, measure: str) -> tuple[str, str, str, str, str]:
         """Return how many questions are compared, the measure before and after, and its difference.
@@ -430,6 +467,24 @@ class ResultsComparison:
         )
 
     @property
+    def earlier_turn_remark(self) -> str:
+        """How many questions follow a turn that was answered otherwise, and which turns; "" without any."""
+        turns: dict[str, str] = {}
+        count = 0
+        for change in self.changes:
+            if change.earlier_turn is not None:
+                count += 1
+                id_ = change.earlier_turn["id"]
+                turns[id_] = self.after.question_titles[id_]
+        if not turns:
+            return ""
+        verb = "follows" if count == 1 else "follow"
+        return (
+            f"{pluralize(count, 'question')} {verb} a turn that was answered otherwise: "
+            f"{list_first(turns.values())}"
+        )
+
+    @property
     def failed_questions(self) -> str:
         """How many questions ended in an error, with the most frequent one; "" if none did."""
         errors: Counter[str] = Counter()
@@ -492,8 +547,12 @@ class ResultsComparison:
         rows = []
         for change in changes:
             names = name_values((change.before, change.after))
+            question: object = link(self.after, change)
+            if change.earlier_turn is not None:
+                turn = self.after.question_titles[change.earlier_turn["id"]]
+                question = h.join(question, h.div("soft", f"after another answer to: {turn}"))
             row = (
-                link(self.after, change),
+                question,
                 _add_rate(render_answers(change.before, names), change.after, "asks_before"),
                 _add_rate(render_answers(change.after, names), change.after, "asks"),
                 render_values(change.before, "gold", names),

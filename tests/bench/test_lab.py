@@ -122,6 +122,41 @@ def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_chan
     assert (broken.before["id"], broken.agent) == ("films-001", "qir")
 
 
+def test_an_agent_that_matters_is_named_with_the_earlier_turn_that_was_answered_otherwise(
+    measured: Path, graph: Graph
+) -> None:
+    """Later turns would be filed under "context", which only hands on what was answered."""
+
+    def other_films(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
+        text = request.messages[-1].content
+        is_other = "Who directed Stalker?" in text or "based on" in text
+        if request.task == QIR and "Take care." in text and is_other:
+            reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
+        return reply
+
+    lab = RetryExperiment(measured, kg=graph, model=Counting(other_films))
+    asked = lab.choose_questions(["dialogue=films-stalker"])
+    setup = lab.make_setup(edited())
+    folder = lab.get_results_folder(setup, "edited")
+    lab.ask_again(setup, asked, folder)
+    effect = ResultsComparison(LoadedResults.read(measured), LoadedResults.read(folder))
+    changes = {}
+    for change in effect.changes:
+        turn = change.earlier_turn["id"] if change.earlier_turn else None
+        assert change.first_difference is not None
+        decision = change.first_difference.key
+        changes[change.before["id"]] = (change.outcome, change.agent, decision, turn)
+    assert changes["films-stalker-1"] == ("broken", "qir", "qir", None)
+    assert changes["films-stalker-2"] == ("broken", "qir", "context", "films-stalker-1")
+    assert changes["films-stalker-3"] == ("broken", "qir", "qir", "films-stalker-2")
+    assert set(effect.by_agent) == {"qir"}
+    assert any(
+        "3 questions" in line and "When did he die?" in line for line in effect.summary_lines()
+    )
+    page = "".join(Report(measured, folder).render_changes(lambda results, change: "a question"))
+    assert "after another answer to: Who directed Stalker?" in page
+
+
 def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_before(
     measured: Path, graph: Graph
 ) -> None:
