@@ -488,7 +488,7 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     if more:
         print(f"{more}: kgwb report {folder}")
     print()
-    for reason in figures.find_missing_prices(all_results, prices):
+    for reason in [*asked.version_remarks, *figures.find_missing_prices(all_results, prices)]:
         print_error(reason)
     print_tables(
         figures.make_quality_table(all_results),

@@ -446,9 +446,24 @@ class ResultsComparison:
     def model_remark(self) -> str:
         """A remark if the model behind a name seems to have changed between the results; else "".
 
-        That is so if the first decision that differs followed from the same calls, at temperature 0:
-        the model then answered the same request otherwise.
+        That is so if another version answered, as the server says, or if the first decision that
+        differs followed from the same calls, at temperature 0: the model then answered the same
+        request otherwise.
         """
+        remarks = [*self._find_new_versions(), self._describe_other_answers()]
+        return "; ".join(filter(None, remarks))
+
+    def _find_new_versions(self) -> Iterator[str]:
+        """Yield a remark for each model that was answered for by a version that was not there before."""
+        versions_before = self.before.served_models
+        for model, versions in self.after.served_models.items():
+            earlier = versions_before.get(model, [])
+            new = [version for version in versions if version not in earlier]
+            if earlier and new:
+                yield f"{model} is another version now: {', '.join(new)}; it was {', '.join(earlier)}"
+
+    def _describe_other_answers(self) -> str:
+        """Say how many questions part at a call that was answered otherwise at temperature 0; "" if none."""
         for results in (self.before, self.after):
             if results.config.get("settings", {}).get("temperature") != 0:
                 return ""

@@ -99,6 +99,8 @@ class ResultRowSchema(RowSchema):
     prompt_tokens: NonNegativeInt = 0
     completion_tokens: NonNegativeInt = 0
     models: dict[str, _TokenCounts] = {}
+    served: dict[str, list[str]] = {}
+    """The versions that answered, by the model's name, as the servers named them."""
     stages: dict[str, Seconds] = {}
     """The seconds of each stage, with the wait for models."""
     model_seconds: Seconds = 0

@@ -5,6 +5,7 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -482,6 +483,37 @@ def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
     assert remarks[0] == ""
     assert remarks[1].startswith("1 question: ") and "(qir)" in remarks[1]
     assert "temperature 0" in Report(measured, tmp_path / "updated")._repr_html_()
+
+
+def test_another_version_behind_a_model_s_name_is_said(
+    graph: Graph, questions: list[BenchQuestion], tmp_path: Path
+) -> None:
+    class Served(Counting):
+        version = ""
+
+        def complete(
+            self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+        ) -> ChatReply:
+            return replace(super().complete(request, kg, cancel), fingerprint=self.version)
+
+    for folder, version in (("a", "fp_1"), ("b", "fp_1"), ("c", "fp_2")):
+        model = Served()
+        model.version = version
+        workbench = kgwb.Workbench(graph, model, embeddings=Embeddings("lexical"))
+        setup = BenchSetup.from_workbench(workbench)
+        results = Results(tmp_path / folder, setup.to_config(questions))
+        Benchmark(setup, results).run(questions[:2])
+        if folder == "a":
+            model.version = "fp_9"
+            Benchmark(setup, results, repeats=2).run(questions[:2])
+    first, same, other = (LoadedResults.read(tmp_path / name) for name in "abc")
+    assert first.served_models == {"rules": ["fp_1", "fp_9"]}
+    [remark] = first.version_remarks
+    assert "fp_1, fp_9" in remark and "fp_9" in Report(tmp_path / "a")._repr_html_()
+    assert same.version_remarks == []
+    assert ResultsComparison(first, same).model_remark == ""
+    remark = ResultsComparison(same, other).model_remark
+    assert remark == "rules is another version now: fp_2; it was fp_1"
 
 
 def test_models_are_named_without_percent_signs(here: Path, capsys: Capture) -> None:
