@@ -57,7 +57,7 @@ BUDGET_HELP = (
 )
 PRICES_HELP = "TOML table of prices (default: kgwb's)"
 MAX_LISTED_FAILURES = 10
-"""Lost answers that are printed. The report has all."""
+"""Lost answers, and questions right by luck, that are printed. The report has all."""
 MAX_LISTED_CHARS = 150
 """Characters of the answers, and of the gold, of a lost answer that is printed."""
 
@@ -451,7 +451,7 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
 
     ``measured`` has the rows of the questions that were asked for. The folders may have more.
     """
-    from kgwb.bench import figures
+    from kgwb.bench import figures, stability
 
     all_results = []
     for folder, rows in measured.items():
@@ -461,6 +461,7 @@ def _print_side_by_side(measured: Mapping[Path, Sequence[BenchRow]]) -> None:
     print("\nside by side:")
     print_tables(
         figures.make_quality_table(all_results),
+        stability.make_stability_table(all_results),
         figures.make_cost_table(all_results),
         figures.make_loss_table(all_results),
     )
@@ -473,7 +474,7 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     MAX_LISTED_FAILURES lost answers are listed. Money is left out, with the reason, if a model has
     no price.
     """
-    from kgwb.bench import figures
+    from kgwb.bench import figures, stability
     from kgwb.bench.results import is_lost
 
     asked = figures.LoadedResults.read(folder).with_rows(rows)
@@ -487,10 +488,12 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     if more:
         print(f"{more}: kgwb report {folder}")
     print()
-    for reason in figures.find_missing_prices(all_results, prices):
+    for reason in [*asked.version_remarks, *figures.find_missing_prices(all_results, prices)]:
         print_error(reason)
     print_tables(
         figures.make_quality_table(all_results),
+        stability.make_stability_table(all_results),
+        stability.make_luck_table(all_results, MAX_LISTED_FAILURES),
         figures.make_cost_table(all_results, prices),
         figures.make_linking_table(all_results),
         figures.make_loss_table(all_results),

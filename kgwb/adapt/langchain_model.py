@@ -149,6 +149,7 @@ def _reply_of(result: ChatResult) -> ChatReply:
         prompt_tokens=parse_token_count(usage.get("input_tokens")),
         completion_tokens=parse_token_count(usage.get("output_tokens")),
         finish_reason=str(about.get("finish_reason", "stop")),
+        fingerprint=str(about.get("system_fingerprint") or ""),
     )
 
 

@@ -225,6 +225,7 @@ def _reply_of(completion: Any) -> ChatReply:
         prompt_tokens=parse_token_count(usage.get("prompt_tokens")),
         completion_tokens=parse_token_count(usage.get("completion_tokens")),
         finish_reason=str(first.get("finish_reason", "stop")),
+        fingerprint=str(data.get("system_fingerprint", "")),
     )
 
 

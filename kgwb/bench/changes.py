@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from kgwb import systems
@@ -21,19 +20,19 @@ from kgwb.bench.report_parts import name_values, render_answers, render_values, 
 from kgwb.bench.results import (
     BenchRow,
     QuestionSample,
-    count_right,
     describe_config_changes,
     find_run_file,
     is_lost,
 )
+from kgwb.bench.stability import PassRate
 from kgwb.bench.statistics import SIGNIFICANCE_LEVEL
 from kgwb.errors import InputError, KgwbError
 from kgwb.run.agents import agent_of_key
-from kgwb.run.differences import StepDifference, output_lines
+from kgwb.run.differences import Differences, StepDifference, output_lines
 from kgwb.run.run_file import RunFile
 from kgwb.show import html as h
 from kgwb.show.html import Html, tag
-from kgwb.text import display_name, pluralize, shorten, single_line
+from kgwb.text import display_name, list_first, pluralize, shorten, single_line
 
 UNSTABLE = "varies by itself"
 FAILED = "ended in an error"
@@ -67,6 +66,12 @@ class QuestionChange:
     """The first step that decided differently."""
     agent: str
     """The agent of that step; "" if all decisions are equal, UNKNOWN_AGENT if a run is missing."""
+    earlier_turn: BenchRow | None = None
+    """The earlier turn of its dialogue, after the change, because of which it was given other inputs.
+
+    ``first_difference`` is then the first step that decided differently from the same inputs. If
+    there is none, ``agent`` is that of the earlier turn.
+    """
 
 
 def find_changes(
@@ -79,19 +84,53 @@ def find_changes(
     of the earlier results. A question that varied is counted for the agent that varied.
     """
     changes = []
+    changed_turns: dict[str, QuestionChange] = {}
+    """The latest turn of each dialogue that is remembered otherwise."""
     for id_, row in before.rows.items():
         new_row = after.rows.get(id_)
-        if new_row is None or row["gold"] is None or new_row["gold"] is None:
+        if new_row is None:
             continue
-        file = find_run_file(before.folder, row)
-        new_file = find_run_file(after.folder, new_row)
-        difference, agent = _find_first_difference(file, new_file)
-        agent = agent_of_key(new_row.get("varies", "")) or agent
-        outcome = _outcome_of(row, new_row)
-        changes.append(QuestionChange(row, new_row, outcome, difference, agent))
-        on_progress()
+        has_gold = row["gold"] is not None and new_row["gold"] is not None
+        dialogue = row.get("dialogue", "")
+        is_other_turn = row.get("remembered") != new_row.get("remembered")
+        if not has_gold and not is_other_turn:
+            continue
+        change = _compare_question(before, after, id_, changed_turns.get(dialogue))
+        if is_other_turn:
+            changed_turns[dialogue] = change
+        if has_gold:
+            changes.append(change)
+            on_progress()
     order = list(OUTCOME_STATES)
     return sorted(changes, key=lambda change: order.index(change.outcome))
+
+
+def _compare_question(
+    before: LoadedResults, after: LoadedResults, id_: str, changed_turn: QuestionChange | None
+) -> QuestionChange:
+    """Compare a question, which both results have; ``changed_turn`` is an earlier one of its dialogue.
+
+    If its run parts from the earlier one only since it was given other inputs, the earlier turn is
+    the reason. Then the first agent that decided otherwise from the same inputs matters, and without
+    one the agent that mattered in the earlier turn.
+    """
+    row = before.rows[id_]
+    new_row = after.rows[id_]
+    outcome = _outcome_of(row, new_row)
+    differences = _compare_runs(before, row, after, new_row)
+    if differences is None:
+        agent = agent_of_key(new_row.get("varies", "")) or UNKNOWN_AGENT
+        return QuestionChange(row, new_row, outcome, None, agent)
+    difference = differences.first_difference
+    earlier_turn = None
+    agent = agent_of_key(difference.key) if difference else ""
+    if changed_turn is not None and difference and not difference.has_same_inputs:
+        earlier_turn = changed_turn.after
+        own_difference = differences.first_own_difference
+        agent = agent_of_key(own_difference.key) if own_difference else changed_turn.agent
+        difference = own_difference or difference
+    agent = agent_of_key(new_row.get("varies", "")) or agent
+    return QuestionChange(row, new_row, outcome, difference, agent, earlier_turn)
 
 
 def find_outcomes(before: LoadedResults, after: LoadedResults) -> dict[str, str]:
@@ -134,19 +173,19 @@ def _outcome_of_repeats(new_row: BenchRow) -> str:
         valid_asks = [scores for scores in new_row[name][1:] if scores is not None]
         if not valid_asks:
             return FAILED
-        rates.append(count_right(valid_asks) / len(valid_asks))
+        rates.append(PassRate.of_asks(valid_asks).chance_of_all(1))
     before, after = rates
     if before == after:
         return UNSTABLE
     return "fixed" if after > before else "broken"
 
 
-def _add_rate(answers: Html, asks: Sequence[Mapping[str, float] | None] | None) -> Html:
-    """Render answers with how many of all asks were right; without several asks, as they are."""
-    if not asks:
+def _add_rate(answers: Html, row: BenchRow, name: str) -> Html:
+    """Render answers with the pass rate of the row's asks of this name; without any, as they are."""
+    rate = PassRate.of_row(row, name)
+    if rate is None:
         return answers
-    rate = h.muted_text(f"right {count_right(asks)} of {len(asks)}")
-    return h.join(answers, " ", rate)
+    return h.join(answers, " ", h.muted_text(f"right {rate}"))
 
 
 def _with_repeated_scores(row: BenchRow, asks: Sequence[Mapping[str, float] | None]) -> BenchRow:
@@ -163,22 +202,18 @@ def _with_repeated_scores(row: BenchRow, asks: Sequence[Mapping[str, float] | No
     return {**row, "repeated": means}
 
 
-def _find_first_difference(
-    file: Path | None, new_file: Path | None
-) -> tuple[StepDifference | None, str]:
-    """Return the first step of two saved runs that decided differently, and its agent.
-
-    The agent is "" if no step did, and UNKNOWN_AGENT if a run is missing or cannot be read.
-    """
+def _compare_runs(
+    before: LoadedResults, row: BenchRow, after: LoadedResults, new_row: BenchRow
+) -> Differences | None:
+    """Return the differences of the saved runs of a question; None if one is missing or damaged."""
+    file = find_run_file(before.folder, row)
+    new_file = find_run_file(after.folder, new_row)
     if file is None or new_file is None:
-        return None, UNKNOWN_AGENT
+        return None
     try:
-        differences = systems.load_run(file).diff(systems.load_run(new_file))
+        return systems.load_run(file).diff(systems.load_run(new_file))
     except KgwbError:
-        return None, UNKNOWN_AGENT
-    difference = differences.first_difference
-    agent = agent_of_key(difference.key) if difference else ""
-    return difference, agent
+        return None
 
 
 def load_prompt_texts(results: LoadedResults, names: Collection[str]) -> dict[str, str]:
@@ -269,6 +304,8 @@ class ResultsComparison:
             outcomes = [outcome for outcome in OUTCOME_STATES if counts[outcome]]
             name = display_name(agent) or "no decision differs"
             yield f"  {name}: {_format_counts(counts, outcomes)}"
+        if self.earlier_turn_remark:
+            yield f"  {self.earlier_turn_remark}"
 
     def _compare_measure(self, measure: str) -> tuple[str, str, str, str, str]:
         """Return how many questions are compared, the measure before and after, and its difference.
@@ -396,8 +433,9 @@ class ResultsComparison:
             return ""
         parts = []
         for name in ("asks_before", "asks"):
-            right = sum(count_right(row[name][1:]) for row in repeated)
-            asked = sum(len(row[name]) - 1 for row in repeated)
+            rates = [PassRate.of_asks(row[name][1:]) for row in repeated]
+            right = sum(rate.right for rate in rates)
+            asked = sum(rate.asked for rate in rates)
             parts.append(f"{right} of {asked}")
         count = pluralize(len(repeated), "question")
         return (
@@ -408,9 +446,24 @@ class ResultsComparison:
     def model_remark(self) -> str:
         """A remark if the model behind a name seems to have changed between the results; else "".
 
-        That is so if the first decision that differs followed from the same calls, at temperature 0:
-        the model then answered the same request otherwise.
+        That is so if another version answered, as the server says, or if the first decision that
+        differs followed from the same calls, at temperature 0: the model then answered the same
+        request otherwise.
         """
+        remarks = [*self._find_new_versions(), self._describe_other_answers()]
+        return "; ".join(filter(None, remarks))
+
+    def _find_new_versions(self) -> Iterator[str]:
+        """Yield a remark for each model that was answered for by a version that was not there before."""
+        versions_before = self.before.served_models
+        for model, versions in self.after.served_models.items():
+            earlier = versions_before.get(model, [])
+            new = [version for version in versions if version not in earlier]
+            if earlier and new:
+                yield f"{model} is another version now: {', '.join(new)}; it was {', '.join(earlier)}"
+
+    def _describe_other_answers(self) -> str:
+        """Say how many questions part at a call that was answered otherwise at temperature 0; "" if none."""
         for results in (self.before, self.after):
             if results.config.get("settings", {}).get("temperature") != 0:
                 return ""
@@ -426,6 +479,24 @@ class ResultsComparison:
         return (
             f"{pluralize(agents.total(), 'question')}: the same call was answered otherwise at "
             f"temperature 0 ({names}); the model behind its name may have changed, or it varies by itself"
+        )
+
+    @property
+    def earlier_turn_remark(self) -> str:
+        """How many questions follow a turn that was answered otherwise, and which turns; "" without any."""
+        turns: dict[str, str] = {}
+        count = 0
+        for change in self.changes:
+            if change.earlier_turn is not None:
+                count += 1
+                id_ = change.earlier_turn["id"]
+                turns[id_] = self.after.question_titles[id_]
+        if not turns:
+            return ""
+        verb = "follows" if count == 1 else "follow"
+        return (
+            f"{pluralize(count, 'question')} {verb} a turn that was answered otherwise: "
+            f"{list_first(turns.values())}"
         )
 
     @property
@@ -491,10 +562,14 @@ class ResultsComparison:
         rows = []
         for change in changes:
             names = name_values((change.before, change.after))
+            question: object = link(self.after, change)
+            if change.earlier_turn is not None:
+                turn = self.after.question_titles[change.earlier_turn["id"]]
+                question = h.join(question, h.div("soft", f"after another answer to: {turn}"))
             row = (
-                link(self.after, change),
-                _add_rate(render_answers(change.before, names), change.after.get("asks_before")),
-                _add_rate(render_answers(change.after, names), change.after.get("asks")),
+                question,
+                _add_rate(render_answers(change.before, names), change.after, "asks_before"),
+                _add_rate(render_answers(change.after, names), change.after, "asks"),
                 render_values(change.before, "gold", names),
                 *_render_decisions(change.first_difference),
             )

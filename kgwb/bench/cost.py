@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -209,6 +209,34 @@ def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:
         usage[name] = getattr(totals, name)
     usage["models"] = dict(models)
     return usage
+
+
+def list_served_models(calls: Iterable[Call]) -> dict[str, list[str]]:
+    """Return which versions of each model answered, as the servers named them, by the model's name.
+
+    A version is the name in the reply, such as "gpt-4o-2024-08-06", and the fingerprint if there is
+    one. A model whose replies say no more than its name is left out.
+    """
+    versions: defaultdict[str, set[str]] = defaultdict(set)
+    for call in calls:
+        if call.kind == "model":
+            name = call.request["model"]
+            said = [call.result.model, call.result.fingerprint]
+            version = ", ".join(text for text in said if text and not name.endswith(text))
+            if version:
+                versions[name].add(version)
+    return {name: sorted(texts) for name, texts in versions.items()}
+
+
+def merge_versions(
+    first: Mapping[str, Sequence[str]], second: Mapping[str, Sequence[str]]
+) -> dict[str, list[str]]:
+    """Return the versions of both by the model's name, each once, those of the first first."""
+    merged: dict[str, list[str]] = {}
+    for name in {**first, **second}:
+        versions = [*first.get(name, ()), *second.get(name, ())]
+        merged[name] = list(dict.fromkeys(versions))
+    return merged
 
 
 def add_usage(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

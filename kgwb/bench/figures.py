@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from kgwb import systems
-from kgwb.bench.cost import Prices, summarize_costs
+from kgwb.bench.cost import Prices, merge_versions, summarize_costs
 from kgwb.bench.ladder import LADDER_FILE, LossRowSchema, compute_linking_recall, is_current
 from kgwb.bench.metrics import QuestionGroup, group_questions
 from kgwb.bench.questions import BenchQuestion
@@ -168,6 +168,23 @@ class LoadedResults:
                 hint="if you trust the address, name the model yourself: --model SPEC, or model=...",
             )
         return open_model(spec)
+
+    @cached_property
+    def served_models(self) -> dict[str, list[str]]:
+        """The versions that answered, by the model's name, in the order in which they were first met."""
+        versions: dict[str, list[str]] = {}
+        for row in self.rows.values():
+            versions = merge_versions(versions, row.get("served", {}))
+        return versions
+
+    @property
+    def version_remarks(self) -> list[str]:
+        """A sentence for each model of which several versions answered within these results."""
+        remarks = []
+        for model, versions in self.served_models.items():
+            if len(versions) > 1:
+                remarks.append(f"{self.name}: several versions of {model}: {', '.join(versions)}")
+        return remarks
 
     @cached_property
     def groups(self) -> dict[str, QuestionGroup]:

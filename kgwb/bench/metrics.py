@@ -271,6 +271,13 @@ class Estimate(NamedTuple):
         return f"{self.value:.3f}\u00a0[{self.low:.3f},\u00a0{self.high:.3f}]"
 
 
+def estimate_mean(values: Sequence[float]) -> Estimate:
+    """Return the mean of values of questions, with its bootstrap interval. Needs at least one."""
+    means = bootstrap_means(numpy.array(values)[:, None])[:, 0]
+    low, high = percentile_interval(means)
+    return Estimate(float(numpy.mean(values)), low, high)
+
+
 @dataclass(frozen=True)
 class QuestionGroup:
     """All questions of a results file, or those of one kind."""

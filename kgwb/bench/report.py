@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kgwb import disk, systems
-from kgwb.bench import figures
+from kgwb.bench import figures, stability
 from kgwb.bench import report_parts as parts
 from kgwb.bench.changes import (
     QuestionChange,
@@ -251,7 +251,7 @@ class Report:
     def _section_values(self, link: RenderLink) -> dict[str, object]:
         """Return the values of templates/sections.html, by the names that the template uses.
 
-        They are the results, the prices, the rendered changes, the published set, and the two
+        They are the results, the prices, the rendered changes, the published set, and the three
         modules whose functions it calls.
         """
         return {
@@ -261,6 +261,7 @@ class Report:
             "published": self._published,
             "own_scores": make_scores_table(self.results).render(),
             "figures": figures,
+            "stability": stability,
             "parts": parts,
         }
 

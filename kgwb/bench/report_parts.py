@@ -73,11 +73,16 @@ def render_setup(all_results: AllResults, details: bool = False) -> Html:
 
 
 def find_model_remarks(all_results: AllResults) -> list[str]:
-    """Return the remark that the model ``rules`` is only a baseline, if an agent used it."""
+    """Return the remark that the model ``rules`` is only a baseline, if an agent used it.
+
+    Models of which several versions answered are remarked, too.
+    """
+    remarks = []
+    if any("rules" in results.model_specs.values() for results in all_results):
+        remarks.append(BASELINE_REMARK)
     for results in all_results:
-        if "rules" in results.model_specs.values():
-            return [BASELINE_REMARK]
-    return []
+        remarks += results.version_remarks
+    return remarks
 
 
 def command_for(results: LoadedResults) -> str:

@@ -99,6 +99,8 @@ class ResultRowSchema(RowSchema):
     prompt_tokens: NonNegativeInt = 0
     completion_tokens: NonNegativeInt = 0
     models: dict[str, _TokenCounts] = {}
+    served: dict[str, list[str]] = {}
+    """The versions that answered, by the model's name, as the servers named them."""
     stages: dict[str, Seconds] = {}
     """The seconds of each stage, with the wait for models."""
     model_seconds: Seconds = 0
@@ -405,11 +407,6 @@ def is_lost(row: BenchRow) -> bool:
     if row["gold"] is None:
         return False
     return row["error"] is not None or row["f1"] < 1
-
-
-def count_right(asks: Sequence[Mapping[str, float] | None]) -> int:
-    """Return how many asks of a question came out right: their answers are exactly the gold."""
-    return sum(scores is not None and scores["f1"] == 1 for scores in asks)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from rdflib import URIRef
 
-from kgwb.bench.cost import sum_seconds_by_stage, sum_usage
+from kgwb.bench.cost import list_served_models, sum_seconds_by_stage, sum_usage
 from kgwb.bench.metrics import (
     FROM_GRAPH,
     OWN_KNOWLEDGE,
@@ -234,7 +234,8 @@ def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
     "seconds" are those of the whole run, and "stages" add up to them. "model_seconds" and
     "stage_model_seconds" are the parts of them in which the run waited for models. "queries" are
     all that the graph was asked, and "executed_queries" those of the answer (Chatty-KG, Figure 5).
-    "linking" is added if it is known (``_count_linked``).
+    "linking" is added if it is known (``_count_linked``), and "served" if servers say more of their
+    models than the names (``list_served_models``).
     Without a run, seconds and numbers of calls are 0.
     """
     if run is None:
@@ -242,7 +243,11 @@ def _describe_usage(question: BenchQuestion, run: Run | None) -> dict[str, Any]:
     keys: dict[str, None] = {}
     for step in run.steps:
         keys.update(dict.fromkeys(step.calls))
-    usage = sum_usage([run.calls[key] for key in keys if key in run.calls])
+    calls = [run.calls[key] for key in keys if key in run.calls]
+    usage = sum_usage(calls)
+    served = list_served_models(calls)
+    if served:
+        usage["served"] = served
     usage["seconds"] = round(run.totals.seconds, 6)
     times = sum_seconds_by_stage(run.system, run.steps, run.calls, run.totals.seconds)
     usage["model_seconds"] = round(sum(time.model_seconds for time in times.values()), 6)

@@ -19,7 +19,13 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from kgwb.bench.cost import Budget, add_usage, sum_usage
+from kgwb.bench.cost import (
+    Budget,
+    add_usage,
+    list_served_models,
+    merge_versions,
+    sum_usage,
+)
 from kgwb.bench.questions import BenchQuestion, group_by_dialogue
 from kgwb.bench.results import (
     RUNS_FOLDER,
@@ -371,7 +377,7 @@ class Benchmark:
         row = dict(row)
         paid = row.get("paid", _usage_of_row(row))
         for name, setup, turns in setups:
-            row[name], usage = yield (
+            row[name], usage, served = yield (
                 repeat_question,
                 setup,
                 question,
@@ -383,6 +389,8 @@ class Benchmark:
             self.budget.add(usage)
             self.made_calls += usage["model_calls"]
             paid = add_usage(paid, usage)
+            if name == "asks" and served:
+                row["served"] = merge_versions(row.get("served", {}), served)
         row["paid"] = paid
         self.results.append(row)
         return row
@@ -502,10 +510,11 @@ def repeat_question(
     places: AskPlaces,
     times: int,
     canceller: RunCanceller,
-) -> tuple[list[dict[str, float] | None], dict[str, Any]]:
+) -> tuple[list[dict[str, float] | None], dict[str, Any], dict[str, list[str]]]:
     """Ask a question ``times`` times in all, each time as if nothing had been asked.
 
-    Returns the scores of each ask, None after an error, and what the calls that were made cost. The
+    Returns the scores of each ask, None after an error, what the calls that were made cost, and the
+    versions of the models that answered. The
     store has the first ask, and all that were made before. Raises Cancelled, the error if the model
     or the graph cannot be reached, and InputError if the store cannot be used.
     """
@@ -522,7 +531,7 @@ def repeat_question(
             raise store.error
         row = make_row(question, run, error)
         asks.append(scores_of_row(row) if error is None else None)
-    return asks, sum_usage(made_calls)
+    return asks, sum_usage(made_calls), list_served_models(made_calls)
 
 
 def _make_valid_row(

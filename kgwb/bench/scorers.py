@@ -13,15 +13,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import numpy
 from pydantic import BaseModel, Field
 
 from kgwb import disk
 from kgwb.bench.figures import LoadedResults, ReportTable
 from kgwb.bench.gold_set import user_name
-from kgwb.bench.metrics import Estimate, score_row
+from kgwb.bench.metrics import Estimate, estimate_mean, score_row
 from kgwb.bench.results import BenchRow, get_label, parse_json_lines
-from kgwb.bench.statistics import bootstrap_means, percentile_interval
 from kgwb.errors import InputError
 from kgwb.llm.base import ChatModel, ChatRequest, Message
 from kgwb.run.ask import check_reply, schema_of
@@ -342,6 +340,4 @@ def _estimate(values: Sequence[float]) -> Estimate | str:
     """Return the mean of some values with its interval; "–" without values."""
     if not values:
         return "–"
-    means = bootstrap_means(numpy.array(values)[:, None])[:, 0]
-    low, high = percentile_interval(means)
-    return Estimate(float(numpy.mean(values)), low, high)
+    return estimate_mean(values)

@@ -1,4 +1,4 @@
-"""Bootstrap intervals and permutation tests over questions.
+"""Bootstrap intervals and permutation tests over questions, and the interval of a share.
 
 The random numbers have a fixed seed, so the same scores give the same result.
 """
@@ -6,6 +6,7 @@ The random numbers have a fixed seed, so the same scores give the same result.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 import numpy
@@ -19,6 +20,8 @@ ROUNDING_ERROR = 1e-9
 """Sums of the same numbers in another order count as equal."""
 SIGNIFICANCE_LEVEL = 0.05
 """A difference with a higher p-value may be chance."""
+NORMAL_QUANTILE = 1.959964
+"""The 97.5th percentile of the normal distribution, for intervals of 95 %."""
 
 
 def bootstrap_means(scores: Matrix, resamples: int = BOOTSTRAP_SAMPLES) -> Matrix:
@@ -44,6 +47,19 @@ def percentile_interval(values: Matrix) -> tuple[float, float]:
     """
     low, high = numpy.quantile(values, [0.025, 0.975])
     return float(low), float(high)
+
+
+def wilson_interval(count: int, total: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of the chance behind ``count`` of ``total`` (Wilson 1927).
+
+    Unlike a bootstrap interval it holds for few trials, and for a count of 0 or of all.
+    """
+    squared = NORMAL_QUANTILE**2
+    share = count / total
+    centre = share + squared / (2 * total)
+    spread = NORMAL_QUANTILE * sqrt(share * (1 - share) / total + squared / (4 * total**2))
+    scale = 1 + squared / total
+    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,8 @@ class ChatReply:
 
     If the request was repeated, only the last time counts.
     """
+    fingerprint: str = ""
+    """What the server says of the version behind the model's name (OpenAI's ``system_fingerprint``)."""
 
 
 def parse_token_count(value: object) -> int:

@@ -235,6 +235,7 @@ def _parse_chunk(answer: Any) -> ChatReply:
         prompt_tokens=parse_token_count(getattr(answer.usage, "prompt_tokens", 0)),
         completion_tokens=parse_token_count(getattr(answer.usage, "completion_tokens", 0)),
         finish_reason=str(finish_reason or ""),
+        fingerprint=str(getattr(answer, "system_fingerprint", None) or ""),
     )
 
 

@@ -304,7 +304,7 @@ class RemoteModel(ChatModel):
     def _join_parts(self, parts: list[ChatReply]) -> ChatReply | RequestFailure:
         """Return the reply that is made of parts, with the key masked in it.
 
-        The texts are joined. The model is the first that is named, and the counts are the highest.
+        The texts are joined. Model and fingerprint are the first that are named, and the counts are the highest.
         The finish reason is "refusal" if any part has that, else the last one. The time to the first
         token is None for a single part. Returns a failure of kind "nonsense" if the text is longer
         than MAX_REPLY_CHARS.
@@ -314,10 +314,12 @@ class RemoteModel(ChatModel):
             message = f"{len(text):,} letters: {text[:MAX_EXCERPT_CHARS]}"
             return RequestFailure("nonsense", message)
         model = ""
+        fingerprint = ""
         finish_reason = ""
         first_token_s = None
         for part in parts:
             model = model or part.model
+            fingerprint = fingerprint or part.fingerprint
             if part.text and first_token_s is None:
                 first_token_s = part.first_token_s
             if part.finish_reason and finish_reason != "refusal":
@@ -332,6 +334,7 @@ class RemoteModel(ChatModel):
             completion_tokens=max(part.completion_tokens for part in parts),
             first_token_s=first_token_s,
             finish_reason=mask_secrets(finish_reason, secrets),
+            fingerprint=mask_secrets(fingerprint, secrets),
         )
 
     def _try_list_models(self, timeout_s: float) -> tuple[str, ...] | RequestFailure:

@@ -27,6 +27,12 @@ class StepDifference:
     second: Step | None = None
 
     @property
+    def has_same_inputs(self) -> bool:
+        """Whether both runs have the step, and gave it the same inputs."""
+        is_in_both = self.first is not None and self.second is not None
+        return is_in_both and "inputs" not in self.changed_parts
+
+    @property
     def changes_decision(self) -> bool:
         """Whether the two steps decided differently, or only one of them is there or done.
 
@@ -70,6 +76,18 @@ class Differences(tuple[StepDifference, ...]):
                 return pair
             first_of_one_run = first_of_one_run or pair
         return first_of_one_run
+
+    @property
+    def first_own_difference(self) -> StepDifference | None:
+        """The first step of both runs that decided differently from the same inputs; None if none did.
+
+        What changed there is the agent itself, such as its prompt or its model, and not only what it
+        was given.
+        """
+        for pair in self.leaves:
+            if pair.has_same_inputs and pair.changes_decision:
+                return pair
+        return None
 
     def __str__(self) -> str:
         """Return "5 of 14 steps differ; the first decision that differs is qir"."""

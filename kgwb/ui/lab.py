@@ -35,7 +35,12 @@ from kgwb.systems.sources import SystemSource
 from kgwb.text import display_name, pluralize, tell_apart
 from kgwb.ui.conversation import DialogueWorkbench
 from kgwb.ui.debugger import Debugger, debug_question
-from kgwb.ui.lab_parts import render_keep_form, render_lost_questions, render_retries
+from kgwb.ui.lab_parts import (
+    render_keep_form,
+    render_lost_questions,
+    render_lucky_questions,
+    render_retries,
+)
 from kgwb.ui.live import (
     Event,
     Live,
@@ -231,6 +236,7 @@ class PromptLab(Live):
             results=f"{results.name}: {results.headline}",
             is_interactive=is_interactive,
             lost_questions=render_lost_questions(results, has_links=is_interactive),
+            lucky_questions=render_lucky_questions(results, has_links=is_interactive),
             changes=self._render_changes(has_links=is_interactive),
             debugger=debugger,
             **values,

@@ -10,6 +10,7 @@ from kgwb.bench.kept_prompts import PromptHistory
 from kgwb.bench.report_parts import name_values, render_answers, render_values
 from kgwb.bench.results import BenchRow, is_lost
 from kgwb.bench.retries import PastRetry
+from kgwb.bench.stability import find_pass_rates
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.text import display_name, pluralize
@@ -46,21 +47,43 @@ def _render_rows(rows: Sequence[BenchRow], titles: Mapping[str, str], *, has_lin
     """Render a table of lost questions, sorted by their kind. ``titles`` are theirs by id."""
     table_rows = []
     for row in sorted(rows, key=_kind_of):
-        question: object = titles[row["id"]]
-        if has_links:
-            question = h.button(
-                titles[row["id"]],
-                "open",
-                class_="ghost",
-                arg=f"0 \t{row['id']}",
-                title="open it in the debugger, at the step to blame",
-            )
+        question = _render_question(row["id"], titles, has_links=has_links)
         names = name_values([row])
         answers = render_answers(row, names)
         gold = render_values(row, "gold", names)
         table_rows.append((_kind_of(row), question, answers, gold))
     table = h.table(("kind", "question", "answer", "gold"), table_rows)
     return h.div("across cells", table)
+
+
+def _render_question(id_: str, titles: Mapping[str, str], *, has_links: bool) -> object:
+    """Render the title of a question, with ``has_links`` as a button that opens its run."""
+    if not has_links:
+        return titles[id_]
+    return h.button(
+        titles[id_],
+        "open",
+        class_="ghost",
+        arg=f"0 \t{id_}",
+        title="open it in the debugger, at the step to blame",
+    )
+
+
+def render_lucky_questions(results: LoadedResults, *, has_links: bool) -> Html:
+    """Render a folded table of the questions that are right by luck, with their rates.
+
+    With ``has_links`` a click opens the first ask in the debugger. Returns nothing if there are none.
+    """
+    lucky = {id_: rate for id_, rate in find_pass_rates(results).items() if rate.is_luck}
+    if not lucky:
+        return Html()
+    rows = []
+    for id_ in sorted(lucky, key=lambda id_: -lucky[id_].chance_of_all(1)):
+        question = _render_question(id_, results.question_titles, has_links=has_links)
+        rows.append((question, lucky[id_]))
+    table = h.table(("question", "right, with its interval"), rows)
+    title = h.join("Right by luck ", h.muted_text(pluralize(len(rows), "question")))
+    return h.collapsible(title, h.div("across cells", table), key="lucky")
 
 
 def _kind_of(row: BenchRow) -> str:

@@ -5,6 +5,7 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,41 @@ def test_only_the_changed_agent_is_asked_again_and_what_its_changed_results_chan
         if change.outcome == "broken"
     ]
     assert (broken.before["id"], broken.agent) == ("films-001", "qir")
+
+
+def test_an_agent_that_matters_is_named_with_the_earlier_turn_that_was_answered_otherwise(
+    measured: Path, graph: Graph
+) -> None:
+    """Later turns would be filed under "context", which only hands on what was answered."""
+
+    def other_films(request: ChatRequest, reply: dict[str, Any]) -> dict[str, Any]:
+        text = request.messages[-1].content
+        is_other = "Who directed Stalker?" in text or "based on" in text
+        if request.task == QIR and "Take care." in text and is_other:
+            reply["triples"] = [{**triple, "predicate": "composer"} for triple in reply["triples"]]
+        return reply
+
+    lab = RetryExperiment(measured, kg=graph, model=Counting(other_films))
+    asked = lab.choose_questions(["dialogue=films-stalker"])
+    setup = lab.make_setup(edited())
+    folder = lab.get_results_folder(setup, "edited")
+    lab.ask_again(setup, asked, folder)
+    effect = ResultsComparison(LoadedResults.read(measured), LoadedResults.read(folder))
+    changes = {}
+    for change in effect.changes:
+        turn = change.earlier_turn["id"] if change.earlier_turn else None
+        assert change.first_difference is not None
+        decision = change.first_difference.key
+        changes[change.before["id"]] = (change.outcome, change.agent, decision, turn)
+    assert changes["films-stalker-1"] == ("broken", "qir", "qir", None)
+    assert changes["films-stalker-2"] == ("broken", "qir", "context", "films-stalker-1")
+    assert changes["films-stalker-3"] == ("broken", "qir", "qir", "films-stalker-2")
+    assert set(effect.by_agent) == {"qir"}
+    assert any(
+        "3 questions" in line and "When did he die?" in line for line in effect.summary_lines()
+    )
+    page = "".join(Report(measured, folder).render_changes(lambda results, change: "a question"))
+    assert "after another answer to: Who directed Stalker?" in page
 
 
 def test_lost_questions_are_asked_and_as_many_that_were_right_with_the_turns_before(
@@ -447,6 +483,37 @@ def test_a_model_that_answers_the_same_call_otherwise_is_said_to_have_changed(
     assert remarks[0] == ""
     assert remarks[1].startswith("1 question: ") and "(qir)" in remarks[1]
     assert "temperature 0" in Report(measured, tmp_path / "updated")._repr_html_()
+
+
+def test_another_version_behind_a_model_s_name_is_said(
+    graph: Graph, questions: list[BenchQuestion], tmp_path: Path
+) -> None:
+    class Served(Counting):
+        version = ""
+
+        def complete(
+            self, request: ChatRequest, kg: Graph | None, cancel: threading.Event
+        ) -> ChatReply:
+            return replace(super().complete(request, kg, cancel), fingerprint=self.version)
+
+    for folder, version in (("a", "fp_1"), ("b", "fp_1"), ("c", "fp_2")):
+        model = Served()
+        model.version = version
+        workbench = kgwb.Workbench(graph, model, embeddings=Embeddings("lexical"))
+        setup = BenchSetup.from_workbench(workbench)
+        results = Results(tmp_path / folder, setup.to_config(questions))
+        Benchmark(setup, results).run(questions[:2])
+        if folder == "a":
+            model.version = "fp_9"
+            Benchmark(setup, results, repeats=2).run(questions[:2])
+    first, same, other = (LoadedResults.read(tmp_path / name) for name in "abc")
+    assert first.served_models == {"rules": ["fp_1", "fp_9"]}
+    [remark] = first.version_remarks
+    assert "fp_1, fp_9" in remark and "fp_9" in Report(tmp_path / "a")._repr_html_()
+    assert same.version_remarks == []
+    assert ResultsComparison(first, same).model_remark == ""
+    remark = ResultsComparison(same, other).model_remark
+    assert remark == "rules is another version now: fp_2; it was fp_1"
 
 
 def test_models_are_named_without_percent_signs(here: Path, capsys: Capture) -> None:

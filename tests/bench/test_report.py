@@ -487,6 +487,31 @@ def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert said in capsys.readouterr().err
 
 
+def test_questions_that_are_right_by_luck_are_listed_in_terminal_and_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right, wrong = {"f1": 1.0}, {"f1": 0.0}
+    rows = (
+        row("a", ["1"], ["1"], asks=[right] * 4),
+        row("b", ["2"], ["1"], asks=[wrong] * 4),
+        row("c", ["2"], ["1"], asks=[wrong, right, wrong, wrong]),
+        row("d", ["1"], ["1"], asks=[right, right, right, wrong]),
+    )
+    print_metrics(folder(tmp_path / "one", *rows), rows, load_prices())
+    out = capsys.readouterr().out
+    shown = page(tmp_path, tmp_path / "one")
+    [[*counts, once, _twice, _thrice]] = [line for line in shown.lines("one") if len(line) == 7]
+    assert counts == ["4", "1", "2", "1"]
+    assert once.startswith("0.500")
+    rates = {"d": "3 of 4 [0.30, 0.95]", "c": "1 of 4 [0.05, 0.70]"}
+    for id_, rate in rates.items():
+        question = f"What is {id_}?"
+        listed = [line for line in shown.lines(question) if len(line) == 1]
+        assert listed == [[rate]]
+        assert re.search(rf"^{re.escape(question)} +{re.escape(rate)}$", out, re.MULTILINE)
+    assert out.index("3 of 4") < out.index("1 of 4")
+
+
 def test_columns_that_were_not_asked_for_are_named_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,12 +10,18 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from kgwb.bench.statistics import SIGNIFICANCE_LEVEL, PairedScores, permutation_p_value
+from kgwb.bench.statistics import (
+    SIGNIFICANCE_LEVEL,
+    PairedScores,
+    permutation_p_value,
+    wilson_interval,
+)
 
 TRIALS = 2000
 RIGHT_SHARE = 0.75
 """How many of the steady questions are right."""
 Asks = numpy.ndarray[tuple[int], numpy.dtype[numpy.bool_]]
+Scores = numpy.ndarray[tuple[int], numpy.dtype[numpy.float64]]
 
 
 class Questions:
@@ -43,9 +49,23 @@ class Questions:
         return numpy.where(self.is_unsteady, by_chance, steady)
 
 
-def is_more_than_chance(questions: Questions, *, all_asked: bool) -> bool:
-    """The verdict of one trial, with all questions asked again or the lost and as many right ones."""
+def score(questions: Questions, repeats: int) -> tuple[Asks, Asks, Scores, Scores]:
+    """The first asks before and after the change, and the scores: where they differ, those of the repeats."""
     before, after = questions.ask(), questions.ask(is_changed=True)
+    scores_before, scores_after = before.astype(float), after.astype(float)
+    if repeats > 1:
+        differs = before != after
+        further = range(repeats - 1)
+        means_before = numpy.mean([questions.ask() for _ in further], axis=0)
+        means_after = numpy.mean([questions.ask(is_changed=True) for _ in further], axis=0)
+        scores_before = numpy.where(differs, means_before, scores_before)
+        scores_after = numpy.where(differs, means_after, scores_after)
+    return before, after, scores_before, scores_after
+
+
+def is_more_than_chance(questions: Questions, *, all_asked: bool, repeats: int = 1) -> bool:
+    """The verdict of one trial, with all questions asked again or the lost and as many right ones."""
+    before, after, scores_before, scores_after = score(questions, repeats)
     chosen = list(range(len(before)))
     right_weight = 1.0
     if not all_asked:
@@ -58,8 +78,8 @@ def is_more_than_chance(questions: Questions, *, all_asked: bool) -> bool:
     if not chosen:
         return False
     pairs = PairedScores(
-        before[chosen, None].astype(float),
-        after[chosen, None].astype(float),
+        scores_before[chosen, None],
+        scores_after[chosen, None],
         numpy.where(before[chosen], right_weight, 1.0),
         numpy.where(after[chosen], right_weight, 1.0),
     )
@@ -70,22 +90,21 @@ def is_more_than_chance(questions: Questions, *, all_asked: bool) -> bool:
     return p_value <= SIGNIFICANCE_LEVEL
 
 
-def share(count: int, flips: float, effect: float = 0.0, *, all_asked: bool) -> float:
+def share(
+    count: int, flips: float, effect: float = 0.0, *, all_asked: bool, repeats: int = 1
+) -> float:
     """The share of trials whose verdict is "more than chance"."""
     generator = numpy.random.default_rng(0)
     found = 0
     for _ in range(TRIALS):
         questions = Questions(count, flips, generator, effect)
-        found += is_more_than_chance(questions, all_asked=all_asked)
+        found += is_more_than_chance(questions, all_asked=all_asked, repeats=repeats)
     return found / TRIALS
 
 
 def upper_end(share_found: float) -> float:
     """The upper end of Wilson's 95 % interval of a share of TRIALS."""
-    z = 1.96
-    centre = share_found + z * z / (2 * TRIALS)
-    spread = z * numpy.sqrt(share_found * (1 - share_found) / TRIALS + z * z / (4 * TRIALS**2))
-    return float((centre + spread) / (1 + z * z / TRIALS))
+    return wilson_interval(round(share_found * TRIALS), TRIALS)[1]
 
 
 @pytest.mark.long
@@ -104,3 +123,23 @@ def test_a_change_without_an_effect_is_seldom_more_than_chance(
 @pytest.mark.parametrize("flips", [0.0, 0.1, 0.15])
 def test_an_effect_of_ten_points_is_found_where_all_are_asked(flips: float) -> None:
     assert share(200, flips, effect=0.1, all_asked=True) >= 0.8
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("count", [50, 200, 400])
+@pytest.mark.parametrize("flips", [0.1, 0.3])
+@pytest.mark.parametrize("all_asked", [False, True])
+@pytest.mark.parametrize("repeats", [3, 5])
+def test_a_change_without_an_effect_is_seldom_more_than_chance_with_repeats(
+    count: int, flips: float, all_asked: bool, repeats: int
+) -> None:
+    assert upper_end(share(count, flips, all_asked=all_asked, repeats=repeats)) <= 0.06
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("flips", [0.0, 0.1, 0.15])
+@pytest.mark.parametrize("all_asked", [False, True])
+def test_an_effect_of_ten_points_is_found_in_three_asks(flips: float, all_asked: bool) -> None:
+    assert share(200, flips, effect=0.1, all_asked=all_asked, repeats=3) >= 0.8

@@ -96,6 +96,8 @@ CASES = [
          expect={"prompt_tokens": 12, "completion_tokens": 5}),
     Case("stream passed over", server={"streams": False}, first_token=False, only="openai", chats=2,
          expect={"prompt_tokens": 12, "completion_tokens": 5}),
+    Case("fingerprint", lambda api: [Answer({**api.reply(GOETHE).body, "system_fingerprint": "fp_1"})] * 2,
+         server={"streams": False}, first_token=False, only="openai", chats=2, expect={"fingerprint": "fp_1"}),
     Case("stream refused", lambda api: [api.error(400, "this model does not support stream")], chats=2,
          first_token=False, expect={"mode": "schema", "tries": 2}),
     Case("stream_options refused", server={"refuses": {"stream_options"}}, only="openai", chats=2,

@@ -1,5 +1,6 @@
 """The prompt lab: a prompt is edited, lost questions are asked again, a click opens one in the debugger."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,17 @@ def test_an_edited_prompt_is_asked_again_and_a_question_opens_in_the_debugger(
     [folder] = lab.result_folders
     shown = kgwb.PromptLab(measured, folder, kg=KG, model=model)
     assert "1 fixed" in text(shown)
+
+
+def test_a_question_that_is_right_by_luck_is_listed_and_opens(measured: Path) -> None:
+    file = measured / "results.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    rows[1]["asks"] = [{"f1": 1.0}, {"f1": 0.0}]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless))
+    assert "Right by luck 1 question" in text(lab) and "1 of 2" in text(lab)
+    press(lab, "Who directed Sicario?")
+    assert lab.debugger is not None
 
 
 def test_what_cannot_be_asked_is_said(measured: Path) -> None:

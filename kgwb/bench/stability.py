@@ -1,0 +1,142 @@
+"""How often a question that was asked several times came out right, and which are right by luck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb
+
+from kgwb.bench.figures import AllResults, LoadedResults, ReportTable
+from kgwb.bench.metrics import Estimate, estimate_mean
+from kgwb.bench.results import BenchRow
+from kgwb.bench.statistics import wilson_interval
+from kgwb.text import and_more
+
+SHOWN_POWERS = (1, 2, 3, 5, 10, 20, 50, 100)
+"""The k for which pass^k is shown, as far as each question was asked so often."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassRate:
+    """How many asks of a question came out right: their answers were exactly the gold."""
+
+    right: int
+    asked: int
+
+    @classmethod
+    def of_asks(cls, asks: Sequence[Mapping[str, float] | None]) -> PassRate:
+        """Count asks, of which each is its scores, or None for an error. An error is not right."""
+        right = sum(scores is not None and scores["f1"] == 1 for scores in asks)
+        return cls(right, len(asks))
+
+    @classmethod
+    def of_row(cls, row: BenchRow, name: str = "asks") -> PassRate | None:
+        """Return the rate of a row's "asks", or of its "asks_before"; None without several asks.
+
+        If a question was repeated since it came out otherwise after a change, its first ask does not
+        count: the question was chosen for how that came out.
+        """
+        asks = row.get(name, ())
+        if row.get("asks_before"):
+            asks = asks[1:]
+        return cls.of_asks(asks) if asks else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the chance that an ask comes out right."""
+        return wilson_interval(self.right, self.asked)
+
+    @property
+    def is_luck(self) -> bool:
+        """Whether some asks came out right, and others did not."""
+        return 0 < self.right < self.asked
+
+    def chance_of_all(self, k: int) -> float:
+        """Return pass^k: the chance that k asks all come out right. Needs at least k asks.
+
+        This is the unbiased estimate: of all choices of k of the asks, the share in which all are
+        right (Yao et al. 2024, tau-bench, arXiv:2406.12045).
+        """
+        return comb(self.right, k) / comb(self.asked, k)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.right} of {self.asked}\u00a0[{low:.2f},\u00a0{high:.2f}]"
+
+
+def find_pass_rates(results: LoadedResults) -> dict[str, PassRate]:
+    """Return the rate of each question that was asked several times, by its id."""
+    rates = {}
+    for id_, row in results.rows.items():
+        rate = PassRate.of_row(row)
+        if rate is not None:
+            rates[id_] = rate
+    return rates
+
+
+def estimate_chances(rates: Iterable[PassRate]) -> dict[int, Estimate]:
+    """Return the mean of pass^k over questions, by k, for those SHOWN_POWERS that all allow.
+
+    The intervals are those of a mean over questions, as F1 has them.
+    """
+    rates = list(rates)
+    least_asks = min((rate.asked for rate in rates), default=0)
+    chances = {}
+    for k in SHOWN_POWERS:
+        if k <= least_asks:
+            chances[k] = estimate_mean([rate.chance_of_all(k) for rate in rates])
+    return chances
+
+
+def make_stability_table(all_results: AllResults) -> ReportTable:
+    """Return a table of how steady answers are: a row for each folder, with pass^k.
+
+    Questions that a retry repeated do not count: they were chosen for coming out otherwise. It has
+    no rows if nothing else was asked several times.
+    """
+    chances_by_row = []
+    counts_by_row = []
+    for results in all_results:
+        rates = []
+        for id_, rate in find_pass_rates(results).items():
+            if not results.rows[id_].get("asks_before"):
+                rates.append(rate)
+        if rates:
+            chances_by_row.append(estimate_chances(rates))
+            always = sum(rate.right == rate.asked for rate in rates)
+            by_luck = sum(rate.is_luck for rate in rates)
+            never = len(rates) - always - by_luck
+            counts_by_row.append((results.name, len(rates), always, by_luck, never))
+    powers = [k for k in SHOWN_POWERS if any(k in chances for chances in chances_by_row)]
+    headers = ["asked several times", "questions", "always right", "by luck", "never right"]
+    headers += [f"pass^{k}" for k in powers]
+    rows: list[list[object]] = []
+    for counts, chances in zip(counts_by_row, chances_by_row, strict=True):
+        rows.append([*counts, *(chances.get(k, "–") for k in powers)])
+    return ReportTable(headers, rows)
+
+
+def make_luck_table(all_results: AllResults, limit: int | None = None) -> ReportTable:
+    """Return a table of the questions that are right by luck, with their rate and its interval.
+
+    These came out right in some asks, and not in others. Each folder has a column. Those that are
+    right most often come first, and at most ``limit`` are listed. It has no rows if there are none.
+    """
+    rates_by_folder = [find_pass_rates(results) for results in all_results]
+    titles: dict[str, str] = {}
+    chances: dict[str, float] = {}
+    for results, rates in zip(all_results, rates_by_folder, strict=True):
+        for id_, rate in rates.items():
+            if rate.is_luck:
+                titles.setdefault(id_, results.question_titles[id_])
+                chances.setdefault(id_, rate.chance_of_all(1))
+    ids = sorted(titles, key=lambda id_: -chances[id_])
+    rows: list[list[object]] = []
+    for id_ in ids[:limit]:
+        rows.append([titles[id_], *(rates.get(id_, "–") for rates in rates_by_folder)])
+    if limit is not None and len(ids) > limit:
+        rows.append([and_more(len(ids) - limit), *("" for _ in rates_by_folder)])
+    headers = ["right by luck"]
+    for results in all_results:
+        headers.append(f"right, with its interval{results.label_suffix}")
+    return ReportTable(headers, rows)
