@@ -73,11 +73,25 @@ def render_setup(all_results: AllResults, details: bool = False) -> Html:
 
 
 def find_model_remarks(all_results: AllResults) -> list[str]:
-    """Return the remark that the model ``rules`` is only a baseline, if an agent used it."""
-    for results in all_results:
-        if "rules" in results.model_specs.values():
-            return [BASELINE_REMARK]
+    """Return the remark that the model ``rules`` is only a baseline, if an agent used it.
+
+    A pipeline that asks its own clients leaves it unused, though it is the default.
+    """
+    if any(_has_used_rules(results) for results in all_results):
+        return [BASELINE_REMARK]
     return []
+
+
+def _has_used_rules(results: LoadedResults) -> bool:
+    """Return whether an agent used the model ``rules``.
+
+    The rows name the models that were asked. Rows of early versions do not: then the configuration
+    decides.
+    """
+    if "rules" not in results.model_specs.values():
+        return False
+    rows = [row for row in results.rows.values() if "models" in row]
+    return not rows or any("rules" in row["models"] for row in rows)
 
 
 def command_for(results: LoadedResults) -> str:
