@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from kgwb.adapt.plain_graphs import PlainReads, watch_plain_graphs
 from kgwb.adapt.rdflib_graph import has_read_wrapped_graph
 from kgwb.errors import KgwbError
 from kgwb.kg import GraphSource
@@ -55,14 +56,18 @@ def check_system(
     The second time everything must come from the record. Then the run is saved and executed from
     its file, without graph and model. ``kg``, ``model`` and ``options`` are those of ``Run``. A
     pipeline that asks its own clients needs no graph here; its answer has support only with one.
-    With ``kg`` it is a problem, too, if no query went through the run.
+    With ``kg`` it is a problem, too, if no query went through the run, or if a graph of rdflib with
+    triples of ``kg`` was read that is not wrapped. A graph that the run itself reads from a file is
+    not noticed.
 
     Raises the KgwbError that stops the run the first time.
     """
-    first = Run(system, question, kg=kg, models=model, **options).go()
+    first = Run(system, question, kg=kg, models=model, **options)
+    with watch_plain_graphs() as plain_reads:
+        first.go()
     problems = list(_requests_past(first))
     if kg is not None:
-        problems += _unwrapped_graph(first)
+        problems += _unwrapped_graph(first, plain_reads)
     second = first.fork()
     try:
         second.go()
@@ -86,18 +91,27 @@ def _requests_past(run: Run) -> Iterator[str]:
         )
 
 
-def _unwrapped_graph(run: Run) -> Iterator[str]:
-    """Yield that a run used no graph, if it neither recorded a query nor read a wrapped graph.
+def _unwrapped_graph(run: Run, plain_reads: PlainReads) -> Iterator[str]:
+    """Yield that a run used no graph, or read a graph of rdflib that is not wrapped.
 
     Reading an rdflib graph in memory makes no request, so nothing else shows that it is not wrapped.
+    A run used a graph if it recorded a query or read a wrapped graph.
     """
     kinds = {call.kind for call in run.calls.values()}
-    if kinds & GRAPH_KINDS or has_read_wrapped_graph(run):
+    if not kinds & GRAPH_KINDS and not has_read_wrapped_graph(run):
+        yield (
+            "no query went through the run, so muting a triple changes nothing: wrap the graph that "
+            "the pipeline asks (wrap_rdflib, wrap_sparqlwrapper), or give no kg if it asks none"
+        )
         return
-    yield (
-        "no query went through the run, so muting a triple changes nothing: wrap the graph that "
-        "the pipeline asks (wrap_rdflib, wrap_sparqlwrapper), or give no kg if it asks none"
-    )
+    graph = run.kg.inner
+    steps = plain_reads.steps_reading(graph) if graph is not None else []
+    if steps:
+        places = ", ".join(step or "outside of all steps" for step in steps)
+        yield (
+            f"an rdflib graph that is not wrapped was read (in {places}), so muting a triple changes "
+            "nothing there: wrap that graph, too (wrap_rdflib)"
+        )
 
 
 def _differences(first: Run, second: Run) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Clients of the library openai: inside a run, their chat completions are model calls of the run."""
+"""Clients of the library openai: inside a run, their requests to a model are calls of the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from kgwb.adapt.chat_messages import (
     message_from_data,
     text_of_fields,
 )
-from kgwb.adapt.client_model import ask_client, json_options
+from kgwb.adapt.client_model import ask_client
+from kgwb.adapt.openai_options import given_options, recorded_options
+from kgwb.adapt.openai_responses import recorded_parsed_response, recorded_response
 from kgwb.adapt.streams import RecordedAsyncStream, RecordedStream, chunks_of
 from kgwb.adapt.waiting import await_on_client_loop, wait_for
 from kgwb.errors import SettingError
@@ -27,18 +29,23 @@ from kgwb.run.execution import current_run
 Client = TypeVar("Client")
 SendRequest = Callable[..., Any]
 """The plain ``create`` of a client; that of an asynchronous one is waited for."""
+NameModel = Callable[[str], str]
+"""Names a model of the client's server as kgwb does."""
+Record = Callable[[Run, NameModel, JsonObject, SendRequest, Callable[[list[Any]], Any]], Any]
+"""Returns the recorded reply to a request with these parameters, or makes it; the last argument
+makes a stream."""
+RecordParsed = Callable[[Run, NameModel, JsonObject, SendRequest], Any]
+"""Returns the recorded reply, parsed as a class of the pipeline."""
 OPENAI_URL = "https://api.openai.com/v1/"
-DELIVERY_OPTIONS = frozenset({"extra_headers", "timeout"})
-"""Parameters that say how a request is sent; they are not recorded, and may hold secrets."""
 PLAIN_CHOICE_FIELDS = {"index", "message", "finish_reason"}
 
 
 def wrap_openai(client: Client) -> Client:
-    """Return an OpenAI or AsyncOpenAI client whose chat completions go through the run.
+    """Return an OpenAI or AsyncOpenAI client whose requests to a model go through the run.
 
-    Inside a run, ``chat.completions.create`` and ``.parse`` are recorded with all their parameters,
-    found again, and their messages can be edited. Outside of a run it is the plain client. The
-    given client does not change.
+    Inside a run, ``create`` and ``parse`` of ``chat.completions`` and of ``responses`` are recorded
+    with all their parameters, found again, and their messages can be edited. Outside of a run it is
+    the plain client. The given client does not change.
 
     With ``stream=True`` the reply is asked for whole inside a run, and comes as a stream of few
     chunks (``streams``).
@@ -53,54 +60,54 @@ def wrap_openai(client: Client) -> Client:
             hint="give openai.OpenAI(...) or openai.AsyncOpenAI(...)",
         )
     wrapped: Any = client.copy()
-    completions = wrapped.chat.completions
     name = _name_prefix(str(client.base_url))
-    if isinstance(client, openai.AsyncOpenAI):
-        _wrap_async(completions, name)
-    else:
-        _wrap_sync(completions, name)
+    wrap = _wrap_async if isinstance(client, openai.AsyncOpenAI) else _wrap_sync
+    wrap(wrapped.chat.completions, name, _recorded_reply, _recorded_parsed)
+    wrap(wrapped.responses, name, recorded_response, recorded_parsed_response)
     return wrapped  # type: ignore[no-any-return]
 
 
-def _name_prefix(base_url: str) -> Callable[[str], str]:
+def _name_prefix(base_url: str) -> NameModel:
     """Return a function that names a model of a server as kgwb does: "openai:MODEL@URL"."""
     server = "" if base_url == OPENAI_URL else f"@{mask_url(base_url)}"
     return lambda model: f"openai:{model}{server}"
 
 
-def _wrap_sync(completions: Any, name: Callable[[str], str]) -> None:
-    """Replace ``create`` and ``parse`` of a client's completions by functions that ask the run."""
-    plain_create = completions.create
-    plain_parse = completions.parse
+def _wrap_sync(resource: Any, name: NameModel, record: Record, record_parsed: RecordParsed) -> None:
+    """Replace ``create`` and ``parse`` of a client's resource by functions that ask the run."""
+    plain_create = resource.create
+    plain_parse = resource.parse
 
     @wraps(plain_create)
     def create(**options: Any) -> Any:
-        """Return the run's completion; outside of a run, the plain one."""
+        """Return the run's reply; outside of a run, the plain one."""
         run = current_run()
         if run is None:
             return plain_create(**options)
-        return _recorded_reply(run, name, options, plain_create, RecordedStream)
+        return record(run, name, options, plain_create, RecordedStream)
 
     @wraps(plain_parse)
     def parse(**options: Any) -> Any:
-        """Return the run's parsed completion; outside of a run, the plain one."""
+        """Return the run's parsed reply; outside of a run, the plain one."""
         run = current_run()
         if run is None:
             return plain_parse(**options)
-        return _recorded_parsed(run, name, options, plain_create)
+        return record_parsed(run, name, options, plain_create)
 
-    completions.create = create
-    completions.parse = parse
+    resource.create = create
+    resource.parse = parse
 
 
-def _wrap_async(completions: Any, name: Callable[[str], str]) -> None:
-    """Replace ``create`` and ``parse`` of an asynchronous client's completions.
+def _wrap_async(
+    resource: Any, name: NameModel, record: Record, record_parsed: RecordParsed
+) -> None:
+    """Replace ``create`` and ``parse`` of a resource of an asynchronous client.
 
     Inside a run each is waited for, so that the steps of several branches have the same order each
     time.
     """
-    plain_create = completions.create
-    plain_parse = completions.parse
+    plain_create = resource.create
+    plain_parse = resource.parse
 
     async def make(send: SendRequest, options: JsonObject) -> Any:
         return await send(**options)
@@ -119,33 +126,33 @@ def _wrap_async(completions: Any, name: Callable[[str], str]) -> None:
 
     @wraps(plain_create)
     async def create(**options: Any) -> Any:
-        """Return the run's completion; outside of a run, the plain one."""
+        """Return the run's reply; outside of a run, the plain one."""
         run = current_run()
         if run is None:
             return await send_plainly(plain_create, options)
-        return _recorded_reply(run, name, options, create_and_wait, RecordedAsyncStream)
+        return record(run, name, options, create_and_wait, RecordedAsyncStream)
 
     @wraps(plain_parse)
     async def parse(**options: Any) -> Any:
-        """Return the run's parsed completion; outside of a run, the plain one."""
+        """Return the run's parsed reply; outside of a run, the plain one."""
         run = current_run()
         if run is None:
             return await send_plainly(plain_parse, options)
-        return _recorded_parsed(run, name, options, create_and_wait)
+        return record_parsed(run, name, options, create_and_wait)
 
-    completions.create = create
-    completions.parse = parse
+    resource.create = create
+    resource.parse = parse
 
 
 def _recorded_reply(
     run: Run,
-    name: Callable[[str], str],
+    name: NameModel,
     options: JsonObject,
     create: SendRequest,
     make_stream: Callable[[list[Any]], Any],
 ) -> Any:
     """Return the recorded completion, or the stream of its chunks if the pipeline asks for one."""
-    given = _given_options(options)
+    given = given_options(options)
     is_stream = given.pop("stream", False)
     stream_options = given.pop("stream_options", None) or {}
     completion = _recorded_completion(run, name, given, create)
@@ -155,12 +162,12 @@ def _recorded_reply(
 
 
 def _recorded_completion(
-    run: Run, name: Callable[[str], str], options: JsonObject, create: SendRequest
+    run: Run, name: NameModel, options: JsonObject, create: SendRequest
 ) -> Any:
     """Return the completion that the run has recorded for these options, or makes by ``create``."""
-    given = _given_options(options)
+    given = given_options(options)
     messages = [message_from_data(message) for message in given.pop("messages")]
-    recorded = {key: value for key, value in given.items() if key not in DELIVERY_OPTIONS}
+    recorded = recorded_options(given)
 
     def send(sent_messages: Sequence[Message]) -> ChatReply:
         """Send the messages with the options of the pipeline."""
@@ -168,21 +175,11 @@ def _recorded_completion(
         return _reply_of(create(messages=data, **given))
 
     model_name = name(str(given.get("model", "")))
-    call = ask_client(run, model_name, messages, json_options(recorded), send)
+    call = ask_client(run, model_name, messages, recorded, send)
     return _completion_of(call)
 
 
-def _given_options(options: JsonObject) -> JsonObject:
-    """Return the parameters that have a value, without openai's marks for those that have none."""
-    import openai
-
-    missing = (openai.NotGiven, openai.Omit)
-    return {key: value for key, value in options.items() if not isinstance(value, missing)}
-
-
-def _recorded_parsed(
-    run: Run, name: Callable[[str], str], options: JsonObject, create: SendRequest
-) -> Any:
+def _recorded_parsed(run: Run, name: NameModel, options: JsonObject, create: SendRequest) -> Any:
     """Return the recorded completion with its content parsed as the class ``response_format``."""
     from openai.lib._parsing import (
         parse_chat_completion,
@@ -190,7 +187,7 @@ def _recorded_parsed(
         validate_input_tools,
     )
 
-    given = _given_options(options)
+    given = given_options(options)
     response_format: Any = given.pop("response_format", None)
     tools = validate_input_tools(given.get("tools", ()))
     if response_format is not None:

@@ -39,6 +39,60 @@ def _delta_of(message: JsonObject) -> JsonObject:
     return delta
 
 
+def events_of(response: Any) -> Iterator[Any]:
+    """Yield a response of the Responses API as the events of a stream.
+
+    Each text and each call of a function comes whole, in one event; the last event has the response.
+    """
+    from openai._models import construct_type
+    from openai.types.responses import ResponseStreamEvent
+
+    for number, event in enumerate(_event_data(response)):
+        data = {**event, "sequence_number": number}
+        yield construct_type(type_=ResponseStreamEvent, value=data)
+
+
+def _event_data(response: Any) -> Iterator[JsonObject]:
+    """Yield the events of a response as data, without their numbers."""
+    data = response.model_dump(mode="json", exclude_none=True)
+    begun = {**data, "output": [], "status": "in_progress"}
+    yield {"type": "response.created", "response": begun}
+    for index, item in enumerate(data["output"]):
+        place = {"output_index": index, "item_id": item.get("id", "")}
+        yield {"type": "response.output_item.added", "output_index": index, "item": _begun(item)}
+        if item["type"] == "message":
+            for part_index, part in enumerate(item["content"]):
+                yield from _text_events({**place, "content_index": part_index}, part)
+        if item["type"] == "function_call":
+            name = "response.function_call_arguments"
+            said = item["arguments"]
+            yield {"type": f"{name}.delta", **place, "delta": said}
+            yield {"type": f"{name}.done", **place, "arguments": said, "name": item["name"]}
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    yield {"type": f"response.{data['status']}", "response": data}
+
+
+def _begun(item: JsonObject) -> JsonObject:
+    """Return an item of an output before its text or its arguments have come."""
+    if item["type"] == "message":
+        return {**item, "content": [], "status": "in_progress"}
+    if item["type"] == "function_call":
+        return {**item, "arguments": ""}
+    return item
+
+
+def _text_events(place: JsonObject, part: JsonObject) -> Iterator[JsonObject]:
+    """Yield the events of one part of a message: its text comes whole."""
+    if part["type"] != "output_text":
+        yield {"type": "response.content_part.added", **place, "part": part}
+    else:
+        text = {**place, "logprobs": part.get("logprobs", [])}
+        yield {"type": "response.content_part.added", **place, "part": {**part, "text": ""}}
+        yield {"type": "response.output_text.delta", **text, "delta": part["text"]}
+        yield {"type": "response.output_text.done", **text, "text": part["text"]}
+    yield {"type": "response.content_part.done", **place, "part": part}
+
+
 class RecordedStream:
     """Chunks in the form of ``openai.Stream``: to be iterated, and a context manager."""
 

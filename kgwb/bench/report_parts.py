@@ -75,14 +75,27 @@ def render_setup(all_results: AllResults, details: bool = False) -> Html:
 def find_model_remarks(all_results: AllResults) -> list[str]:
     """Return the remark that the model ``rules`` is only a baseline, if an agent used it.
 
-    Models of which several versions answered are remarked, too.
+    A pipeline that asks its own clients leaves it unused, though it is the default. Models of which
+    several versions answered are remarked, too.
     """
     remarks = []
-    if any("rules" in results.model_specs.values() for results in all_results):
+    if any(map(_has_used_rules, all_results)):
         remarks.append(BASELINE_REMARK)
     for results in all_results:
         remarks += results.version_remarks
     return remarks
+
+
+def _has_used_rules(results: LoadedResults) -> bool:
+    """Return whether an agent used the model ``rules``.
+
+    The rows name the models that were asked. Rows of early versions do not: then the configuration
+    decides.
+    """
+    if "rules" not in results.model_specs.values():
+        return False
+    rows = [row for row in results.rows.values() if "models" in row]
+    return not rows or any("rules" in row["models"] for row in rows)
 
 
 def command_for(results: LoadedResults) -> str:

@@ -45,6 +45,18 @@ class ChatServer:
         made = {"id": f"chatcmpl-{len(self.requests)}", "object": "chat.completion", "created": 1}
         return {**made, "model": "tiny-1", "choices": choices, "usage": usage}
 
+    def response(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The Responses API: a text of the script, or the items of the output."""
+        self.requests.append(body)
+        said: Any = self.script(body)
+        if isinstance(said, str):
+            content = [{"type": "output_text", "text": said, "annotations": []}]
+            message = {"id": "msg_1", "type": "message", "role": "assistant"}
+            said = {"output": [{**message, "status": "completed", "content": content}]}
+        usage = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13}
+        made = {"id": f"resp_{len(self.requests)}", "object": "response", "created_at": 1}
+        return {**made, "model": "tiny-1", "status": "completed", "usage": usage, **said}
+
 
 @contextmanager
 def serving(handler: type[Handler], port: int = 0) -> Iterator[str]:
@@ -65,8 +77,9 @@ def chat_server(script: Script, port: int = 0) -> Iterator[ChatServer]:
     class ChatHandler(Handler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            completion = chats.completion(body)
-            self.reply(json.dumps(completion).encode(), "application/json")
+            is_response = self.path.endswith("/responses")
+            made = chats.response(body) if is_response else chats.completion(body)
+            self.reply(json.dumps(made).encode(), "application/json")
 
     with serving(ChatHandler, port) as url:
         chats.url = f"{url}/v1"

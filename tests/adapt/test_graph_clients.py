@@ -157,6 +157,67 @@ def test_a_check_finds_a_graph_that_is_not_wrapped(by_query: bool) -> None:
     assert check_system(system_reading(wrapped, by_query), "Who?", kg=films()).problems == ()
 
 
+def system_reading_two(first: rdflib.Graph, second: rdflib.Graph, by_query: bool) -> System:
+    """A system with two steps, each of which reads its graph."""
+
+    @agent
+    def find_films() -> list[str]:
+        return sorted(map(str, first.subjects(iri("director"))))
+
+    @agent
+    def find_people() -> list[str]:
+        if by_query:
+            rows = second.query("SELECT ?person { ?film <http://example.org/director> ?person }")
+            return sorted(str(row.person) for row in rows)  # type: ignore[union-attr]
+        return sorted(map(str, second.objects(None, iri("director"))))
+
+    def answer(question: str) -> list[str]:
+        find_films()
+        return find_people()
+
+    return system_from_function("two", answer, agents=[find_films, find_people])
+
+
+@pytest.mark.parametrize("by_query", [True, False])
+def test_a_check_finds_the_one_graph_of_two_that_is_not_wrapped(by_query: bool) -> None:
+    plain = plain_films()
+    wrapped = wrap_rdflib(plain)
+    system = system_reading_two(wrapped, plain, by_query)
+    for kg in (films(), plain):
+        [problem] = check_system(system, "Who?", kg=kg).problems
+        assert "find_people" in problem
+        assert "find_films" not in problem
+    both = system_reading_two(wrapped, wrap_rdflib(plain_films()), by_query)
+    assert check_system(both, "Who?", kg=films()).problems == ()
+
+
+def test_a_check_allows_a_plain_graph_with_other_triples_and_those_of_the_run() -> None:
+    ontology = rdflib.Graph()
+    ontology.add((iri("director"), iri("inverseOf"), iri("directed")))
+    wrapped = wrap_rdflib(plain_films())
+
+    @agent
+    def find() -> list[str]:
+        inverse = ontology.value(iri("director"), iri("inverseOf"))
+        found = wrapped.query(CONSTRUCT).graph
+        copied = rdflib.Graph()
+        for triple in wrapped:
+            copied.add(triple)
+        return [
+            str(inverse),
+            *sorted(str(person) for _, _, person in found or ()),
+            str(len(copied)),
+        ]
+
+    def answer(question: str) -> list[str]:
+        return find()
+
+    triples_before = rdflib.Graph.triples
+    system = system_from_function("ontology", answer, agents=[find])
+    assert check_system(system, "Who?", kg=films()).problems == ()
+    assert rdflib.Graph.triples is triples_before
+
+
 def test_a_check_without_a_graph_asks_for_none() -> None:
     plain = rdflib.Graph().parse(data=FILMS, format="turtle")
     assert check_system(system_reading(plain, by_query=True), "Who?")

@@ -309,7 +309,9 @@ def test_a_benchmark_and_its_report_have_it(
     [row] = read_results(folder)[1]
     assert (row["f1"], row["model_calls"], row["error"]) == (1.0, 2, None)
     assert main(["report", str(folder), "--out", "report.html"]) == 0
-    assert "plain" in Path("report.html").read_text()
+    report = Path("report.html").read_text()
+    assert "plain" in report
+    assert BASELINE_REMARK not in report
 
 
 def test_the_debugger_shows_its_steps_and_edits_messages(run: Run, chats: ChatServer) -> None:

@@ -153,6 +153,17 @@ def test_what_was_measured_can_be_repeated(tmp_path: Path) -> None:
     assert BASELINE_REMARK in made.text
 
 
+@pytest.mark.parametrize(("asked", "is_said"), [("rules", True), ("openai:gpt-4o", False)])
+def test_rules_is_a_baseline_only_where_it_was_asked(
+    tmp_path: Path, asked: str, is_said: bool
+) -> None:
+    counts = {"calls": 1, "prompt_tokens": 0, "completion_tokens": 0}
+    measured = row("a", ["1"], ["1"], models={asked: counts})
+    unasked = row("b", [], ["1"], models={})
+    made = page(tmp_path, folder(tmp_path / "one", measured, unasked, models="rules"))
+    assert (BASELINE_REMARK in made.text) == is_said
+
+
 def test_money_is_shown_or_the_reason_that_it_is_not(tmp_path: Path) -> None:
     used = {
         "openai:gpt-4o": {"calls": 1, "prompt_tokens": 2_000_000, "completion_tokens": 1_000_000}
