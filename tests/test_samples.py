@@ -97,3 +97,24 @@ def test_another_time_or_place_is_no_answer(question: str, monkeypatch: pytest.M
     answer = Workbench(open_kg("films"), "rules").ask(question).answer
     assert answer is not None
     assert answer.reason.startswith("not in this graph")
+
+
+@pytest.mark.parametrize(
+    ("sample", "question", "number"),
+    [
+        ("films", "How many episodes does Twin Peaks have?", "30"),
+        ("films", "How many films did Hayao Miyazaki direct?", "4"),
+        ("films", "How many films were adapted from novels by Stanisław Lem?", "2"),
+        ("scholars", "How many pages does Long Short-Term Memory have?", "46"),
+        ("scholars", "How many authors does Attention Is All You Need have?", "8"),
+        ("scholars", "How many doctoral students of Michael I. Jordan are there?", "3"),
+    ],
+)
+def test_triad_answers_how_many_with_a_stored_number_or_the_number_of_things(
+    sample: str, question: str, number: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KGWB_EMBEDDINGS", DEFAULT_MODEL)
+    answer = Workbench(open_kg(sample), "rules", system="triad").ask(question).answer
+    assert answer is not None
+    assert answer.kind == "count"
+    assert answer.labels == (number,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Number
 from typing import TYPE_CHECKING
@@ -15,6 +16,9 @@ from kgwb.kg.queries import Row, find_support_by_row
 from kgwb.kg.sparql import validate_query
 from kgwb.run import Run
 from kgwb.terms import Term, Triples
+
+NUMBER_TEXT = re.compile(r"[+-]?\d+(,\d{3})*(\.\d+)?")
+"""A text that is a number, perhaps with commas between thousands."""
 
 
 def execute_sparql(kg: Graph, sparql: str) -> ResultSet | bool:
@@ -45,9 +49,14 @@ def label_terms(terms: Iterable[Term], run: Run) -> dict[Term, str]:
 
 
 def is_number(term: Term) -> bool:
-    """Return whether a term is a literal whose value is a number. Truth values are not numbers."""
+    """Return whether a term is a literal whose value is a number, or a text that is written like one.
+
+    Graphs made of tables often have numbers without a datatype. Truth values are not numbers.
+    """
     if not isinstance(term, Literal):
         return False
+    if isinstance(term.value, str):
+        return NUMBER_TEXT.fullmatch(term.value.strip()) is not None
     return isinstance(term.value, Number) and not isinstance(term.value, bool)
 
 

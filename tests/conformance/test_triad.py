@@ -215,7 +215,8 @@ def test_a_triple_has_the_direction_of_the_template() -> None:
 @conforms(
     "section 3.1, equation 4",
     "a model classifies the type of the answer in the phase of answer generation",
-    fast="the chosen query says the type; a model is asked only if there is none",
+    fast="the chosen query says the type; if the question asks how many, listed things are "
+    "counted; a model is asked only if there is no query",
     setting="answer_type_from",
 )
 def test_a_model_classifies_the_type_of_the_answer() -> None:

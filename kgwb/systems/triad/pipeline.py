@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -44,6 +45,11 @@ from kgwb.systems.triad.rules import RULES
 from kgwb.systems.triad.settings import TriadSettings
 from kgwb.systems.triad.views import VIEWS
 
+HOW_MANY_QUESTION = re.compile(
+    r"^(\w+ )?how many\b|^(what|give|tell).{0,12}\bnumber of\b", re.IGNORECASE
+)
+"""A question for a number: how many things there are, or a number that the graph has."""
+
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Look for a query with a result in at most ``tries`` attempts, and answer the question.
@@ -75,10 +81,17 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
 
 
 def _find_answer_type(query: CandidateQuery, question: str, run: Run) -> AnswerType:
-    """Return the type of the answer: that of the query, or with ``answer_type_from`` the model's."""
+    """Return the type of the answer: that of the query, or with ``answer_type_from`` the model's.
+
+    A query that lists values is one for a count if the question asks how many. The values are then
+    counted, or are the answer if they are numbers themselves (``build_answer``).
+    """
     if TriadSettings.of_run(run).answer_type_from == "model":
         return classify_answer_type(question, run)
-    return ANSWER_TYPE_BY_KIND[analyze_query(query.sparql).kind]
+    answer_type = ANSWER_TYPE_BY_KIND[analyze_query(query.sparql).kind]
+    if answer_type == "select" and HOW_MANY_QUESTION.search(question):
+        return "count"
+    return answer_type
 
 
 @agent("attempt", subject="place")

@@ -117,7 +117,8 @@ class TriadSettings(Settings):
     answer_type_from: Literal["query", "model"] = "query"
     """Where the type of the answer comes from.
 
-    - "query": from the chosen query; without one a model is asked.
+    - "query": from the chosen query; without one a model is asked. If the question asks how many
+      and the query lists things, they are counted.
     - "model": a model is asked in any case (section 3.1).
     """
     retry_from: Literal["fault", "parsing", "linking", "construction"] = "fault"

@@ -9,7 +9,7 @@ import triads
 from page import record_html
 from rdflib import URIRef
 from small import answer_of, asked, films
-from triads import TRIAD, answered, choice, template, triplets
+from triads import SCRIPT, TRIAD, answered, choice, template, triad, triplets
 
 from kgwb.flow import Candidate, CandidateQuery, RetrievedCandidates
 from kgwb.llm import Scripted
@@ -127,6 +127,36 @@ def test_the_query_says_the_type_of_the_answer_and_no_model_is_asked(
         query_judgement=choice(1),
     )
     assert (answer_of(run).kind, asked(model)["answer_type"]) == (kind, 0)
+
+
+@pytest.mark.parametrize(
+    ("question", "relation", "labels"),
+    [
+        ("How many actors star in Arrival?", "starring", ("2",)),
+        ("What is the number of actors in Arrival?", "starring", ("2",)),
+        ("Which actors star in Arrival?", "starring", ("Amy Adams", "Jeremy Renner")),
+        ("How many children does Denis Villeneuve have?", "number of children", ("3",)),
+    ],
+)
+def test_what_a_query_lists_is_counted_if_the_question_asks_how_many(
+    question: str, relation: str, labels: tuple[str, ...]
+) -> None:
+    subject = "Denis Villeneuve" if "children" in question else "Arrival"
+
+    def model(request: Any) -> Any:
+        if request.task != "triad/relation_choice":
+            return replies[request.task]
+        relations = request.variables["relations"]
+        return choice(*(each["number"] for each in relations if each["triple"][1] == relation))
+
+    replies = SCRIPT | {
+        "triad/triplets": triplets(f"{subject} | {relation} | ?x"),
+        "triad/template": template(f"SELECT ?x WHERE {{ <{subject}> <{relation}> ?x . }}"),
+        "triad/query_judgement": choice(1),
+    }
+    answer = answer_of(triad(Scripted(model), question).go())
+    assert tuple(sorted(answer.labels)) == labels
+    assert answer.kind == ("list" if question.startswith("Which") else "count")
 
 
 def test_a_choice_is_shown_among_all_that_it_was_chosen_from() -> None:
