@@ -69,7 +69,8 @@ class MeasurementArguments(QuestionArguments):
     questions: Path = option("FILE", "QALD, LC-QuAD, MetaQA, JSON lines, ...", ...)
     language: str | None = option("TAG", "language of the questions, if the file has several")
     out: Path = option("DIR", "folder of the results; continues what is there", ...)
-    limit: PositiveInt | None = option("N", "only the first N questions")
+    every: PositiveInt = option("N", "only every Nth question, from the first one", 1)
+    limit: PositiveInt | None = option("N", "only the first N questions (of those of --every)")
     workers: PositiveInt = option("N", "questions asked at the same time", 1)
     save_runs: bool = option("", "save every run in DIR/runs", False)
     reuse: Path | None = option(
@@ -80,10 +81,19 @@ class MeasurementArguments(QuestionArguments):
     prices: Path | None = option("FILE", PRICES_HELP)
 
     def load_questions(self) -> list[BenchQuestion]:
-        """Return the questions that are asked. Raises InputError if the file cannot be used."""
+        """Return the questions that are asked: those of ``every``, and at most ``limit`` of them.
+
+        Raises InputError if the file cannot be used, or if ``every`` would tear its dialogues.
+        """
         from kgwb.bench import load_questions
 
-        return load_questions(self.questions, self.language)[: self.limit]
+        questions = load_questions(self.questions, self.language)
+        if self.every > 1 and any(question.dialogue is not None for question in questions):
+            raise InputError(
+                f"{self.questions} has dialogues, whose turns cannot be asked without the others",
+                hint="leave --every out",
+            )
+        return questions[:: self.every][: self.limit]
 
 
 # --- bench

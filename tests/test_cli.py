@@ -217,6 +217,16 @@ def test_bench_scores_by_hops_and_type_and_resumes(capsys: Capture) -> None:
     assert "theta was 3" in capsys.readouterr().err
 
 
+def test_bench_asks_every_nth_question_but_no_torn_dialogue(capsys: Capture) -> None:
+    write_questions(*({"id": str(number)} for number in range(5)))
+    assert main([*BENCH, "--every", "2", "--limit", "2"]) == 0
+    rows = map(json.loads, Path("out/results.jsonl").read_text().splitlines())
+    assert [row["id"] for row in rows] == ["0", "2"]
+    write_questions({"id": "1", "dialogue": "a", "turn": 1}, {"id": "2", "dialogue": "a", "turn": 2})
+    assert main([*BENCH, "--every", "2"]) == 2
+    assert "--every" in capsys.readouterr().err
+
+
 def test_bench_measures_each_value_of_a_setting(capsys: Capture) -> None:
     question = "Where was the director of Stalker born?"
     write_questions({"question": question, "answers": ["https://kgwb.example/films/Zavrazhye"]})
