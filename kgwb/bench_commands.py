@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from kgwb import disk
 from kgwb.arguments import (
     EACH_SYNTAX,
     GraphArguments,
@@ -732,11 +733,49 @@ class ReportCommand:
         "FILE", "score the answers by the gold of this file (default: by that of the first DIR)"
     )
     prices: Path | None = option("FILE", PRICES_HELP)
+    to: str | None = option(
+        "FORMAT", "print a table for a paper instead: latex, markdown or csv (with --out: write it)"
+    )
+    table: str = option("NAME", "the table for --to: quality (default), cost or losses", "quality")
+    measures: str = option(
+        "NAME,NAME,...", "the measures of --table quality", "precision,recall,f1"
+    )
+    baseline: str | None = option(
+        "NAME", "with --to: mark what differs from this folder more than by chance"
+    )
 
     def run(self) -> None:
-        """Write the report."""
+        """Write the report, or the table that --to asks for.
+
+        Raises InputError for folders without results, an unknown format, table, measure or baseline,
+        and for a file that cannot be written.
+        """
+        if self.to is not None:
+            self._write_table(self.to)
+            return
         page = self.out or self.folders[0] / "report.html"
         write_report(self.folders, page, self.prices, self.published, self.questions)
+
+    def _write_table(self, format_name: str) -> None:
+        """Print a table of the results for a paper, or write it to ``out``."""
+        from kgwb.bench import Report, load_questions
+        from kgwb.bench.paper_tables import format_table, make_table
+
+        questions = load_questions(self.questions) if self.questions else []
+        report = Report(*self.folders, questions=questions)
+        table = make_table(
+            self.table,
+            report.results,
+            measures=self.measures.split(","),
+            baseline=self.baseline,
+        )
+        text = format_table(table, format_name)
+        if self.out is None:
+            print(text, end="")
+            return
+        with disk.os_errors_as_input_error(f"cannot write {self.out}", "give another file"):
+            disk.write_atomically(self.out, [text], "replace")
+        print(self.out)
 
 
 def write_report(

@@ -65,6 +65,7 @@ class ExperimentCommand:
     workers: PositiveInt = option("N", "questions asked at the same time", 1)
     budget: list[str] = option("NAME=NUMBER", BUDGET_HELP, [])
     prices: Path | None = option("FILE", PRICES_HELP)
+    to: str | None = option("FORMAT", "print the table for a paper: latex, markdown or csv")
     name: str | None = positional("NAME", "such as dog.table1_metaqa (default: list all)", None)
 
     def run(self) -> int:
@@ -164,16 +165,18 @@ class ExperimentCommand:
         from kgwb.bench import load_questions
         from kgwb.bench.experiments import (
             Measurement,
-            make_experiment_table,
             render_experiment,
             select_questions,
         )
+        from kgwb.bench.paper_tables import check_format
 
         if experiment.cannot:
             raise InputError(
                 f"{self.name} cannot be repeated: {experiment.cannot}",
                 hint="see the other experiments with: kgwb experiment",
             )
+        if self.to is not None:
+            check_format(self.to)
         parts = self._plan(paper, experiment)
         for line in _describe_cost(
             paper, experiment, self.limit, [part.set_name for part in parts]
@@ -197,7 +200,7 @@ class ExperimentCommand:
             )
             measurements.append(measurement)
         print()
-        print_tables(make_experiment_table(paper, experiment, measurements))
+        self._print_table(paper, experiment, measurements)
         page = self.out / str(self.name) / "experiment.html"
         with disk.os_errors_as_input_error(
             f"cannot write {page}", "give another folder with --out"
@@ -206,6 +209,21 @@ class ExperimentCommand:
                 page, [render_experiment(paper, experiment, measurements)], "replace"
             )
         print(page)
+
+    def _print_table(
+        self, paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
+    ) -> None:
+        """Print the paper's table with our figures, as text or in the form that ``to`` names."""
+        from kgwb.bench.experiments import list_differences, make_experiment_table
+        from kgwb.bench.paper_tables import format_table, from_report_table
+
+        table = make_experiment_table(paper, experiment, measurements)
+        if self.to is None:
+            print_tables(table)
+            return
+        differences = " ".join(list_differences(paper, experiment, measurements))
+        caption = f"{paper.paper}, {experiment.where}: {experiment.title}. {differences}"
+        print(format_table(from_report_table(table, caption), self.to))
 
     def _plan(self, paper: Paper, experiment: Experiment) -> list[_Part]:
         """Return the parts that are measured, each with the command that measures it.

@@ -8,7 +8,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
 H = TypeVar("H", bound=Hashable)
@@ -202,3 +202,11 @@ def single_line(value: object) -> str:
     """Return the text of a value on one line, without control characters."""
     words = str(value).split()
     return remove_controls(" ".join(words))
+
+
+def source_name(source: str) -> str:
+    """Return the name of a graph for people: the last part of the path of a file, else all of it."""
+    text = single_line(source)
+    if "://" in text:
+        return text
+    return PurePath(text).name or text

@@ -5,6 +5,7 @@ The random numbers have a fixed seed, so the same scores give the same result.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -130,3 +131,20 @@ def permutation_interval(permuted: Matrix, observed: float) -> tuple[float, floa
     if abs(reach - abs(observed)) < ROUNDING_ERROR:
         reach = abs(observed)
     return max(-1.0, observed - reach), min(1.0, observed + reach)
+
+
+def holm_adjusted(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted for their number by Holm's step-down method, in the same order.
+
+    A difference is significant at a level if its adjusted p-value is below it; the chance of any
+    false one is then at most that level (Holm 1979, "A simple sequentially rejective multiple test
+    procedure").
+    """
+    count = len(p_values)
+    order = sorted(range(count), key=p_values.__getitem__)
+    adjusted = [0.0] * count
+    highest = 0.0
+    for rank, position in enumerate(order):
+        highest = max(highest, (count - rank) * p_values[position])
+        adjusted[position] = min(highest, 1.0)
+    return adjusted

@@ -15,8 +15,8 @@ from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
 from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
-from kgwb.text import display_name, pluralize, shorten, single_line
-from kgwb.ui.choosers import Glance, overview_of, source_name
+from kgwb.text import display_name, pluralize, shorten, single_line, source_name
+from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench
 from kgwb.ui.debugger import Debugger
 from kgwb.ui.handover import find_able_system

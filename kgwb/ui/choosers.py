@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import Future
 from itertools import islice
-from pathlib import PurePath
 from weakref import WeakKeyDictionary
 
 from kgwb import systems
@@ -25,7 +24,7 @@ from kgwb.show.html import Html
 from kgwb.show.survey import render_survey_browser
 from kgwb.show.terms import RenderContext
 from kgwb.terms import Term
-from kgwb.text import shorten, single_line
+from kgwb.text import shorten, single_line, source_name
 from kgwb.ui.live import (
     Event,
     Live,
@@ -139,14 +138,6 @@ class Glance(Worker):
         for question, answer in self.example_answers.items():
             examples[shorten(question)] = shorten(str(answer), MAX_ANSWER_CHARS)
         return render_page("graph_examples.html", examples=examples)
-
-
-def source_name(source: str) -> str:
-    """Return the name of a graph for people: the last part of the path of a file, else all of it."""
-    text = single_line(source)
-    if "://" in text:
-        return text
-    return PurePath(text).name or text
 
 
 def sample_questions(source: str) -> list[SuggestedQuestion]:

@@ -1,0 +1,309 @@
+"""Tables for a paper: LaTeX, Markdown or CSV, with the best values in bold and a caption.
+
+LaTeX needs the package booktabs.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from kgwb.bench.figures import (
+    MEASURE_LABELS,
+    AllResults,
+    LoadedResults,
+    ReportTable,
+    make_cost_table,
+    make_loss_table,
+)
+from kgwb.bench.metrics import Estimate, compare_results
+from kgwb.bench.results import RESULTS_FILE
+from kgwb.bench.runner import fingerprint
+from kgwb.bench.statistics import SIGNIFICANCE_LEVEL, holm_adjusted
+from kgwb.errors import InputError
+from kgwb.text import pluralize, single_line, source_name
+
+DEFAULT_MEASURES = ("precision", "recall", "f1")
+SIGNIFICANT = "†"
+LATEX_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\N{NO-BREAK SPACE}": "~",
+    "–": "--",
+    "→": r"$\rightarrow$",
+    "\N{MINUS SIGN}": "$-$",
+    SIGNIFICANT: r"\textsuperscript{\dag}",
+}
+_LATEX_SPECIAL = re.compile("|".join(map(re.escape, LATEX_ESCAPES)))
+_MARKDOWN_SPECIAL = re.compile(r"([\\|*_`<>\[\]])")
+
+
+class Cell(NamedTuple):
+    """A cell of a table."""
+
+    text: str
+    is_best: bool = False
+    """Whether it is the best of its column, which is shown in bold."""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table with its caption. The first column has names, the others values."""
+
+    caption: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    def to_latex(self) -> str:
+        """Return the table as a LaTeX table with the rules of booktabs."""
+        columns = "l" + "r" * (len(self.headers) - 1)
+        lines = [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{escape_latex(self.caption)}}}",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            _latex_row(map(escape_latex, self.headers)),
+            r"\midrule",
+        ]
+        for row in self.rows:
+            lines.append(_latex_row(map(_latex_cell, row)))
+        lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        return "\n".join(lines) + "\n"
+
+    def to_markdown(self) -> str:
+        """Return the table as a Markdown table, with its caption below."""
+        rules = ["---"] + ["---:"] * (len(self.headers) - 1)
+        lines = [_markdown_row(map(_escape_markdown, self.headers)), _markdown_row(rules)]
+        for row in self.rows:
+            lines.append(_markdown_row(map(_markdown_cell, row)))
+        lines += ["", _escape_markdown(self.caption)]
+        return "\n".join(lines) + "\n"
+
+    def to_csv(self) -> str:
+        """Return the table as CSV with a line of headers. The caption and what is best are left out."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(self.headers)
+        for row in self.rows:
+            writer.writerow(cell.text for cell in row)
+        return file.getvalue()
+
+
+FORMATS: Mapping[str, Callable[[PaperTable], str]] = {
+    "latex": PaperTable.to_latex,
+    "markdown": PaperTable.to_markdown,
+    "csv": PaperTable.to_csv,
+}
+
+
+def format_table(table: PaperTable, format_name: str) -> str:
+    """Return a table in one of FORMATS. Raises InputError for another format."""
+    check_format(format_name)
+    return FORMATS[format_name](table)
+
+
+def check_format(format_name: str) -> None:
+    """Raise InputError unless the format is one of FORMATS."""
+    if format_name not in FORMATS:
+        raise InputError(
+            f"a table cannot be written as {format_name!r}",
+            hint=f"give one of {', '.join(FORMATS)}",
+        )
+
+
+def escape_latex(text: str) -> str:
+    """Return a text as LaTeX shows it: no character in it is a command."""
+    return _LATEX_SPECIAL.sub(lambda match: LATEX_ESCAPES[match[0]], single_line(text))
+
+
+def _latex_cell(cell: Cell) -> str:
+    """Return a cell as LaTeX, the best of a column in bold."""
+    text = escape_latex(cell.text)
+    return rf"\textbf{{{text}}}" if cell.is_best else text
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    """Return the line of a row of LaTeX."""
+    return " & ".join(cells) + r" \\"
+
+
+def _escape_markdown(text: str) -> str:
+    """Return a text as Markdown shows it: no character in it is markup."""
+    return _MARKDOWN_SPECIAL.sub(r"\\\1", single_line(text))
+
+
+def _markdown_cell(cell: Cell) -> str:
+    """Return a cell as Markdown, the best of a column in bold."""
+    text = _escape_markdown(cell.text)
+    return f"**{text}**" if cell.is_best else text
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    """Return the line of a row of Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+# --- what the tables hold
+
+
+def make_table(
+    name: str,
+    all_results: AllResults,
+    *,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    baseline: str | None = None,
+) -> PaperTable:
+    """Return one of TABLES: "quality", "cost" or "losses".
+
+    ``measures`` and ``baseline`` are for "quality". Raises InputError for an unknown table, measure
+    or baseline, and if the results do not have the same questions and gold.
+    """
+    if name == "quality":
+        return make_quality_table(all_results, measures, baseline)
+    if name not in TABLES:
+        raise InputError(f"there is no table {name!r}", hint=f"give one of {', '.join(TABLES)}")
+    makers = {"cost": make_cost_table, "losses": make_loss_table}
+    titles = {"cost": "What a question costs.", "losses": "Where answers were lost."}
+    return from_report_table(
+        makers[name](all_results), f"{titles[name]} {describe_setups(all_results)}"
+    )
+
+
+TABLES = ("quality", "cost", "losses")
+"""The names of the tables that ``make_table`` returns."""
+
+
+def from_report_table(table: ReportTable, caption: str) -> PaperTable:
+    """Return a table of a report with a caption. No cell is marked as the best."""
+    rows = []
+    for row in table.rows:
+        rows.append([Cell(str(cell)) for cell in row])
+    return PaperTable(caption, list(map(str, table.headers)), rows)
+
+
+def make_quality_table(
+    all_results: AllResults,
+    measures: Sequence[str] = DEFAULT_MEASURES,
+    baseline: str | None = None,
+) -> PaperTable:
+    """Return a table with a row for each results folder and a column for each measure.
+
+    Each value has its 95 % bootstrap interval over questions, and the highest of a column is the
+    best. With a ``baseline``, the name of a folder, values that differ from the baseline's are marked
+    with SIGNIFICANT: by the paired permutation test of ``compare_results``, with p-values adjusted by
+    Holm's method over all comparisons of the table.
+
+    Raises InputError for an unknown measure or baseline, and if results are compared that do not have
+    the same questions and gold.
+    """
+    for measure in measures:
+        if measure not in MEASURE_LABELS:
+            raise InputError(
+                f"there is no measure {measure!r}", hint=f"choose of {', '.join(MEASURE_LABELS)}"
+            )
+    marked = _find_significant(all_results, measures, baseline)
+    rows = []
+    for position, results in enumerate(all_results):
+        row = [Cell(results.name)]
+        for measure in measures:
+            estimate = results.groups["all"].estimate(measure)
+            text = str(estimate or "–")
+            if (position, measure) in marked:
+                text += SIGNIFICANT
+            row.append(Cell(text, _is_best(estimate, measure, all_results)))
+        rows.append(row)
+    headers = ["system"]
+    headers += [MEASURE_LABELS[measure] for measure in measures]
+    caption = (
+        f"Quality, with 95 % bootstrap intervals over questions. {describe_setups(all_results)}"
+    )
+    if baseline is not None:
+        caption += (
+            f" {SIGNIFICANT} differs from {baseline}: paired permutation test, p < "
+            f"{SIGNIFICANCE_LEVEL} after Holm's correction."
+        )
+    return PaperTable(caption, headers, rows)
+
+
+def _is_best(estimate: Estimate | None, measure: str, all_results: AllResults) -> bool:
+    """Return whether a value is the highest of several results. With one result none is the best."""
+    if estimate is None or len(all_results) < 2:
+        return False
+    for results in all_results:
+        other = results.groups["all"].estimate(measure)
+        if other and other.value > estimate.value:
+            return False
+    return True
+
+
+def _find_significant(
+    all_results: AllResults, measures: Sequence[str], baseline: str | None
+) -> set[tuple[int, str]]:
+    """Return the values that differ from the baseline's: the positions of results with the measures."""
+    if baseline is None:
+        return set()
+    base = _find_results(all_results, baseline)
+    p_values = {}
+    for position, results in enumerate(all_results):
+        if results is base:
+            continue
+        for measure in measures:
+            comparison = compare_results(
+                list(base.rows.values()), list(results.rows.values()), measure
+            )
+            p_values[position, measure] = comparison.p_value
+    adjusted = holm_adjusted(list(p_values.values()))
+    significant = set()
+    for key, p_value in zip(p_values, adjusted, strict=True):
+        if p_value < SIGNIFICANCE_LEVEL:
+            significant.add(key)
+    return significant
+
+
+def _find_results(all_results: AllResults, name: str) -> LoadedResults:
+    """Return the results of this name. Raises InputError if there are none."""
+    for results in all_results:
+        if results.name == name:
+            return results
+    names = ", ".join(results.name for results in all_results)
+    raise InputError(f"there are no results {name!r}", hint=f"name one of {names}")
+
+
+def describe_setups(all_results: AllResults) -> str:
+    """Return what was measured, a sentence for each folder: a part of a caption.
+
+    It has questions, graph, system, profile, models, the day of the last result, and the version of
+    kgwb with a fingerprint of the whole set-up.
+    """
+    return " ".join(map(_describe_setup, all_results))
+
+
+def _describe_setup(results: LoadedResults) -> str:
+    """Return what was measured in one folder."""
+    config = results.config
+    settings = config.get("settings") or {}
+    graph = source_name(str(config.get("source")))
+    models = ", ".join(dict.fromkeys(results.model_specs.values()))
+    modified = (results.folder / RESULTS_FILE).stat().st_mtime
+    day = datetime.fromtimestamp(modified, UTC).date().isoformat()
+    mark = fingerprint(json.dumps(dict(config), sort_keys=True, default=str))[:8]
+    return (
+        f"{results.name}: {pluralize(len(results.rows), 'question')} on {graph}, "
+        f"system {config.get('system')}, profile {settings.get('profile', 'unknown')}, "
+        f"model {models}, {day}, kgwb {config.get('kgwb')}, set-up {mark}."
+    )

@@ -1,0 +1,140 @@
+"""Tables for a paper: what they say, and that no name in them becomes markup."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from engines import leave_out
+
+from kgwb.bench import Report
+from kgwb.bench.paper_tables import (
+    FORMATS,
+    Cell,
+    PaperTable,
+    escape_latex,
+    format_table,
+    make_table,
+)
+from kgwb.bench.statistics import holm_adjusted
+from kgwb.cli import main
+from kgwb.errors import InputError
+
+Capture = pytest.CaptureFixture[str]
+TABLE = PaperTable(
+    "100 % of A_B & C|D",
+    ("system", "F1"),
+    ((Cell("a_b|c"), Cell("0.5", is_best=True)), (Cell("d"), Cell("–"))),
+)
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Two folders of results: the questions are right in the first, and mostly wrong in the second."""
+    monkeypatch.chdir(tmp_path)
+    film = "https://kgwb.example/films/"
+    rows = []
+    for number in range(12):
+        rows.append(
+            {"id": f"{number}", "question": "Who directed Arrival?", "answers": [f"{film}Dune"]}
+        )
+    wrong = Path("wrong.jsonl")
+    wrong.write_text("\n".join(map(json.dumps, rows)))
+    for row in rows:
+        row["answers"] = [f"{film}Denis_Villeneuve"]
+    right = Path("right.jsonl")
+    right.write_text("\n".join(map(json.dumps, rows)))
+    for name, settings in (("good_one", []), ("bad", ["--set", "refuses_inexpressible=false"])):
+        command = ["bench", "--kg", "films", "--questions", str(right), "--out", name, *settings]
+        assert main(command) == 0
+    results = Path("bad/results.jsonl")
+    lines = []
+    for line in results.read_text().splitlines():
+        row = json.loads(line)
+        if row.get("answers"):
+            row["answers"] = [f"{film}Dune"]
+        lines.append(json.dumps(row))
+    results.write_text("\n".join(lines) + "\n")
+    return [Path("good_one"), Path("bad")]
+
+
+def test_holm_is_the_step_down_method() -> None:
+    assert holm_adjusted([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm_adjusted([0.9, 0.8]) == [1.0, 1.0]
+    assert holm_adjusted([]) == []
+
+
+def test_latex_has_the_rules_of_booktabs_and_no_name_is_a_command() -> None:
+    text = format_table(TABLE, "latex")
+    assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 1
+    assert r"\caption{100 \% of A\_B \& C|D}" in text
+    assert r"a\_b|c & \textbf{0.5} \\" in text
+    assert "d & -- \\\\" in text
+    assert escape_latex("\\input{x}^~#$") == (
+        r"\textbackslash{}input\{x\}\textasciicircum{}\textasciitilde{}\#\$"
+    )
+
+
+def test_markdown_and_csv() -> None:
+    lines = format_table(TABLE, "markdown").splitlines()
+    assert lines[:3] == ["| system | F1 |", "| --- | ---: |", r"| a\_b\|c | **0.5** |"]
+    assert list(csv.reader(format_table(TABLE, "csv").splitlines()))[1] == ["a_b|c", "0.5"]
+    with pytest.raises(InputError):
+        format_table(TABLE, "word")
+
+
+def test_the_best_is_bold_and_what_differs_from_the_baseline_is_marked(
+    measured: list[Path],
+) -> None:
+    results = Report(*measured).results
+    table = make_table("quality", results, measures=["f1"], baseline="good_one")
+    (name, good), (_, bad) = table.rows
+    assert (name.text, good.is_best, bad.is_best) == ("good_one", True, False)
+    assert "†" not in good.text
+    assert bad.text.endswith("†")
+    assert "set-up" in table.caption
+    assert "12 questions on films" in table.caption
+    assert "†" not in str(make_table("quality", results, measures=["f1"]).rows)
+
+
+def test_other_tables_and_wrong_names(measured: list[Path]) -> None:
+    results = Report(*measured).results
+    assert make_table("cost", results).rows
+    for arguments in ({"measures": ["f9"]}, {"baseline": "nobody"}):
+        with pytest.raises(InputError):
+            make_table("quality", results, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(InputError):
+        make_table("prizes", results)
+
+
+def test_the_command_prints_the_table_or_writes_it(measured: list[Path], capsys: Capture) -> None:
+    capsys.readouterr()
+    command = ["report", *map(str, measured), "--to", "csv", "--measures", "f1,hits1"]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0] == "system,F1,P@1"
+    assert main([*command, "--out", "t.csv"]) == 0
+    assert Path("t.csv").read_text(encoding="utf-8") == printed
+    assert main([*command[:-4], "--to", "word"]) == 2
+
+
+@pytest.mark.long
+def test_latex_compiles(measured: list[Path]) -> None:
+    if not shutil.which("pdflatex"):
+        leave_out("no pdflatex: install the Debian package texlive-latex-recommended")
+    tables = [TABLE]
+    for name in ("quality", "cost"):
+        tables.append(make_table(name, Report(*measured).results))
+    body = "\n".join(format_table(table, "latex") for table in tables)
+    preamble = r"\documentclass{article}\usepackage{booktabs}\usepackage[utf8]{inputenc}"
+    Path("t.tex").write_text(
+        f"{preamble}\n\\begin{{document}}\n{body}\n\\end{{document}}\n", encoding="utf-8"
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout
+    assert set(FORMATS) == {"latex", "markdown", "csv"}
