@@ -262,16 +262,17 @@ class Survey(Record):
     def _class_line(self, surveyed: ClassSurvey, names: DisplayNames) -> str:
         """Return name and number of instances of a class, with the share that has each predicate.
 
-        There are at most MAX_SUMMARY_PREDICATES predicates, and no labels or noise. Without any,
-        subclasses are named instead.
+        There are at most MAX_SUMMARY_PREDICATES predicates, then how many more, and no labels or
+        noise. Without any, subclasses are named instead.
         """
         excluded = Vocabulary().excluded_predicates
         shown = [prop for prop in surveyed.properties if prop.predicate not in excluded]
-        uses = []
-        for prop in shown[:MAX_SUMMARY_PREDICATES]:
+        shares = []
+        for prop in shown:
             name = shorten_name(format_term(prop.predicate, names))
             share = format_percent(prop.things, surveyed.size)
-            uses.append(f"{name} {share}")
+            shares.append(f"{name} {share}")
+        uses = first_items(shares, MAX_SUMMARY_PREDICATES)
         if not uses:
             uses = first_items(self.subclass_texts(surveyed), MAX_SUMMARY_PREDICATES)
         class_name = single_line(shorten_name(surveyed.name, MAX_CLASS_NAME_CHARS))

@@ -15,7 +15,7 @@ from kgwb.kg.survey_properties import MAX_LISTED_VALUES, holds_structure
 from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
 from kgwb.kg.term_text import INVALID_IRI_CHARACTER, UNQUOTED_VALUE, quote_text, to_curie
 from kgwb.terms import KNOWN_PREFIXES, Term, choose_prefix, local_part, name_from_iri, split_iri
-from kgwb.text import list_first, tell_apart
+from kgwb.text import and_more, first_items, list_first, tell_apart
 
 LABEL_PREDICATES = Vocabulary().labels
 MAX_PREFIXES = 20
@@ -222,13 +222,16 @@ class SurveyWriter:
         return holds_structure(values_by_predicate, self.labels)
 
     def _format_all_sorts(self, prop: PropertySurvey) -> str:
-        """Return at most MAX_VALUE_TYPES sorts of a predicate's values.
+        """Return at most MAX_VALUE_TYPES sorts of a predicate's values, and how many more there are.
 
         ", no label" is added if the values are mostly IRIs without a class, and some of these have
         no label.
         """
         texts = self.format_all_values(self._merge_grouped(prop.values))
         text = " or ".join(texts[:MAX_VALUE_TYPES])
+        omitted = and_more(len(texts) - MAX_VALUE_TYPES)
+        if omitted:
+            text += f", {omitted}"
         are_mostly_iris = prop.values and prop.values[0].sort == "IRI"
         if are_mostly_iris and prop.unnamed:
             text += ", no label"
@@ -295,8 +298,8 @@ class SurveyWriter:
 
         The first has the top class, the number of instances, the subclasses if the group has
         several members, and the class's description in the graph. Then comes a line for each
-        predicate, and last, if there are any, the predicates of other groups that lead to it. At
-        most MAX_INCOMING of these are shown.
+        predicate, and last, if there are any, the predicates of other groups that lead to it: at
+        most MAX_INCOMING, and how many more there are.
         """
         top_class = group.top_class
         title = f"{self.format_title(group)} instances"
@@ -313,7 +316,7 @@ class SurveyWriter:
             lines.append(self.format_property(prop, group.size))
         incoming = self._incoming(group)
         if incoming:
-            listed = "; ".join(incoming[:MAX_INCOMING])
+            listed = "; ".join(first_items(incoming, MAX_INCOMING))
             lines.append(f"  from others: {listed}")
         return "\n".join(lines)
 
@@ -375,7 +378,8 @@ class SurveyWriter:
 
         The first is about predicates between instances of one class, some of whose triples are not
         asserted in the other direction, and only about those that the texts ``shown`` contain. Of
-        the declarations at most MAX_UNUSED are listed. A line that would be empty is left out.
+        the declarations at most MAX_UNUSED are listed, and how many more there are. A line that
+        would be empty is left out.
         """
         one_way = []
         for predicate, triples, both in self.survey.both_ways:
@@ -388,9 +392,8 @@ class SurveyWriter:
             listed = ", ".join(one_way)
             yield f"Between things of one class, mostly asserted in one direction only: {listed}"
 
-        unused = self.survey.unused[:MAX_UNUSED]
-        if unused:
-            listed = ", ".join(map(self.to_curie, unused))
+        if self.survey.unused:
+            listed = list_first(map(self.to_curie, self.survey.unused), MAX_UNUSED)
             yield f"Declared, but without any triple: {listed}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -114,6 +115,26 @@ def test_rows_are_cut_at_the_limit(server: Server, query: str, sent: str) -> Non
 def select(*reply: Any) -> Any:
     with serving(lambda seen: reply_of(*reply)) as server:
         return Endpoint(server.url).select(SELECT)
+
+
+@pytest.mark.long
+def test_a_large_reply_takes_little_more_memory_than_its_text() -> None:
+    row = '{"x": {"type": "uri", "value": "http://example.org/a"}, "y": {"type": "literal", "value": "1"}}'
+    rows = ", ".join([row] * (30_000_000 // len(row)))
+    text = f'{{"head": {{"vars": ["x", "y"]}}, "results": {{"bindings": [{rows}]}}}}'
+    body = text.encode()
+    del rows, text
+
+    with serving(lambda _: reply_of(body)) as server:
+        endpoint = Endpoint(server.url, dialect="generic")
+        tracemalloc.start()
+        try:
+            result = endpoint.select("SELECT ?x ?y { ?x ?p ?y }")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert result.cut
+    assert peak < 3 * len(body)
 
 
 def test_partial_results_are_marked_and_broken_characters_replaced(

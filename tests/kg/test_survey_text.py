@@ -9,8 +9,14 @@ from rdflib import RDF, RDFS, Literal, URIRef
 from small import EX, films, iri
 
 from kgwb.kg.survey import survey_graph
-from kgwb.kg.survey_records import ClassSurvey, PropertySurvey, Survey, ValueSurvey
-from kgwb.kg.survey_text import SurveyWriter
+from kgwb.kg.survey_records import (
+    MAX_SUMMARY_PREDICATES,
+    ClassSurvey,
+    PropertySurvey,
+    Survey,
+    ValueSurvey,
+)
+from kgwb.kg.survey_text import MAX_INCOMING, MAX_UNUSED, MAX_VALUE_TYPES, SurveyWriter
 from kgwb.kg.term_text import (
     add_missing_prefixes,
     bracket_iri,
@@ -176,6 +182,36 @@ def test_all_sorts_of_values_are_told_beside_nodes() -> None:
         line_of("author", book)
         == '  org:author: all -> org:Person: only org:p1 or node with org:called "Anon"'
     )
+
+
+def test_what_a_limit_cuts_is_counted() -> None:
+    languages = ["de", "en", "es", "fr", "it", "ja", "pt"]
+    titles = " , ".join(f'"{language}"@{language}' for language in languages)
+    leading = " ".join(f"; :p{number} :x" for number in range(8))
+    turtle = f":x a :Person ; :title {titles} . :a a :Film ; :name 1 {leading} ."
+    lines = described(turtle)["org:Person"].splitlines()
+    assert lines[-1].count("org:Film") == MAX_INCOMING
+    assert lines[-1].endswith("; and 2 more")
+    [title] = [line for line in lines if line.startswith("  org:title: ")]
+    assert title.count("text@") == MAX_VALUE_TYPES
+    assert title.endswith(", and 2 more")
+
+
+def test_declarations_beyond_the_limit_are_counted() -> None:
+    declared = " ".join(f":p{number} a owl:ObjectProperty ." for number in range(MAX_UNUSED + 3))
+    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> ."
+    written = writer(f"@prefix : <{EX}> . {owl} {declared} :a a :T ; :q 1 .")
+    [remark] = written.remarks([])
+    assert remark.count("org:p") == MAX_UNUSED
+    assert remark.endswith(", and 3 more")
+
+
+def test_a_summary_counts_the_predicates_that_it_leaves_out() -> None:
+    predicates = " ".join(f"; :p{number} 1" for number in range(7))
+    survey = survey_graph(films(f"@prefix : <{EX}> . :a a :T {predicates} ."))
+    [line] = [line for line in survey.summary().splitlines() if line.startswith("T ")]
+    assert line.count("100%") == MAX_SUMMARY_PREDICATES
+    assert line.endswith(", and 2 more")
 
 
 def test_datatypes_of_one_local_name_are_told_apart() -> None:

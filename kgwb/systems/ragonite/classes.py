@@ -51,16 +51,20 @@ class GraphClasses:
 
         That is the highest superclass of its types; if there are several, the one with the most
         instances, then the first by IRI. For a blank node without a type it is the predicate that
-        leads to it. For any other subject without a type it is None. Schema terms are left out.
+        leads to it. For any other subject without a type it is None. Schema terms are left out,
+        unless they are also instances of a class of the graph: a genre may be a class of films.
 
         The paper has a table for each combination of types instead.
         """
         root_classes: dict[Term, set[URIRef]] = {}
         sizes = Counter[URIRef]()
         for subject, _, _ in triples:
-            if subject not in self.schema_terms and subject not in root_classes:
-                root_classes[subject] = self._find_root_classes(subject)
-                sizes.update(root_classes[subject])
+            if subject in root_classes:
+                continue
+            roots = self._find_root_classes(subject)
+            if roots or subject not in self.schema_terms:
+                root_classes[subject] = roots
+                sizes.update(roots)
 
         groups: dict[Term, URIRef | None] = {}
         for subject, roots in root_classes.items():
@@ -70,9 +74,13 @@ class GraphClasses:
         return groups
 
     def _find_root_classes(self, term: Term) -> set[URIRef]:
-        """Return the highest superclass of each type of a term that is not a generic class."""
+        """Return the highest superclass of each type of a term.
+
+        Types that are generic classes, or those of RDF, RDFS, OWL or Wikibase, are left out.
+        """
         types = self.types.get(term, set()).difference(GENERIC_CLASSES)
-        return {find_root_class(type_, self._superclasses) for type_ in types}
+        own_types = [type_ for type_ in types if not str(type_).startswith(SCHEMA_NAMESPACES)]
+        return {find_root_class(type_, self._superclasses) for type_ in own_types}
 
 
 def find_root_class(class_iri: URIRef, superclasses: Mapping[Term, URIRef]) -> URIRef:

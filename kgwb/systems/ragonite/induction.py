@@ -124,7 +124,7 @@ class DatabaseBuilder:
         self.connection = connection
         self.classes = GraphClasses(triples, vocabulary)
         self.table_by_term: dict[Term, str] = {}
-        """The table of each subject. Classes and predicates are in none."""
+        """The table of each subject. Classes and predicates are in one only as instances."""
         self._used_table_names: set[str] = set()
         self._class_tables: dict[str, ClassTable] = {}
         self._assign_tables()

@@ -54,6 +54,25 @@ def notes_of(run: Run) -> list[str]:
     return run["answer"].notes
 
 
+# Things that are also a class or a predicate
+
+
+def test_an_instance_that_is_a_class_or_a_predicate_too_is_a_row() -> None:
+    database = induce_turtle(
+        ":noir a :Genre ; :since 1940 . :western a :Genre ; :since 1903 . :laura a :noir ; :year 1944 ."
+        " :director a :Role , rdfs:Class ; :since 1895 . :laura :director :otto ."
+        " :Genre rdfs:label 'genre' ."
+    )
+    since = "SELECT id, since FROM {} ORDER BY id"
+    assert rows_of(database, since.format("genre")) == (("noir", "1940"), ("western", "1903"))
+    assert rows_of(database, since.format("role")) == (("director", "1895"),)
+    noir = "SELECT id, year FROM noir"
+    assert rows_of(database, noir) == (("laura", "1944"),)
+    # What is only a class has no row.
+    names = {table.name for table in database.schema.tables}
+    assert "thing" not in names
+
+
 # Derived columns
 
 
