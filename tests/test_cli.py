@@ -222,7 +222,9 @@ def test_bench_asks_every_nth_question_but_no_torn_dialogue(capsys: Capture) -> 
     assert main([*BENCH, "--every", "2", "--limit", "2"]) == 0
     rows = map(json.loads, Path("out/results.jsonl").read_text().splitlines())
     assert [row["id"] for row in rows] == ["0", "2"]
-    write_questions({"id": "1", "dialogue": "a", "turn": 1}, {"id": "2", "dialogue": "a", "turn": 2})
+    write_questions(
+        {"id": "1", "dialogue": "a", "turn": 1}, {"id": "2", "dialogue": "a", "turn": 2}
+    )
     assert main([*BENCH, "--every", "2"]) == 2
     assert "--every" in capsys.readouterr().err
 
