@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -167,6 +167,8 @@ class RetrievedCandidates(Record):
     """The search as it was sent."""
     found: Hidden[int] = 0
     """The number of vertices found within v_limit. Only the best of them become candidates."""
+    may_be_several: Hidden[bool] = False
+    """Whether several candidates may be meant together: the mention names what they have in common."""
 
     def __str__(self) -> str:
         candidates = pluralize(len(self.candidates), "candidate")
@@ -177,7 +179,7 @@ class RetrievedCandidates(Record):
 
 @dataclass(frozen=True, slots=True)
 class Link(Record):
-    """The vertex chosen for a mention."""
+    """The vertex chosen for a mention, or the vertices that are meant together."""
 
     entity: str
     """The mention, as the question writes it."""
@@ -188,6 +190,13 @@ class Link(Record):
     reason: Explanation = ""
     value: Term | None = None
     """A literal that is the mention, if no vertex is meant: a town that is only part of an address."""
+    others: Hidden[tuple[Candidate, ...]] = ()
+    """Further vertices that are meant together with the first: "coal" may be two kinds of coal."""
+
+    @property
+    def vertices(self) -> tuple[Candidate, ...]:
+        """All vertices that are meant; empty if none is."""
+        return () if self.vertex is None else (self.vertex, *self.others)
 
     @property
     def is_linked(self) -> bool:
@@ -199,30 +208,32 @@ class Link(Record):
             return f"{self.entity} → the text “{self.value}”"
         if self.vertex is None:
             return f"{self.entity} → no vertex"
-        return f"{self.entity} → {self.vertex.label_with_types}"
+        labels = [vertex.label_with_types for vertex in self.vertices]
+        return f"{self.entity} → {list_first(labels)}"
+
+    def with_derived_fields(self) -> Link:
+        """Return the link with its vertex alone: in a form, a person chooses one."""
+        return replace(self, others=())
 
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the mention and the vertex with its IRI on one line, and the reason on another."""
+        """Return the mention and its vertices with their IRIs on one line, the reason on another."""
         lines = summarize_fields(self, names, limit=limit).splitlines()
-        lines[0] = one_line(f"{self.entity} → {self.vertex or 'no vertex'}")
+        vertices = ", ".join(map(str, self.vertices))
+        lines[0] = one_line(f"{self.entity} → {vertices or 'no vertex'}")
         return "\n".join(lines)
 
     def roles(self) -> Iterable[tuple[Term | Triple, Role]]:
-        """Return the vertex with the role "linked" to its mention; nothing without a vertex."""
-        if self.vertex is None:
-            return ()
+        """Return the vertices with the role "linked" to their mention; nothing without a vertex."""
         role = Role("linked", self.entity)
-        return ((self.vertex.iri, role),)
+        return [(vertex.iri, role) for vertex in self.vertices]
 
     def query_parts(self) -> Iterable[QueryPart]:
-        """Return the IRI of the vertex or the literal; nothing if there is neither."""
+        """Return the IRIs of the vertices, or the literal; nothing if there is neither."""
         if self.value is not None:
             return (QueryPart("vertex", self.value.n3()),)
-        if self.vertex is None:
-            return ()
-        return (QueryPart("vertex", f"<{self.vertex.iri}>"),)
+        return [QueryPart("vertex", f"<{vertex.iri}>") for vertex in self.vertices]
 
     def missing_from_graph(self) -> str:
         """Return that there is no vertex for the mention, with the nearest candidates.

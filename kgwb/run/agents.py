@@ -141,7 +141,7 @@ def remember_turn(run: Any, links: Iterable[Link] | None = None, standalone: str
     These are the question, its form outside the dialogue (``standalone``), its answers, and the
     entities that were linked, with their vertices: those of ``links``, else of all steps whose
     output is a Link. If an entity was linked several times, the last vertex counts. Entities
-    without a vertex are left out. Of a run without an answer, the answers are empty.
+    without a vertex, or with several, are left out. Of a run without an answer, the answers are empty.
     """
     answer = run.answer or Answer("list")
     if links is None:
@@ -149,7 +149,7 @@ def remember_turn(run: Any, links: Iterable[Link] | None = None, standalone: str
         links = [output for output in outputs if isinstance(output, Link)]
     linked = {}
     for link in links:
-        if link.vertex:
+        if link.vertex and not link.others:
             linked[link.entity] = link.vertex.iri
     return Turn(
         question=run.question,

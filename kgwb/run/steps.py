@@ -275,9 +275,9 @@ def names_in_steps(steps: Iterable[Step], calls: Calls) -> dict[str, str]:
     names = names_in_calls(list(calls.values()))  # a run that is executing adds calls meanwhile
     for step in steps:
         output = step.output
-        if isinstance(output, Link) and output.vertex:
-            vertex = output.vertex
-            names[str(vertex.iri)] = vertex.label
+        if isinstance(output, Link):
+            for vertex in output.vertices:
+                names[str(vertex.iri)] = vertex.label
         elif isinstance(output, Survey):
             surveyed = {str(iri): name for iri, name in output.names}
             names = surveyed | names

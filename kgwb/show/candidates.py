@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from kgwb.flow import Candidate, Link, RetrievedCandidates
@@ -38,19 +38,22 @@ class Choice(NamedTuple):
 
 
 def render_choices(
-    options: Sequence[object], selected: int, none_label: str, context: RenderContext
+    options: Sequence[object],
+    selected: Collection[int],
+    none_label: str,
+    context: RenderContext,
 ) -> Html:
     """Render a row for each option, and a last row for choosing none of them.
 
-    The option at position ``selected`` is marked as taken; -1 is none. In an interactive context,
+    The options at the positions ``selected`` are marked as taken; -1 is none. In an interactive context,
     the other rows say "take this one", and a click on a row sends the event "take" with its
     position. ``options`` are HTML or texts; ``none_label`` stands in the last row.
     """
     choices = []
     for position, option in enumerate(options):
-        choices.append(Choice(position, option, "take this one", position == selected))
+        choices.append(Choice(position, option, "take this one", position in selected))
     no_option = span("soft", none_label)
-    choices.append(Choice(-1, no_option, "take none", selected == -1))
+    choices.append(Choice(-1, no_option, "take none", -1 in selected))
     return render_template(
         "show/templates/choices.html",
         choices=choices,
@@ -60,19 +63,16 @@ def render_choices(
 
 
 def render_link(link: Link, context: RenderContext) -> Html:
-    """Render the candidates of a mention, the chosen vertex marked, and the reason for the choice.
+    """Render the candidates of a mention, the chosen ones marked, and the reason for the choice.
 
     In an interactive context, a click chooses another candidate, or none, and questions about
     candidates can be put to the graph. At most MAX_ROWS candidates are shown. A chosen vertex that
     is not among the candidates comes last.
     """
     candidates = list(dict.fromkeys(link.candidates))
-    if link.vertex and link.vertex not in candidates:
-        candidates.append(link.vertex)
+    candidates += [vertex for vertex in link.vertices if vertex not in candidates]
     shown = candidates[:MAX_ROWS]
-    selected = -1
-    if link.vertex in shown:
-        selected = shown.index(link.vertex)
+    selected = [shown.index(vertex) for vertex in link.vertices if vertex in shown] or [-1]
     options = [_render_candidate_with_degree(candidate, context) for candidate in shown]
     omitted = len(link.candidates) - len(shown)
     parts = [

@@ -189,8 +189,9 @@ def _linked_vertices(records: Iterable[object]) -> list[URIRef]:
     """
     vertices: dict[URIRef, None] = {}
     for record in records:
-        if isinstance(record, Link) and record.vertex:
-            vertices[record.vertex.iri] = None
+        if isinstance(record, Link):
+            for vertex in record.vertices:
+                vertices[vertex.iri] = None
     return list(vertices)
 
 

@@ -57,6 +57,22 @@ class VertexReply(Reply):
         return number
 
 
+class VerticesReply(Reply):
+    """The numbers of the candidates that are meant together; empty if none is.
+
+    The labels are a cross-check: they must be those of the candidates, in the same order.
+    """
+
+    model_config = schema_config(
+        "VerticesReply",
+        "The numbers of the candidates meant, with their labels as a cross-check; empty if none is meant.",
+    )
+
+    reason: str
+    numbers: list[int]
+    labels: list[str]
+
+
 class LabelReply(Reply):
     """The label of the candidate that is meant (Chatty-KG, section 5.1.1)."""
 
@@ -226,8 +242,8 @@ def select_vertex(
 
     The link has no vertex if there are no candidates or a model chooses none of them. No model is
     asked where the settings ``unasked_choice`` and ``keeps_links`` decide. The setting
-    ``vertex_choice`` says whether it answers with a number or with a label. Source: Chatty-KG,
-    Algorithm 2, lines 4 to 10.
+    ``vertex_choice`` says whether it answers with a number or with a label. Where several candidates
+    may be meant together, it may choose several. Source: Chatty-KG, Algorithm 2, lines 4 to 10.
     """
     entity = retrieved.entity
     candidates = retrieved.candidates
@@ -238,6 +254,8 @@ def select_vertex(
         return unasked
     if run.settings.vertex_choice == "label":
         return _select_by_label(retrieved, run)
+    if retrieved.may_be_several:
+        return _select_several(retrieved, question, run)
     return _select_by_number(retrieved, question, run)
 
 
@@ -297,27 +315,81 @@ def _ask_for_number(retrieved: RetrievedCandidates, question: str, run: Run) -> 
     empty label. Returns None without a valid reply, if the settings say to abstain.
     """
     candidates = retrieved.candidates
-    labels = {candidate.label for candidate in candidates}
 
     def find_problem(reply: VertexReply) -> str:
         """Return a problem unless number and label are those of one candidate, or 0 and blank."""
         if reply.number == 0:
             return "number 0 means none, but a label is given" if reply.label.strip() else ""
-        if not 1 <= reply.number <= len(candidates):
-            return f"there is no candidate {reply.number}; they go from 1 to {len(candidates)}"
-        label = candidates[reply.number - 1].label
-        is_of_another = reply.label in labels and reply.label != label
-        if label.casefold().strip() == reply.label.casefold().strip() and not is_of_another:
-            return ""
-        return f"candidate {reply.number} is {label!r}, not {reply.label!r}"
+        return _find_number_problem(reply.number, reply.label, candidates)
 
-    variables = {
+    checks = [Check(LISTED_CHECK_NAME, find_problem)]
+    variables = _make_choice_variables(retrieved, question)
+    return try_to_ask("linking/vertex_selection", variables, VertexReply, run, checks=checks)
+
+
+def _make_choice_variables(retrieved: RetrievedCandidates, question: str) -> dict[str, object]:
+    return {
         "question": question,
         "entity": retrieved.entity,
-        "candidates": number_candidates(candidates),
+        "candidates": number_candidates(retrieved.candidates),
     }
+
+
+def _find_number_problem(number: int, label: str, candidates: Sequence[Candidate]) -> str:
+    """Return a problem unless a number and a label are those of one candidate, else "".
+
+    Numbers begin with 1. Letter case does not count, unless the label is exactly that of another
+    candidate.
+    """
+    if not 1 <= number <= len(candidates):
+        return f"there is no candidate {number}; they go from 1 to {len(candidates)}"
+    right_label = candidates[number - 1].label
+    is_of_another = label != right_label and any(label == each.label for each in candidates)
+    if right_label.casefold().strip() == label.casefold().strip() and not is_of_another:
+        return ""
+    return f"candidate {number} is {right_label!r}, not {label!r}"
+
+
+def _select_several(retrieved: RetrievedCandidates, question: str, run: Run) -> Link:
+    """Let a model choose the vertices that are meant together, by their numbers.
+
+    No numbers make a link without a vertex, as does a model without a valid reply.
+    """
+    entity = retrieved.entity
+    candidates = retrieved.candidates
+    reply = _ask_for_numbers(retrieved, question, run)
+    if reply is None:
+        return Link(entity, None, candidates, NO_VALID_CHOICE)
+    if not reply.numbers:
+        return Link(entity, None, candidates, reply.reason or "none of the candidates is meant")
+    numbers = dict.fromkeys(reply.numbers)
+    first, *others = [candidates[number - 1] for number in numbers]
+    return Link(entity, first, candidates, reply.reason, others=tuple(others))
+
+
+def _ask_for_numbers(
+    retrieved: RetrievedCandidates, question: str, run: Run
+) -> VerticesReply | None:
+    """Ask a model for the numbers and labels of all candidates that an entity means together.
+
+    Each label must be that of the candidate, as in ``_ask_for_number``. Returns None without a valid
+    reply, if the settings say to abstain.
+    """
+
+    def find_problem(reply: VerticesReply) -> str:
+        """Return the first problem of a number and its label, or that a list is longer."""
+        if len(reply.numbers) != len(reply.labels):
+            return f"{len(reply.numbers)} numbers, but {len(reply.labels)} labels"
+        for number, label in zip(reply.numbers, reply.labels, strict=True):
+            problem = _find_number_problem(number, label, retrieved.candidates)
+            if problem:
+                return problem
+        return ""
+
     checks = [Check(LISTED_CHECK_NAME, find_problem)]
-    return try_to_ask("linking/vertex_selection", variables, VertexReply, run, checks=checks)
+    variables = _make_choice_variables(retrieved, question)
+    prompt = "linking/vertex_selection_several"
+    return try_to_ask(prompt, variables, VerticesReply, run, checks=checks)
 
 
 def number_candidates(candidates: Sequence[Candidate]) -> list[dict[str, object]]:
@@ -509,7 +581,9 @@ def collect_vertices(run: Run) -> tuple[frozenset[str], frozenset[str]]:
 
     Of entities that were not linked there is no vertex.
     """
-    chosen = {str(link.vertex.iri) for link in list_outputs(run, "vertex_selection") if link.vertex}
+    chosen: set[str] = set()
+    for link in list_outputs(run, "vertex_selection"):
+        chosen.update(str(vertex.iri) for vertex in link.vertices)
     offered: set[str] = set()
     for retrieved in list_outputs(run, "entity_retriever"):
         offered.update(str(candidate.iri) for candidate in retrieved.candidates)

@@ -108,6 +108,19 @@ def _choose_homonym(
     return candidates[best]
 
 
+def choose_vertices(
+    question: str, entity: str, candidates: Sequence[Any], kg: Graph | None, embeddings: Embeddings
+) -> ReplyData:
+    """Return the numbers and labels of the one candidate of ``choose_vertex``, or empty lists."""
+    choice: Any = choose_vertex(question, entity, candidates, kg, embeddings)
+    is_chosen = choice["number"] > 0
+    return {
+        "reason": choice["reason"],
+        "numbers": [choice["number"]] if is_chosen else [],
+        "labels": [choice["label"]] if is_chosen else [],
+    }
+
+
 def choose_label(entity: str, labels: Sequence[str]) -> ReplyData:
     """Return the label spelled most like an entity, the first of equals."""
     best = max(labels, key=lambda label: _compare_spelling(entity, label))
@@ -139,6 +152,7 @@ def _content_words(text: str) -> set[str]:
 
 RULES: Mapping[str, Rule] = {
     "linking/vertex_selection": choose_vertex,
+    "linking/vertex_selection_several": choose_vertices,
     "linking/vertex_selection_labels": choose_label,
     "linking/vertex_selection_names": choose_local_name,
 }

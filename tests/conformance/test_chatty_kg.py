@@ -64,6 +64,7 @@ SHORT_NAMES = {
     "vertex_selection_labels": "label",
     "vertex_selection_names": "name",
     "vertex_selection": "number",
+    "vertex_selection_several": "several",
 }
 """What a prompt is called in a script here, so that one script serves all profiles."""
 
@@ -532,6 +533,51 @@ def test_section_5_1_1_candidates_are_told_apart(
     candidates = run.output(f"entity_retriever[{entity}]").candidates
     assert {candidate.label for candidate in candidates} == labels_found
     assert all(candidate.relations for candidate in candidates) is (name == "fast")
+
+
+@conforms(
+    "section 5.1.1, equation 5",
+    "an entity has one vertex",
+    fast="several of the same types, if their labels have a common noun among their words and the "
+    "model names them together",
+    setting="links_several",
+)
+@pytest.mark.parametrize(
+    ("name", "entity", "goods", "found"),
+    [
+        ("paper", "coal", {"Steam coal"}, ("Ann",)),
+        ("fast", "coal", {"Steam coal", "Coking coal"}, ("Ann", "Bob")),
+        ("fast", "Coal", {"Steam coal"}, ("Ann",)),  # a name, which means one thing
+        ("fast", "soft wheat", {"Soft Wheat flour"}, ("Cid",)),  # nothing of its kind has the name
+    ],
+)
+def test_section_5_1_1_an_entity_may_be_several_vertices_of_one_kind(
+    name: str, entity: str, goods: set[str], found: tuple[str, ...]
+) -> None:
+    cargo = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :steam a :Good ; rdfs:label "Steam coal" ; :carrier :ann .
+    :wheat a :Good ; rdfs:label "Soft Wheat flour" ; :carrier :cid .
+    :coking a :Good ; rdfs:label "Coking coal" ; :carrier :bob .
+    :mill a :Firm ; rdfs:label "Soft wheat mill and bakery" .
+    :ann rdfs:label "Ann" . :bob rdfs:label "Bob" . :cid rdfs:label "Cid" . :carrier rdfs:label "carrier" ."""
+
+    def choose_all(request: ChatRequest) -> Any:
+        candidates = request.variables["candidates"]
+        numbers = [candidate["number"] for candidate in candidates]
+        labels_shown = [candidate["label"] for candidate in candidates]
+        return {"reason": "both are", "numbers": numbers, "labels": labels_shown}
+
+    model = script(
+        qir=qir(f"{entity} | carrier | ?ship"),
+        label={"label": "Steam coal"},
+        several=choose_all,
+        pool={"reasoning": "", "predicates": ["carrier"]},
+        by_fact=predicates(["carrier"]),
+    )
+    run = answered(model, name, f"What carries {entity}?", kg=films(cargo))
+    link = run.output(f"vertex_selection[{entity}]")
+    assert {candidate.label for candidate in link.vertices} == goods
+    assert labels(run) == found
 
 
 @conforms(

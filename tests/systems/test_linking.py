@@ -347,3 +347,41 @@ def test_candidates_that_would_be_the_same_row_have_their_iri() -> None:
     first, second, third = number_candidates(twins)
     assert (first["iri"], second["iri"]) == (str(iri("a")), str(iri("b")))
     assert "iri" not in third
+
+
+def several(*replies: Any) -> Any:
+    """The link of a name that may mean several candidates together, and the model."""
+    retrieved = RetrievedCandidates("dune", DUNES, may_be_several=True)
+    script = {"vertex_selection_several": list(replies)}
+    link, _, model = alone(
+        lambda run: select_vertex(retrieved, "Who made the dunes?", Context(), run), script
+    )
+    return link, model
+
+
+@pytest.mark.parametrize(
+    ("numbers", "labels", "chosen"),
+    [
+        ([2, 1], ["Dune", "dune"], (DUNES[1], DUNES[0])),
+        ([2, 2], ["Dune", "Dune"], DUNES[1:]),
+        ([], [], ()),
+    ],
+)
+def test_several_vertices_are_meant_together(
+    numbers: list[int], labels: list[str], chosen: tuple[Candidate, ...]
+) -> None:
+    link, model = several({"reason": "all", "numbers": numbers, "labels": labels})
+    assert (link.vertices, model.call_count()) == (chosen, 1)
+    assert [iri for iri, _ in link.roles()] == [candidate.iri for candidate in chosen]
+    assert link.with_derived_fields().vertices == chosen[:1]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "labels"), [([1, 3], ["Dune", "Dune"]), ([1, 2], ["Dune"]), ([1], ["Dunes"])]
+)
+def test_numbers_and_labels_of_several_vertices_must_fit(
+    numbers: list[int], labels: list[str]
+) -> None:
+    right = {"reason": "", "numbers": [1], "labels": ["Dune"]}
+    link, model = several({"reason": "", "numbers": numbers, "labels": labels}, right)
+    assert (link.vertices, model.call_count()) == (DUNES[:1], 2)

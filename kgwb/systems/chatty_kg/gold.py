@@ -107,7 +107,7 @@ def make_vertex_rung(run: Run, gold: GoldQuery) -> Rung | None:
     for entity, term in ends.items():
         iri = URIRef(term[1:-1])
         link = get_output(run, f"entity_linking[{entity}]")
-        is_linked = link and link.vertex and link.vertex.iri == iri
+        is_linked = link and [vertex.iri for vertex in link.vertices] == [iri]
         if not is_unknown(term) and not is_linked:
             vertices[entity] = iri
     return make_link_rung(vertices, run, gold)

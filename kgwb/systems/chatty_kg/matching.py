@@ -83,8 +83,19 @@ def retrieve_candidates(
     What the search does not find is added. Classes of the graph become candidates as the setting
     ``classes`` says: of an entity that is one of ``kinds``, or of every entity. The relations of
     homonyms, if they are shown, get the values that they lead to. With ``tells_apart`` so do those
-    of candidates that nothing else tells apart.
+    of candidates that nothing else tells apart. With ``links_several`` it is marked where several
+    candidates may be meant together (``_may_be_several``).
     """
+    retrieved = _retrieve_and_describe(entity, question, kinds, run)
+    if ChattySettings.of_run(run).links_several and _may_be_several(retrieved):
+        return replace(retrieved, may_be_several=True)
+    return retrieved
+
+
+def _retrieve_and_describe(
+    entity: str, question: str, kinds: Collection[str], run: Run
+) -> RetrievedCandidates:
+    """Return the candidates of an entity with all that a model sees of them."""
     settings = ChattySettings.of_run(run)
     is_kind = entity in kinds
     doubts_lower_case = settings.tells_apart and not is_kind
@@ -99,6 +110,23 @@ def retrieve_candidates(
     if len(homonyms) < 2:
         return retrieved
     return _add_values(retrieved, _find_values(homonyms, run), question)
+
+
+def _may_be_several(retrieved: RetrievedCandidates) -> bool:
+    """Return whether candidates of equal standing have the words of an entity in their labels.
+
+    They must have the same types. The entity must be in lower case, as a common noun is, and no
+    label may match it exactly: "coal" of "Steam coal" and "Coking coal", without a "Coal".
+    """
+    entity = retrieved.entity
+    if entity != entity.lower() or any(map(is_exact_match, retrieved.candidates)):
+        return False
+    entity_words = _words(entity)
+    types = []
+    for candidate in retrieved.candidates:
+        if candidate.types and entity_words <= _words(candidate.label):
+            types.append(candidate.types)
+    return len(set(types)) < len(types)
 
 
 # Homonyms

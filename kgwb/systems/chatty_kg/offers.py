@@ -16,7 +16,12 @@ from kgwb.systems.chatty_kg.records import (
     LinkingResult,
     RankedPredicate,
 )
-from kgwb.systems.chatty_kg.relations import assign_terms, make_patterns
+from kgwb.systems.chatty_kg.relations import (
+    assign_terms,
+    find_restrictions,
+    make_patterns,
+    restrict,
+)
 
 REVERSE = " (reverse)"
 """Behind the name of a predicate that is offered in both directions: from object to subject."""
@@ -42,6 +47,7 @@ class Offers:
         self.relations = [relation for relation in linked.relations if relation.predicates]
         qir = QIR(tuple(relation.fact for relation in linked.relations))
         self.terms = assign_terms(qir, linked.links)
+        self.restrictions = find_restrictions(linked.links, self.terms)
         self.by_fact: list[Offer] = []
         self.names_by_query: list[list[str]] = [[] for _ in generated.queries]
         for position in range(len(self.relations)):
@@ -83,7 +89,7 @@ class Offers:
         """Return what a model sees: each triple, and its predicates by name with an example."""
         shown = []
         for relation, offer in zip(self.relations, self.by_fact, strict=True):
-            examples = _find_examples(relation, offer, self.terms, run)
+            examples = _find_examples(relation, offer, self.terms, self.restrictions, run)
             predicates = []
             for name in offer:
                 entry = {"name": name}
@@ -120,7 +126,11 @@ def _find_names_of_both_directions(predicates: Iterable[RankedPredicate | None])
 
 
 def _find_examples(
-    relation: LinkedRelation, offer: Offer, terms: TermByEnd, run: Run
+    relation: LinkedRelation,
+    offer: Offer,
+    terms: TermByEnd,
+    restrictions: Mapping[str, str],
+    run: Run,
 ) -> dict[str, str]:
     """Return for each name a triple of the graph, or two over a node, in one query.
 
@@ -135,7 +145,7 @@ def _find_examples(
         return {}
     branches = []
     for number, patterns in enumerate(patterns_by_name.values()):
-        branches.append(_make_branch(number, patterns))
+        branches.append(_make_branch(number, patterns, restrict(patterns, restrictions)))
     query = f"SELECT ?_i {' '.join(CELLS)} WHERE {{ {' UNION '.join(branches)} }}"
     names = list(patterns_by_name)
     examples = {}
@@ -145,7 +155,7 @@ def _find_examples(
     return examples
 
 
-def _make_branch(number: int, patterns: Sequence[TriplePattern]) -> str:
+def _make_branch(number: int, patterns: Sequence[TriplePattern], filters: str) -> str:
     """Return a subquery for one match of patterns: its number as ?_i, and its ends as CELLS."""
     ends = []
     for subject, _, object_ in patterns:
@@ -153,7 +163,7 @@ def _make_branch(number: int, patterns: Sequence[TriplePattern]) -> str:
     selected = [f'("{number}" AS ?_i)']
     for end, cell in zip(ends, CELLS, strict=False):
         selected.append(f"({end} AS {cell})")
-    where = patterns_to_sparql(patterns)
+    where = f"{patterns_to_sparql(patterns)} {filters}".strip()
     return f"{{ SELECT {' '.join(selected)} WHERE {{ {where} }} LIMIT 1 }}"
 
 

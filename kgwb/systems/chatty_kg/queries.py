@@ -23,7 +23,12 @@ from kgwb.systems.chatty_kg.records import (
     pattern_predicates,
     predicate_names,
 )
-from kgwb.systems.chatty_kg.relations import assign_terms, make_patterns
+from kgwb.systems.chatty_kg.relations import (
+    assign_terms,
+    find_restrictions,
+    make_patterns,
+    restrict,
+)
 from kgwb.systems.chatty_kg.settings import ChattySettings
 
 Combination = tuple[RankedPredicate, ...]
@@ -74,9 +79,10 @@ def generate_queries(qir: QIR, linked: LinkingResult, run: Run) -> GeneratedQuer
     if settings.query_order == "by_score":
         combinations = heapq.nsmallest(settings.query_num, combinations, key=_sort_key)
     terms = assign_terms(qir, linked.links)
+    restrictions = find_restrictions(linked.links, terms)
     kept: dict[str, CandidateQuery] = {}
     for combination in combinations:
-        query = _build_query(qir, relations, combination, terms, run)
+        query = _build_query(qir, relations, combination, terms, restrictions, run)
         if settings.wording_decides_direction and _joins_opposite_facts(query, combination):
             continue
         kept.setdefault(query.sparql, query)
@@ -120,13 +126,14 @@ def _build_query(
     relations: Sequence[LinkedRelation],
     combination: Combination,
     terms: TermByEnd,
+    restrictions: Mapping[str, str],
     run: Run,
 ) -> CandidateQuery:
     """Return the query of a combination: an ASK for a boolean question, else a SELECT.
 
     It selects the target, each row once. A pattern or filter that several facts have is written
-    once. ``_make_filters`` adds more filters. Its score is that of the combination, rounded to four
-    digits.
+    once. ``restrictions`` are those of ``find_restrictions``, and ``_make_filters`` adds more. Its
+    score is that of the combination, rounded to four digits.
     """
     patterns: dict[TriplePattern, None] = {}
     filters: dict[str, None] = {}
@@ -135,7 +142,8 @@ def _build_query(
         patterns.update(dict.fromkeys(fact_patterns))
         filters[class_filter] = None
     settings = ChattySettings.of_run(run)
-    filter_text = "".join(filters) + _make_filters(qir, tuple(patterns), terms, settings)
+    filter_text = "".join(filters) + restrict(patterns, restrictions)
+    filter_text += _make_filters(qir, tuple(patterns), terms, settings)
     head = f"SELECT DISTINCT {' '.join(qir.selected)} WHERE"
     if qir.kind == "boolean":
         head = "ASK"

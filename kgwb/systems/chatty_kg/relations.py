@@ -12,7 +12,13 @@ from rdflib import URIRef
 from rdflib.namespace import RDFS
 
 from kgwb.build import Direction, Link, Run, agent
-from kgwb.build.graph import TriplePattern, n3, patterns_to_sparql, values_clause
+from kgwb.build.graph import (
+    TriplePattern,
+    n3,
+    patterns_to_sparql,
+    values_clause,
+    variables_of,
+)
 from kgwb.build.linking import compute_similarities
 from kgwb.systems.chatty_kg.over_node import (
     find_predicates_over_node,
@@ -79,6 +85,10 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
     settings = ChattySettings.of_run(run)
     terms = assign_terms(qir, links)
     paths = {end: [Path("", 1.0)] for end, term in terms.items() if not is_unknown(term)}
+    for link in links:
+        if link.others and link.entity in terms:
+            term = terms[link.entity]
+            paths[link.entity] = [Path(_list_vertices(link, term), 1.0)]
     linked_ends = set(paths)
     waiting = list(qir.facts)
     if settings.classes == "for_kinds":
@@ -106,18 +116,44 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
 def assign_terms(qir: QIR, links: Sequence[Link]) -> TermByEnd:
     """Return the SPARQL term of each entity and unknown of a QIR.
 
-    It is the IRI of a linked vertex in angle brackets, or a literal. An unknown is a variable itself,
-    and an entity without either gets the variable "?unlinked" with a number.
+    It is the IRI of a linked vertex in angle brackets, or a literal. An unknown is a variable itself.
+    An entity with several vertices gets the variable "?_any" with a number, which
+    ``find_restrictions`` restricts, and an entity without any "?unlinked" with a number.
     """
     terms = {}
     for position, end in enumerate((*qir.entities, *qir.unknowns)):
         terms[end] = end if is_unknown(end) else f"?unlinked{position}"
     for link in links:
-        if link.vertex and link.entity in terms:
+        if link.others and link.entity in terms:
+            # no unknown of a QIR begins with "_"
+            terms[link.entity] = f"?_any{list(terms).index(link.entity)}"
+        elif link.vertex and link.entity in terms:
             terms[link.entity] = n3(link.vertex.iri)
         elif link.value is not None and link.entity in terms:
             terms[link.entity] = n3(link.value)
     return terms
+
+
+def _list_vertices(link: Link, term: str) -> str:
+    """Return the VALUES clause that binds a term to all vertices of a link."""
+    return values_clause(term, [vertex.iri for vertex in link.vertices])
+
+
+def find_restrictions(links: Sequence[Link], terms: TermByEnd) -> dict[str, str]:
+    """Return the FILTER for the variable of each entity with several vertices, by the variable."""
+    restrictions = {}
+    for link in links:
+        if link.others and link.entity in terms:
+            term = terms[link.entity]
+            vertices = ", ".join(n3(vertex.iri) for vertex in link.vertices)
+            restrictions[term] = f"FILTER({term} IN ({vertices})) "
+    return restrictions
+
+
+def restrict(patterns: Iterable[TriplePattern], restrictions: Mapping[str, str]) -> str:
+    """Return the FILTERs of ``find_restrictions`` for the variables that occur in patterns."""
+    occurring = variables_of(patterns)
+    return "".join(text for variable, text in restrictions.items() if variable in occurring)
 
 
 def _choose_next_fact(waiting: Sequence[Fact], paths: Iterable[str]) -> Fact:
@@ -310,11 +346,10 @@ def _find_type_predicates(fact: Fact, paths: PathsByEnd, run: Run) -> list[Ranke
     """
     if not fact.states_type or fact.object not in paths:
         return []
-    _, term = paths[fact.object][0]
-    if is_unknown(term):
-        return []
+    where, term = paths[fact.object][0]
+    classes_clause = f"{where} " if where else ""
     rows = run.kg.select(
-        f"SELECT DISTINCT ?_p ?_c WHERE {{ ?_c {n3(RDFS.subClassOf)}* {term}"
+        f"SELECT DISTINCT ?_p ?_c WHERE {{ {classes_clause}?_c {n3(RDFS.subClassOf)}* {term}"
         f" {values_clause('?_p', run.kg.vocabulary.types)}"
         f" FILTER EXISTS {{ ?_v ?_p ?_c }} }}"
     ).rows

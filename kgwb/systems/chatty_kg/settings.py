@@ -34,6 +34,7 @@ class ChattySettings(Settings):
         "classes": "searched",
         "links_literals": False,
         "tells_apart": False,
+        "links_several": False,
         "linked_ends": "connecting",
         "wording_decides_direction": False,
         "predicate_names": "local_parts",
@@ -145,6 +146,13 @@ class ChattySettings(Settings):
     Candidates of one type without a description get their relations. An entity in lower case that
     is the name of a vertex but for the case may be a common noun: it keeps its other candidates.
     The paper shows labels (section 5.1.1, equation 5).
+    """
+    links_several: bool = True
+    """Whether a model may link an entity to several vertices that it names together.
+
+    It may where the entity is in lower case and matches no label exactly, and several candidates of
+    the same types have its words in their labels: "coal" of "Steam coal" and "Coking coal". The
+    paper links to one vertex (section 5.1.1, equation 5).
     """
     links_joins: bool = True
     """Whether a fact between two unknowns is linked at what the facts before it lead to.

@@ -92,7 +92,7 @@ def render_filtered_relation(value: records.FilteredRelation, context: RenderCon
         render_explanation(value.reason),
     )
     none_label = "no relation: none fits, or another entity comes first"
-    choices = render_choices(options, selected, none_label, context)
+    choices = render_choices(options, [selected], none_label, context)
     omitted = and_more(len(offered) - MAX_ROWS)
     return join(summary, choices, div("band soft", omitted) if omitted else "")
 
