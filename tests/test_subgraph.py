@@ -285,6 +285,18 @@ def test_no_two_nodes_overlap(subgraph: Subgraph) -> None:
         assert box.height / 2 < box.y < layout.height - box.height / 2
 
 
+@pytest.mark.parametrize("subgraph", [star(1), star(60)])
+def test_a_picture_is_never_so_small_that_its_letters_cannot_be_read(subgraph: Subgraph) -> None:
+    picture = render_svg(subgraph)
+    layout = compute_layout(subgraph)
+    [min_width] = re.findall(r"min-width:(\d+)px", picture)
+    [max_height] = re.findall(r"max-height:(\d+)px", picture)
+    smallest_letters = 10.5  # the rule for .sub in look.css
+    scale = min(int(min_width) / layout.width, int(max_height) / layout.height)
+    assert scale * smallest_letters >= 8.9
+    assert picture.startswith('<div class="across">'), "what is wider than its place scrolls"
+
+
 @pytest.mark.parametrize("ends", ["aa", "ab ba ab", "ab bc ca", "ab cd"])
 def test_loops_parallel_edges_triangles_and_parts_are_drawn(ends: str) -> None:
     nodes = tuple(Node(iri(name), name) for name in sorted({*ends} - {" "}))

@@ -421,6 +421,20 @@ def find_examples(
     return PredicateExamples(triples, True, names)
 
 
+def find_examples_at(
+    kg: Graph, vertex: URIRef, predicate: URIRef, direction: Direction
+) -> PredicateExamples:
+    """Return triples of a predicate at a vertex, which is the object with the direction "in".
+
+    At most MAX_EXAMPLES are returned, with the display names of their IRIs. Raises a GraphError.
+    """
+    pattern = f"{n3(vertex)} {n3(predicate)} ?o"
+    if direction == "in":
+        pattern = f"?s {n3(predicate)} {n3(vertex)}"
+    triples = _example_triples(kg, pattern)
+    return PredicateExamples(triples, False, names_of_terms(kg, triples))
+
+
 def _example_triples(kg: Graph, pattern: str) -> tuple[Triple, ...]:
     return kg.construct(f"CONSTRUCT WHERE {{ {pattern} }} LIMIT {MAX_EXAMPLES}")
 

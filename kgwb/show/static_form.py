@@ -36,6 +36,7 @@ SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 DESCRIPTION = re.compile(r"<desc>(.*?)</desc>", re.DOTALL)
 MAX_WIDTH = re.compile(r"max-width:(\d+)px")
+LEAST_SIZE = re.compile(r"(min-width:\d+px;max-height:\d+px)")
 SIZE = re.compile(r'viewBox="0 0 (\d+) (\d+)"')
 
 
@@ -205,6 +206,9 @@ def _as_image(svg: str) -> str:
     document = f'<svg xmlns="{SVG_NAMESPACE}" class="kg" {box}><style>{_picture_style()}</style>{svg}</svg>'
     data = base64.b64encode(document.encode()).decode()
     shown_width = f' width="{width}"' if width else ""
+    least_size = _first_group(LEAST_SIZE, svg)
+    if least_size:
+        shown_width += f' style="{least_size}"'
     return f'<img class="picture"{shown_width} alt="{text}" src="data:image/svg+xml;base64,{data}">'
 
 

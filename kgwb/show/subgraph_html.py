@@ -29,6 +29,10 @@ MAX_DESCRIBED_EDGES = 20
 """Edges that screen readers read out with the picture; the table has all of them."""
 MAX_ROW_ANSWERS = 5
 """Answers named in one row of the table."""
+MIN_SCALE = 0.86
+"""The least scale of a picture: its smallest letters are 9 pixels high then. A larger picture scrolls."""
+MAX_HEIGHT = 720
+"""Pixels of a picture that need not be larger for its letters."""
 EMPTY_MESSAGE = div(
     "body",
     "No vertex is linked yet. Continue the run until an entity of the question has its vertex.",
@@ -52,8 +56,8 @@ def render_svg(
     If an answer is ``highlighted``, its node and its support stand out, and the rest is pale. A
     click on a node sends the ``event`` with the number of the node; without an event, nodes cannot
     be clicked. ``answer_icon`` is the icon of the answer's state, which decides the colour of the
-    answer and its support. For screen readers the picture has a title, and the first edges as
-    sentences.
+    answer and its support. A picture that is wider than its place scrolls sideways. For screen
+    readers the picture has a title, and the first edges as sentences.
     """
     if not subgraph.nodes:
         return EMPTY_MESSAGE
@@ -78,8 +82,12 @@ def render_svg(
 
     node_count = pluralize(len(nodes), "node")
     triple_count = pluralize(len(labels), "triple")
-    max_width = layout.width * 1.05
-    return tag(
+    limits = [
+        f"max-width:{layout.width * 1.05:.0f}px",
+        f"min-width:{layout.width * MIN_SCALE:.0f}px",
+        f"max-height:{max(MAX_HEIGHT, layout.height * MIN_SCALE):.0f}px",
+    ]
+    svg = tag(
         "svg",
         tag("title", f"Subgraph: {node_count}, {triple_count}"),
         tag("desc", _describe_edges(subgraph)),
@@ -89,8 +97,9 @@ def render_svg(
         class_=f"graph {answer_icon}",
         role="img",
         viewBox=f"0 0 {layout.width:.0f} {layout.height:.0f}",
-        style=f"max-width:{max_width:.0f}px",
+        style=";".join(limits),
     )
+    return div("across", svg)
 
 
 def highlighted_parts(subgraph: Subgraph, highlighted: Value | None) -> dict[str, list[int]] | None:

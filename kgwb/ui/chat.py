@@ -15,6 +15,7 @@ from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
 from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
+from kgwb.show.thing_predicates import render_questions, things_of_refusal
 from kgwb.text import display_name, pluralize, shorten, single_line, source_name
 from kgwb.ui.choosers import Glance, overview_of
 from kgwb.ui.conversation import Conversation, DialogueWorkbench
@@ -76,6 +77,8 @@ class TurnView:
     """How many more supporting triples there are."""
     reasons: Html
     """Why there is no answer."""
+    things: Html
+    """The predicates of what an unanswered question is about; one click puts a question for one."""
 
 
 class Chat(Live):
@@ -237,6 +240,11 @@ class Chat(Live):
             if run.answer is not None:
                 omitted_support = render_omitted_triples(len(run.answer.support) - MAX_TRIPLES)
             reasons = render_reasons(run.answer, run.steps, run.unrecorded_graph)
+        things = Html()
+        is_newest = run is self.conversation.runs[-1]
+        if is_open or is_newest:
+            found = things_of_refusal(run.answer, run.question, run.steps, run.unrecorded_graph)
+            things = render_questions(found)
         return TurnView(
             number=number,
             question=shorten(question),
@@ -257,6 +265,7 @@ class Chat(Live):
             support=support,
             omitted_support=omitted_support,
             reasons=reasons,
+            things=things,
         )
 
     def _previous_answer(self, run: Run) -> str:

@@ -24,6 +24,7 @@ from kgwb.show.records import render
 from kgwb.show.run import render_answer_banner, render_question_header, render_run
 from kgwb.show.run_state import RunState
 from kgwb.show.terms import context_of, triple_key
+from kgwb.show.thing_predicates import render_predicates
 from kgwb.show.timeline import render_pipeline, render_timeline
 from kgwb.show.waterfall import render_waterfall
 from kgwb.terms import Triple
@@ -38,6 +39,7 @@ from kgwb.ui.live import (
     form_of,
     read_name,
     render_page,
+    render_progress,
     text_input,
     typed_text,
 )
@@ -203,11 +205,24 @@ class Debugger(StepPanel):
             context = context_of(self.run, can_mute=self.can_mute)
             parts = render_answer_parts(answer, context)
             parts.append(render_reasons(answer, steps, self.run.unrecorded_graph))
+            parts.append(self._render_things(answer))
             parts += self._render_empty_results(answer, steps)
         title = h.muted_text("Where the time went")
         waterfall = render_waterfall(steps, self.run.calls)
         times = h.collapsible(title, waterfall, key="time")
         return h.div("body stack", *parts, self._render_gold_form(), times)
+
+    def _render_things(self, answer: Answer) -> Html:
+        """Render the predicates of the things that an unanswered question is about.
+
+        What the graph has replied about them is kept with the step that is shown.
+        """
+        step = self.step
+        things = self.things_of(answer)
+        if step is None or not things:
+            return Html()
+        predicates = render_predicates(things, self._context_of(step))
+        return h.join(predicates, render_progress(self.graph_worker))
 
     def _render_gold_form(self) -> Html:
         """Render the form that keeps the answer as gold; nothing before the run is done."""

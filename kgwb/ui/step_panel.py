@@ -25,6 +25,7 @@ from kgwb.show.form import add_or_remove_row
 from kgwb.show.output_form import OutputForm, choose_option, update_derived_fields
 from kgwb.show.prompt_form import estimate_tokens
 from kgwb.show.terms import declare_known_prefixes, readable_query
+from kgwb.show.thing_predicates import predicate_of_event, result_name, values_of
 from kgwb.text import pluralize
 from kgwb.threads import run_in_thread
 from kgwb.ui.live import Event, argument_of, form_of, read_name, typed_text
@@ -343,6 +344,16 @@ class StepPanel(StepView):
             predicate.direction,
             self.session.all_steps,
         )
+
+    def do_values(self, event: Event) -> None:
+        """Ask the graph for the values of a predicate that a thing of a refused question has.
+
+        The event's ``arg`` has the positions of the thing and of its predicate. The reply is shown
+        below the predicates. Raises InputError if they are not shown any more.
+        """
+        things = self.things_of(self._shown_step().output) or self.things_of(self.run.answer)
+        thing, predicate = predicate_of_event(things, argument_of(event))
+        self._ask_graph(result_name(thing, predicate), values_of, thing.iri, predicate)
 
     def do_query(self, event: Event) -> None:
         """Execute a query as it was edited on the graph, and keep its result, or why it was refused."""

@@ -30,6 +30,7 @@ from kgwb.show.step import (
     render_step_notes,
 )
 from kgwb.show.terms import RenderContext, context_of
+from kgwb.show.thing_predicates import Thing, render_predicates, things_of_refusal
 from kgwb.show.timeline import model_calls_of
 from kgwb.text import display_name, pluralize, shorten
 from kgwb.ui.human import Person
@@ -423,14 +424,21 @@ class StepView(Live):
             return h.div("body soft", text)
         output = step.output
         context = self._context_of(step)
+        reasons = explain.render_reasons(output, context.steps, self.run.unrecorded_graph)
+        things = self.things_of(output)
         is_replay = self.run.unrecorded_graph is None
         return render_page(
             "step_result.html",
             output=render(output, context),
-            reasons=explain.render_reasons(output, context.steps, self.run.unrecorded_graph),
+            reasons=h.join(reasons, render_predicates(things, context)),
             has_no_graph=is_replay and not self.is_in_debugger,
             progress=render_progress(self.graph_worker),
         )
+
+    def things_of(self, output: Any) -> tuple[Thing, ...]:
+        """Return the things that an unanswered question is about, see ``things_of_refusal``."""
+        steps = self.session.all_steps
+        return things_of_refusal(output, self.run.question, steps, self.run.unrecorded_graph)
 
     def _context_of(self, step: Step) -> RenderContext:
         """Return what is known where the step's output is rendered: names, steps, graph replies.
