@@ -93,7 +93,8 @@ def read_value(task: Task, answer: object) -> Any:
     has no JSON form, or is of another type.
     """
     adapter = TypeAdapter(task.answer_type)
-    data = fit_form(_to_json_data(answer), task.answer_type, task.texts.get("form.and"))
+    conjunctions = task.texts.get("form.conjunctions").split()
+    data = fit_form(_to_json_data(answer), task.answer_type, conjunctions)
     return adapter.validate_json(json.dumps(data), strict=True)
 
 

@@ -32,15 +32,16 @@ TRIPLE_FIELDS = (("subject",), ("predicate", "relation", "property"), ("object",
 """The keys that the parts of a triple may have in a dictionary."""
 
 
-def fit_form(data: Any, answer_type: Any, conjunction: str = "and") -> Any:
+def fit_form(data: Any, answer_type: Any, conjunctions: Sequence[str] = ()) -> Any:
     """Return the JSON data of an answer in the form of the task's type, if it can be read so.
 
-    The conjunction may stand between names in place of a comma. A single value stands for a list of
+    A conjunction may stand between names in place of a comma. A single value stands for a list of
     it, and a text for the numbers or names in it. A dictionary is a triple by its keys, or the JSON
     text of a reply. What cannot be read is returned as it is.
     """
     if answer_type == NamedChoice and isinstance(data, str):
-        data = data.replace(f" {conjunction} ", ",")
+        for conjunction in conjunctions:
+            data = data.replace(f" {conjunction} ", ",")
     fit = FITTING.get(answer_type)
     return fit(data) if fit else data
 
