@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import kgwb
 from kgwb import disk
 from kgwb.arguments import option, parse_assignments, positional
 from kgwb.errors import InputError
@@ -36,6 +35,11 @@ class LabsCommand:
     )
     lab: Path | None = option("FILE", "collect the hand-ins of a lab of your own, as my_lab.py")
     students: bool = option("", "export what students get: the labs without solutions", False)
+    language: str = option(
+        "LANGUAGE",
+        "the language of the labs: en, de, or a catalogue, as fr.po (default: KGWB_LANGUAGE, else en)",
+        "",
+    )
     action: str = positional("ACTION", "collect, export or new")
     folder: Path = positional(
         "FOLDER", "where the students' files are, a folder or a zip; or what to write to"
@@ -68,12 +72,15 @@ class LabsCommand:
         from kgwb.labs.tasks import load_lab
 
         if self.lab is None:
-            return load_lab
-        own = load_lab(str(self.lab))
-        return lambda name: own if name == own.number else load_lab(name)
+            return lambda name: load_lab(name, self.language)
+        own = load_lab(str(self.lab), self.language)
+        return lambda name: own if name == own.number else load_lab(name, self.language)
 
     def _write_example(self) -> None:
-        """Write a lab of three tasks and its test to the folder. Raises InputError if one is there."""
+        """Write a lab of three tasks, its German catalogue and its test to the folder.
+
+        Raises InputError if one of them is there already.
+        """
         templates = Path(__file__).parent / "labs" / "new_lab"
         for template in sorted(templates.glob("*.txt")):
             path = self.folder / template.stem
@@ -84,16 +91,27 @@ class LabsCommand:
             print(path)
 
     def _export(self) -> None:
-        """Copy the notebooks of the labs to the folder. Its files of these names are replaced."""
-        package = Path(kgwb.__file__).parent
-        installed_folder = package / "_data" / "notebooks"
-        notebooks = installed_folder if installed_folder.is_dir() else package.parent / "notebooks"
+        """Write the notebooks of the labs to the folder, in the language that was asked for.
+
+        A catalogue that is a file of one's own is copied beside them. Files of these names are
+        replaced. Raises InputError if there is no such language, or a file cannot be written.
+        """
+        from kgwb.labs.notebooks import list_lab_notebooks, translate_notebook
+        from kgwb.labs.texts import CATALOGUE_SUFFIX, load_texts
+
+        texts = load_texts(self.language)
+        copies = {}
+        if texts.language.endswith(CATALOGUE_SUFFIX):
+            catalogue = Path(texts.language).expanduser()
+            copies[catalogue.name] = disk.read_text(catalogue)
+        for notebook in list_lab_notebooks():
+            copies[notebook.name] = translate_notebook(notebook, texts)
         with disk.os_errors_as_input_error(
             f"cannot copy the labs to {self.folder}", "choose another folder"
         ):
-            for notebook in sorted((notebooks / "labs").glob("*.ipynb")):
-                copy = self.folder / notebook.name
-                disk.write_atomically(copy, [notebook.read_text(encoding="utf-8")])
+            for name, text in copies.items():
+                copy = self.folder / name
+                disk.write_atomically(copy, [text])
                 print(copy)
 
     def _collect(self) -> None:

@@ -11,6 +11,7 @@ from test_labs import NUMBERS, TASKS, read_code_cells
 
 from kgwb.labs import LabWork
 from kgwb.labs.pages import Feedback
+from kgwb.labs.texts import list_languages
 
 FILE = Path(__file__).with_name("lab_answers.toml")
 ANSWERS = tomllib.loads(FILE.read_text(encoding="utf-8"))
@@ -19,11 +20,11 @@ LEAST_ANSWERS = 8
 
 
 @cache
-def run_cells(number: int) -> tuple[dict[str, Any], dict[str, str]]:
+def run_cells(number: int, language: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the variables of a lab's notebook after its cells, and the cell of each task."""
     variables: dict[str, Any] = {}
     cells = {}
-    for source in read_code_cells(number):
+    for source in read_code_cells(number, language):
         task = re.search(r'lab.check\("(.*?)"', source)
         if task:
             cells[task[1]] = source
@@ -34,9 +35,9 @@ def run_cells(number: int) -> tuple[dict[str, Any], dict[str, str]]:
     return variables, cells
 
 
-def give(number: int, task: str, answer: str) -> Feedback:
+def give(number: int, language: str, task: str, answer: str) -> Feedback:
     """Return the feedback of a task's cell with this answer in place of the dots."""
-    variables, cells = run_cells(number)
+    variables, cells = run_cells(number, language)
     scope = dict(variables)
     before_answer = cells[task].partition("answer = ...")[0]
     exec(before_answer, scope)
@@ -60,25 +61,29 @@ def test_every_task_has_enough_right_and_wrong_answers() -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("language", list_languages())
 @pytest.mark.parametrize(("number", "name"), TASKS)
 def test_no_answer_is_judged_wrongly(
-    number: int, name: str, monkeypatch: pytest.MonkeyPatch
+    number: int, name: str, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KGWB_EMBEDDINGS", raising=False)  # as in the student's kernel
     misjudged = {}
     for state in ("right", "wrong"):
         for answer in ANSWERS[name][state]:
-            feedback = give(number, name, answer)
+            feedback = give(number, language, name, answer)
             if feedback.state != state:
                 misjudged[answer] = feedback.text
     assert not misjudged
 
 
 @pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("language", list_languages())
 @pytest.mark.parametrize("number", NUMBERS)
-def test_after_a_right_answer_the_lesson_and_a_question_are_shown(number: int) -> None:
+def test_after_a_right_answer_the_lesson_and_a_question_are_shown(
+    number: int, language: str
+) -> None:
     for name in [task for lab, task in TASKS if lab == number]:
-        lesson = run_cells(number)[0]["lab"].lab.tasks[name].lesson
+        lesson = run_cells(number, language)[0]["lab"].lab.tasks[name].lesson
         assert set(lesson) == {"found", "lesson", "question"}
         sentences = re.findall(r"[.?!](?= |$)", lesson["lesson"])
         assert len(sentences) == 2 and lesson["question"].endswith("?")

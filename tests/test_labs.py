@@ -16,9 +16,11 @@ from kgwb.kg.text import normalize
 from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
 from kgwb.labs.live import try_prompt
+from kgwb.labs.notebooks import translate_notebook
 from kgwb.labs.pages import render_class_page
 from kgwb.labs.repairs import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
 from kgwb.labs.tasks import LAB_MODULES, MAX_HINTS, compare_choices, load_lab
+from kgwb.labs.texts import list_languages, load_texts
 from kgwb.llm import Scripted
 from kgwb.records import to_data
 from kgwb.run.prompts import Prompts
@@ -37,10 +39,10 @@ HOSTILE: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-def read_code_cells(number: int) -> list[str]:
-    """Return the code of a lab's notebook, cell by cell."""
+def read_code_cells(number: int, language: str = "en") -> list[str]:
+    """Return the code of a lab's notebook in a language, cell by cell."""
     [path] = (FOLDER / "labs").glob(f"{number}_*.ipynb")
-    notebook = json.loads(path.read_text(encoding="utf-8"))
+    notebook = json.loads(translate_notebook(path, load_texts(language)))
     return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
@@ -52,14 +54,15 @@ def test_every_task_has_a_cell_in_its_notebook_and_a_solution() -> None:
     assert set(SOLUTIONS) == set(asked)
 
 
+@pytest.mark.parametrize("language", list_languages())
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.usefixtures("here")
 def test_a_lab_run_with_its_solutions_passes_every_check(
-    number: int, monkeypatch: pytest.MonkeyPatch
+    number: int, language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KGWB_EMBEDDINGS")  # as in the student's kernel
     variables: dict[str, Any] = {}
-    for source in read_code_cells(number):
+    for source in read_code_cells(number, language):
         task = re.search(r'lab.check\("(.*?)"', source)
         code = source
         if task:
@@ -69,7 +72,11 @@ def test_a_lab_run_with_its_solutions_passes_every_check(
     states = {name: progress.state for name, progress in work.submission.tasks.items()}
     assert states == dict.fromkeys(work.lab.tasks, "solved")
     total = len(work.lab.tasks)
-    assert f"{total} of {total}" in repr(work)
+    texts = load_texts(language)
+    title = texts.get(f"lab{number}.title")
+    counts = {"number": number, "title": title, "solved": total, "total": total}
+    assert repr(work) == texts.get("lab.solved", **counts)
+    assert language != "en" or f"{total} of {total}" in repr(work)
 
 
 @pytest.mark.parametrize(("number", "name"), TASKS)
@@ -120,8 +127,9 @@ def test_hints_come_one_by_one_and_do_not_give_the_answer_away(number: int, name
     ],
 )
 def test_chosen_options_are_compared_with_the_right_ones(chosen: list[int], feedback: str) -> None:
-    texts = {"unknown": "unknown {}", "wrong": "wrong {}", "missing": "missing"}
-    assert compare_choices(chosen, (1, 3), range(1, 5), **texts) == feedback
+    texts = {"unknown": "unknown {choice}", "wrong": "wrong {choice}", "missing": "missing"}
+    problem = compare_choices(chosen, (1, 3), range(1, 5), **texts)
+    assert load_texts().render(problem) == feedback
 
 
 def test_work_is_kept_and_handed_in(here: Path) -> None:

@@ -71,7 +71,7 @@ class LabWork:
         asked = require_task(self.lab.tasks, task, self.lab.number)
         progress = self._progress(task)
         if answer is None or answer is ... or answer == "":  # the cell of the notebook as it came
-            return Feedback(asked, "wrong", "there is no answer yet")
+            return Feedback(asked, "wrong", asked.texts.get("feedback.no-answer"))
         try:
             problem = check_answer(asked, answer)
         except CheckFailedError as exc:
@@ -101,7 +101,7 @@ class LabWork:
         asked = require_task(self.lab.tasks, task, self.lab.number)
         self._progress(task).discussion = _truncate(str(text))
         self._write(self.path)
-        return Feedback(asked, "hint", "kept for the discussion in class")
+        return Feedback(asked, "hint", asked.texts.get("feedback.kept"))
 
     def hint(self, task: str) -> Feedback:
         """Return the next hint for a task, and count it; the last one again after all were shown.
@@ -113,8 +113,13 @@ class LabWork:
         total = len(asked.hints)
         progress.hints = min(progress.hints + 1, total)
         self._write(self.path)
-        text = asked.hints[progress.hints - 1]
-        return Feedback(asked, "hint", f"hint {progress.hints} of {total}: {text}")
+        hint = asked.hints[progress.hints - 1]
+        text = asked.texts.get("feedback.hint", number=progress.hints, total=total, hint=hint)
+        return Feedback(asked, "hint", text)
+
+    def text(self, key: str) -> str:
+        """Return a text that the lab shows, by its key in the catalogue: "claims.A"."""
+        return self.lab.texts.get(key)
 
     def hand_in(self, student: str, folder: str | Path = ".") -> Path:
         """Write the work to a file named after the lab, the student and the work; return its path.
@@ -125,8 +130,8 @@ class LabWork:
         """
         name = remove_controls(" ".join(student.split()))[:MAX_STUDENT_CHARS]
         if not name:
-            hint = 'write it between the brackets: lab.hand_in("Ada Lovelace")'
-            raise InputError("a hand-in needs your name", hint=hint)
+            problem = self.lab.texts.get("hand-in.no-name")
+            raise InputError(problem, hint=self.lab.texts.get("hand-in.no-name.hint"))
         self.submission.student = name
         name_in_path = re.sub(r"\W+", "-", name)[:MAX_FILE_NAME_CHARS].strip("-") or "student"
         file_name = f"{self.lab.file_stem}-{name_in_path}-{self.submission.work_id}.json"
@@ -148,22 +153,30 @@ class LabWork:
 
     def __repr__(self) -> str:
         states = [progress.state for progress in self.submission.tasks.values()]
-        solved = f"{states.count('solved')} of {len(self.lab.tasks)} tasks solved"
-        return f"Lab {self.lab.number}, {self.lab.title}: {solved}"
+        solved = states.count("solved")
+        return self.lab.texts.get(
+            "lab.solved",
+            number=self.lab.number,
+            title=self.lab.title,
+            solved=solved,
+            total=len(self.lab.tasks),
+        )
 
     def _repr_html_(self) -> str:
         return render_lab_page(self.lab, self.submission)
 
 
-def lab(number: int | str | Path, path: str | Path | None = "") -> LabWork:
+def lab(number: int | str | Path, path: str | Path | None = "", *, language: str = "") -> LabWork:
     """Open a lab to work in, and continue what was done in it before.
 
-    ``number`` is 1 to 3, or the path of a lab of one's own ("my_lab.py"). The work is kept in the
+    ``number`` is 1 to 3, or the path of a lab of one's own ("my_lab.py"). ``language`` is a code,
+    such as "de", or the path of a catalogue, such as "fr.po"; without one, the environment variable
+    KGWB_LANGUAGE names it, and it is English by default. The work is kept in the
     file ``path``, by default "labN.json" or "NAME.json" in the current folder; with None it is not
-    kept. Raises InputError if there is no such lab, or if the file is not a hand-in. An existing
-    file at ``path`` is read; a missing one is made at the first check.
+    kept. An existing file at ``path`` is read; a missing one is made at the first check. Raises
+    InputError if there is no such lab or language, or if the file is not a hand-in.
     """
-    opened = load_lab(str(number) if isinstance(number, Path) else number)
+    opened = load_lab(str(number) if isinstance(number, Path) else number, language)
     if path is None:
         return LabWork(opened)
     return LabWork(opened, Path(path or f"{opened.file_stem}.json"))

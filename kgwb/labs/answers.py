@@ -11,6 +11,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from kgwb.errors import InputError, KgwbError
 from kgwb.labs.forms import EXAMPLES, fit_form
 from kgwb.labs.tasks import Task
+from kgwb.labs.texts import say
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
@@ -24,9 +25,9 @@ MAX_DATA_CHARS = 40_000
 class CheckFailedError(Exception):
     """A check has failed in itself. The cause is for the lecturer; the text is for the student."""
 
-    def __init__(self, task: str, cause: Exception) -> None:
-        text = f"the check of {task} itself failed ({type(cause).__name__}); tell your lecturer"
-        super().__init__(text)
+    def __init__(self, task: Task, cause: Exception) -> None:
+        error = type(cause).__name__
+        super().__init__(task.texts.get("answer.check-failed", task=task.name, error=error))
 
 
 class StoredRun(BaseModel):
@@ -63,27 +64,25 @@ def check_answer(task: Task, answer: object) -> str:
     characters. An error that an answer leads to, such as an invalid query, is its problem. Raises
     CheckFailedError if the check itself fails.
     """
+    texts = task.texts
     if isinstance(answer, str) and len(answer) > MAX_CHECKED_CHARS:
-        return (
-            f"the answer has {len(answer):,} characters; at most {MAX_CHECKED_CHARS:,} are checked"
-        )
+        return texts.get("answer.too-long", number=len(answer), most=MAX_CHECKED_CHARS)
     if task.answer_type is Run:
         if not isinstance(answer, Run):
-            return f"the answer must be a run, but its type is {type(answer).__name__}"
+            return texts.get("answer.no-run", type=type(answer).__name__)
         typed_answer: Any = answer
     else:
         try:
             typed_answer = read_value(task, answer)
         except ValueError:
-            shown_type = type(answer).__name__
-            example = EXAMPLES.get(task.answer_type, "the comment shows")
-            return f"an answer of the type {shown_type} is not read here; write it as {example}"
+            example = say(EXAMPLES.get(task.answer_type, "example.other"))
+            return texts.get("answer.unread", type=type(answer).__name__, example=example)
     try:
-        return task.check(typed_answer)
+        return texts.render(task.check(typed_answer))
     except KgwbError as exc:
-        return f"the answer leads to an error: {exc}"
+        return texts.get("answer.error", error=exc)
     except Exception as exc:
-        raise CheckFailedError(task.name, exc) from exc
+        raise CheckFailedError(task, exc) from exc
 
 
 def read_value(task: Task, answer: object) -> Any:
@@ -94,7 +93,8 @@ def read_value(task: Task, answer: object) -> Any:
     has no JSON form, or is of another type.
     """
     adapter = TypeAdapter(task.answer_type)
-    data = fit_form(_to_json_data(answer), task.answer_type)
+    conjunctions = task.texts.get("form.conjunctions").split()
+    data = fit_form(_to_json_data(answer), task.answer_type, conjunctions)
     return adapter.validate_json(json.dumps(data), strict=True)
 
 
@@ -140,16 +140,16 @@ def check_stored_answer(task: Task, stored: StoredAnswer) -> str:
     if stored.run is None:
         return check_answer(task, stored.value)
     if task.open_run is None:
-        return "the answer is a run, but the task does not ask for one"
+        return task.texts.get("stored.run")
     run = task.open_run()
     if stored.run.question != run.question:
-        return "the run is of another question"
+        return task.texts.get("stored.other-question")
     try:
         for step, value in stored.run.overrides.items():
             run.override(step, value)
         run.go()
     except KgwbError as exc:
-        return f"the run leads to an error: {exc}"
+        return task.texts.get("stored.error", error=exc)
     return check_answer(task, run)
 
 

@@ -1,6 +1,6 @@
 """The program of the process that checks answers again. ``kgwb.labs.rechecking`` starts it.
 
-Standard input is JSON: the lab, the seconds of processor time that a job has, and jobs, each of which
+Standard input is JSON: the lab, its language, the seconds of processor time that a job has, and jobs, each of which
 is a list of answers of one student. This
 process makes what all checks need, and copies itself for each job. A copy has limits on its
 processor time, its memory and the files it writes. Standard output gets a line of JSON for each
@@ -44,7 +44,7 @@ def main() -> None:
     jobs: list[Job] = request["jobs"]
     output = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a check prints is no result
-    lab = load_lab(request["lab"])
+    lab = load_lab(request["lab"], request["language"])
     if not hasattr(os, "fork"):
         for number, job in enumerate(jobs):
             check_job(lab, number, job, output)

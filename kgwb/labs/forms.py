@@ -17,27 +17,31 @@ AnswerTriples = Sequence[tuple[str, str, str]]
 """Triples as students write them: subject, relation and object, with unknowns as "?x"."""
 
 EXAMPLES: dict[Any, str] = {
-    NumberedChoice: "[1, 3]",
-    NamedChoice: '["one", "another"]',
-    NamedNumber: '("name", 0.5)',
-    AnswerTriples: '[("?film", "relation", "name")]',
-    float: "0.5",
-    int: "24",
-    str: '"a text between quotes"',
+    NumberedChoice: "example.numbers",
+    NamedChoice: "example.names",
+    NamedNumber: "example.named-number",
+    AnswerTriples: "example.triples",
+    float: "example.number",
+    int: "example.whole-number",
+    str: "example.text",
 }
-"""How an answer of each type is written."""
-SEPARATORS = re.compile(r"[,;\n]| and ")
+"""The key of the text that shows how an answer of each type is written."""
+SEPARATORS = re.compile(r"[,;\n]")
 NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 TRIPLE_FIELDS = (("subject",), ("predicate", "relation", "property"), ("object",))
 """The keys that the parts of a triple may have in a dictionary."""
 
 
-def fit_form(data: Any, answer_type: Any) -> Any:
+def fit_form(data: Any, answer_type: Any, conjunctions: Sequence[str] = ()) -> Any:
     """Return the JSON data of an answer in the form of the task's type, if it can be read so.
 
-    A single value stands for a list of it, and a text for the numbers or names in it. A dictionary
-    is a triple by its keys, or the JSON text of a reply. What cannot be read is returned as it is.
+    A conjunction may stand between names in place of a comma. A single value stands for a list of
+    it, and a text for the numbers or names in it. A dictionary is a triple by its keys, or the JSON
+    text of a reply. What cannot be read is returned as it is.
     """
+    if answer_type == NamedChoice and isinstance(data, str):
+        for conjunction in conjunctions:
+            data = data.replace(f" {conjunction} ", ",")
     fit = FITTING.get(answer_type)
     return fit(data) if fit else data
 

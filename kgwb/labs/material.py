@@ -48,12 +48,5 @@ REPLIES = (
     _format_reply(["Psycho"], ("Psycho", "composer", "?who")).replace(', "beyond": []', ""),
 )
 """The replies of the third task of lab 2. Students number them from 1, and find those that are rejected."""
-CLAIMS = {
-    "A": "Chatty-KG executes up to ten times fewer queries than another system, KGQAn.",
-    "B": "RAGonite answers more questions with both tools than with either of them alone.",
-    "C": "DoG answers a question of several hops one hop at a time, and simplifies it in between.",
-    "D": "Triad gains from answers of its own knowledge where the graph has no answer.",
-    "E": "RoboData gives the triples that support each sentence of its answer.",
-    "F": "Chatty-KG does not answer from the language model where the graph has no answer.",
-}
-"""Claims of the papers, by a letter."""
+CLAIMS = ("A", "B", "C", "D", "E", "F")
+"""Letters of the claims of the papers. The text of a claim has the key "claims.A" and so on."""

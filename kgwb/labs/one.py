@@ -15,13 +15,13 @@ from kgwb.labs.forms import AnswerTriples, NamedChoice, NumberedChoice, expand_i
 from kgwb.labs.material import DIALOGUE
 from kgwb.labs.repairs import find_first_edited_steps, find_first_wrong_agents, open_lost_run
 from kgwb.labs.tasks import Lab, Stage, compare_choices, open_sample, open_samples
+from kgwb.labs.texts import Problem, say
 from kgwb.records import to_data
 from kgwb.run import Run
 from kgwb.terms import Term
-from kgwb.text import pluralize
 from kgwb.workbench import Workbench, recording
 
-LAB = Lab(1, "From question to SPARQL", prepare=open_samples)
+LAB = Lab(1, "lab1.title", prepare=open_samples)
 PRONOUNS = {"it", "its", "he", "she", "his", "her", "their", "they", "this", "that"}
 TWO_FILMS_QUESTION = "Which films directed by Christopher Nolan star Michael Caine?"
 STORY_QUESTION = "From which story was the film Stalker taken?"
@@ -44,46 +44,25 @@ class LostAnswer(NamedTuple):
     labels: tuple[str, ...]
     stage: Stage
     """The stage of the first wrong step."""
-    last_hint: str
 
 
 LOST_ANSWERS = {
-    1: LostAnswer(
-        ("Louisa May Alcott",),
-        "understand",
-        "Two films and a novel have one name. Who had to say which of them is meant, or to choose?",
-    ),
-    2: LostAnswer(
-        ("Bernard Herrmann",), "understand", "How many unknowns does this question have?"
-    ),
-    3: LostAnswer(
-        ("Francis Ford Coppola",),
-        "understand",
-        "In which language are the words that are looked up?",
-    ),
+    1: LostAnswer(("Louisa May Alcott",), "understand"),
+    2: LostAnswer(("Bernard Herrmann",), "understand"),
+    3: LostAnswer(("Francis Ford Coppola",), "understand"),
     4: LostAnswer(
         ("Howl's Moving Castle", "My Neighbor Totoro", "Spirited Away", "The Boy and the Heron"),
         "understand",
-        "Who writes music? Compare the words of the relation with those of the question.",
     ),
-    5: LostAnswer(
-        ("Geoffrey Hinton", "Yann LeCun", "Yoshua Bengio"),
-        "query",
-        "Which word of the question is in no triple and in no query? Look at all triples of one "
-        "winner to see how the graph says it.",
-    ),
+    5: LostAnswer(("Geoffrey Hinton", "Yann LeCun", "Yoshua Bengio"), "query"),
 }
 """The recorded runs of the last tasks, by their number in the folder recordings/lost/chatty_kg."""
 
 
 @LAB.task(
-    "Which questions need the dialogue?",
-    "Read each question as if it were the first one. Do you know what it is about?",
-    "Look for words that refer to something else: its, he, the one.",
-    "Three of the five questions depend on an earlier one.",
     stage="understand",
 )
-def check_dependent_questions(numbers: NumberedChoice) -> str:
+def check_dependent_questions(numbers: NumberedChoice) -> Problem:
     """Return "" for the numbers of the questions that cannot be understood alone, else feedback.
 
     The questions are those of DIALOGUE, numbered from 1; the right ones are 2, 4 and 5, in any
@@ -93,20 +72,16 @@ def check_dependent_questions(numbers: NumberedChoice) -> str:
         numbers,
         (2, 4, 5),
         range(1, len(DIALOGUE) + 1),
-        unknown="there is no question {}; the questions have the numbers 1 to 5",
-        wrong="question {} can be understood alone",
-        missing="there is another question that cannot be understood alone",
+        unknown="1.1.unknown",
+        wrong="1.1.wrong",
+        missing="1.1.missing",
     )
 
 
 @LAB.task(
-    "Rephrase 'When was its first movie released?'",
-    "Somebody who has not heard the first question must understand the new one.",
-    "Which words of the question are clear only to somebody who heard the first one?",
-    "Say what these words stand for, and leave the rest of the question as it is.",
     stage="understand",
 )
-def check_rephrased_question(question: str) -> str:
+def check_rephrased_question(question: str) -> Problem:
     """Return "" if a question asks when the first Harry Potter movie was released, else feedback.
 
     Its words are looked at, but not their order, and what Chatty-KG takes for the names in it: the
@@ -115,39 +90,35 @@ def check_rephrased_question(question: str) -> str:
     words = set(re.findall(r"\w+", question.casefold()))
     pronouns = sorted(words & PRONOUNS)
     if pronouns:
-        return f"{pronouns[0]!r} still refers to something that was said before"
+        return say("1.2.refers-back", word=pronouns[0])
     if not words >= {"harry", "potter"}:
-        return "the question does not name what the first question is about"
+        return "1.2.no-name"
     if words.isdisjoint(FIRST_MOVIE_WORDS) or words.isdisjoint(MOVIE_WORDS):
-        return "the question does not ask for the first movie"
+        return "1.2.no-first-movie"
     asks_for_date = not words.isdisjoint({"when", "date"}) or words >= {"what", "year"}
     asks_for_date = asks_for_date or words >= {"which", "year"}
     if not asks_for_date or words.isdisjoint(RELEASE_WORDS):
-        return "the question does not ask when the movie was released"
+        return "1.2.no-date"
     other_questions = words & OTHER_QUESTION_WORDS - {"which"}
     if other_questions:
-        return f"the question asks {min(other_questions)!r}, but the original one asks when"
+        return say("1.2.other-question", word=min(other_questions))
     run = Workbench(open_sample("films"), "rules").begin(question).go(until="qir")
     return _find_other_names(run)
 
 
-def _find_other_names(run: Run) -> str:
+def _find_other_names(run: Run) -> Problem:
     """Return a problem if a question names something besides Harry Potter, for Chatty-KG."""
     for name in run.output("qir").entities:
         if not set(name.casefold().split()) <= NAME_WORDS:
-            return f"Chatty-KG takes {name!r} for a name, which the original question does not have"
+            return say("1.2.other-name", name=name)
     return ""
 
 
 @LAB.task(
-    "The triples of a question",
-    "How many things does the question say about the films? Each of them is one triple.",
-    "Both triples have the same unknown, ?film, because both are about the same films.",
-    'Write a relation in the words of the question: ("?film", "directed by", "Christopher Nolan").',
     stage="understand",
     is_free=True,
 )
-def check_triples(facts: AnswerTriples) -> str:
+def check_triples(facts: AnswerTriples) -> Problem:
     """Return "" if Chatty-KG gives the right answer with these triples, else feedback.
 
     They take the place of what the QIR agent writes for TWO_FILMS_QUESTION. They must name both
@@ -165,24 +136,20 @@ def check_triples(facts: AnswerTriples) -> str:
 
     missing_names = sorted({"christopher nolan", "michael caine"} - names)
     if missing_names:
-        return f"no triple has {missing_names[0].title()} as its subject or object"
+        return say("1.3.no-name", name=missing_names[0].title())
     if not unknowns:
-        return "there is no unknown; an unknown begins with a question mark, as in ?film"
+        return "1.3.no-unknown"
     if len(unknowns) > 1:
-        return f"there are {len(unknowns)} unknowns; how many different things are asked for?"
+        return say("1.3.unknowns", number=len(unknowns))
     run = _run_with_triples(TWO_FILMS_QUESTION, facts, unknowns.pop())
     films = ("Inception", "Interstellar", "The Dark Knight", "The Prestige")
     return _compare_answer(run.answer, films)
 
 
 @LAB.task(
-    "Choose the vertex for 'Solaris'",
-    "Several things in the graph have this label. What kind of thing is the question about?",
-    "Look at the types and the descriptions of the candidates.",
-    "Read the question once more: one of its words names the type of the thing that is meant.",
     stage="link",
 )
-def check_vertex(iri: str) -> str:
+def check_vertex(iri: str) -> Problem:
     """Return "" for the IRI of the novel Solaris, else feedback.
 
     It may be in angle brackets, or have the prefix fl: or none. It must be one of a vertex of the
@@ -193,22 +160,17 @@ def check_vertex(iri: str) -> str:
     iri = expand_iri(iri, FILMS_NAMESPACE)
     chosen = [vertex for vertex in candidates if str(vertex).casefold() == iri.casefold()]
     if not chosen:
-        number = pluralize(len(candidates), "candidate")
-        return f"this is not one of the {number}; copy the IRI of one of them: it ends as {iri[-20:]!r} does not"
+        return say("1.4.no-candidate", number=len(candidates), end=iri[-20:])
     types = describe_vertices(films, chosen)[chosen[0]].types
     if any("novel" in name.casefold() for name in types):
         return ""
-    return f"this vertex is a {' and a '.join(types)}"
+    return say("1.4.other-type", types=", ".join(types))
 
 
 @LAB.task(
-    "Choose the predicates for 'the story that a film was taken from'",
-    "Read the names of the candidates, and leave out those that say something else about a film.",
-    "Run the candidate queries one by one: films.select(query.sparql). What do they return?",
-    "The answer is a story. Which candidate returns the title of a book?",
     stage="link",
 )
-def check_predicates(names: NamedChoice) -> str:
+def check_predicates(names: NamedChoice) -> Problem:
     """Return "" if the candidate queries with these predicates give the right answer.
 
     The queries are those for STORY_QUESTION that have one or more of the predicates, which are
@@ -227,8 +189,7 @@ def check_predicates(names: NamedChoice) -> str:
             used_names |= query_names
     unknown = sorted(chosen - used_names)
     if unknown or not queries:
-        shown_name = unknown[0][:80] if unknown else "no name"
-        return f"no candidate query has a predicate with this name: {shown_name}"
+        return say("1.5.unknown", name=unknown[0][:80]) if unknown else "1.5.no-name"
     run.override("predicate_selection", {"predicates": names, "queries": queries})
     return _compare_answer(run.go().answer, [STORY])
 
@@ -245,14 +206,10 @@ def _split_words(name: str) -> str:
 
 
 @LAB.task(
-    "Write the SPARQL for the longest film by Kubrick",
-    "First list all films by Stanley Kubrick with their running times.",
-    "Which clause of SPARQL sorts the rows, and which one keeps only the first of them?",
-    "SELECT ?film WHERE { ... } ORDER BY DESC(?minutes) LIMIT 1",
     stage="query",
     is_free=True,
 )
-def check_longest_film(sparql: str) -> str:
+def check_longest_film(sparql: str) -> Problem:
     """Return "" if a SELECT on the graph films finds the longest film, also after a change of it.
 
     It must have one row that names the film by a label in any language or its IRI, in any column.
@@ -268,10 +225,7 @@ def check_longest_film(sparql: str) -> str:
         return problem
     changed = films.without((longest, URIRef(FILMS_NAMESPACE + "runtime"), minutes))
     if _find_film_problem(changed.select(sparql).rows, second, sparql):
-        return (
-            "the row names the film, but if its running time were not in the graph, the query would "
-            "not find the next one: it must find the film by the running times"
-        )
+        return "1.6.not-by-time"
     return ""
 
 
@@ -288,14 +242,14 @@ SELECT ?film ?minutes WHERE {{
 """All films of the task, the longest first."""
 
 
-def _find_film_problem(rows: Sequence[Sequence[Any]], film: Any, sparql: str) -> str:
+def _find_film_problem(rows: Sequence[Sequence[Any]], film: Any, sparql: str) -> Problem:
     """Return what is wrong with the rows of a query that should be the film alone; "" if nothing."""
     if not rows:
         if re.search(r'"[^"]*kubrick[^"]*"(?![^\s]*@)', sparql, re.IGNORECASE):
-            return "the query has no rows; in the graph a director is an IRI, not a text"
-        return "the query has no rows; take away one condition after the other until it has some"
+            return "1.6.director-is-text"
+        return "1.6.no-rows"
     if len(rows) > 1:
-        return f"the query has {pluralize(len(rows), 'row')}, but only one film is the longest"
+        return say("1.6.rows", number=len(rows))
     cells = [str(cell) for cell in rows[0] if cell is not None]
     names = {str(film), str(film).rpartition("/")[2].replace("_", " ")}
     for (label,) in open_sample("films").select(LABELS.format(film)).rows:
@@ -303,8 +257,8 @@ def _find_film_problem(rows: Sequence[Sequence[Any]], film: Any, sparql: str) ->
     if names.intersection(cells):
         return ""
     if all(cell.replace(".", "").isdecimal() for cell in cells):
-        return "the row does not name a film"
-    return "the row names something else"
+        return "1.6.no-film"
+    return "1.6.other-film"
 
 
 LABELS = "SELECT ?label WHERE {{ <{}> <http://www.w3.org/2000/01/rdf-schema#label> ?label }}"
@@ -318,15 +272,11 @@ def _add_repair_task(number: int) -> None:
     lost = LOST_ANSWERS[number]
 
     @LAB.task(
-        f"Find and fix lost answer {number}",
-        "Go through the steps in their order. Which one is the first that is wrong?",
-        "All steps after the first wrong one follow from it. Leave them as they are.",
-        lost.last_hint,
         stage=lost.stage,
         is_free=True,
         open_run=partial(open_lost_run, number),
     )
-    def check_repaired_run(run: Run) -> str:
+    def check_repaired_run(run: Run) -> Problem:
         return _check_repaired_run(run, number)
 
 
@@ -334,7 +284,7 @@ for _number in LOST_ANSWERS:
     _add_repair_task(_number)
 
 
-def _check_repaired_run(run: Run, number: int) -> str:
+def _check_repaired_run(run: Run, number: int) -> Problem:
     """Return "" if a run has the right answer because its first wrong step was repaired.
 
     ``number`` is that of the lost run. Otherwise return feedback: on another question, a run
@@ -343,25 +293,25 @@ def _check_repaired_run(run: Run, number: int) -> str:
     """
     question = recording(f"lost/chatty_kg/{number}").question
     if run.question != question:
-        return f"the question of this run is not {question!r}"
+        return say("lost.other-question", question=question)
     if not run.overrides:
-        return "no step was changed; use run.override(step, value), then run.go()"
+        return "lost.not-changed"
     if run.has_pending_edits:
-        return "press Continue, or run.go(): what is shown is from before your edit"
+        return "lost.not-executed"
     return _judge_repair(run, number)
 
 
-def _judge_repair(run: Run, number: int) -> str:
+def _judge_repair(run: Run, number: int) -> Problem:
     """Return "" if the first edit of a run is at a first wrong step, and the answer is right."""
     problem = _compare_answer(run.answer, LOST_ANSWERS[number].labels)
     edited = find_first_edited_steps(run, number)
     if not edited:
-        return "the value that was put in is the one that the step had"
+        return "lost.same-value"
     is_first = not set(edited).isdisjoint(find_first_wrong_agents(number))
     if is_first and problem:
-        return f"this is a step to change, but {problem}"
+        return say("lost.right-step", problem=problem)
     if not is_first and not problem:
-        return f"the answer is right, but {edited[0]} was not the first step that is wrong"
+        return say("lost.later-step", agent=edited[0])
     return problem
 
 
@@ -379,24 +329,23 @@ def _run_with_triples(
     return run.go(until=until)
 
 
-def _compare_answer(answer: Answer | None, right_labels: Collection[str]) -> str:
+def _compare_answer(answer: Answer | None, right_labels: Collection[str]) -> Problem:
     """Return what is wrong with an answer; "" if its labels are exactly the right ones.
 
     Their order does not count. The text says how many are too many and how many are missing, but
     not which. An answer that is missing or empty has a text of its own.
     """
     if answer is None:
-        return "the run has no answer yet; use run.go()"
+        return "result.none-yet"
     labels = set(answer.labels)
     if not labels:
-        return f"there is no answer: {answer.reason or 'nothing was found'}"
-    problems = []
-    extra = labels.difference(right_labels)
+        return say("result.empty", reason=answer.reason or say("result.nothing-found"))
+    extra = len(labels.difference(right_labels))
+    missing = len(set(right_labels) - labels)
+    if extra and missing:
+        return say("result.differs", answer=answer, extra=extra, missing=missing)
     if extra:
-        problems.append(f"{len(extra)} too many")
-    missing = set(right_labels) - labels
+        return say("result.too-many", answer=answer, extra=extra)
     if missing:
-        problems.append(f"{len(missing)} missing")
-    if not problems:
-        return ""
-    return f"the answer is {answer}: {' and '.join(problems)}"
+        return say("result.too-few", answer=answer, missing=missing)
+    return ""

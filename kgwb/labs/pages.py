@@ -10,6 +10,7 @@ from typing import Literal
 from kgwb.labs.collecting import CollectedHandIns
 from kgwb.labs.hand_ins import HandIn, TaskProgress, write_file
 from kgwb.labs.tasks import Lab, Task
+from kgwb.labs.texts import Texts
 from kgwb.show import html as h
 from kgwb.show.answer_state import ANSWER_STATE_ICONS, RIGHT, WRONG
 from kgwb.show.html import Html
@@ -22,11 +23,11 @@ STATE_ICONS = {
 }
 """The icon of each state of a task."""
 FEEDBACK_BADGES = {
-    "right": (ANSWER_STATE_ICONS[RIGHT], "right"),
-    "wrong": (ANSWER_STATE_ICONS[WRONG], "not yet"),
-    "hint": ("hand", "hint"),
+    "right": (ANSWER_STATE_ICONS[RIGHT], "badge.right"),
+    "wrong": (ANSWER_STATE_ICONS[WRONG], "badge.wrong"),
+    "hint": ("hand", "badge.hint"),
 }
-"""The icon and the label of each kind of feedback."""
+"""The icon of each kind of feedback, and the key of its label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Feedback:
     task: Task
     state: Literal["right", "wrong", "hint"]
     text: str
-    """What is wrong with the answer, or the hint; "right" for a right answer."""
+    """What is wrong with the answer, or the hint; of a right answer, that it is right, and the lesson."""
 
     def __repr__(self) -> str:
         return f"{self.task.name} {self.text}"
@@ -44,11 +45,13 @@ class Feedback:
     def _repr_html_(self) -> str:
         """Render the title of the task with the state, and the lines of the text below it."""
         icon, label = FEEDBACK_BADGES[self.state]
+        label = self.task.texts.get(label)
         title = h.tag("b", f"{self.task.name} {self.task.title}")
         parts = [h.div("row", title, h.state_badge(icon, label, pill=True))]
-        for line in self.text.splitlines():
-            if line != self.state:
-                parts.append(h.div("soft", line))
+        lines = self.text.splitlines()
+        if self.state == "right":
+            lines = lines[1:]  # the badge says that it is right
+        parts += [h.div("soft", line) for line in lines]
         return h.static_page(h.div("stack tight", *parts))
 
 
@@ -61,15 +64,18 @@ def render_lab_page(lab: Lab, work: HandIn) -> str:
     rows = []
     for name, task in lab.tasks.items():
         progress = work.progress(name)
-        state = render_state(progress)
+        state = render_state(progress, lab.texts)
         rows.append((name, task.title, state, progress.tries or "", progress.hints or ""))
-    title = h.tag("h2", f"Lab {lab.number}: {lab.title}", class_="title")
-    return h.static_page(title, h.table(("task", "", "state", "tries", "hints"), rows))
+    heading = lab.texts.get("lab.heading", number=lab.number, title=lab.title)
+    columns = [lab.texts.get(f"lab.{name}") for name in ("task", "state", "tries", "hints")]
+    columns.insert(1, "")
+    title = h.tag("h2", heading, class_="title")
+    return h.static_page(title, h.table(columns, rows))
 
 
-def render_state(progress: TaskProgress) -> Html:
+def render_state(progress: TaskProgress, texts: Texts) -> Html:
     """Render the state of a task as an icon and a word."""
-    return h.state_badge(STATE_ICONS[progress.state], progress.state)
+    return h.state_badge(STATE_ICONS[progress.state], texts.get(f"state.{progress.state}"))
 
 
 def render_class_page(collected: Sequence[CollectedHandIns]) -> str:

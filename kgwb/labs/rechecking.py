@@ -98,7 +98,10 @@ def _run_process(lab: Lab, jobs: Sequence[Sequence[_Answer]]) -> dict[_Answer, s
 
     Raises InputError if it cannot be started.
     """
-    request = json.dumps({"lab": lab.source, "processor_s": PROCESSOR_S, "jobs": jobs})
+    language = lab.texts.language
+    request = json.dumps(
+        {"lab": lab.source, "language": language, "processor_s": PROCESSOR_S, "jobs": jobs}
+    )
     command = [sys.executable, "-m", "kgwb.labs.check_process"]
     try:
         process = subprocess.run(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from kgwb.errors import InputError
 from kgwb.kg import Graph, open_kg
+from kgwb.labs.texts import Problem, Texts, load_texts, say
 from kgwb.run import Run
 from kgwb.systems.sources import load_file
 
@@ -24,8 +24,9 @@ MAX_SHOWN_CHARS = 200
 """Characters of an answer that are repeated after it was right."""
 Stage = Literal["understand", "link", "query", "answer"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-AnswerCheck = Callable[[Any], str]
+AnswerCheck = Callable[[Any], Problem]
 """Returns what is wrong with an answer, without giving the right one away; "" if it is right."""
+LESSON_PARTS = ("found", "lesson", "question")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +48,39 @@ class Task:
     open_run: Callable[[], Run] | None = None
     """Opens the run that the task is about, as students get it; None if it is about none."""
     lesson: Mapping[str, str] = field(default_factory=dict)
-    """What is shown after a right answer: "found", "lesson" and "question". Each may be missing."""
+    """What is shown after a right answer: LESSON_PARTS. Each may be missing."""
+    texts: Texts = field(default_factory=load_texts, compare=False)
+    """Where the texts of messages are looked up."""
 
     def describe_lesson(self, answer: str) -> str:
-        """Return what is shown after a right answer; "right" if the task has no lesson.
+        """Return what is shown after a right answer: first that it is right, then the lesson.
 
         The answer, as a text, stands for "{answer}".
         """
-        parts = ["right"]
+        parts = [self.texts.get("feedback.right")]
         if "found" in self.lesson:
             parts.append(self.lesson["found"].replace("{answer}", shorten(answer)))
         if "lesson" in self.lesson:
             parts.append(self.lesson["lesson"])
         if "question" in self.lesson:
-            parts.append(f"To discuss: {self.lesson['question']}")
+            question = self.lesson["question"]
+            parts.append(self.texts.get("feedback.discuss", question=question))
         return "\n".join(parts)
+
+    def translate(self, texts: Texts) -> Task:
+        """Return the task with its title, its hints and its lesson as the texts have them.
+
+        Hints and a lesson that the task does not name are those of the keys "TASK.hint.1" and
+        "TASK.lesson", as far as the texts have these.
+        """
+        hint_keys = self.hints or [f"{self.name}.hint.{n}" for n in range(1, MAX_HINTS + 1)]
+        lesson_keys = self.lesson or {part: f"{self.name}.{part}" for part in LESSON_PARTS}
+        hints = tuple(texts.get(key) for key in hint_keys if self.hints or texts.has(key))
+        lesson = {}
+        for part, key in lesson_keys.items():
+            if self.lesson or texts.has(key):
+                lesson[part] = texts.get(key)
+        return replace(self, title=texts.get(self.title), hints=hints, lesson=lesson, texts=texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +97,8 @@ class Lab:
 
     path: str = ""
     """The file of a lab of one's own, which ``load_lab`` sets; empty for the labs of kgwb."""
+    texts: Texts = field(default_factory=load_texts, compare=False)
+    """What its students read beside the tasks, in the language that ``load_lab`` was asked for."""
 
     @property
     def source(self) -> int | str:
@@ -91,9 +112,14 @@ class Lab:
             return f"lab{self.number}"
         return re.sub(r"\W+", "-", self.number)
 
+    def translate(self, texts: Texts) -> Lab:
+        """Return the lab with all that students read as the texts have it."""
+        tasks = {name: task.translate(texts) for name, task in self.tasks.items()}
+        return replace(self, title=texts.get(self.title), tasks=tasks, texts=texts)
+
     def task(
         self,
-        title: str,
+        title: str = "",
         *hints: str,
         stage: Stage = "answer",
         is_free: bool = False,
@@ -104,7 +130,8 @@ class Lab:
 
         The annotation of its parameter is the type of an answer. Tasks are named "NUMBER OF THE
         LAB.1", ".2" and so on. At most MAX_HINTS hints are kept. The other arguments are described
-        in Task. Without a lesson, it is that of the task in lessons.toml.
+        in Task. The texts may be keys of a catalogue: without a title it is "TASK.title", and
+        without hints and a lesson those that ``Task.translate`` describes.
         """
 
         def add_task(check: AnswerCheck) -> AnswerCheck:
@@ -113,25 +140,18 @@ class Lab:
             answer_type, *_ = get_type_hints(check).values()
             self.tasks[name] = Task(
                 name,
-                title,
+                title or f"{name}.title",
                 check,
                 answer_type,
                 hints[:MAX_HINTS],
                 stage,
                 is_free,
                 open_run,
-                lesson or load_lessons().get(name, {}),
+                lesson or {},
             )
             return check
 
         return add_task
-
-
-@cache
-def load_lessons() -> dict[str, dict[str, str]]:
-    """Return what students read after a right answer, by task, from lessons.toml."""
-    text = Path(__file__).with_name("lessons.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
 
 
 def shorten(answer: str) -> str:
@@ -142,19 +162,21 @@ def shorten(answer: str) -> str:
     return text.strip("[]").replace('"', "")
 
 
-def load_lab(number: int | str) -> Lab:
+def load_lab(number: int | str, language: str = "") -> Lab:
     """Return a lab with its tasks: by its number, or by the path of a Python file of one's own.
 
-    Such a file is executed. It has the lab as ``LAB``. Raises InputError if there is no lab of this
-    number, or if the file has no lab with tasks, and SettingError if the file cannot be executed.
+    Such a file is executed. It has the lab as ``LAB``. ``load_texts`` says what the language may be.
+    Raises InputError if there is no lab of this number, if the file has no lab with tasks, or if
+    there is no catalogue of the language, and SettingError if the file cannot be executed.
     """
     if isinstance(number, str) and number.endswith(".py"):
-        return _load_own_lab(Path(number))
+        path = Path(number).expanduser()
+        return _load_own_lab(path).translate(load_texts(language, path))
     if not isinstance(number, int) or number not in range(1, len(LAB_MODULES) + 1):
         raise InputError(f"there is no lab {number!r}", hint="the labs are 1, 2 and 3")
     module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[number - 1]}")
     loaded: Lab = module.LAB
-    return loaded
+    return loaded.translate(load_texts(language))
 
 
 def _load_own_lab(path: Path) -> Lab:
@@ -165,7 +187,7 @@ def _load_own_lab(path: Path) -> Lab:
         raise InputError(f"{path} has no lab named LAB with a name and tasks", hint=hint)
     if len(own.number) > MAX_NAME_CHARS:
         raise InputError(f"the name of the lab in {path} is too long", hint="shorten it")
-    return replace(own, path=str(path.expanduser().resolve()))
+    return replace(own, path=str(path.resolve()))
 
 
 # What several checks need
@@ -191,17 +213,17 @@ def compare_choices(
     unknown: str,
     wrong: str,
     missing: str,
-) -> str:
+) -> Problem:
     """Return what is wrong with the options that a student chose; "" if they are the right ones.
 
-    The three texts are the feedback if a choice is not an option, if an option is wrongly chosen,
-    and if a right one is missing; the first of these counts. "{}" in a text stands for the smallest
-    such choice. Order and repetitions of the choices do not count.
+    The three texts, or their keys, are the feedback if a choice is not an option, if an option is
+    wrongly chosen, and if a right one is missing; the first of these counts. "{choice}" in a text
+    stands for the smallest such choice. Order and repetitions of the choices do not count.
     """
     unknown_choices = set(chosen).difference(options)
     if unknown_choices:
-        return unknown.format(min(unknown_choices))
+        return say(unknown, choice=min(unknown_choices))
     wrong_choices = set(chosen).difference(right)
     if wrong_choices:
-        return wrong.format(min(wrong_choices))
+        return say(wrong, choice=min(wrong_choices))
     return missing if set(right).difference(chosen) else ""

@@ -10,6 +10,7 @@ from kgwb.labs.forms import AnswerTriples, NamedChoice, NamedNumber, to_name
 from kgwb.labs.material import CLAIMS
 from kgwb.labs.recorded import answers_of_system, mean_f1, recorded_systems
 from kgwb.labs.tasks import Lab, compare_choices, open_sample, open_samples
+from kgwb.labs.texts import Problem, say
 from kgwb.run import Run
 from kgwb.terms import Triple
 from kgwb.workbench import recording
@@ -25,7 +26,7 @@ def prepare_checks() -> None:
         answers_of_system(system)
 
 
-LAB = Lab(3, "All systems, the same questions", prepare=prepare_checks)
+LAB = Lab(3, "lab3.title", prepare=prepare_checks)
 SHARED_RUN_NAME = "films/{}/4"
 """The recording of a question that every system answers, with the name of the system left open."""
 MUTED_RUN_NAME = "films/chatty_kg/4"
@@ -36,13 +37,8 @@ VERIFIABLE_CLAIMS = {"C", "E", "F"}
 """The claims that the recorded runs show. For the others one needs other runs to compare with."""
 
 
-@LAB.task(
-    "Which system has the highest mean F1, and how high is it?",
-    "runs['dog'] has the 24 recorded questions of DoG. Each has its F1, such as runs['dog'][0].f1.",
-    "statistics.mean(row.f1 for row in runs['dog']) is the mean of one system. Compute all six.",
-    "Take the mean over both graphs, and do not round before you compare.",
-)
-def check_best_f1(answer: NamedNumber) -> str:
+@LAB.task()
+def check_best_f1(answer: NamedNumber) -> Problem:
     """Return "" for a recorded system with the highest mean F1, and this mean, else feedback.
 
     The mean may be rounded to two decimals. A system that was not recorded is answered with the
@@ -54,19 +50,14 @@ def check_best_f1(answer: NamedNumber) -> str:
     if system not in means:
         return _list_systems()
     if abs(f1 - means[system]) > F1_TOLERANCE:
-        return f"this is not the mean F1 of {system}"
+        return say("3.1.other-mean", system=system)
     if means[system] < max(means.values()):
-        return "this is its mean F1, but another system has a higher one"
+        return "3.1.not-highest"
     return ""
 
 
-@LAB.task(
-    "Which system asks its model least often, in the median?",
-    "The totals of a row are what the run cost; model_calls is how often it asked a model.",
-    "statistics.median(row.totals.model_calls for row in runs['dog']) is the median of one system.",
-    "Do not go by the number of agents: many are code, and no model is asked about one candidate.",
-)
-def check_fewest_model_calls(system: str) -> str:
+@LAB.task()
+def check_fewest_model_calls(system: str) -> Problem:
     """Return "" if no other recorded system has a lower median of model calls, else feedback.
 
     A system that was not recorded is answered with the list of those that were.
@@ -76,17 +67,12 @@ def check_fewest_model_calls(system: str) -> str:
     if system not in medians:
         return _list_systems()
     if medians[system] > min(medians.values()):
-        return "another system asks its model less often, in the median"
+        return "3.2.not-lowest"
     return ""
 
 
-@LAB.task(
-    "Which systems gave only wrong values to a question?",
-    "The labels of a row are the answer, and its gold_labels the right one. What do they share?",
-    "Leave out the rows without labels: there the system said that it has no answer.",
-    "Two sets share nothing if `row.labels & row.gold_labels` is empty. F1 below 1 is not enough.",
-)
-def check_wrong_systems(names: NamedChoice) -> str:
+@LAB.task()
+def check_wrong_systems(names: NamedChoice) -> Problem:
     """Return "" for the names of the systems that gave only wrong values for a question.
 
     At least one answer of such a system has no gold label among its labels. Otherwise return
@@ -98,19 +84,14 @@ def check_wrong_systems(names: NamedChoice) -> str:
         [to_name(name) for name in names],
         right_names,
         systems,
-        unknown=_list_systems(),
-        wrong="{} never gave only wrong values",
-        missing="there is another system that did",
+        unknown="3.3.unknown",
+        wrong="3.3.wrong",
+        missing="3.3.missing",
     )
 
 
-@LAB.task(
-    "How many triples support all of the six answers to question 4 of films?",
-    "value.support has the triples that support one value of an answer.",
-    "For each system, take the set of the triples that support any of its values.",
-    "Which triples are in all six sets? If `sets` is a list of them, use set.intersection(*sets).",
-)
-def check_shared_triples(number: int) -> str:
+@LAB.task()
+def check_shared_triples(number: int) -> Problem:
     """Return "" for the number of triples that support the answers of all recorded systems.
 
     Otherwise return feedback, which does not say whether the number is too high.
@@ -123,16 +104,11 @@ def check_shared_triples(number: int) -> str:
     right = len(set.intersection(*supports))
     if number == right:
         return ""
-    return "this is not the number of triples that are in all six sets"
+    return "3.4.other-number"
 
 
-@LAB.task(
-    f"Mute as few triples as you can, so that only {REMAINING_LABEL} is left",
-    "In the debugger, press Mute beside a triple. What is left? run.mute(triple).go() does the same.",
-    "A film is in the answer only with both of its triples. How many must be muted to remove it?",
-    "run.answer.values[1].support[0] is a triple. The answer is a list of triples, one for each film.",
-)
-def check_muted_triples(triples: AnswerTriples) -> str:
+@LAB.task()
+def check_muted_triples(triples: AnswerTriples) -> Problem:
     """Return "" if muting these triples leaves only REMAINING_LABEL, else feedback.
 
     Each of them must support the answer, and there must be fewer than the answer has values. IRIs
@@ -145,28 +121,20 @@ def check_muted_triples(triples: AnswerTriples) -> str:
     for triple in triples:
         key = tuple(part.strip("<> ") for part in triple)
         if key not in known:
-            return (
-                "not all of these triples support the answer; "
-                "use triples of value.support, or write whole IRIs"
-            )
+            return "3.5.no-support"
         muted[known[key]] = None
     left = _run_to_mute().mute(*muted).go().answer
     labels = left.labels if left else ()
     if set(labels) != {REMAINING_LABEL}:
-        return f"without these triples, the answer is: {', '.join(labels) or 'nothing'}"
+        left_labels = ", ".join(labels) or say("3.5.nothing")
+        return say("3.5.left", labels=left_labels)
     if len(muted) >= len(answer.values):
-        return "fewer triples are enough"
+        return "3.5.fewer"
     return ""
 
 
-@LAB.task(
-    "Which claims of the papers can be seen in these runs?",
-    "To see that something helps, you need runs with it and without it, or runs of the system that "
-    "it is compared with.",
-    "In these runs own knowledge is off, all tools are there, and six systems were recorded.",
-    "Open a run that a claim is about, such as kgwb.recording('films/dog/3'), and look for the claim.",
-)
-def check_claims(letters: NamedChoice) -> str:
+@LAB.task()
+def check_claims(letters: NamedChoice) -> Problem:
     """Return "" for the letters of VERIFIABLE_CLAIMS, in upper or lower case, else feedback.
 
     ``letters`` are in any order. The feedback names the first letter that is no claim or a wrong
@@ -176,9 +144,9 @@ def check_claims(letters: NamedChoice) -> str:
         [letter.strip().upper() for letter in letters],
         VERIFIABLE_CLAIMS,
         CLAIMS,
-        unknown=f"there is no claim {{!r}}; the claims are A to {max(CLAIMS)}",
-        wrong="for claim {} you would have to compare with other runs",
-        missing="another claim can be seen, too",
+        unknown="3.6.unknown",
+        wrong="3.6.wrong",
+        missing="3.6.missing",
     )
 
 
@@ -197,5 +165,5 @@ def _has_wrong_answer(system: str) -> bool:
     return any(answer.labels and answer.f1 == 0 for answer in answers_of_system(system))
 
 
-def _list_systems() -> str:
-    return f"the systems are {', '.join(recorded_systems())}"
+def _list_systems() -> Problem:
+    return say("3.systems", systems=", ".join(recorded_systems()))

@@ -11,6 +11,7 @@ from kgwb.labs.material import REPLIES, QirReply, TripleReply
 from kgwb.labs.recorded import answers_of_system, mean_f1
 from kgwb.labs.repairs import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
 from kgwb.labs.tasks import Lab, compare_choices, open_sample, open_samples
+from kgwb.labs.texts import Problem, say
 from kgwb.llm import Scripted, model
 from kgwb.run import Run
 from kgwb.run.prompts import Prompts, parse_prompt
@@ -27,7 +28,7 @@ def prepare_checks() -> None:
         answers_of_system(system)
 
 
-LAB = Lab(2, "Prompts and validators", prepare=prepare_checks)
+LAB = Lab(2, "lab2.title", prepare=prepare_checks)
 MUSIC_QUESTION = "Who composed the music for Psycho?"
 NOVELS_QUESTION = "Who wrote the novels that films by Andrei Tarkovsky are based on?"
 GOLD_ANSWERS = {
@@ -52,15 +53,10 @@ F1_TOLERANCE = 0.005
 
 
 @LAB.task(
-    "Write a prompt file for the QIR agent",
-    "The file has five header lines between two lines of ---, then [system] and [user]. "
-    "CONTRIBUTING.md shows an example.",
-    "The only variable is {{question}}, and it belongs below [user].",
-    f"Say of every field what goes into it, and which values it may have: {', '.join(QirReply.model_fields)}.",
     stage="understand",
     is_free=True,
 )
-def check_prompt_file(text: str) -> str:
+def check_prompt_file(text: str) -> Problem:
     """Return "" if a prompt says all that a model must know to reply in the form that is expected.
 
     It must have one variable, question, ask for one JSON object and for no other form, say how an
@@ -70,16 +66,19 @@ def check_prompt_file(text: str) -> str:
     """
     parsed = parse_prompt("chatty_kg/qir", text)
     if parsed.variables != ("question",):
-        return "the prompt must have exactly one variable, question"
+        return "2.1.variables"
     messages = "\n".join(message.content for message in parsed.messages)
     if _is_shipped_prompt(messages):
-        return "this is the prompt that comes with kgwb; write one of your own"
-    problems = (
+        return "2.1.shipped"
+    problems: tuple[Problem, ...] = (
         _find_undescribed_field(messages),
         _find_missing_value(messages),
         _find_format_problem(messages),
     )
-    return next(filter(None, problems), "")
+    for problem in problems:
+        if problem:
+            return problem
+    return ""
 
 
 def _is_shipped_prompt(messages: str) -> bool:
@@ -91,7 +90,7 @@ def _is_shipped_prompt(messages: str) -> bool:
     return len(copied) > len(long_lines) / 2
 
 
-def _find_undescribed_field(messages: str) -> str:
+def _find_undescribed_field(messages: str) -> Problem:
     """Return a problem for the first field of the reply that is not named, or not described.
 
     A field is described if MIN_DESCRIPTION_WORDS other words follow it somewhere in its line or
@@ -100,62 +99,50 @@ def _find_undescribed_field(messages: str) -> str:
     fields = (*QirReply.model_fields, *TripleReply.model_fields)
     for name in fields:
         if not re.search(rf"\b{name}\b", messages):
-            return (
-                f"the prompt does not name the field {name}, "
-                "so the model cannot know that the reply must have it"
-            )
+            return say("2.1.no-field", name=name)
     for name in QirReply.model_fields:
         longest = 0
         for follows in re.findall(rf"\b{name}\b([^\n]*)", messages):
             words = [word for word in re.findall(r"[^\W_]\w+", follows) if word not in fields]
             longest = max(longest, len(words))
         if longest < MIN_DESCRIPTION_WORDS:
-            return f"the prompt names the field {name}, but does not say what goes into it"
+            return say("2.1.not-described", name=name)
     return ""
 
 
-def _find_missing_value(messages: str) -> str:
+def _find_missing_value(messages: str) -> Problem:
     """Return a problem for the first value of question_type that the prompt does not name."""
     for value in QUESTION_TYPES:
         if not re.search(rf"\b{value}\b", messages, re.IGNORECASE):
-            return f"the prompt does not say that question_type may be {value}"
+            return say("2.1.no-value", value=value)
     return ""
 
 
-def _find_format_problem(messages: str) -> str:
+def _find_format_problem(messages: str) -> Problem:
     """Return what is wrong with how the prompt says that unknowns and the reply are written."""
     if not re.search(r"\?\w", messages.replace("{{question}}", "")):
-        return "the prompt does not say how an unknown is written, with an example"
+        return "2.1.no-unknown"
     if not re.search(r"\bjson\b", messages, re.IGNORECASE):
-        return "the prompt does not say in which format to reply"
+        return "2.1.no-format"
     other_form = OTHER_FORMS.search(messages)
     if other_form:
-        return f"the prompt asks for another form than one JSON object: {other_form[0]!r}"
+        return say("2.1.other-form", text=other_form[0])
     return ""
 
 
 @LAB.task(
-    f"Be the model: the reply to '{MUSIC_QUESTION}'",
-    "Reply with one JSON object. Its fields are those that your prompt had to name.",
-    "One triple is enough: what is known is at one end, and the unknown is at the other.",
-    'Write the unknown as in "?who". It is the target, too.',
     stage="understand",
     is_free=True,
 )
-def check_simple_reply(reply: str) -> str:
+def check_simple_reply(reply: str) -> Problem:
     """Return "" if a reply to MUSIC_QUESTION leads to the right answer, else feedback."""
     return _check_reply(MUSIC_QUESTION, reply)
 
 
 @LAB.task(
-    f"Which of the {len(REPLIES)} replies are rejected?",
-    "A validator sees only the reply. It does not know the graph, or what is true.",
-    "The reply must have a JSON object with every field and allowed values, a complete triple, and "
-    "at least one entity. What stands around the JSON does not matter.",
-    "Three of the replies are accepted. At least one of these makes no sense.",
     stage="understand",
 )
-def check_rejected_replies(numbers: NumberedChoice) -> str:
+def check_rejected_replies(numbers: NumberedChoice) -> Problem:
     """Return "" for the numbers of the REPLIES that the validator rejects, else feedback.
 
     Numbers count from 1. A reply is rejected if the checks of the QIR agent do not accept it for
@@ -169,78 +156,59 @@ def check_rejected_replies(numbers: NumberedChoice) -> str:
         numbers,
         rejected,
         range(1, len(REPLIES) + 1),
-        unknown=f"there is no reply {{}}; the replies have the numbers 1 to {len(REPLIES)}",
-        wrong="at least one of these replies is accepted",
-        missing="at least one other reply is rejected",
+        unknown="2.3.unknown",
+        wrong="2.3.wrong",
+        missing="2.3.missing",
     )
 
 
 @LAB.task(
-    f"Be the model: the reply to '{NOVELS_QUESTION}'",
-    "How many steps lead from Tarkovsky to the writer of a novel?",
-    "The films, the novels and the writers are unknowns. Each of them needs a name of its own.",
-    "Write three triples in a chain: directed by, based on, written by.",
     stage="understand",
     is_free=True,
 )
-def check_chain_reply(reply: str) -> str:
+def check_chain_reply(reply: str) -> Problem:
     """Return "" if a reply to NOVELS_QUESTION leads to the right answer, else feedback."""
     return _check_reply(NOVELS_QUESTION, reply)
 
 
 @LAB.task(
-    "Break the validator",
-    "Which replies pass every check, but do not say what the question says?",
-    "Name a real entity, but a relation that this question does not ask for.",
-    "Turn the question into another one about Psycho that the graph can answer.",
     stage="understand",
     is_free=True,
 )
-def check_misleading_reply(reply: str) -> str:
+def check_misleading_reply(reply: str) -> Problem:
     """Return "" if a reply to MUSIC_QUESTION is accepted, but leads to a wrong answer.
 
     Otherwise return feedback, also if the reply leads to no answer.
     """
     if not _is_accepted(MUSIC_QUESTION, reply):
-        return "the validator rejects this reply"
+        return "2.5.rejected"
     labels = _answer_labels(_run_with_reply(MUSIC_QUESTION, reply))
     if labels == GOLD_ANSWERS[MUSIC_QUESTION]:
-        return "the reply is accepted, but its answer is right; find one with a wrong answer"
+        return "2.5.right"
     if not labels:
-        return "the reply is accepted, but it has no answer; find one with a wrong answer"
+        return "2.5.no-answer"
     return ""
 
 
-@LAB.task(
-    "Measure: mean F1 of the recorded RAGonite",
-    "A row has the labels that were answered, row.labels, and the right ones, row.gold_labels. "
-    "Which of them are in both?",
-    "F1 of one question is 2 · shared / (number answered + number of gold); 1 if both are empty.",
-    "Take the mean of the F1 of all recorded questions of both graphs, with two decimals.",
-)
-def check_mean_f1(f1: float) -> str:
+@LAB.task()
+def check_mean_f1(f1: float) -> Problem:
     """Return "" for the mean F1 of MEASURED_SYSTEM over its recorded questions, within F1_TOLERANCE.
 
     Otherwise return feedback, which does not say in which direction the number is wrong.
     """
     if not 0 <= f1 <= 1:
-        return "an F1 is a number from 0 to 1"
+        return "2.6.range"
     if abs(f1 - mean_f1(MEASURED_SYSTEM)) <= F1_TOLERANCE:
         return ""
     answers = answers_of_system(MEASURED_SYSTEM)
     right_part = sum(answer.f1 == 1 for answer in answers) / len(answers)
     if abs(f1 - right_part) <= F1_TOLERANCE:
-        return "this is the part of the questions that are answered exactly; some are half right"
-    return f"this is not the mean of the F1 of all {len(answers)} questions"
+        return "2.6.exact-part"
+    return say("2.6.other-number", number=len(answers))
 
 
-@LAB.task(
-    "Which agent of Chatty-KG lost most answers, and how many?",
-    "Open a run that lost its answer: kgwb.debug(run). Which step is the first that is wrong?",
-    "A later step can only be as good as what it gets. `answer.reason` names the step that noticed.",
-    "Write down the first wrong agent of each run, and count. Lab 1 has five of these runs.",
-)
-def check_blamed_agent(answer: NamedNumber) -> str:
+@LAB.task()
+def check_blamed_agent(answer: NamedNumber) -> Problem:
     """Return "" for an agent that lost most of the lost answers, and how many, else feedback.
 
     The lost answers are the recorded questions of Chatty-KG with an F1 below 1, and the runs of
@@ -250,16 +218,16 @@ def check_blamed_agent(answer: NamedNumber) -> str:
     name, number = answer
     agent = to_name(name)
     if agent not in {spec.name for spec in open_lost_run(1).system.agents}:
-        return "Chatty-KG has no agent of this name; write it as the steps do"
+        return "2.7.no-agent"
     blamed = _list_blamed_agents()
     most = Counter(agents[0] for agents in blamed).most_common(1)[0]
     if agent != most[0]:
-        return "another agent lost more of them"
+        return "2.7.other-agent"
     surely = sum(agents == (agent,) for agents in blamed)
     perhaps = sum(agent in agents for agents in blamed)
     if surely <= number <= perhaps:
         return ""
-    return f"{agent} is the agent, but it did not lose {number:g} of them"
+    return say("2.7.other-number", agent=agent, number=f"{number:g}")
 
 
 def _list_blamed_agents() -> list[tuple[str, ...]]:
@@ -285,7 +253,7 @@ def _blamed_agent(run: Run) -> str:
     return "predicate_selection"
 
 
-def _check_reply(question: str, reply: str) -> str:
+def _check_reply(question: str, reply: str) -> Problem:
     """Return "" if a reply leads to the right answer, else feedback.
 
     The feedback says why it is rejected, in the words of the system, or what is answered.
@@ -294,15 +262,15 @@ def _check_reply(question: str, reply: str) -> str:
         run = _run_with_reply(question, reply)
     except InvalidReplyError as exc:  # its hint is for people who have a model
         _, _, problem = exc.message.rpartition("the last one ")
-        return f"the reply is rejected: it {problem}"
+        return say("reply.rejected", problem=problem)
     if len(run["qir"].attempts) > 1:
-        return "the reply is rejected; the model would be asked again"
+        return "reply.asked-again"
     labels = _answer_labels(run)
     if labels == GOLD_ANSWERS[question]:
         return ""
     if labels:
-        return f"the reply is accepted, but the answer is wrong: {run.answer}"
-    return f"the reply is accepted, but there is no answer: {run.answer}"
+        return say("reply.wrong-answer", answer=run.answer)
+    return say("reply.no-answer", answer=run.answer)
 
 
 def _run_with_reply(question: str, reply: str, *, until: str | None = None) -> Run:

@@ -1,0 +1,149 @@
+"""What students read: one catalogue for each language, in gettext's format.
+
+``languages/en.po`` has every text of the labs by its key, and another file there has them in another
+language. Babel reads the files, and gettext looks a text up.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from gettext import GNUTranslations
+from pathlib import Path
+
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import PoFileError, read_po
+
+from kgwb import disk
+from kgwb.errors import InputError
+
+FOLDER = Path(__file__).with_name("languages")
+DEFAULT_LANGUAGE = "en"
+LANGUAGE_VARIABLE = "KGWB_LANGUAGE"
+"""The environment variable that names the language of the labs."""
+CATALOGUE_SUFFIX = ".po"
+LANGUAGE_CODE = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z0-9]+)*")
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a check says: a text by its key, or the text itself, and values for its placeholders."""
+
+    key: str
+    values: Mapping[str, object]
+    """By placeholder. A value may be a message too."""
+
+
+Problem = str | Message
+"""What is wrong with an answer; "" if it is right."""
+
+
+def say(key: str, **values: object) -> Message:
+    """Return the message with a key, and with values for "{name}" in its text."""
+    return Message(key, values)
+
+
+class Texts:
+    """The texts of a lab in one language."""
+
+    def __init__(self, language: str, catalogues: Sequence[GNUTranslations]) -> None:
+        self.language = language
+        """The code of the language, or the path of its catalogue."""
+        self._catalogues = tuple(catalogues)
+
+    def get(self, key: str, **values: object) -> str:
+        """Return the text of a key, with values in place of "{name}".
+
+        The first catalogue that has the key counts. A text that none has stands for itself. A
+        placeholder without a value stays.
+        """
+
+        def value_of(placeholder: re.Match[str]) -> str:
+            """Return the value of a placeholder; without one, the placeholder."""
+            if placeholder[1] not in values:
+                return placeholder[0]
+            value = values[placeholder[1]]
+            return self.render(value) if isinstance(value, Message) else str(value)
+
+        return PLACEHOLDER.sub(value_of, self._find(key))
+
+    def has(self, key: str) -> bool:
+        """Return whether a catalogue has a text with this key."""
+        return self._find(key) != key
+
+    def _find(self, key: str) -> str:
+        """Return the text of a key as it is in a catalogue; without one, the key."""
+        if key:  # gettext keeps the head of the file under the empty key
+            for catalogue in self._catalogues:
+                text = catalogue.gettext(key)
+                if text != key:
+                    return text
+        return key
+
+    def render(self, problem: Problem) -> str:
+        """Return the text of a message, or of a text that a catalogue may translate."""
+        if isinstance(problem, Message):
+            return self.get(problem.key, **problem.values)
+        return self.get(problem)
+
+
+def list_languages() -> list[str]:
+    """Return the codes of the languages that kgwb's own labs have, in alphabetical order."""
+    return sorted(path.stem for path in FOLDER.glob(f"*{CATALOGUE_SUFFIX}"))
+
+
+def load_texts(language: str = "", lab_file: Path | None = None) -> Texts:
+    """Return the texts in a language: by its code, such as "de", or by the path of a catalogue.
+
+    Without a language, KGWB_LANGUAGE names it; it is English by default. A text that the language
+    lacks is in English. The catalogues of a lab of one's own are beside its file: those of my_lab.py
+    are my_lab.de.po and so on. Raises InputError if there is no catalogue of the language, or if one
+    cannot be read.
+    """
+    language = language or os.environ.get(LANGUAGE_VARIABLE, "") or DEFAULT_LANGUAGE
+    found_paths = [path for path in _list_catalogues(language, lab_file) if path.is_file()]
+    if not found_paths:
+        hint = f"the languages are {', '.join(list_languages())}; or give the path of a .po file"
+        raise InputError(f"there is no catalogue for the language {language!r}", hint=hint)
+    english_paths = [
+        path for path in _list_catalogues(DEFAULT_LANGUAGE, lab_file) if path.is_file()
+    ]
+    paths = [*found_paths, *english_paths]
+    return Texts(language, [_read_catalogue(path, path.stat().st_mtime_ns) for path in paths])
+
+
+def _list_catalogues(language: str, lab_file: Path | None) -> list[Path]:
+    """Return where the catalogues of a language can be: of a lab of one's own, and kgwb's own."""
+    if language.endswith(CATALOGUE_SUFFIX):
+        return [Path(language).expanduser()]
+    if not LANGUAGE_CODE.fullmatch(language):
+        return []
+    paths = [FOLDER / f"{language}{CATALOGUE_SUFFIX}"]
+    if lab_file:
+        paths.insert(0, lab_file.with_name(f"{lab_file.stem}.{language}{CATALOGUE_SUFFIX}"))
+    return paths
+
+
+@cache
+def _read_catalogue(path: Path, changed_at: int) -> GNUTranslations:
+    """Return the texts of a catalogue. It is read again only if it has changed since.
+
+    Entries without a text, and those that are marked as fuzzy, are left out. Raises InputError for a
+    file that cannot be read.
+    """
+    hint = "open it in an editor of .po files, such as Poedit: it shows what is wrong"
+    with disk.os_errors_as_input_error(f"cannot read {path}", "check the path"):
+        data = path.read_bytes()
+    try:
+        catalogue = read_po(io.BytesIO(data), abort_invalid=True)
+    except (PoFileError, ValueError) as exc:
+        raise InputError(f"{path} is not a catalogue: {exc}", hint=hint) from exc
+    compiled = io.BytesIO()
+    write_mo(compiled, catalogue)
+    compiled.seek(0)
+    return GNUTranslations(compiled)
