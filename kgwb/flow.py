@@ -314,6 +314,8 @@ class Answer(Record):
     """For an answer that is a table, what each column holds."""
     ungrounded: bool = False
     """Whether the model answered from its own knowledge, without a triple of the graph."""
+    doubt: str = ""
+    """What in the answer is not proved by the triples that it cites; empty if all is."""
 
     @property
     def labels(self) -> tuple[str, ...]:

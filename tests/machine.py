@@ -72,6 +72,7 @@ def script(**replies: Any) -> dict[str, Any]:
         ],
         "eval_remote": judges("UPDATE"),
         "update": FETCHED,
+        "local": goes("EVAL_LOCAL", use("get_node", node="orgx:dune")),
         "eval_local": judges("PRODUCE"),
         "produce": produce(*PROVEN),
         "assessment": {"strategy": "It searches, then fetches."},

@@ -46,9 +46,9 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     """Return the row of a question for a results file: answers, gold, scores, and usage.
 
     ``run`` is None if the question could not be asked; then nothing was used. With an ``error``
-    there is no answer and all scores are 0. Without gold there are no scores. A table has its rows,
-    too, and if the gold is a table, the F1 of each of its columns. Labels of IRIs are added if any
-    is known.
+    there is no answer and all scores are 0. What the system itself doubts is kept. Without gold
+    there are no scores. A table has its rows, too, and if the gold is a table, the F1 of each of its
+    columns. Labels of IRIs are added if any is known.
     """
     answer = run.answer if run and error is None else None
     recorded: BenchRow = {"answers": answer_to_strings(answer), "error": error}
@@ -58,6 +58,8 @@ def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> Ben
     if answer is not None and answer.columns:
         recorded["table"] = [list(row_to_strings(value.row)) for value in answer.values]
     row = _score_answer(question, recorded, _labels_of_answer(answer))
+    if answer is not None and answer.doubt:
+        row["doubt"] = answer.doubt
     row.update(_describe_usage(question, run))
     row["error"] = error
     return row

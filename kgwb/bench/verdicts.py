@@ -40,14 +40,19 @@ def get_verdict(row: BenchRow) -> str:
 
 
 def _describe_doubt(row: BenchRow) -> str:
-    """Return which answers of a row are not of the type that was asked for; "" for tables."""
+    """Return what is in doubt: what is not proved, or not of the type that was asked for.
+
+    The types of a table are not looked at. "" if nothing is in doubt.
+    """
+    unproved: str = row.get("doubt", "")
     if row.get("table"):
-        return ""
+        return unproved
     typed_labels = []
     for value in row["answers"]:
         value_type = "a thing" if is_iri(value) else literal_type(value)
         typed_labels.append((get_label(row, value), value_type))
-    return describe_unfitting_values(row["question"], typed_labels)
+    mismatch = describe_unfitting_values(row["question"], typed_labels)
+    return "; ".join(filter(None, [mismatch, unproved]))
 
 
 def known_right_answer(gold: Sequence[str] | None, labels: Sequence[str]) -> RightAnswer | None:

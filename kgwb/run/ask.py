@@ -95,6 +95,7 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
     last_resort: Callable[[R], bool] | None = None,
     sample: int = 0,
     max_examples: int | None = None,
+    temperature: float | None = None,
 ) -> R:
     """Ask the current agent's model, and return the first reply that is valid.
 
@@ -104,7 +105,8 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
     Chatty-KG does. ``sample`` counts how often a system has asked the same before: it is added to
     the seed, and the temperature is then ``retry_temperature``, so that the reply can be another
     one. At most ``max_examples`` of the prompt's examples are sent; None is the number of the
-    setting ``exemplars``. The attempts, also failed ones, are added to the current step.
+    setting ``exemplars``. ``temperature`` is None for that of the settings. The attempts, also failed
+    ones, are added to the current step.
 
     Raises InvalidReplyError, which has all attempts; PromptError; and what the model raises.
     """
@@ -112,6 +114,8 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
     if max_examples is None:
         max_examples = settings.exemplars
     request = _first_request(prompt, variables, reply_class, max_examples, run)
+    if temperature is not None:
+        request = replace(request, temperature=temperature)
     if sample:
         request = _vary_request(request, sample, settings)
     prompt_messages = request.messages

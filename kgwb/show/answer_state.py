@@ -51,7 +51,7 @@ class AnswerState(NamedTuple):
     """One of ANSWER_STATE_ICONS."""
     label: str
     doubt: str = ""
-    """Which values do not fit the question; empty if all do."""
+    """Which values do not fit the question, or are not proved; empty if all is well."""
 
     @property
     def icon(self) -> str:
@@ -97,7 +97,8 @@ def judge_answer(
     is_right = None
     if right_answer is not None:
         is_right = right_answer.is_right(answer)
-    doubt = describe_type_mismatch(question, answer)
+    mismatch = describe_type_mismatch(question, answer)
+    doubt = "; ".join(filter(None, [mismatch, answer.doubt]))
     name = choose_answer_state(
         is_right=is_right,
         has_values=bool(answer) or is_text_alone(answer),

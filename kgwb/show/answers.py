@@ -58,14 +58,16 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
     """Return the parts of a rendered answer: its text, its values with their support, its queries.
 
     An answer without values has the reason in their place, and an answer from a model's own
-    knowledge a warning. At most MAX_ROWS values are shown: MAX_VALUES at once, the others
-    collapsed. An answer of several columns is a table, and the support of its rows is collapsed.
-    Vertices that share a name are told apart by their IRIs.
+    knowledge, or with something that is not proved, a warning. At most MAX_ROWS values are shown:
+    MAX_VALUES at once, the others collapsed. An answer of several columns is a table, and the
+    support of its rows is collapsed. Vertices that share a name are told apart by their IRIs.
     """
     context = with_unique_names(answer, context.with_names(answer.names))
     parts = []
     if answer.ungrounded:
         parts.append(note(UNGROUNDED_NOTE))
+    if answer.doubt:
+        parts.append(note(answer.doubt))
     if answer.text:
         parts.append(div("b", shorten(answer.text, MAX_LINE_CHARS)))
     if not answer.values and (answer.reason or not answer.text):

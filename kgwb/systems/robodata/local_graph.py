@@ -13,6 +13,9 @@ from kgwb.build import Answer, AnswerKind, Hidden, Iri, Term, Triple, Value
 from kgwb.build.graph import TermIds
 from kgwb.build.text import Prefixes, pluralize
 
+MAX_NAMED_PARTS = 6
+"""Unconnected parts of the local graph that a prompt names."""
+
 
 @dataclass(frozen=True)
 class LocalGraph(Answer):
@@ -88,6 +91,40 @@ class LocalGraph(Answer):
                 kept_triples.append(triple)
         return replace(self, values=()).with_triples(kept_nodes, kept_triples)
 
+    def find_parts(self) -> list[list[Term]]:
+        """Return the nodes of each connected part, the largest part first.
+
+        Parts of one size, and the nodes of a part, are in the order of the graph.
+        """
+        part_of: dict[Term, list[Term]] = {node: [node] for node in self.nodes}
+        for subject, _, object_ in self.support:
+            first = part_of[subject]
+            second = part_of[object_]
+            if first is not second:
+                first += second
+                part_of.update(dict.fromkeys(second, first))
+        distinct = {id(part): part for part in part_of.values()}
+        order = {node: position for position, node in enumerate(self.nodes)}
+        parts = [sorted(part, key=order.__getitem__) for part in distinct.values()]
+        parts.sort(key=lambda part: (-len(part), order[part[0]]))
+        return parts
+
+    def describe_parts(self) -> str:
+        """Return the parts that are not connected, by ids; "" if there are not at least two.
+
+        A part is named by its first node. At most MAX_NAMED_PARTS are named.
+        """
+        parts = self.find_parts()
+        if len(parts) < 2:
+            return ""
+        named = []
+        for part in parts[:MAX_NAMED_PARTS]:
+            size = "alone" if len(part) == 1 else pluralize(len(part), "node")
+            named.append(f"{self.id_mapping.format_named_id(part[0])} ({size})")
+        if len(parts) > MAX_NAMED_PARTS:
+            named.append(f"{len(parts) - MAX_NAMED_PARTS} more")
+        return f"{len(parts)} parts are not connected: {', '.join(named)}"
+
     def find_elements(self, ids: Sequence[str]) -> tuple[tuple[Term, ...], ...]:
         """Return the elements of the graph that a model names by ids.
 
@@ -116,6 +153,10 @@ class LocalGraph(Answer):
         """
         if not self.values:
             return "empty"
+        return fit_lines(self.format_lines(), max_chars)
+
+    def format_lines(self) -> list[str]:
+        """Return the lines of the whole text of the graph."""
         ids = self.id_mapping
         entities = [node for node in self.nodes if not isinstance(node, Literal)]
         relations = dict.fromkeys(triple[1] for triple in self.support)
@@ -123,7 +164,7 @@ class LocalGraph(Answer):
         lines += ["Relations", *map(ids.format_named_id, relations), "Triples"]
         for triple in self.support:
             lines.append(" | ".join(map(ids.format_id, triple)))
-        return fit_lines(lines, max_chars)
+        return lines
 
 
 def fit_lines(lines: Sequence[str], max_chars: int) -> str:

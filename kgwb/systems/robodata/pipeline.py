@@ -28,7 +28,7 @@ def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     Earlier turns of the dialogue are not used. At least one turn is left for the answer.
     """
     position = Position(question.text)
-    for number in range(1, RoboDataSettings.of_run(run).turn_limit):
+    for number in range(1, RoboDataSettings.of_run(run).turns):
         position = take_turn(f"turn {number}", position, run)
         if position.state == "PRODUCE":
             break
@@ -47,7 +47,8 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
     is_evaluation = state.startswith("EVAL")
     if RoboDataSettings.of_run(run).metacognition and position.visits and is_evaluation:
         strategy = assess_strategy(place, position, run)
-        position = replace(position, advice=advise_strategy(place, position, strategy, run))
+        observation = advise_strategy(place, position, strategy, run)
+        position = position.with_observation(observation, keeps_advice=keeps_advice(run))
     decision = DECIDERS[state](place, position, run)
     results = []
     for number, action in enumerate(decision.actions, 1):
@@ -58,6 +59,14 @@ def take_turn(place: str, position: Position, run: Run) -> Position:
     visit = Visit(state, decision.thought, decision.next, tuple(results))
     visits = (*position.visits, visit)
     return replace(position, state=decision.next, local=local, visits=visits)
+
+
+def keeps_advice(run: Run) -> bool:
+    """Return whether advice stays in force after an observation without any.
+
+    The published code shows each evaluation only the advice that was just given.
+    """
+    return RoboDataSettings.of_run(run).observation_memory != "last_observation"
 
 
 @agent("local_graph", subject="place")

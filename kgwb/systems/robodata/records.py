@@ -1,14 +1,15 @@
-"""The records of RoboData: decisions, the position of the machine, and the answer it produces."""
+"""The records of RoboData: decisions, observations, the position of the machine, and its answer."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import PlainSerializer, PlainValidator
+from pydantic import GetCoreSchemaHandler, PlainSerializer, PlainValidator
+from pydantic_core import CoreSchema, core_schema
 
 from kgwb.build import Explanation, Record, Term, Tool, Triple
 from kgwb.build.text import list_first, pluralize
@@ -26,6 +27,12 @@ TRANSITIONS: dict[State, tuple[State, ...]] = {
     "UPDATE": ("EVAL_LOCAL",),
 }
 """The states that may follow each state (paper, "Stateful Orchestrator"). PRODUCE is the last."""
+STATES_AFTER_REMOTE: dict[str, tuple[State, ...]] = {
+    "remote_or_eval_remote": ("REMOTE", "EVAL_REMOTE"),
+    "eval_remote": ("EVAL_REMOTE",),
+    "remote_or_eval_local": ("REMOTE", "EVAL_LOCAL"),
+}
+"""The states that may follow REMOTE, for each value of the setting ``after_remote``."""
 TOOLS_BY_STATE: dict[State, tuple[type[Tool], ...]] = {
     "LOCAL": LOCAL_TOOLS,
     "REMOTE": REMOTE_TOOLS,
@@ -85,6 +92,33 @@ class Visit(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Observation(Record):
+    """A metacognitive observation: the strategy, how it is judged, and what to do differently."""
+
+    strategy: str = ""
+    judgement: Explanation = ""
+    advice: str = ""
+    """What to do differently; empty if the strategy is good."""
+
+    def __str__(self) -> str:
+        return self.advice or self.judgement
+
+    def format_for_prompt(self, number: int) -> str:
+        """Return the observation as a model is shown it: numbered, with its three parts."""
+        advice = self.advice or "none"
+        return f"{number}. strategy: {self.strategy}\n   judgement: {self.judgement}\n   advice: {advice}"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Return the schema that also reads the text of an advice, as runs had it before."""
+
+        def read_text(data: Any) -> Any:
+            return {"advice": data} if isinstance(data, str) else data
+
+        return core_schema.no_info_before_validator_function(read_text, handler(source))
+
+
+@dataclass(frozen=True, slots=True)
 class Position(Record):
     """The position of the machine after a turn: all that the next turn needs."""
 
@@ -95,7 +129,9 @@ class Position(Record):
     visits: tuple[Visit, ...] = ()
     """The turns so far, in order."""
     advice: str = ""
-    """The latest metacognitive observation."""
+    """The advice of metacognition that is in force."""
+    observations: tuple[Observation, ...] = ()
+    """The metacognitive observations so far, in order."""
 
     def __str__(self) -> str:
         return f"→ {self.state}; {self.statistics}"
@@ -121,6 +157,43 @@ class Position(Record):
         counts = chain(transitions.items(), tools.items())
         return "; ".join(f"{name} {count}" for name, count in counts)
 
+    def with_observation(self, observation: Observation, *, keeps_advice: bool) -> Position:
+        """Return the position with one more observation, whose advice is in force from now on.
+
+        If it has no advice, the earlier one stays in force with ``keeps_advice``.
+        """
+        advice = observation.advice
+        if not advice and keeps_advice:
+            advice = self.advice
+        observations = (*self.observations, observation)
+        return replace(self, advice=advice, observations=observations)
+
+    @property
+    def was_looked_into(self) -> bool:
+        """Whether LOCAL was visited since the local graph last changed."""
+        for visit in reversed(self.visits):
+            if visit.state == "LOCAL":
+                return True
+            if any(result.changes_graph for result in visit.results):
+                return False
+        return False
+
+    @property
+    def outcome(self) -> str:
+        """What came of the turns so far: the local graph, its parts, the visits, and the failures."""
+        states = Counter(visit.state for visit in self.visits)
+        results = list(chain.from_iterable(visit.results for visit in self.visits))
+        errors = sum(bool(result.error) for result in results)
+        without_rows = sum(not result.rows and not result.error for result in results)
+        lines = [
+            f"the local graph has {self.local}",
+            self.local.describe_parts() or "all of it is connected",
+            f"{states['LOCAL']} visits of LOCAL, {states['REMOTE']} of REMOTE, "
+            f"{states['UPDATE']} of UPDATE",
+            f"of {pluralize(len(results), 'tool call')}, {errors} failed and {without_rows} found nothing",
+        ]
+        return "; ".join(lines)
+
     def format_results(self, max_chars: int) -> str:
         """Return the tool results as a model is shown them, the latest first.
 
@@ -141,15 +214,18 @@ class Position(Record):
             lines += result.format_lines(ids)
         return fit_lines(lines, max_chars) or "none"
 
-    def format_memory(self, max_chars: int) -> str:
+    def format_memory(self, max_chars: int, *, with_thoughts: bool = True) -> str:
         """Return the turns as a model is shown them, a line each; "nothing yet" if there are none.
 
         The latest turns have their tool results and thoughts, as long as there is room. The others
-        have only their states and the number of tool uses, and may exceed ``max_chars``.
+        have only their states and the number of tool uses, and may exceed ``max_chars``. No turn
+        has its thought unless ``with_thoughts``.
         """
         lines = []
         for number, visit in reversed([*enumerate(self.visits, 1)]):
-            line = f"{number}. {visit}; thought: {visit.thought}"
+            line = f"{number}. {visit}"
+            if with_thoughts:
+                line += f"; thought: {visit.thought}"
             if len(line) > max_chars:
                 uses = pluralize(len(visit.results), "tool call")
                 line = f"{number}. {visit.state} → {visit.next}, {uses}"

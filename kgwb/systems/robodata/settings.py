@@ -1,23 +1,127 @@
-"""The settings of RoboData."""
+"""The settings of RoboData. Each difference between its profiles is a setting of its own."""
 
 from __future__ import annotations
+
+from typing import ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
 from kgwb.build import STRICT_CONFIG, Count, Settings
+
+TURNS = 30
+"""Turns of the batches A and B."""
+TURNS_WITH_METACOGNITION = 50
+"""Turns of batch C."""
+ALL = 1_000_000
+"""A limit that is never reached."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT_CONFIG)
 class RoboDataSettings(Settings):
     """The settings that RoboData has besides those of every system."""
 
-    turn_limit: Count = 30
+    PAPER: ClassVar = {
+        "turn_limit": "by_batch",
+        "temperatures": "by_state",
+        "urgency": "instruction",
+        "observation_memory": "all_observations",
+        "empty_graph": "remote",
+        "search_hits": 50,
+        "shown_triples": 500,
+        "fetched_per_node": 500,
+        "fetched_per_use": ALL,
+    }
+    REFERENCE: ClassVar = {
+        **PAPER,
+        "urgency": "metacognition",
+        "observation_memory": "last_observation",
+        "after_remote": "eval_remote",
+        "large_graph": "asked",
+        "doubts_unproved": False,
+    }
+
+    turn_limit: Count | Literal["by_batch"] = 30
     """How many states are visited at most. The last of them is PRODUCE.
 
-    The paper has 30, and 50 with metacognition.
+    "by_batch" is what the paper has: 30, and 50 with metacognition (Experimental Evaluation).
     """
     metacognition: bool = False
-    """Whether the strategy is assessed and corrected before each evaluation but the first."""
+    """Whether the strategy is assessed and corrected before each evaluation but the first.
+
+    It is off by default in the paper, too (Experimental Evaluation).
+    """
+    self_reflection: bool = True
+    """Whether evaluations reflect on the turns so far, and thoughts are shown in later prompts.
+
+    It is on in all experiments of the paper.
+    """
+    observation_memory: Literal["latest_advice", "last_observation", "all_observations"] = (
+        "latest_advice"
+    )
+    """What the meta-observation is shown of earlier ones.
+
+    - "latest_advice": the latest advice.
+    - "last_observation": strategy, judgement and advice of the last one (reference code).
+    - "all_observations": those of all ("compared to previous ones", Metacognition).
+
+    Unless it is "latest_advice", both prompts of metacognition also have the outcome so far and the
+    available tools (Metacognition).
+    """
+    urgency: Literal["word", "instruction", "metacognition"] = "word"
+    """What a prompt says of the turns that are left.
+
+    - "word": how many, and that the urgency is low, medium or high.
+    - "instruction": also what to do, the more urgently the fewer are left, and which parts of the
+      local graph are not connected (Metacognition).
+    - "metacognition": the same, but in the prompts of metacognition alone (reference code).
+    """
+    temperatures: Literal["one", "by_state"] = "one"
+    """At which temperature a model is asked.
+
+    - "one": at the setting ``temperature``.
+    - "by_state": at 0.8 where it evaluates or looks in the remote graph, at 0.7 for the
+      meta-observation, and else at 0.1 (reference code; the paper is silent).
+    """
+    after_remote: Literal["remote_or_eval_remote", "eval_remote", "remote_or_eval_local"] = (
+        "remote_or_eval_remote"
+    )
+    """Which states may follow REMOTE. The paper contradicts itself.
+
+    - "remote_or_eval_remote": the results are evaluated, or the agent keeps exploring. This is the
+      paper's first paragraph ("Remote data is evaluated in Remote Data Evaluation").
+    - "eval_remote": the results are evaluated (reference code).
+    - "remote_or_eval_local": the agent goes to Local Data Evaluation or keeps exploring, as the
+      paragraph on Remote Data Exploration says. EVAL_REMOTE and UPDATE are then never visited, and
+      only ``build_local_graph`` adds to the local graph.
+    """
+    empty_graph: Literal["asked", "remote"] = "asked"
+    """What EVAL_LOCAL does with an empty local graph.
+
+    - "asked": after the first turn the model is asked, so that it can give up.
+    - "remote": it goes to REMOTE without a model (Local Data Evaluation).
+    """
+    large_graph: Literal["local", "asked"] = "local"
+    """What EVAL_LOCAL does with a local graph that a prompt cannot show whole.
+
+    - "local": LOCAL is visited once after each change of the graph (Local Data Evaluation).
+    - "asked": the model decides (reference code).
+    """
+    search_hits: Count = 5
+    """Entities that one search shows. The published code shows 5, and up to 50 on request."""
+    shown_triples: Count = 100
+    """Triples that one use of a tool shows."""
+    fetched_per_node: Count = 50
+    """Triples that are fetched for each of the nodes that a use names.
+
+    The published code fetches all that lead away from a node, and up to 500 that lead to it.
+    """
+    fetched_per_use: Count = 500
+    """Triples that one use fetches for all its nodes."""
+    doubts_unproved: bool = True
+    """Whether an answer is in doubt if no sentence with a whole support set proves it.
+
+    The paper has a support set for each claim (Contributions). The published code does not check it.
+    """
     tool_uses: Count = 12
     """How many tools one reply may use."""
     memory_chars: Count = 6_000
@@ -27,3 +131,10 @@ class RoboDataSettings(Settings):
 
     The tools of LOCAL read what is cut from the local graph.
     """
+
+    @property
+    def turns(self) -> int:
+        """The value of ``turn_limit`` as a number."""
+        if self.turn_limit != "by_batch":
+            return self.turn_limit
+        return TURNS_WITH_METACOGNITION if self.metacognition else TURNS

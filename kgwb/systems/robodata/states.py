@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
-from typing import Any, Literal, Union
+from typing import Any, Literal, TypeVar, Union
 
 import rdflib
 from pydantic import BaseModel, ConfigDict, create_model
@@ -27,12 +28,15 @@ from kgwb.build import (
     schema_config,
 )
 from kgwb.build.graph import existing_triples, with_display_names
-from kgwb.build.text import pluralize
+from kgwb.build.text import list_first, pluralize
+from kgwb.systems.robodata.graph_text import fits_in_prompt, format_graph
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import (
+    STATES_AFTER_REMOTE,
     TOOLS_BY_STATE,
     TRANSITIONS,
     Decision,
+    Observation,
     Position,
     Produced,
     Sentence,
@@ -40,6 +44,7 @@ from kgwb.systems.robodata.records import (
 )
 from kgwb.systems.robodata.settings import RoboDataSettings
 
+ReplyClass = TypeVar("ReplyClass", bound=BaseModel)
 PROMPT_BY_STATE: dict[State, str] = {
     "EVAL_LOCAL": "robodata/eval_local",
     "LOCAL": "robodata/local",
@@ -48,6 +53,13 @@ PROMPT_BY_STATE: dict[State, str] = {
     "UPDATE": "robodata/update",
 }
 """The prompts of the states that ask a model for a decision."""
+UNREFLECTED_PROMPT_BY_STATE: dict[State, str] = {
+    **PROMPT_BY_STATE,
+    "EVAL_LOCAL": "robodata/eval_local_unreflected",
+    "LOCAL": "robodata/local_unreflected",
+    "EVAL_REMOTE": "robodata/eval_remote_unreflected",
+}
+"""The same without an invitation to self-reflection."""
 PURPOSE_BY_STATE: dict[State, str] = {
     "EVAL_LOCAL": "Decide whether the local graph is enough to answer.",
     "LOCAL": "Look closer at a local graph that is too large to be shown whole.",
@@ -68,66 +80,173 @@ MEDIUM_URGENCY_TURNS = 10
 """The urgency is high with so many turns left, or medium (reference code)."""
 LAST_TURNS = 3
 """With so many turns left, nothing new is to be looked for (reference code)."""
+URGENCY_INSTRUCTIONS = {
+    "low": "explore as the question needs it",
+    "medium": "consolidate the local graph: fetch what connects its parts, before anything new",
+    "high": "look for nothing that the answer can do without; connect every node that stands alone",
+}
+"""What is to be done at each urgency, if the setting ``urgency`` has instructions."""
+TEMPERATURES = {
+    "robodata/eval_local": 0.8,
+    "robodata/eval_local_unreflected": 0.8,
+    "robodata/eval_remote": 0.8,
+    "robodata/eval_remote_unreflected": 0.8,
+    "robodata/remote": 0.8,
+    "robodata/remote_published": 0.8,
+    "robodata/local": 0.1,
+    "robodata/local_unreflected": 0.1,
+    "robodata/update": 0.1,
+    "robodata/produce": 0.1,
+    "robodata/assessment": 0.8,
+    "robodata/assessment_published": 0.8,
+    "robodata/observation": 0.7,
+    "robodata/observation_published": 0.7,
+}
+"""The temperature of each prompt if the setting ``temperatures`` is "by_state" (reference code)."""
+AFTER_REMOTE = {
+    "remote_or_eval_remote": '"REMOTE" if you will have to look further once you see the results '
+    '(after a search, mostly), or "EVAL_REMOTE" if the results should be what is missing.',
+    "eval_remote": '"EVAL_REMOTE".',
+    "remote_or_eval_local": '"REMOTE" if you will have to look further once you see the results '
+    '(after a search, mostly), or "EVAL_LOCAL" to judge whether the local graph is enough. Only '
+    "build_local_graph adds to the local graph.",
+}
+"""What REMOTE is told of the next states, for each value of the setting ``after_remote``."""
+MAX_NAMED_UNPROVED = 6
+"""Things without proof that an answer names."""
 
 
 # Decisions
 
 
-def _make_reply_class(state: State) -> type[BaseModel]:
+def ask_at_temperature(
+    prompt: str,
+    variables: dict[str, str],
+    reply_class: type[ReplyClass],
+    run: Run,
+    checks: Sequence[Check[ReplyClass]] = (),
+) -> ReplyClass:
+    """Ask the model at the temperature of the prompt, and return its valid reply.
+
+    Raises what ``ask_model`` raises.
+    """
+    temperature = None
+    if RoboDataSettings.of_run(run).temperatures == "by_state":
+        temperature = TEMPERATURES[prompt]
+    return ask_model(prompt, variables, reply_class, run, checks=checks, temperature=temperature)
+
+
+@lru_cache
+def _make_reply_class(state: State, next_states: tuple[State, ...]) -> type[BaseModel]:
     """Return the reply class of a state: a thought, uses of its tools if any, the next state.
 
-    Other fields make a reply invalid.
+    Other fields make a reply invalid, and so does a next state that is not one of ``next_states``.
     """
     fields: dict[str, Any] = {"thought": (str, ...)}
     if state in TOOLS_BY_STATE:
         action: Any = Union[TOOLS_BY_STATE[state]]  # noqa: UP007  # a tuple of types
         fields["actions"] = (list[action], ...)
-    next_state: Any = Literal[TRANSITIONS[state]]
+    next_state: Any = Literal[next_states]
     fields["next"] = (next_state, ...)
     name = state.title().replace("_", "")
     config = ConfigDict(extra="forbid")
     return create_model(f"{name}Reply", __config__=config, __module__=__name__, **fields)
 
 
-REPLY_CLASS_BY_STATE = {state: _make_reply_class(state) for state in PROMPT_BY_STATE}
+REPLY_CLASS_BY_STATE = {
+    state: _make_reply_class(state, TRANSITIONS[state]) for state in PROMPT_BY_STATE
+}
 EvalLocalReply, LocalReply, RemoteReply, EvalRemoteReply, UpdateReply = (
     REPLY_CLASS_BY_STATE.values()
 )
 
 
+def find_next_states(state: State, settings: RoboDataSettings) -> tuple[State, ...]:
+    """Return the states that may follow a state under some settings."""
+    if state == "REMOTE":
+        return STATES_AFTER_REMOTE[settings.after_remote]
+    return TRANSITIONS[state]
+
+
+def is_remote_changed(settings: RoboDataSettings) -> bool:
+    """Return whether a setting that the prompt of REMOTE depends on is not that of ``fast``.
+
+    The prompt "robodata/remote" has no variables for them: recorded runs bring their own texts of
+    it, which lack these variables.
+    """
+    fast = RoboDataSettings()
+    are_equal = (
+        settings.search_hits == fast.search_hits and settings.after_remote == fast.after_remote
+    )
+    return not are_equal
+
+
+def decide_without_model(
+    state: State, position: Position, settings: RoboDataSettings
+) -> Decision | None:
+    """Return the decision of EVAL_LOCAL that needs no model, or None (paper: Local Data Evaluation).
+
+    It goes to REMOTE if the local graph is empty: in the first turn, or in any with the setting
+    ``empty_graph``. It goes to LOCAL if the local graph does not fit into a prompt and LOCAL has
+    not looked into it since it changed, unless the setting ``large_graph`` leaves it to the model.
+    """
+    if not position.visits:
+        return Decision("the local graph is empty", "REMOTE")
+    if state != "EVAL_LOCAL":
+        return None
+    if not position.local and settings.empty_graph == "remote":
+        return Decision("the local graph is still empty", "REMOTE")
+    is_whole = fits_in_prompt(position.local, settings.shown_chars)
+    if not is_whole and not position.was_looked_into and settings.large_graph == "local":
+        return Decision("the local graph is too large to be shown whole", "LOCAL")
+    return None
+
+
 def make_decider(state: State) -> Agent:
     """Return the agent of a state: it asks the model for tool uses and the next state.
 
-    In the first turn it goes to REMOTE without asking, because the local graph is empty (paper). A
-    state with tools may use at most the setting ``tool_uses``; another one is shown the advice. The
-    agent's check refuses a decision whose next state or tools are not those of the state.
+    EVAL_LOCAL may decide without a model; see ``decide_without_model``. A state with tools may use
+    at most the setting ``tool_uses``; another one is shown the advice. The agent's check refuses a
+    decision whose next state or tools are not those of the state.
     """
     tools = TOOLS_BY_STATE.get(state, ())
+    possible_states: tuple[State, ...] = TRANSITIONS[state]
+    if state == "REMOTE":
+        possible_states = ("REMOTE", "EVAL_REMOTE", "EVAL_LOCAL")
 
     def find_decision_problems(decision: Decision, place: str, position: Position) -> Iterator[str]:
         """Yield what is wrong with a decision that a person put in.
 
         Its next state must be one that may follow, and its tool uses must be of the state's tools.
         """
-        if decision.next not in TRANSITIONS[state]:
+        if decision.next not in possible_states:
             yield f"{state} does not lead to {decision.next}"
         if not all(isinstance(action, tools) for action in decision.actions):
             yield f"{state} has no such tool"
 
     def decide(place: str, position: Position, run: Run) -> Decision:
-        """Return the decision of the model, or to go to REMOTE in the first turn."""
-        if not position.visits:
-            return Decision("the local graph is empty", "REMOTE")
+        """Return the decision of the model, or the one that needs none."""
+        settings = RoboDataSettings.of_run(run)
+        unasked = decide_without_model(state, position, settings)
+        if unasked is not None:
+            return unasked
         variables = make_prompt_variables(position, run)
         checks: list[Check[Any]] = []
         if tools:
-            limit = RoboDataSettings.of_run(run).tool_uses
-            variables["tool_uses"] = str(limit)
-            checks.append(_limit_tool_uses(limit))
+            variables["tool_uses"] = str(settings.tool_uses)
+            checks.append(_limit_tool_uses(settings.tool_uses))
         else:
             variables["advice"] = position.advice or "none"
-        prompt = PROMPT_BY_STATE[state]
-        reply: Any = ask_model(prompt, variables, REPLY_CLASS_BY_STATE[state], run, checks=checks)
+        next_states = find_next_states(state, settings)
+        prompts = PROMPT_BY_STATE if settings.self_reflection else UNREFLECTED_PROMPT_BY_STATE
+        prompt = prompts[state]
+        if state == "REMOTE" and is_remote_changed(settings):
+            prompt = "robodata/remote_published"
+            variables["search_hits"] = str(settings.search_hits)
+            variables["after_remote"] = AFTER_REMOTE[settings.after_remote]
+            variables["next_example"] = next_states[0]
+        reply_class = _make_reply_class(state, next_states)
+        reply: Any = ask_at_temperature(prompt, variables, reply_class, run, checks)
         thought = " ".join(reply.thought.split())
         actions = tuple(reply.actions) if tools else ()
         return Decision(thought, reply.next, actions)
@@ -149,31 +268,53 @@ def _limit_tool_uses(limit: int) -> Check[Any]:
 DECIDERS: dict[State, Agent] = {state: make_decider(state) for state in PROMPT_BY_STATE}
 
 
-def make_prompt_variables(position: Position, run: Run) -> dict[str, str]:
+def make_prompt_variables(
+    position: Position, run: Run, *, is_metacognition: bool = False
+) -> dict[str, str]:
     """Return the variables that every prompt has.
 
     They are the question, the last thought, memory, local graph, results and turns left. Memory,
-    local graph and results are cut by the settings. The number of turns left has its urgency with
-    it; in the published code only metacognition is shown this.
+    local graph and results are cut by the settings. Without self-reflection there are no thoughts.
     """
     settings = RoboDataSettings.of_run(run)
-    turns_left = settings.turn_limit - len(position.visits)
+    thought = "none"
+    if position.visits and settings.self_reflection:
+        thought = position.visits[-1].thought
+    turns = describe_turns_left(position, settings)
+    if settings.urgency == "metacognition" and not is_metacognition:
+        turns = "How many turns are left is not told."
+    return {
+        "question": position.question,
+        "thought": thought,
+        "memory": position.format_memory(
+            settings.memory_chars, with_thoughts=settings.self_reflection
+        ),
+        "graph": format_graph(position, settings.shown_chars),
+        "results": position.format_results(settings.shown_chars),
+        "turns": turns,
+    }
+
+
+def describe_turns_left(position: Position, settings: RoboDataSettings) -> str:
+    """Return how many turns are left, how urgent that is, and by the settings what is to be done.
+
+    With instructions, the parts of the local graph that are not connected are named as soon as the
+    urgency is not low.
+    """
+    turns_left = settings.turns - len(position.visits)
     urgency = "low"
     if turns_left <= MEDIUM_URGENCY_TURNS:
         urgency = "medium"
     if turns_left <= HIGH_URGENCY_TURNS:
         urgency = "high"
-    turns = f"{pluralize(turns_left, 'turn')} left, PRODUCE with them; urgency {urgency}"
+    parts = [f"{pluralize(turns_left, 'turn')} left, PRODUCE with them", f"urgency {urgency}"]
+    if settings.urgency != "word":
+        parts[-1] += f": {URGENCY_INSTRUCTIONS[urgency]}"
     if turns_left <= LAST_TURNS:
-        turns += "; only connect what is there already, and produce"
-    return {
-        "question": position.question,
-        "thought": position.visits[-1].thought if position.visits else "none",
-        "memory": position.format_memory(settings.memory_chars),
-        "graph": position.local.format_for_prompt(settings.shown_chars),
-        "results": position.format_results(settings.shown_chars),
-        "turns": turns,
-    }
+        parts.append("only connect what is there already, and produce")
+    if settings.urgency != "word" and urgency != "low":
+        parts.append(position.local.describe_parts())
+    return "; ".join(filter(None, parts))
 
 
 # Metacognition
@@ -201,22 +342,49 @@ class ObservationReply(Reply):
 @agent("assessment", subject="place", kind="model")
 def assess_strategy(place: str, position: Position, run: Run) -> str:
     """Ask the model which strategy the turns so far show (paper: strategic assessment)."""
-    variables = make_prompt_variables(position, run)
+    variables = make_prompt_variables(position, run, is_metacognition=True)
     variables["statistics"] = f"{position.statistics}. {position.usage_counts}"
-    return ask_model("robodata/assessment", variables, AssessmentReply, run).strategy
+    prompt = "robodata/assessment"
+    if RoboDataSettings.of_run(run).observation_memory != "latest_advice":
+        prompt = "robodata/assessment_published"
+        variables |= {"outcome": position.outcome, "tools": describe_tools()}
+    return ask_at_temperature(prompt, variables, AssessmentReply, run).strategy
 
 
 @agent("observation", subject="place", kind="model")
-def advise_strategy(place: str, position: Position, strategy: str, run: Run) -> str:
+def advise_strategy(place: str, position: Position, strategy: str, run: Run) -> Observation:
     """Ask the model what to do differently (paper: meta-observation).
 
-    It is shown the assessed strategy and its previous advice. Returns "" if the strategy is good.
-    Raises InvalidReplyError without a valid reply.
+    It is shown the assessed strategy, and of earlier observations what the setting
+    ``observation_memory`` says. Raises InvalidReplyError without a valid reply.
     """
-    variables = make_prompt_variables(position, run)
+    observation_memory = RoboDataSettings.of_run(run).observation_memory
+    variables = make_prompt_variables(position, run, is_metacognition=True)
     variables["strategy"] = strategy
-    variables["previous"] = position.advice or "none"
-    return ask_model("robodata/observation", variables, ObservationReply, run).advice
+    if observation_memory == "latest_advice":
+        prompt = "robodata/observation"
+        variables["previous"] = position.advice or "none"
+    else:
+        prompt = "robodata/observation_published"
+        texts = []
+        for number, observation in enumerate(position.observations, 1):
+            texts.append(observation.format_for_prompt(number))
+        if observation_memory == "last_observation":
+            texts = texts[-1:]
+        variables["previous"] = "\n".join(texts) or "none"
+        variables |= {"outcome": position.outcome, "tools": describe_tools()}
+    reply = ask_at_temperature(prompt, variables, ObservationReply, run)
+    return Observation(strategy, reply.judgement, reply.advice.strip())
+
+
+def describe_tools() -> str:
+    """Return the tools of all states, a line each, with their arguments and what they are for."""
+    lines = []
+    for state, tools in TOOLS_BY_STATE.items():
+        for tool in tools:
+            arguments = ", ".join(name for name in tool.model_fields if name != "tool")
+            lines.append(f"{state}: {tool.spec.name}({arguments}): {tool.spec.purpose}")
+    return "\n".join(lines)
 
 
 # PRODUCE
@@ -269,7 +437,8 @@ def produce_answer(position: Position, run: Run) -> Produced:
     local = position.local
     if not local:
         return Produced((), "nothing", missing="nothing in the graph was found to answer it")
-    reply = ask_model("robodata/produce", make_prompt_variables(position, run), ProduceReply, run)
+    variables = make_prompt_variables(position, run)
+    reply = ask_at_temperature("robodata/produce", variables, ProduceReply, run)
     answers: dict[Term, None] = {}
     unknown = []
     for id_ in reply.answers:
@@ -315,8 +484,9 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
     """Return the answer with its support, after checking the support against the remote graph.
 
     The text has the sentences with numbers. A triple that the remote graph does not have is left
-    out of the support and marked beside its sentence. An answer without values has a reason, and no
-    text. If the turns were used up, the text or the reason says so.
+    out of the support and marked beside its sentence. What no sentence proves is in doubt; see
+    ``describe_unproved``. An answer without values has a reason, and no text. If the turns were used
+    up, the text or the reason says so.
     """
     used = _join_support(produced.sentences)
     existing = existing_triples(run.kg, used) if used else set()
@@ -327,7 +497,7 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
 
     limit_note = ""
     if position.state != "PRODUCE":
-        limit = RoboDataSettings.of_run(run).turn_limit
+        limit = RoboDataSettings.of_run(run).turns
         limit_note = f"ended at the limit of {limit} turns, with what was found by then"
     values = _make_values(position, produced, sentences)
     if not values:
@@ -336,8 +506,11 @@ def build_answer(position: Position, produced: Produced, run: Run) -> Answer:
         return Answer("list", reason=f"{reason}; {limit_note}" if limit_note else reason)
     if limit_note:
         text += f" ({limit_note})"
+    doubt = ""
+    if RoboDataSettings.of_run(run).doubts_unproved:
+        doubt = describe_unproved(produced, position.local, sentences)
     kind = ANSWER_KINDS[produced.kind]
-    answer = Answer(kind, tuple(values), text=text, reason=produced.missing)
+    answer = Answer(kind, tuple(values), text=text, reason=produced.missing, doubt=doubt)
     return with_display_names(run.kg, answer)
 
 
@@ -365,6 +538,30 @@ def _make_values(
                     about.append(sentence)
             values.append(replace(value, support=_join_support(about)))
     return values
+
+
+def describe_unproved(produced: Produced, local: LocalGraph, sentences: Sequence[Sentence]) -> str:
+    """Return what of an answer its support sets do not prove; "" if they prove all of it.
+
+    A sentence proves something if its support set has a triple and every element of it is in the
+    graph. A thing, or a thing that is counted, is proved if such a sentence has a triple at it. Yes
+    and no are proved if every sentence proves something, and there is one. At most
+    MAX_NAMED_UNPROVED things are named.
+    """
+    proving = [sentence for sentence in sentences if sentence.support and not sentence.problem]
+    if produced.kind in ("yes", "no"):
+        if proving and len(proving) == len(sentences):
+            return ""
+        return f"{produced.kind} is not proved: not every sentence has a whole support set"
+    proved: set[Term] = set()
+    for sentence in proving:
+        for subject, _, object_ in sentence.support:
+            proved |= {subject, object_}
+    labels = {value.term: value.label for value in local.values}
+    unproved = [labels[term] for term in produced.answers if term not in proved]
+    if not unproved:
+        return ""
+    return f"not proved by the triples that are cited: {list_first(unproved, MAX_NAMED_UNPROVED)}"
 
 
 def _join_support(sentences: Collection[Sentence]) -> tuple[Triple, ...]:

@@ -33,7 +33,6 @@ from kgwb.systems.robodata.local_graph import LocalGraph
 
 MAX_QUERY_ROWS = 50
 """Rows of a query that are shown (reference code)."""
-MAX_SHOWN_TRIPLES = 100
 MAX_ARGUMENT_CHARS = 120
 """Characters of an argument in the text of a tool use."""
 MAX_ERROR_CHARS = 300
@@ -71,6 +70,11 @@ class Observed(Record):
         if self.effect != "shown":
             text += f" {self.effect}"
         return text
+
+    @property
+    def changes_graph(self) -> bool:
+        """Whether the result changes the local graph."""
+        return self.effect != "shown" and bool(self.rows)
 
     def format_lines(self, ids: TermIds) -> list[str]:
         """Return the result as a model is shown it: a line with the columns, and one for each row.
@@ -132,7 +136,9 @@ def _record_error(
     A call of the graph that fails is not recorded. So it is a NotRecordedError in a replay, for
     which the text is taken from the record. Raises NotRecordedError if it is not there either.
     """
-    request: JsonObject = {"graph": run.kg.identity, "use": use_text, "local": to_data(local)}
+    local_data = to_data(local)
+    del local_data["doubt"]  # which recorded requests do not have
+    request: JsonObject = {"graph": run.kg.identity, "use": use_text, "local": local_data}
     if isinstance(error, GraphError):
         make = partial(quote_text, error.message, MAX_ERROR_CHARS)
         return run.call("robodata.error", _with_all_arguments(request, arguments), make, str)
@@ -174,16 +180,14 @@ def group_by_predicate(triples: Iterable[Triple]) -> list[list[Triple]]:
     return [list(group) for _, group in groupby(ordered, lambda triple: triple[1])]
 
 
-def sample_triples(
-    triples: Iterable[Triple], is_complete: bool = True, limit: int = MAX_SHOWN_TRIPLES
-) -> Observed:
+def sample_triples(triples: Iterable[Triple], limit: int, is_complete: bool = True) -> Observed:
     """Return some of the triples, with as many predicates as possible, sorted by predicate.
 
-    The predicates take turns in giving a triple until there are ``limit``, which is at least 1 and
-    at most MAX_SHOWN_TRIPLES. ``is_complete`` says whether the triples are all that the graph has.
+    The predicates take turns in giving a triple until there are ``limit``, which is at least 1.
+    ``is_complete`` says whether the triples are all that the graph has.
     """
     turns = zip_longest(*group_by_predicate(triples))
     in_turn = [triple for triple in chain.from_iterable(turns) if triple]
-    sample = in_turn[: max(1, min(limit, MAX_SHOWN_TRIPLES))]
+    sample = in_turn[:limit]
     sample.sort(key=lambda triple: (triple[1], str(triple)))
     return Observed(TRIPLE_COLUMNS, tuple(sample), len(in_turn), is_complete)

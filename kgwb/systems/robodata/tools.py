@@ -15,8 +15,8 @@ from rdflib.namespace import RDFS
 from kgwb.build import Run, Term, Triple
 from kgwb.build.graph import RecordedGraph, describe_vertices, find_triples, n3, open_kg
 from kgwb.systems.robodata.local_graph import LocalGraph
+from kgwb.systems.robodata.settings import RoboDataSettings
 from kgwb.systems.robodata.tool_results import (
-    MAX_SHOWN_TRIPLES,
     TRIPLE_COLUMNS,
     Observed,
     graph_tool,
@@ -25,16 +25,12 @@ from kgwb.systems.robodata.tool_results import (
     sample_triples,
 )
 
-DEFAULT_HITS = 5
-"""Entities that a search shows, and triples of a property (reference code)."""
+DEFAULT_PROPERTY_TRIPLES = 5
+"""Triples that ``get_property_info`` shows."""
 DEFAULT_NEIGHBOURS = 20
 """Triples that ``explore_entity_neighbors`` shows if the model gives no limit (reference code)."""
 MAX_READ_TRIPLES = 1_000
 """Triples that are read to be counted and sampled."""
-MAX_TRIPLES_PER_NODE = 50
-"""Triples that are fetched for each of the nodes (paper)."""
-MAX_FETCHED_TRIPLES = 500
-"""Triples that one use fetches (paper)."""
 MAX_HOPS = 2
 """Steps of ``build_local_graph`` (reference code)."""
 MAX_NODES = 100
@@ -49,7 +45,7 @@ SUBCLASS_PREDICATES = (RDFS.subClassOf, URIRef("http://www.wikidata.org/prop/dir
 def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
     """Return the triples of the local graph at one of its nodes, or none if it has no such node.
 
-    There are at most MAX_SHOWN_TRIPLES.
+    There are at most as many as the setting ``shown_triples``.
     """
     nodes = [term for (term,) in local.find_elements([node])]
     triples = []
@@ -57,14 +53,15 @@ def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
         subject, _, object_ = triple
         if subject in nodes or object_ in nodes:
             triples.append(triple)
-    return sample_triples(triples)
+    return sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
 
 
 @graph_tool("code")
 def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Return the triples of the local graph with a predicate, at most MAX_SHOWN_TRIPLES."""
-    ids = local.id_mapping
-    return sample_triples(t for t in local.support if t[1] == ids.parse_id(predicate))
+    """Return the triples of the local graph with a predicate, at most ``shown_triples``."""
+    iri = local.id_mapping.parse_id(predicate)
+    triples = [triple for triple in local.support if triple[1] == iri]
+    return sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
 
 
 @graph_tool()
@@ -83,10 +80,11 @@ def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
 def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
     """Search entities by a name, and return the best with their types and descriptions.
 
-    DEFAULT_HITS are returned. They are counted up to the setting ``v_limit``.
+    As many as the setting ``search_hits`` are returned. They are counted up to ``v_limit``.
     """
     hits = run.kg.search(name, run.settings.v_limit).hits
-    iris = [hit.iri for hit in hits[:DEFAULT_HITS]]
+    shown_hits = hits[: RoboDataSettings.of_run(run).search_hits]
+    iris = [hit.iri for hit in shown_hits]
     rows = []
     for iri, description in describe_vertices(run.kg, iris).items():
         types = rdflib.Literal(", ".join(description.types))
@@ -99,8 +97,8 @@ def search_entities(name: str, *, local: LocalGraph, run: Run) -> Observed:
 def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
     """Return one triple for each predicate and direction at an entity, and how many there are.
 
-    Outgoing triples come first. At most MAX_READ_TRIPLES of each direction are counted, and
-    MAX_SHOWN_TRIPLES rows returned.
+    Outgoing triples come first. At most MAX_READ_TRIPLES of each direction are counted, and as many
+    rows returned as the setting ``shown_triples``.
     """
     iri = local.id_mapping.parse_id(entity)
     outgoing, incoming, is_complete = _find_adjacent_triples(iri, [], run)
@@ -109,7 +107,8 @@ def get_entity_info(entity: str, *, local: LocalGraph, run: Run) -> Observed:
         count = rdflib.Literal(len(group))
         rows.append((*group[0], count))
     columns = (*TRIPLE_COLUMNS, "triples like it")
-    return Observed(columns, tuple(rows[:MAX_SHOWN_TRIPLES]), len(rows), is_complete)
+    limit = RoboDataSettings.of_run(run).shown_triples
+    return Observed(columns, tuple(rows[:limit]), len(rows), is_complete)
 
 
 def _find_adjacent_triples(
@@ -126,13 +125,13 @@ def _find_adjacent_triples(
 
 @graph_tool()
 def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Return at most DEFAULT_HITS triples with a property, and how many there are.
+    """Return at most DEFAULT_PROPERTY_TRIPLES triples with a property, and how many there are.
 
     They are counted up to MAX_READ_TRIPLES.
     """
     iri = local.id_mapping.parse_id(property)
     triples, is_complete = find_triples(run.kg, (), [iri], (), MAX_READ_TRIPLES)
-    return sample_triples(triples, is_complete, DEFAULT_HITS)
+    return sample_triples(triples, DEFAULT_PROPERTY_TRIPLES, is_complete)
 
 
 @graph_tool()
@@ -147,16 +146,17 @@ def explore_entity_neighbors(
 ) -> Observed:
     """Return triples that leave an entity or lead to it, with one predicate or with any.
 
-    ``predicate`` is empty for any predicate. A ``limit`` below 1 stands for DEFAULT_NEIGHBOURS.
+    ``predicate`` is empty for any predicate. A ``limit`` below 1 stands for DEFAULT_NEIGHBOURS. At
+    most as many triples are returned as the setting ``shown_triples``.
     """
     iri = local.id_mapping.parse_id(entity)
     predicates = []
     if predicate.strip():
         predicates.append(local.id_mapping.parse_id(predicate))
     outgoing, incoming, is_complete = _find_adjacent_triples(iri, predicates, run)
-    return sample_triples(
-        [*outgoing, *incoming], is_complete, limit if limit > 0 else DEFAULT_NEIGHBOURS
-    )
+    wanted = limit if limit > 0 else DEFAULT_NEIGHBOURS
+    shown = min(wanted, RoboDataSettings.of_run(run).shown_triples)
+    return sample_triples([*outgoing, *incoming], shown, is_complete)
 
 
 @graph_tool()
@@ -206,7 +206,7 @@ def fetch_relationship_from_node(
     nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
     """Fetch triples that lead away from nodes to any object, or to ``others``, to be added."""
-    return _fetch_triples(nodes, predicate, others, len(nodes), local, run)
+    return _fetch_triples(nodes, predicate, others, len(set(nodes)), local, run)
 
 
 @graph_tool()
@@ -214,7 +214,7 @@ def fetch_relationship_to_node(
     nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
     """Fetch triples that lead to nodes from any subject, or from ``others``, to be added."""
-    return _fetch_triples(others, predicate, nodes, len(nodes), local, run)
+    return _fetch_triples(others, predicate, nodes, len(set(nodes)), local, run)
 
 
 def _fetch_triples(
@@ -228,17 +228,19 @@ def _fetch_triples(
     """Return the triples with one of the subjects, the predicate and one of the objects.
 
     They are to be added to the local graph. An empty list stands for any subject or object. At most
-    MAX_TRIPLES_PER_NODE for each node and MAX_FETCHED_TRIPLES in all are returned, and none without
-    a node.
+    ``fetched_per_node`` for each of the ``node_count`` nodes and ``fetched_per_use`` in all are
+    returned, and none without a node.
     """
+    settings = RoboDataSettings.of_run(run)
     parse_id = local.id_mapping.parse_id
     predicates = [parse_id(predicate_id)]
     if not node_count:
         return Observed(TRIPLE_COLUMNS, effect="added")
     subjects = list(map(parse_id, subject_ids))
     objects = list(map(parse_id, object_ids))
-    triples, is_complete = find_triples(run.kg, subjects, predicates, objects, MAX_READ_TRIPLES)
-    limit = min(MAX_TRIPLES_PER_NODE * node_count, MAX_FETCHED_TRIPLES)
+    limit = min(settings.fetched_per_node * node_count, settings.fetched_per_use)
+    max_read = max(limit, MAX_READ_TRIPLES)
+    triples, is_complete = find_triples(run.kg, subjects, predicates, objects, max_read)
     return Observed(TRIPLE_COLUMNS, tuple(triples[:limit]), len(triples), is_complete, "added")
 
 

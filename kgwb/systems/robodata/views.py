@@ -40,13 +40,13 @@ def render_state_diagram(position: records.Position) -> Html:
     iris = {state: URIRef(f"urn:state:{state}") for state in records.STATES}
     edges = []
     made: list[Triple] = []
-    for start, next_states in records.TRANSITIONS.items():
-        for end in next_states:
-            triple = (iris[start], URIRef("urn:next"), iris[end])
-            count = counts[start, end]
-            edges.append(Edge(triple, str(count or "")))
-            if count:
-                made.append(triple)
+    transitions = [(start, end) for start, ends in records.TRANSITIONS.items() for end in ends]
+    for start, end in dict.fromkeys([*transitions, *counts]):
+        triple = (iris[start], URIRef("urn:next"), iris[end])
+        count = counts[start, end]
+        edges.append(Edge(triple, str(count or "")))
+        if count:
+            made.append(triple)
     nodes = []
     for state, iri in iris.items():
         roles = []
@@ -90,19 +90,21 @@ def render_local_graph(value: LocalGraph, context: RenderContext) -> Html:
 
 
 def render_machine_state(value: records.Position, context: RenderContext) -> Html:
-    """Render a position: numbers, state diagram, last thought, advice, and the local graph.
+    """Render a position: numbers, state diagram, last thought, judgement, advice, local graph.
 
-    Triples that the turn added to the local graph stand out. A thought or advice that is missing is
-    left out.
+    Triples that the turn added to the local graph stand out. A thought, judgement or advice that is
+    missing is left out.
     """
     before = context.input_of(records.Position)
     graph_before = before.local if before else None
+    judgement = value.observations[-1].judgement if value.observations else ""
     thought = value.visits[-1].thought if value.visits else ""
     return div(
         "body stack",
         div("b", value.statistics),
         render_state_diagram(value),
         render_explanation(thought, "thought"),
+        render_explanation(judgement, "metacognition judges"),
         render_explanation(value.advice, "metacognition advises"),
         render_graph_with_additions(value.local, graph_before, context),
     )

@@ -1,0 +1,886 @@
+"""RoboData ("Epistemic agent over Wikidata"), section by section of its paper.
+
+The reference code is https://github.com/EmanueleMusumeci/RoboData (commit 2ee910e). The paper has
+no numbers on its sections, so claims are cited by their titles.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from functools import cache
+from itertools import islice, product
+from typing import Any
+
+import pytest
+import rdflib
+from machine import (
+    FETCHED,
+    PROVEN,
+    QUESTION,
+    ROBODATA,
+    fetch,
+    goes,
+    judges,
+    produce,
+    script,
+    search,
+    use,
+)
+from rdflib import RDFS, Literal, URIRef
+from small import answer_of, asked, iri, run_of
+
+import kgwb
+from conformance.claims import Gap, conforms
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.rows import make_row
+from kgwb.bench.verdicts import get_verdict
+from kgwb.flow import NOT_IN_GRAPH
+from kgwb.kg import Graph
+from kgwb.llm import ChatRequest, Scripted
+from kgwb.records import from_data
+from kgwb.run import Run
+from kgwb.show.answer_state import GIVEN, IN_DOUBT, judge_answer
+from kgwb.systems.robodata.graph_text import format_graph
+from kgwb.systems.robodata.local_graph import LocalGraph
+from kgwb.systems.robodata.records import TOOLS_BY_STATE, Observation, Position, Visit
+from kgwb.systems.robodata.settings import RoboDataSettings
+from kgwb.systems.robodata.tool_results import TRIPLE_COLUMNS, Observed
+
+PROFILES = ("paper", "reference", "fast")
+DIRECTED = (iri("dune"), iri("director"), iri("denis"))
+STARRING = (iri("dune"), iri("starring"), iri("timothee"))
+INVENTED = ["orgx:dune", "orgx:director", "orgx:lynch"]
+"""A triple that is not in the graph."""
+GAPS = [
+    Gap(
+        source="Local Graph Exploration, tools",
+        paper="cypher_query: Cypher queries on a graph database",
+        reason="the local graph is a record in memory, one for each run, and `query_local` asks it "
+        "in SPARQL: the code's Neo4j database is emptied at each start, and its contents are not in "
+        "the record of a run",
+    ),
+    Gap(
+        source="Stateful Orchestrator, prompts",
+        paper="the system and assistant prompts of each state",
+        code="a reply ends with the name of the next state, which is looked for anywhere in it",
+        reason="the paper describes its prompts and does not print them; ours are written after "
+        "these descriptions, and a reply is JSON, with the next state as a field",
+    ),
+]
+
+
+def settings_of(name: str, **changes: Any) -> RoboDataSettings:
+    """The settings of a profile, with some of them changed."""
+    return RoboDataSettings.of_profile(name, **changes)
+
+
+def answered(
+    profile_name: str, kg: Graph | None = None, settings: Any = (), **replies: Any
+) -> tuple[Run, Scripted]:
+    """A run to its end in a profile, and its model. The usual script explores twice in a row."""
+    model = Scripted(script(**with_published(replies)))
+    usual = {"after_remote": "remote_or_eval_remote"}
+    chosen = settings_of(profile_name, **{**usual, **dict(settings)})
+    return run_of(ROBODATA, QUESTION, model, kg=kg, settings=chosen).go(), model
+
+
+def with_published(replies: dict[str, Any]) -> dict[str, Any]:
+    """The replies of a script, also for the other texts of the same prompts."""
+    usual = {name.partition("/")[2]: reply for name, reply in script(**replies).items()}
+    texts = {
+        "remote": ["remote_published"],
+        "eval_remote": ["eval_remote_unreflected"],
+        "eval_local": ["eval_local_unreflected"],
+        "local": ["local_unreflected"],
+        "assessment": ["assessment_published"],
+        "observation": ["observation_published"],
+    }
+    every = dict(usual)
+    for name, others in texts.items():
+        every |= dict.fromkeys(others, usual[name])
+    return every
+
+
+def requests_to(model: Scripted, *prompts: str) -> list[ChatRequest]:
+    """What the model was sent with one of these prompts, in any of its texts, in order."""
+
+    def name_of(request: ChatRequest) -> str:
+        name = request.task.partition("/")[2]
+        return name.removesuffix("_published").removesuffix("_unreflected")
+
+    return [request for request in model.requests if name_of(request) in prompts]
+
+
+def variables_of(model: Scripted, prompt: str, name: str) -> list[str]:
+    """The values of a variable in the requests with a prompt, in order."""
+    return [str(request.variables[name]) for request in requests_to(model, prompt)]
+
+
+def states_of(run: Run) -> list[str]:
+    """The states that a run visited, without PRODUCE."""
+    turns = [step for step in run.steps if step.agent == "turn"]
+    return [visit.state for visit in turns[-1].output.visits]
+
+
+# --- Epistemic Substrate and Stateful Orchestrator
+
+
+@conforms(
+    "Epistemic Substrate",
+    "the local graph is empty at first, and is populated while the question is answered",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_local_graph_grows_from_nothing(name: str) -> None:
+    run, _ = answered(name)
+    sizes = [len(step.output.local.support) for step in run.steps if step.agent == "turn"]
+    assert (sizes[0], sizes[-1]) == (0, 2)
+    assert sizes == sorted(sizes)
+
+
+@conforms(
+    "Stateful Orchestrator",
+    "the model decides the order of the states; each has its prompt and its tools",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_model_decides_the_order_of_states(name: str) -> None:
+    evals = [judges("REMOTE"), judges("LOCAL"), judges("PRODUCE")]
+    remote = [goes("EVAL_REMOTE", search())] * 2
+    eval_remote = [judges("UPDATE"), judges("EVAL_LOCAL")]
+    run, _ = answered(name, eval_local=evals, remote=remote, eval_remote=eval_remote)
+    first = ["EVAL_LOCAL", "REMOTE", "EVAL_REMOTE", "UPDATE", "EVAL_LOCAL"]
+    assert states_of(run) == [*first, "REMOTE", "EVAL_REMOTE", "EVAL_LOCAL", "LOCAL", "EVAL_LOCAL"]
+
+
+@conforms(
+    "Stateful Orchestrator",
+    "after a number of turns the agent is forced to produce an answer",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_last_turn_produces(name: str) -> None:
+    loop = {"eval_local": judges("REMOTE"), "remote": goes("EVAL_REMOTE", search())}
+    run, _ = answered(name, settings={"turn_limit": 9}, **loop)
+    assert len(states_of(run)) == 9 - 1
+    assert "limit of 9" in answer_of(run).text
+
+
+@conforms(
+    "Experimental Evaluation",
+    "at most 30 turns in batches A and B",
+    fast="30 turns in any case",
+    setting="turn_limit",
+)
+@conforms(
+    "Experimental Evaluation, batch C",
+    "at most 50 turns with metacognition",
+    code="also 30 for two of its eight queries",
+    fast="30 turns in any case",
+    setting="turn_limit",
+)
+@pytest.mark.parametrize(
+    ("name", "without", "with_metacognition"),
+    [("paper", 30, 50), ("reference", 30, 50), ("fast", 30, 30)],
+)
+def test_turns_depend_on_the_batch(name: str, without: int, with_metacognition: int) -> None:
+    assert settings_of(name).turns == without
+    assert settings_of(name, metacognition=True).turns == with_metacognition
+    assert settings_of(name, turn_limit=7, metacognition=True).turns == 7
+
+
+@conforms(
+    "Experimental Evaluation",
+    "no temperature is named; that of the code is taken",
+    code="0.8 where it evaluates or looks in the remote graph, 0.7 for the meta-observation, else 0.1",
+    fast="one temperature, 0",
+    setting="temperatures",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_temperature_depends_on_the_state(name: str) -> None:
+    _, model = answered(name, settings={"metacognition": True})
+    published = {
+        **{"remote": 0.8, "eval_remote": 0.8, "eval_local": 0.8, "update": 0.1, "produce": 0.1},
+        **{"assessment": 0.8, "observation": 0.7},
+    }
+    for prompt, temperature in published.items():
+        used = {request.temperature for request in requests_to(model, prompt)}
+        assert used == {0.0 if name == "fast" else temperature}, prompt
+
+
+@conforms(
+    "Experimental Evaluation",
+    "the number of turns, tool calls, nodes and edges is reported for each question",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_figures_of_a_run_are_reported(name: str) -> None:
+    run, _ = answered(name)
+    position = [step for step in run.steps if step.agent == "turn"][-1].output
+    assert position.statistics == "6 turns, 4 tool calls, 3 nodes, 2 edges"
+
+
+# --- Local Data Evaluation
+
+
+@conforms(
+    "Local Data Evaluation",
+    "if the graph is empty, the system proceeds directly to Remote Data Exploration",
+    code="the same, but that the first turn goes to LOCAL",
+    fast="after the first turn the model is asked, so that it can give up",
+    setting="empty_graph",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_an_empty_graph_leads_to_remote(name: str) -> None:
+    given_up = {
+        "remote": goes("EVAL_REMOTE", search("nobody")),
+        "eval_remote": judges("EVAL_LOCAL"),
+    }
+    run, model = answered(name, settings={"turn_limit": 8}, **given_up)
+    asked_after_first = len(requests_to(model, "eval_local"))
+    if name == "fast":
+        assert states_of(run) == ["EVAL_LOCAL", "REMOTE", "EVAL_REMOTE", "EVAL_LOCAL"]
+        assert asked_after_first == 1
+    else:
+        assert states_of(run) == (["EVAL_LOCAL", "REMOTE", "EVAL_REMOTE"] * 3)[:7]
+        assert asked_after_first == 0
+    assert answer_of(run).reason.startswith(NOT_IN_GRAPH)
+
+
+@conforms("Local Data Evaluation", "if there is enough data, Produce Answer is visited")
+@pytest.mark.parametrize("name", PROFILES)
+def test_enough_data_leads_to_the_answer(name: str) -> None:
+    run, _ = answered(name)
+    assert states_of(run)[-1] == "EVAL_LOCAL"
+    assert answer_of(run).labels == ("Denis Villeneuve",)
+
+
+@conforms(
+    "Local Data Evaluation",
+    "if the local graph exceeds the maximum, Local Graph Exploration is visited",
+    code="the graph is never cut, and the model decides",
+    setting="large_graph",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_graph_that_does_not_fit_is_explored_before_the_answer(name: str) -> None:
+    run, model = answered(name, settings={"shown_chars": 60})
+    visited = ["EVAL_LOCAL"] if name == "reference" else ["EVAL_LOCAL", "LOCAL", "EVAL_LOCAL"]
+    assert states_of(run)[5:] == visited
+    assert len(requests_to(model, "eval_local")) == 1
+
+
+# --- Local Graph Exploration
+
+
+@conforms(
+    "Local Graph Exploration",
+    "from there to Local Data Evaluation, or exploring goes on",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_local_repeats_or_goes_to_the_evaluation(name: str) -> None:
+    closer = use("get_node", node="orgx:denis")
+    local = [goes("LOCAL", closer), goes("EVAL_LOCAL", closer)]
+    evals = [judges("LOCAL"), judges("PRODUCE")]
+    run, _ = answered(name, local=local, eval_local=evals)
+    assert states_of(run)[5:] == ["EVAL_LOCAL", "LOCAL", "LOCAL", "EVAL_LOCAL"]
+
+
+NODES = 480
+EDGES = 623
+LARGE = "https://example.org/large/"
+PREDICATES = ("twinnedWith", "country", "locatedIn", "population", "partOf")
+
+
+def name_of(number: int) -> str:
+    """A name of 28 letters, another one for each number."""
+    letters = islice(product(string.ascii_lowercase, repeat=2), number, number + 1)
+    return "".join(next(letters)) + "abcdefghijklmnopqrstuvwxyz"
+
+
+@cache
+def large_graph(*, telling: bool) -> tuple[Graph, LocalGraph]:
+    """A graph of 480 nodes and 623 edges with names of 28 letters, and the same as a local graph.
+
+    The names are the last part of IRIs if these are ``telling``, else IRIs have numbers.
+    """
+    nodes = []
+    for number in range(NODES):
+        nodes.append(URIRef(LARGE + (name_of(number) if telling else f"Q{number}")))
+    triples = []
+    for number in range(EDGES):
+        predicate = URIRef(LARGE + PREDICATES[number % len(PREDICATES)])
+        step = 1 + number // NODES
+        triples.append((nodes[number % NODES], predicate, nodes[(number * 7 + step) % NODES]))
+    names = [(node, name_of(number)) for number, node in enumerate(nodes)]
+    graph = rdflib.Graph()
+    for triple in triples:
+        graph.add(triple)
+    for node, name in names:
+        graph.add((node, RDFS.label, Literal(name)))
+    local = LocalGraph().with_names(names).with_triples(nodes, triples)
+    assert (len(local.nodes), len(local.support)) == (NODES, EDGES)
+    return kgwb.open_kg(graph), local
+
+
+def position_with(local: LocalGraph, *visits: Visit) -> Position:
+    """A position in which a local graph was fetched, and then some turns were taken."""
+    fetched = Observed(TRIPLE_COLUMNS, local.support, len(local.support), effect="added")
+    return Position(
+        "Which?", "PRODUCE", local, (Visit("UPDATE", "so", "EVAL_LOCAL", (fetched,)), *visits)
+    )
+
+
+def shown_triples(text: str) -> list[str]:
+    """The lines of a prompt's local graph that are triples."""
+    lines = text.splitlines()
+    return [line for line in lines[lines.index("Triples") :] if line.count(" | ") == 2]
+
+
+def as_line(local: LocalGraph, triple: Any) -> str:
+    return " | ".join(map(local.id_mapping.format_id, triple))
+
+
+@conforms(
+    "Local Graph Exploration",
+    "the truncated graph: as much as fits; triples first, the newest and those that are asked about",
+    code="entities, relations, triples; all of them, whatever fits the model",
+)
+@pytest.mark.parametrize("telling", [True, False])
+def test_a_cut_graph_begins_with_its_newest_and_most_relevant_triples(telling: bool) -> None:
+    _, local = large_graph(telling=telling)
+    limit = settings_of("paper").shown_chars
+    text = format_graph(position_with(local), limit)
+    lines = shown_triples(text)
+    assert text.startswith("Triples\n") and len(text) < limit * 1.1
+    assert f"({EDGES - len(lines)} more lines, not shown)" in text
+    assert len(lines) > (150 if telling else 80)
+
+    newest = local.support[-1]
+    older = Visit("UPDATE", "so", "EVAL_LOCAL", ())
+    fetched_last = Observed(TRIPLE_COLUMNS, (local.support[7],), 1, effect="added")
+    once_more = position_with(
+        local.without([], [local.support[7]]).with_triples([], [local.support[7]])
+    )
+    assert as_line(local, newest) in lines
+    assert as_line(local, local.support[7]) not in lines
+    assert shown_triples(format_graph(once_more, limit))
+
+    first = local.without([], [local.support[7]])
+    grown = Position(
+        "Which?",
+        "PRODUCE",
+        local,
+        (*position_with(first).visits, older, Visit("UPDATE", "so", "EVAL_LOCAL", (fetched_last,))),
+    )
+    assert shown_triples(format_graph(grown, limit))[0] == as_line(local, local.support[7])
+
+    subject = local.support[3][0]
+    thought = f"What is {local.id_mapping.format_id(subject)} twinned with?"
+    named = position_with(local, Visit("EVAL_LOCAL", thought, "PRODUCE"))
+    first_line = shown_triples(format_graph(named, limit))[0]
+    assert local.id_mapping.format_id(subject) in first_line
+
+
+@conforms(
+    "Local Graph Exploration",
+    "LOCAL gathers what is not visible in the truncated graph, and the answer can cite it",
+)
+@pytest.mark.parametrize("telling", [True, False])
+def test_every_triple_can_be_cited_or_is_found_by_local(telling: bool) -> None:
+    _, local = large_graph(telling=telling)
+    limits = {settings_of(name).shown_chars for name in PROFILES}
+    assert limits == {16_000}
+    limit = limits.pop()
+    shown = set(shown_triples(format_graph(position_with(local), limit)))
+    hidden = [triple for triple in local.support if as_line(local, triple) not in shown]
+    assert len(shown) + len(hidden) == EDGES and len(hidden) > 300
+    subjects = [*dict.fromkeys(triple[0] for triple in hidden)]
+    uses = settings_of("paper").tool_uses
+    for start in range(0, len(subjects), uses):
+        results = []
+        for subject in subjects[start : start + uses]:
+            at_node = [triple for triple in local.support if subject in (triple[0], triple[2])]
+            results.append(Observed(TRIPLE_COLUMNS, tuple(at_node), len(at_node)))
+        position = position_with(local, Visit("LOCAL", "so", "EVAL_LOCAL", tuple(results)))
+        lines = shown_triples(format_graph(position, limit))
+        for triple in sum((result.rows for result in results), ()):
+            assert as_line(local, triple) in lines
+            assert local.find_elements(as_line(local, triple).split(" | ")) == (triple,)
+
+
+@pytest.mark.parametrize("telling", [True, False])
+@pytest.mark.parametrize("name", ["paper", "fast"])
+def test_a_run_over_the_large_graph_cites_what_local_found(name: str, telling: bool) -> None:
+    kg, local = large_graph(telling=telling)
+    wanted = local.support[11]
+    ids = as_line(local, wanted).split(" | ")
+    predicates = {triple[1]: None for triple in local.support}
+    every_id = [local.id_mapping.format_id(node) for node in local.nodes]
+    fetches = []
+    for predicate in predicates:
+        uses = [every_id[start : start + 40] for start in range(0, NODES, 40)]
+        actions = [fetch(local.id_mapping.format_id(predicate), *nodes) for nodes in uses]
+        fetches.append(goes("EVAL_LOCAL", *actions))
+    rounds = len(fetches)
+    known = search(name_of(0))
+
+    def reply(request: ChatRequest) -> Any:
+        task = request.task.partition("/")[2]
+        if task in ("remote", "remote_published"):
+            return goes("EVAL_REMOTE", known)
+        if task == "eval_remote":
+            return judges("UPDATE")
+        if task == "update":
+            return fetches.pop(0)
+        if task == "eval_local":
+            return judges("REMOTE" if fetches else "PRODUCE")
+        if task == "local":
+            return goes("EVAL_LOCAL", use("get_node", node=ids[0]))
+        lines = shown_triples(str(request.variables["graph"]))
+        assert " | ".join(ids) in lines
+        return produce(ids, answers=[ids[2]])
+
+    settings = settings_of(name)
+    run = run_of(ROBODATA, QUESTION, Scripted(reply), kg=kg, settings=settings).go()
+    position = [step for step in run.steps if step.agent == "turn"][-1].output
+    assert (len(position.local.nodes), len(position.local.support)) == (NODES, EDGES)
+    assert states_of(run).count("UPDATE") == rounds and "LOCAL" in states_of(run)
+    answer = answer_of(run)
+    assert answer.support == (wanted,)
+    assert judge_answer("Which?", answer).name == GIVEN
+
+
+# --- Remote Data Exploration and Evaluation
+
+
+@conforms(
+    "Stateful Orchestrator; Remote Data Exploration",
+    "the paper contradicts itself. Its overview: remote data is evaluated in Remote Data "
+    "Evaluation, or exploring goes on. The paragraph on the state: on to Local Data Evaluation, so "
+    "that Remote Data Evaluation and Local Graph Update would never be visited. `paper` is the "
+    "overview; `remote_or_eval_local` is the paragraph",
+    code="always Remote Data Evaluation",
+    setting="after_remote",
+)
+@pytest.mark.parametrize(
+    ("value", "possible"),
+    [
+        ("remote_or_eval_remote", {"REMOTE", "EVAL_REMOTE"}),
+        ("eval_remote", {"EVAL_REMOTE"}),
+        ("remote_or_eval_local", {"REMOTE", "EVAL_LOCAL"}),
+    ],
+)
+def test_each_reading_of_remote_can_be_chosen(value: str, possible: set[str]) -> None:
+    values = [settings_of(name).after_remote for name in PROFILES]
+    assert values == ["remote_or_eval_remote", "eval_remote", "remote_or_eval_remote"]
+    for next_state in ("REMOTE", "EVAL_REMOTE", "EVAL_LOCAL"):
+        remote = goes(
+            next_state,
+            use(
+                "build_local_graph",
+                entity="orgx:dune",
+                predicates=["orgx:director", "orgx:starring"],
+            ),
+        )
+        settings = {"after_remote": value, "turn_limit": 6}
+        if next_state not in possible:
+            with pytest.raises(kgwb.errors.InvalidReplyError, match="next"):
+                answered("fast", settings=settings, remote=remote)
+            continue
+        run, model = answered("fast", settings=settings, remote=remote)
+        assert states_of(run)[2] == next_state
+        prompt = requests_to(model, "remote")[0].messages[0].content
+        assert f'"{next_state}"' in prompt
+
+
+@conforms(
+    "Remote Data Exploration, tools",
+    "get_entity_info, get_property_info, search_entities, sparql_query, explore_entity_neighbors, "
+    "build_local_graph",
+)
+@conforms(
+    "Local Graph Update, tools",
+    "fetch_node, fetch_relationship_from_node, fetch_relationship_to_node",
+    code="also remove_node and remove_edge, as here",
+)
+def test_the_tools_are_those_of_the_paper() -> None:
+    names = {state: {tool.spec.name for tool in tools} for state, tools in TOOLS_BY_STATE.items()}
+    assert names["REMOTE"] == {
+        *("get_entity_info", "get_property_info", "search_entities"),
+        *("sparql_query", "explore_entity_neighbors", "build_local_graph"),
+    }
+    fetching = {"fetch_node", "fetch_relationship_from_node", "fetch_relationship_to_node"}
+    assert names["UPDATE"] == fetching | {"remove_node", "remove_edge"}
+    assert {"get_node", "get_edge"} < names["LOCAL"]
+
+
+@conforms(
+    "Remote Data Exploration, tools",
+    "build_local_graph adds a subgraph from remote data to the local graph",
+    code="it only reads",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_build_local_graph_adds(name: str) -> None:
+    built = use("build_local_graph", entity="orgx:dune", predicates=["orgx:director"])
+    remote = [goes("REMOTE", search()), goes("EVAL_REMOTE", built)]
+    run, _ = answered(name, remote=remote, eval_remote=judges("EVAL_LOCAL"))
+    assert DIRECTED in run.output("local_graph[turn 3]").support
+
+
+def many(count: int, predicate: str = "orgx:starring") -> Graph:
+    """A graph in which a film has so many actors, and so many things are named alike."""
+    graph = rdflib.Graph()
+    starring = iri(predicate.removeprefix("orgx:"))
+    for number in range(count):
+        actor = iri(f"actor{number:04}")
+        graph.add((iri("dune"), starring, actor))
+        graph.add((actor, RDFS.label, Literal(f"Actor Nobody {number}")))
+    graph.add((iri("dune"), RDFS.label, Literal("Dune")))
+    graph.add((iri("dune"), iri("director"), iri("denis")))
+    return kgwb.open_kg(graph)
+
+
+@conforms(
+    "Remote Data Exploration, tools",
+    "search_entities shows what it finds; no limit is named",
+    code="5, and on request more, up to 50; `reference` shows 50",
+    fast="5",
+    setting="search_hits",
+)
+@pytest.mark.parametrize(("name", "shown"), [("paper", 12), ("reference", 12), ("fast", 5)])
+def test_a_search_shows_what_it_finds(name: str, shown: int) -> None:
+    remote = goes("EVAL_REMOTE", search("Actor Nobody"))
+    run, _ = answered(name, many(12), remote=remote, settings={"turn_limit": 4})
+    observed = run.output("search_entities[turn 2/use 1]")
+    assert (len(observed.rows), observed.found) == (shown, 12)
+
+
+@conforms(
+    "Remote Data Exploration, tools",
+    "explore_entity_neighbors retrieves all neighbours of an entity",
+    code="20, and on request more",
+    fast="as many as the model asks for, at most 100",
+    setting="shown_triples",
+)
+@pytest.mark.parametrize(("name", "shown"), [("paper", 301), ("reference", 301), ("fast", 100)])
+def test_neighbours_are_all_shown(name: str, shown: int) -> None:
+    every = use("explore_entity_neighbors", entity=str(iri("dune")), predicate="", limit=500)
+    run, _ = answered(
+        name, many(300), remote=goes("EVAL_REMOTE", every), settings={"turn_limit": 4}
+    )
+    assert len(run.output("explore_entity_neighbors").rows) == shown
+
+
+@conforms(
+    "Remote Data Evaluation",
+    "relevant data leads to Local Graph Update, other data to exploring or to Local Data Evaluation",
+)
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("next_state", ["UPDATE", "REMOTE", "EVAL_LOCAL"])
+def test_remote_data_is_evaluated(name: str, next_state: str) -> None:
+    replies = {"remote": goes("EVAL_REMOTE", search()), "eval_remote": judges(next_state)}
+    run, _ = answered(name, settings={"turn_limit": 5}, **replies)
+    assert states_of(run)[2:] == ["EVAL_REMOTE", next_state]
+
+
+# --- Local Graph Update
+
+
+@conforms("Local Graph Update", "from there to Local Data Evaluation")
+@pytest.mark.parametrize("name", PROFILES)
+def test_update_leads_to_the_evaluation(name: str) -> None:
+    run, _ = answered(name)
+    states = states_of(run)
+    assert states[states.index("UPDATE") + 1] == "EVAL_LOCAL"
+
+
+@conforms(
+    "Local Graph Update",
+    "the selected relations are fetched; no limit is named",
+    code="all that lead away from a node, and at most 500 that lead to it",
+    fast="at most 50 for each node",
+    setting="fetched_per_node",
+)
+@conforms(
+    "Local Graph Update",
+    "a use fetches all of each of its nodes",
+    code="the same; a use has one node",
+    fast="at most 500 for all nodes of a use",
+    setting="fetched_per_use",
+)
+@pytest.mark.parametrize(("name", "one"), [("paper", 120), ("reference", 120), ("fast", 50)])
+def test_all_triples_of_a_node_are_fetched(name: str, one: int) -> None:
+    starring = str(iri("starring"))
+    dune = str(iri("dune"))
+    remote = goes("EVAL_REMOTE", search())
+    update = goes("EVAL_LOCAL", fetch(starring, dune), fetch(starring, dune, dune))
+    run, _ = answered(name, many(120), remote=remote, update=update, settings={"turn_limit": 5})
+    results = [run.output(f"fetch_relationship_from_node[turn 4/use {n}]") for n in (1, 2)]
+    # A node that is listed twice counts once.
+    assert [len(result.rows) for result in results] == [one, one]
+    settings = settings_of(name)
+    assert (settings.fetched_per_node, settings.fetched_per_use > 500) == (
+        (50, False) if name == "fast" else (500, True)
+    )
+
+
+# --- Answer Production
+
+
+@conforms(
+    "Answer Production",
+    "each sentence has a set of entities and relations of the local graph as its proof",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_each_sentence_has_its_support_set(name: str) -> None:
+    run, _ = answered(name, produce=produce(*PROVEN, ["orgx:denis"]))
+    [sentence] = run.output("produce").sentences
+    assert (sentence.support, sentence.nodes) == ((DIRECTED, STARRING), (iri("denis"),))
+    assert judge_answer("Which?", answer_of(run)).name == GIVEN
+
+
+def doubt_of(run: Run) -> str:
+    """What is in doubt in the answer of a run, as it is shown."""
+    return judge_answer(QUESTION, answer_of(run)).doubt
+
+
+@conforms(
+    "Contributions",
+    "each claim in the answer is supported by a support set; what is not is marked, and in doubt",
+    code="no support set is checked",
+    setting="doubts_unproved",
+)
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize(
+    ("reply", "unproved"),
+    [
+        (produce(*PROVEN), ""),
+        (produce(*PROVEN, answers=("orgx:denis", "orgx:timothee")), ""),
+        (produce(PROVEN[0], answers=("orgx:denis", "orgx:timothee")), "Timothée Chalamet"),
+        (produce(INVENTED), "Denis Villeneuve"),
+        (produce(["orgx:denis"]), "Denis Villeneuve"),
+        (produce(), "Denis Villeneuve"),
+        (produce(PROVEN[0], kind="count", answers=("orgx:denis",)), ""),
+        (produce(PROVEN[0], kind="count", answers=("orgx:timothee",)), "Timothée Chalamet"),
+        (produce(*PROVEN, kind="yes", answers=()), ""),
+        (produce(*PROVEN, kind="no", answers=()), ""),
+        (produce(INVENTED, kind="yes", answers=()), "yes"),
+        (produce(*PROVEN, INVENTED, kind="yes", answers=()), "yes"),
+        (produce(kind="no", answers=()), "no"),
+    ],
+)
+def test_what_no_support_set_proves_is_in_doubt(
+    name: str, reply: dict[str, Any], unproved: str
+) -> None:
+    run, _ = answered(name, produce=reply)
+    answer = answer_of(run)
+    assert answer
+    if name == "reference":
+        assert answer.doubt == ""
+        return
+    expected = IN_DOUBT if unproved else GIVEN
+    assert judge_answer("Which?", answer).name == expected
+    assert unproved in answer.doubt and bool(answer.doubt) == bool(unproved)
+
+
+def test_a_doubt_is_a_state_in_results_too() -> None:
+    question = BenchQuestion(id="1", question=QUESTION)
+    run, _ = answered("paper", produce=produce(INVENTED, kind="yes", answers=()))
+    row = make_row(question, run, None)
+    assert get_verdict(row) == IN_DOUBT
+    proved, _ = answered("paper")
+    assert get_verdict(make_row(question, proved, None)) == GIVEN
+
+
+# --- Metacognition
+
+
+@conforms(
+    "Metacognition; Experimental Evaluation",
+    "self-reflection: evaluations reflect on the past turns, and the thought is handed on; it is on",
+    setting="self_reflection",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_self_reflection_can_be_switched_off(name: str) -> None:
+    remote = [
+        goes("REMOTE", search(), thought="first"),
+        goes("EVAL_REMOTE", search(), thought="second"),
+    ]
+    reflecting, off = (
+        answered(name, settings={"self_reflection": value}, remote=remote)[1]
+        for value in (True, False)
+    )
+    assert variables_of(reflecting, "eval_remote", "thought") == ["second"]
+    assert "first" in variables_of(reflecting, "eval_remote", "memory")[0]
+    assert variables_of(off, "eval_remote", "thought") == ["none"]
+    assert "first" not in variables_of(off, "eval_remote", "memory")[0]
+    for prompt in ("eval_remote", "eval_local"):
+        for model, expected in ((reflecting, True), (off, False)):
+            [request] = requests_to(model, prompt)
+            assert ("reflect" in request.messages[0].content) == expected
+
+
+@conforms(
+    "Experimental Evaluation", "by default metacognition is disabled", setting="metacognition"
+)
+@conforms(
+    "Metacognition",
+    "each time the agent reaches an evaluation state, the strategy is assessed and observed",
+    code="but for the first turn, as here",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_metacognition_comes_before_evaluations(name: str) -> None:
+    assert not settings_of(name).metacognition
+    run, _ = answered(name, settings={"metacognition": True})
+    steps = [step.key for step in run.steps if step.agent in ("assessment", "observation")]
+    assert steps == [
+        *("assessment[turn 4]", "observation[turn 4]"),
+        *("assessment[turn 6]", "observation[turn 6]"),
+    ]
+    _, without = answered(name)
+    assert not requests_to(without, "assessment", "observation")
+
+
+@conforms(
+    "Strategic Assessment, prompt",
+    "it has action sequence, statistics, available tools, memory, local graph and results",
+    fast="not the tools, nor the outcome",
+    setting="observation_memory",
+)
+@conforms(
+    "Meta-Observation, prompt",
+    "it has strategy, previous metacognition, task outcome, available tools, memory, graph, results",
+    fast="of these not the outcome nor the tools; of earlier observations the advice",
+    setting="observation_memory",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_metacognition_sees_outcome_and_tools(name: str) -> None:
+    _, model = answered(name, settings={"metacognition": True})
+    for request in requests_to(model, "assessment", "observation"):
+        assert ("tools" in request.variables) == (name != "fast")
+        assert ("outcome" in request.variables) == (name != "fast")
+    if name != "fast":
+        tools = variables_of(model, "observation", "tools")[0]
+        assert all(tool.spec.name in tools for tool in sum(TOOLS_BY_STATE.values(), ()))
+        outcome = variables_of(model, "observation", "outcome")[1]
+        assert "3 nodes, 2 edges" in outcome and "4 tool calls" in outcome
+    statistics = variables_of(model, "assessment", "statistics")
+    assert "search_entities 1" in statistics[0]
+
+
+@conforms(
+    "Meta-Observation",
+    "the strategy is compared to previous ones",
+    code="to the last one",
+    fast="to the latest advice",
+    setting="observation_memory",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_strategy_is_compared_to_previous_ones(name: str) -> None:
+    remote = [*script()["robodata/remote"], goes("EVAL_REMOTE", search())]
+    evals = [judges("REMOTE"), judges("PRODUCE")]
+    assessments = [{"strategy": f"strategy {n}"} for n in range(1, 5)]
+    observations = [{"judgement": f"judgement {n}", "advice": f"advice {n}"} for n in range(1, 5)]
+    run, model = answered(
+        name,
+        settings={"metacognition": True},
+        remote=remote,
+        eval_local=evals,
+        assessment=assessments,
+        observation=observations,
+    )
+    previous = variables_of(model, "observation", "previous")
+    kept = [
+        [
+            f"strategy {n}" in previous[-1],
+            f"judgement {n}" in previous[-1],
+            f"advice {n}" in previous[-1],
+        ]
+        for n in (1, 2, 3)
+    ]
+    nothing, whole = [False] * 3, [True] * 3
+    expected = {
+        "paper": [whole, whole, whole],
+        "reference": [nothing, nothing, whole],
+        "fast": [nothing, nothing, [False, False, True]],
+    }
+    assert kept == expected[name]
+    assert previous[0] == "none"
+    position = [step for step in run.steps if step.agent == "turn"][-1].output
+    assert [each.strategy for each in position.observations] == [
+        f"strategy {n}" for n in range(1, 5)
+    ]
+
+
+@conforms(
+    "Metacognition",
+    "the observation is injected into the prompts of the evaluation states; an observation without "
+    "advice leaves the last advice in force",
+    code="advice is shown in the evaluation that it was given for",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_advice_stays_in_force(name: str) -> None:
+    observations = [
+        {"judgement": "poor", "advice": "look back"},
+        {"judgement": "good", "advice": " "},
+    ]
+    _, model = answered(name, settings={"metacognition": True}, observation=observations)
+    assert variables_of(model, "eval_remote", "advice") == ["look back"]
+    kept = ["none"] if name == "reference" else ["look back"]
+    assert variables_of(model, "eval_local", "advice") == kept
+    assert not any(
+        "advice" in r.variables for r in requests_to(model, "remote", "update", "produce")
+    )
+
+
+def test_an_advice_of_an_earlier_version_is_read_as_an_observation() -> None:
+    assert from_data("look back", Observation) == Observation(advice="look back")
+    whole = Observation("broad", "poor", "look back")
+    assert (
+        from_data({"strategy": "broad", "judgement": "poor", "advice": "look back"}, Observation)
+        == whole
+    )
+
+
+@conforms(
+    "Metacognition",
+    "as turns run out, a message urges the model to consolidate the graph, and names isolated nodes "
+    "and unconnected components",
+    code="in the prompts of metacognition alone; nothing is named",
+    fast="the number of turns left, with the word low, medium or high",
+    setting="urgency",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_urgency_grows_and_names_what_is_not_connected(name: str) -> None:
+    apart = goes(
+        "EVAL_LOCAL", fetch("orgx:director", "orgx:dune"), use("fetch_node", node="orgx:amy")
+    )
+    loop = {
+        "update": apart,
+        "eval_local": judges("REMOTE"),
+        "remote": goes("EVAL_REMOTE", search()),
+    }
+    _, model = answered(name, settings={"turn_limit": 20, "metacognition": True}, **loop)
+    states = ("remote", "eval_remote", "update", "eval_local")
+    told = {int(text.split()[0]): text for text in turns_told(model, *states)}
+    observed = {int(text.split()[0]): text for text in turns_told(model, "observation")}
+    if name == "reference":
+        assert not told
+    seen = observed if name == "reference" else told
+    low, high = max(seen), min(seen)
+    assert low > 10 and high <= 6
+    has_names = "orgx:amy" in seen[high] and "not connected" in seen[high]
+    assert has_names == (name != "fast")
+    assert "not connected" not in seen[low]
+    if name != "fast":
+        assert len({text.split("urgency")[1].split(";")[0] for text in seen.values()}) == 3
+
+
+def turns_told(model: Scripted, *prompts: str) -> Sequence[str]:
+    """What these prompts said of the turns that are left, where they said how many."""
+    texts = [str(request.variables["turns"]) for request in requests_to(model, *prompts)]
+    return [text for text in texts if text[0].isdigit()]
+
+
+def test_the_script_of_the_paper_needs_as_many_calls() -> None:
+    _, model = answered("paper")
+    counts = {name.removesuffix("_published"): count for name, count in asked(model).items()}
+    assert counts == {"remote": 2, "eval_remote": 1, "update": 1, "eval_local": 1, "produce": 1}
+    assert FETCHED["next"] == "EVAL_LOCAL"
