@@ -14,14 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self, cast
 
-import numpy
 from pydantic import BaseModel, model_validator
 
 from kgwb.bench.figures import MEASURE_LABELS, ReportTable
-from kgwb.bench.metrics import MEASURES, Estimate, QuestionGroup
+from kgwb.bench.metrics import MEASURES, Estimate, QuestionGroup, estimate_mean
 from kgwb.bench.questions import BenchQuestion, make_standalone_questions
 from kgwb.bench.results import BenchRow
-from kgwb.bench.statistics import bootstrap_means, percentile_interval
 from kgwb.errors import InputError
 from kgwb.show.html import Html, load_style, render_template
 from kgwb.text import pluralize
@@ -284,12 +282,10 @@ class Measurement:
         amounts = []
         for row in self.rows:
             if measure in row:
-                amounts.append([float(cast("Mapping[str, Any]", row)[measure])])
+                amounts.append(float(cast("Mapping[str, Any]", row)[measure]))
         if not amounts:
             return None
-        matrix = numpy.array(amounts)
-        low, high = percentile_interval(bootstrap_means(matrix))
-        return Estimate(float(matrix.mean()), low, high)
+        return estimate_mean(amounts)
 
 
 def make_experiment_table(
