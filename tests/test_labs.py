@@ -5,13 +5,16 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from notebook_outputs import FOLDER
+from rdflib import URIRef
 
 import kgwb
 from kgwb.cli import main
 from kgwb.errors import InputError
+from kgwb.flow import Answer, Value
 from kgwb.kg.text import normalize
 from kgwb.labs import LabWork, recorded
 from kgwb.labs.collecting import collect_hand_ins
@@ -352,6 +355,18 @@ def test_a_recording_has_a_reply_that_the_triples_validator_refused() -> None:
     assert not any(check.problem for check in accepted.checks)
     tries = [step.key for step in kgwb.recording("paper/triad/2").steps if step.agent == "triplets"]
     assert len(tries) == 2
+
+
+def test_f1_of_a_recorded_answer_is_of_its_things_and_not_of_their_labels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dune = Answer("list", (Value(URIRef("http://e/dune"), "Dune"),))
+    row = {"question": "Which?", "answers": ["http://e/other"], "answer_labels": ["Dune"]}
+    monkeypatch.setattr(recorded, "list_recordings", lambda: {"films/own/1": FOLDER})
+    monkeypatch.setattr(recorded, "recording", lambda name: Mock(answer=dune))
+    monkeypatch.setattr(recorded, "load_questions", lambda graph: (row,))
+    [answer] = recorded.answers_of_system.__wrapped__("own")
+    assert (answer.labels, answer.f1) == (answer.gold_labels, 0.0)
 
 
 def test_recordings_are_small() -> None:

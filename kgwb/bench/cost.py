@@ -18,6 +18,7 @@ from kgwb.records import describe_validation_error
 from kgwb.run.agents import System
 from kgwb.run.calls import Call
 from kgwb.run.steps import Step, Totals
+from kgwb.text import tell_apart
 
 DEFAULT_PRICES_FILE = Path(__file__).with_name("prices.toml")
 COUNT_FIELDS = ("model_calls", "prompt_tokens", "completion_tokens", "queries")
@@ -173,16 +174,36 @@ def _stage_by_agent(system: System) -> Mapping[str, str]:
     """Return the stage of each agent that is in one.
 
     A system with gold decisions has their stages. Of another system, they are the titles of its stages
-    in lower case; stages without a title are left out.
+    in lower case; stages without a title are left out. Titles that would look the same, or like
+    OTHER_STAGE, stay as they are.
     """
     if system.gold:
         return system.gold.stages
+    titles = [title for title, _ in system.stages if title]
+    names = tell_apart((None, *titles), (_shorten_title, _keep_title, _mark_title))
     stages = {}
     for title, agents in system.stages:
         if title:
-            name = title.removesuffix(" ↻").lower()  # the sign marks a stage that is repeated
-            stages.update(dict.fromkeys(agents, name))
+            stages.update(dict.fromkeys(agents, names[title]))
     return stages
+
+
+def _shorten_title(title: str | None) -> str:
+    """Return a stage's title in lower case, without the sign of a stage that is repeated.
+
+    None stands for what is in no stage, which is OTHER_STAGE.
+    """
+    if title is None:
+        return OTHER_STAGE
+    return title.removesuffix(" ↻").lower()
+
+
+def _keep_title(title: str | None) -> str:
+    return OTHER_STAGE if title is None else title
+
+
+def _mark_title(title: str | None) -> str:
+    return OTHER_STAGE if title is None else f"{title} (stage)"
 
 
 def sum_usage(calls: Sequence[Call]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from kgwb.bench.cost import sum_seconds_by_stage
 from kgwb.bench.figures import ReportTable
@@ -15,16 +16,19 @@ from kgwb.bench.tasks import RunCanceller
 from kgwb.bench.verdicts import known_right_answer
 from kgwb.errors import KgwbError
 from kgwb.flow import Dialogue
+from kgwb.kg.distinct_texts import format_exactly
 from kgwb.run import Run, Setup
 from kgwb.show import html as h
 from kgwb.show.answer_state import ANSWER_STATE_LABELS, ERROR
 from kgwb.show.run_state import state_of_output
-from kgwb.terms import Triple, format_triple
-from kgwb.text import format_seconds, pluralize, shorten, single_line
+from kgwb.terms import Term, Triple, format_triple
+from kgwb.text import format_seconds, pluralize, shorten, single_line, tell_apart
 
 MAX_TEXT_CHARS = 60
 """Characters of a cell in the text form, which must fit a terminal."""
 MAX_HTML_CHARS = 300
+AnswerTerms = tuple[frozenset[tuple[Term, ...]], str]
+"""What an answer is, whatever its values are called: their terms, and its text."""
 
 
 @dataclass(frozen=True)
@@ -85,24 +89,37 @@ class SystemComparison:
         F1 and the agent that lost the answer are shown if there is gold. Longer cells are cut at
         ``max_chars`` characters.
         """
-        shared_support = self.shared_support
-        columns = [self._describe_answer(answer, len(shared_support)) for answer in self.answers]
+        shared_count = len(self.shared_support)
+        texts = self._write_answers()
+        columns = []
+        for answer in self.answers:
+            columns.append(self._describe_answer(answer, texts[_terms_of(answer)], shared_count))
         rows = []
         for name in columns[0] if columns else ():
             cells = [shorten(single_line(column[name]), max_chars) for column in columns]
             rows.append((name, *cells))
         return ReportTable(("", *self._system_names()), rows)
 
-    def _describe_answer(self, answer: SystemAnswer, shared_count: int) -> dict[str, object]:
+    def _write_answers(self) -> dict[AnswerTerms, str]:
+        """Return the text of each different answer, by its terms.
+
+        Answers of the same names whose values are different things have the terms in full.
+        """
+        text_by_terms = {_terms_of(answer): str(answer.run.answer) for answer in self.answers}
+        return tell_apart(text_by_terms, (text_by_terms.__getitem__, _format_terms))
+
+    def _describe_answer(
+        self, answer: SystemAnswer, text: str, shared_count: int
+    ) -> dict[str, object]:
         """Return the cells of an answer's column, by the names of the rows, in their order.
 
-        They are the answer or the error, the support, the triples that all systems share
+        They are the answer as ``text`` or the error, the support, the triples that all systems share
         (``shared_count``), model calls, tokens, and times. F1 and the agent that lost the answer
         are added if any answer was scored.
         """
         totals = answer.run.totals
         has_gold = any(other.f1 is not None for other in self.answers)
-        cells: dict[str, object] = {"answer": answer.run.answer, "state": ""}
+        cells: dict[str, object] = {"answer": text, "state": ""}
         if answer.error:
             cells["answer"] = f"failed: {answer.error}"
             cells["state"] = ANSWER_STATE_LABELS[ERROR]
@@ -138,19 +155,42 @@ class SystemComparison:
         """Return a table of all supporting triples, with "yes" for each system that has one.
 
         The triples that most systems share come first; those that equally many share come in the
-        order of the systems.
+        order of the systems. Triples of the same names are written in full.
         """
         system_counts: Counter[Triple] = Counter()
         for answer in self.answers:
             system_counts.update(dict.fromkeys(answer.support, 1))
+        format_by_name = partial(format_triple, names=self.names)
+        texts = tell_apart(system_counts, (format_by_name, _format_in_full))
         rows = []
         for triple, _ in system_counts.most_common():
             marks = ["yes" if triple in answer.support else "" for answer in self.answers]
-            rows.append((single_line(format_triple(triple, self.names)), *marks))
+            rows.append((single_line(texts[triple]), *marks))
         return ReportTable(("triples that support an answer", *self._system_names()), rows)
 
     def _system_names(self) -> list[str]:
         return [answer.system for answer in self.answers]
+
+
+def _terms_of(answer: SystemAnswer) -> AnswerTerms:
+    """Return what an answer is: the terms of its values, and its text. Empty without an answer."""
+    found = answer.run.answer
+    if found is None:
+        return frozenset(), ""
+    return frozenset(value.terms for value in found.values), found.text or found.reason
+
+
+def _format_terms(terms: AnswerTerms) -> str:
+    """Return the terms of an answer in full, in their order as text; its text without any."""
+    rows, text = terms
+    values = [" · ".join(map(format_exactly, row)) for row in rows]
+    return ", ".join(sorted(values)) or text
+
+
+def _format_in_full(triple: Triple) -> str:
+    """Return a triple with its terms in full."""
+    subject, predicate, object_ = map(format_exactly, triple)
+    return f"{subject} — {predicate} → {object_}"
 
 
 def _wait_for_models(run: Run) -> float:

@@ -17,7 +17,6 @@ from kgwb.show.answer_state import (
     describe_unfitting_values,
     literal_type,
 )
-from kgwb.text import list_first
 
 
 def get_verdict(row: BenchRow) -> str:
@@ -58,11 +57,14 @@ def _describe_doubt(row: BenchRow) -> str:
 def known_right_answer(gold: Sequence[str] | None, labels: Sequence[str]) -> RightAnswer | None:
     """Return what gold says of the answers of a run; None if the gold is not known.
 
-    ``labels`` are the names of the gold answers, of which the first are shown.
+    ``labels`` are the names of the gold answers in their order, of which the first are shown.
     """
     if gold is None:
         return None
-    return RightAnswer(partial(_is_gold, tuple(gold)), list_first(labels))
+    values = gold
+    if len(labels) != len(gold):
+        values = labels  # labels without their values: each stands for itself
+    return RightAnswer(partial(_is_gold, tuple(gold)), dict(zip(values, labels, strict=True)))
 
 
 def _is_gold(gold: Sequence[str], answer: Answer) -> bool:

@@ -9,6 +9,8 @@ from functools import cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from kgwb.bench.metrics import score_answers
+from kgwb.bench.questions import answer_to_strings
 from kgwb.deprecated import RenamedAttribute, renamed_names
 from kgwb.run import Run
 from kgwb.run.steps import Totals
@@ -28,7 +30,7 @@ paper is named for.
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """A recorded question with the labels of its answer and of the gold answer, and its cost."""
+    """A recorded question with its answer, the gold answer, and its cost."""
 
     name: str
     """The name of the recording, such as "films/dog/3"."""
@@ -36,19 +38,16 @@ class RecordedAnswer:
     labels: frozenset[str]
     gold_labels: frozenset[str]
     totals: Totals
+    f1: float
+    """F1 of the values, 0 to 1. It is 1 if there are no values and no gold values.
+
+    Two things of one label are two values.
+    """
 
     @property
     def run(self) -> Run:
         """The run, replayed anew. To edit it does not change the other fields."""
         return recording(self.name)
-
-    @property
-    def f1(self) -> float:
-        """F1 of the labels, 0 to 1. It is 1 if there are no labels and no gold labels."""
-        total = len(self.labels) + len(self.gold_labels)
-        if total == 0:
-            return 1.0
-        return 2 * len(self.labels & self.gold_labels) / total
 
     gold = RenamedAttribute("gold", "gold_labels")
 
@@ -91,7 +90,8 @@ def answers_of_system(system: str) -> tuple[RecordedAnswer, ...]:
         run = recording(name)
         labels = frozenset(run.answer.labels if run.answer else ())
         gold_labels = frozenset(row["answer_labels"])
-        answers.append(RecordedAnswer(name, row["question"], labels, gold_labels, run.totals))
+        f1 = score_answers(answer_to_strings(run.answer), row["answers"]).f1
+        answers.append(RecordedAnswer(name, row["question"], labels, gold_labels, run.totals, f1))
     return tuple(answers)
 
 

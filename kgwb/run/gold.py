@@ -13,6 +13,7 @@ from kgwb.errors import GraphError
 from kgwb.flow import Answer, AnswerKind
 from kgwb.kg.algebra import TriplePattern, analyze_query
 from kgwb.kg.base import Vocabulary
+from kgwb.text import list_first, tell_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,30 @@ class RightAnswer:
 
     is_right: Callable[[Answer], bool]
     """Returns whether an answer is exactly the right one."""
-    text: str = ""
-    """The first right values in one line."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """The label of each right value, by the value as question files write it."""
+
+    @property
+    def text(self) -> str:
+        """The first right values in one line."""
+        return self.text_beside(None)
+
+    def text_beside(self, answer: Answer | None) -> str:
+        """Return the first right values in one line, as they are shown beside an answer.
+
+        A value whose label another right value has, or a value of the answer that is not right, is
+        followed by the value itself in brackets: "Dune (http://e/dune2)".
+        """
+        labels = dict(self.labels)
+        if answer is not None:
+            for value in answer.values:
+                labels.setdefault(str(value.term), value.label)
+
+        def label_with_value(value: str) -> str:
+            return value if labels[value] == value else f"{labels[value]} ({value})"
+
+        names = tell_apart(labels, (labels.__getitem__, label_with_value))
+        return list_first(names[value] for value in self.labels)
 
 
 class LinkedIris(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kgwb.flow import Answer
 from kgwb.records import one_line
 from kgwb.run import Run
 from kgwb.run.steps import Step, group_by_supervisor
@@ -93,16 +94,20 @@ def render_answer_banner(state: RunState) -> Html:
         is_long=len(answer.headline) > MAX_LARGE_CHARS,
         label=answer.label,
         details=shorten(answer.details, MAX_BANNER_CHARS),
-        right_answer=_render_right_answer(state.run),
+        right_answer=_render_right_answer(state.run, state.answer),
     )
 
 
-def _render_right_answer(run: Run) -> Html:
-    """Render what is known to be the right answer of a run; nothing if it is not known."""
-    if run.right_answer is None or not run.right_answer.text:
+def _render_right_answer(run: Run, answer: Answer | None) -> Html:
+    """Render what is known to be the right answer of a run, so that it differs from ``answer``.
+
+    Nothing if it is not known.
+    """
+    if run.right_answer is None or not run.right_answer.labels:
         return Html()
     label = muted_text("the right answer is ")
-    text = tag("b", shorten(run.right_answer.text, MAX_BANNER_CHARS), class_="right")
+    right_text = run.right_answer.text_beside(answer)
+    text = tag("b", shorten(right_text, MAX_BANNER_CHARS), class_="right")
     return div("", label, text)
 
 

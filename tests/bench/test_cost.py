@@ -23,8 +23,10 @@ from kgwb.bench.rows import make_row
 from kgwb.bench.runner import Benchmark, BenchSetup
 from kgwb.cli import main
 from kgwb.errors import InputError
+from kgwb.flow import Answer
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatReply, Scripted
+from kgwb.run import Run, System, agent
 from kgwb.run.calls import Call
 from kgwb.run.steps import Step
 from kgwb.systems import list_systems, load_system
@@ -153,6 +155,23 @@ def test_a_system_without_gold_has_the_stages_of_its_agents() -> None:
     assert surveyor.gold is None
     stages = sum_seconds_by_stage(surveyor, [], {}, 0.0)
     assert stages.keys() == {"look", "draft", "review", "answer"}
+
+
+def test_stages_whose_titles_look_alike_stay_apart() -> None:
+    def make_agent(name: str) -> Any:
+        @agent(name)
+        def work(run: Run) -> str:
+            """Do nothing."""
+            return name
+
+        return work
+
+    titles = ["Linking", "linking", "Look ↻", "Other", "other"]
+    agents = {title: (make_agent(f"agent{n}"),) for n, title in enumerate(titles)}
+    system = System("own", lambda question, dialogue, run: Answer("list"), agents)
+    stages = sum_seconds_by_stage(system, [], {}, 1.0)
+    assert set(stages) == {"Linking", "linking", "look", "Other", "other (stage)", "other"}
+    assert stages["other"].seconds == 1.0
 
 
 def test_every_agent_of_chatty_kg_has_a_stage_except_its_supervisor() -> None:

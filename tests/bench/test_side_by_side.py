@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from rdflib import URIRef
+from small import films
 
 import kgwb
 from kgwb import cli, systems
@@ -10,6 +12,8 @@ from kgwb.bench import compare_runs
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import read_results
 from kgwb.errors import SettingError
+from kgwb.flow import Answer, Value
+from kgwb.run import Run, System, agent
 
 OWN_SYSTEM = """
 from rdflib import Literal
@@ -52,6 +56,30 @@ def test_finished_runs_are_laid_side_by_side_and_scored() -> None:
     assert scored["chatty_kg#2"] is other
     unscored = compare_runs("Who directed Arrival?", [run, other])
     assert [each.f1 for each in unscored.answers] == [None, None]
+
+
+@agent("say")
+def say(name: str, run: Run) -> Answer:
+    """Answer with a thing that is called Dune, whatever its IRI is."""
+    thing = URIRef(f"http://e/{name}")
+    triple = (thing, URIRef("http://e/next"), URIRef("http://e/x"))
+    return Answer("list", (Value(thing, "Dune", (triple,)),), names=((thing, "Dune"),))
+
+
+def run_that_says(name: str) -> Run:
+    system = System(name, lambda question, dialogue, run: say(name, run), (say,))
+    return Run(system, "Which?", kg=films(), models="rules").go()
+
+
+def test_answers_and_triples_of_one_name_are_told_apart() -> None:
+    compared = compare_runs("Which?", [run_that_says("a"), run_that_says("b")])
+    [_, *names] = compared._make_answer_table(300).rows[0]
+    assert names == ["<http://e/a>", "<http://e/b>"]
+    triples = [row[0] for row in compared._make_support_table().rows]
+    assert len(set(triples)) == 2
+    same = compare_runs("Which?", [run_that_says("a"), run_that_says("a")])
+    [_, *names] = same._make_answer_table(300).rows[0]
+    assert names == ["Dune", "Dune"]
 
 
 def test_a_run_without_an_answer_scores_nothing() -> None:
