@@ -42,6 +42,7 @@ from kgwb.keep_command import KeepCommand
 from kgwb.labs_command import LabsCommand
 from kgwb.masking import mask_url
 from kgwb.new_command import NewCommand
+from kgwb.rate_command import RateCommand
 from kgwb.score_command import ScoreCommand
 from kgwb.terminal import (
     EXIT_BUDGET_SPENT,
@@ -515,6 +516,7 @@ COMMANDS: dict[str, type[Any]] = {
     "retry": RetryCommand,
     "keep": KeepCommand,
     "score": ScoreCommand,
+    "rate": RateCommand,
     "report": ReportCommand,
     "serve": ServeCommand,
     "export": ExportCommand,

@@ -24,6 +24,7 @@ from kgwb.bench.changes import (
 from kgwb.bench.cost import Prices
 from kgwb.bench.figures import LoadedResults
 from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.ratings import make_agreement_table, make_ratings_table, read_ratings
 from kgwb.bench.results import BenchRow, find_run_file
 from kgwb.bench.scorers import make_scores_table
 from kgwb.bench.verdicts import row_right_answer
@@ -260,10 +261,19 @@ class Report:
             "changes": self.render_changes(link),
             "published": self._published,
             "own_scores": make_scores_table(self.results).render(),
+            "ratings": self._render_ratings(),
             "figures": figures,
             "stability": stability,
             "parts": parts,
         }
+
+    def _render_ratings(self) -> Html:
+        """Render the grades that people and models gave to the answers, and how far they agree."""
+        tables = []
+        for results in self.results:
+            ratings = read_ratings(results)
+            tables += [make_ratings_table(ratings), make_agreement_table(ratings)]
+        return h.join(*(table.render() for table in tables if table.rows))
 
     def _repr_html_(self) -> str:
         values = self._section_values(_title_of_question)

@@ -1,0 +1,51 @@
+"""``kgwb rate``: ratings of answers by people and by models, and how far they agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgwb.arguments import option, positional
+from kgwb.errors import InputError
+from kgwb.terminal import print_tables, progress_bar
+
+
+@dataclass(kw_only=True)
+class RateCommand:
+    """let people and models rate recorded answers from 1 to 5, and print the means and the agreement"""
+
+    who: list[str] = option("NAME", "write the file that this person fills in", [])
+    judge: list[str] = option("SPEC", "let this model rate every answer", [])
+    folder: Path = positional("DIR", "folder of kgwb bench --out")
+
+    def run(self) -> None:
+        """Write the files of new raters, then print the tables of all grades in the folder.
+
+        Each rater has a file in the folder. Raises InputError for a rater that has one, and if there
+        are neither grades nor new raters.
+        """
+        from kgwb.bench.figures import LoadedResults
+        from kgwb.bench.ratings import (
+            make_agreement_table,
+            make_ratings_table,
+            rate_by_model,
+            read_ratings,
+            write_rating_form,
+        )
+        from kgwb.run.models import open_model
+
+        results = LoadedResults.read(self.folder)
+        for name in self.who:
+            path = write_rating_form(results, name)
+            print(f"{path}: give the grades in place of null, from 1 to 5")
+        for spec in self.judge:
+            with progress_bar(total=len(results.rows), unit="answer") as bar:
+                rate_by_model(results, open_model(spec), bar.update)
+        ratings = read_ratings(results)
+        table = make_ratings_table(ratings)
+        if not table.rows and not self.who:
+            raise InputError(
+                f"{self.folder} has no grades", hint="give --who NAME, and fill in the file"
+            )
+        tables = (table, make_agreement_table(ratings))
+        print_tables(*(each for each in tables if each.rows))

@@ -1,0 +1,127 @@
+"""Answers are rated by people and by models, in files that a person can fill in."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgwb.bench import Report
+from kgwb.bench.agreement import compute_weighted_kappa
+from kgwb.bench.figures import LoadedResults
+from kgwb.bench.formats import save_questions
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.ratings import (
+    make_agreement_table,
+    make_ratings_table,
+    name_ratings_file,
+    rate_by_model,
+    read_ratings,
+    write_rating_form,
+)
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.llm import Scripted
+from kgwb.llm.base import ChatRequest
+
+RESULTS = Path("r")
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def measured(here: Path) -> None:
+    """Two turns of a dialogue, and a question outside of it."""
+    questions = [
+        BenchQuestion(id="1", question="Who directed Arrival?", dialogue="d", turn=1),
+        BenchQuestion(id="2", question="Who directed Inception?", dialogue="d", turn=2),
+        BenchQuestion(id="3", question="Who directed Interstellar?"),
+    ]
+    save_questions(questions, "q.jsonl")
+    assert main(["bench", "--kg", "films", "--questions", "q.jsonl", "--out", "r"]) == 0
+
+
+def fill_in(who: str, *grades: dict[str, int]) -> None:
+    """Write the form of a person, and its grades of questions 3, 1 and 2, without a last line end.
+
+    This is the order of the form: dialogues come last.
+    """
+    path = write_rating_form(LoadedResults.read(RESULTS), who)
+    lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    filled = [line | given for line, given in zip(lines, grades, strict=True)]
+    path.write_text("\n".join(map(json.dumps, filled)), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kappa"),
+    [
+        ([5, 4, 4, 3], [5, 4, 4, 3], 1.0),
+        # One disagreement by 1 among 4: 1/4. By chance: 20 of 16 pairs. 1 - (1/4) / (20/16) = 0.8.
+        ([5, 4, 4, 3], [5, 4, 3, 3], 0.8),
+        # Each pair differs by 4. By chance half of them do, so 16 against 8: 1 - 16/8 = -1.
+        ([1, 5], [5, 1], -1.0),
+        # A pair differs by 1, the others by 0: 1/2. By chance 1, 0, 0, 1 too: 1 - 1 = 0.
+        ([1, 2], [1, 1], 0.0),
+        ([4, 4], [4, 4], None),
+        ([], [], None),
+    ],
+)
+def test_kappa_is_that_computed_by_hand(
+    first: list[int], second: list[int], kappa: float | None
+) -> None:
+    computed = compute_weighted_kappa(list(zip(first, second, strict=True)))
+    assert computed == (None if kappa is None else pytest.approx(kappa))
+
+
+def test_people_and_a_model_rate_and_their_agreement_is_in_the_report(capsys: Capture) -> None:
+    fill_in("ann", {"quality": 5, "fluency": 5}, {"quality": 4}, {"quality": 4, "coherence": 5})
+    fill_in("bob", {"quality": 5}, {"quality": 3}, {"quality": 4, "coherence": 4})
+
+    def rate(request: ChatRequest) -> dict[str, Any]:
+        is_second = "Inception" in request.messages[1].content
+        assert ("Before: Who directed Arrival?" in request.messages[1].content) is is_second
+        return {"reason": "so", "quality": 4 if is_second else 5, "fluency": 5, "coherence": 3}
+
+    results = LoadedResults.read(RESULTS)
+    path = rate_by_model(results, Scripted(rate))
+    lines = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+    assert [line["coherence"] for line in lines] == [None, None, 3]
+    assert [line["id"] for line in lines] == ["3", "1", "2"]
+    assert lines[1]["answer"] == "Denis Villeneuve"
+    ratings = read_ratings(results)
+    table = make_ratings_table(ratings)
+    assert [row[0] for row in table.rows] == ["quality", "fluency", "coherence"]
+    assert table.rows[0][1:3] == ("4.33", "4.00")
+    assert table.rows[2][-2:] == ("4.00", "1.00")  # of 5, 4 and 3
+    # Of quality, one of 3 pairs differs by 1; by chance it is 9 in 9 pairs: 1 - (1/3) / (9/9).
+    people, mixed = make_agreement_table(ratings).rows
+    assert people[:3] == ("people", 1, "0.67")
+    assert mixed[:2] == ("people and models", 2)
+    assert main(["rate", "r"]) == 0
+    assert "people and models" in capsys.readouterr().out
+    assert "people and models" in Report(RESULTS)._repr_html_()
+
+
+def test_a_form_is_not_written_over_and_a_wrong_grade_is_named(capsys: Capture) -> None:
+    assert main(["rate", "r"]) == 2  # no grades yet
+    assert main(["rate", "r", "--who", "ann"]) == 0
+    assert main(["rate", "r", "--who", "ann"]) == 2
+    path = name_ratings_file(RESULTS, "ann")
+    assert '"quality": null' in path.read_text(encoding="utf-8")
+    capsys.readouterr()
+    path.unlink()
+    fill_in("ann", {}, {"quality": 6}, {})
+    with pytest.raises(InputError, match="line 2"):
+        read_ratings(LoadedResults.read(RESULTS))
+
+
+def test_a_rating_of_another_answer_does_not_count() -> None:
+    fill_in("ann", {}, {"quality": 5}, {"quality": 4})
+    path = RESULTS / "results.jsonl"
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["id"] == "1":
+            row["answers"] = ["another"]
+        lines.append(json.dumps(row) + "\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    assert list(read_ratings(LoadedResults.read(RESULTS))["ann"]) == ["2"]
