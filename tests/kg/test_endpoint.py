@@ -181,7 +181,7 @@ FAULTS: list[tuple[str, Said, type[GraphError], str]] = [
         GraphError,
         "no SPARQL result",
     ),
-    (SELECT, reply_of(RESULT, Content_Length="9999"), GraphUnreachableError, "broke off"),
+    (SELECT, reply_of(RESULT, Content_Length="9999"), GraphUnreachableError, "was interrupted"),
     (SELECT, reply_of("Virtuoso 37000 Error SP030: at 'x'", 400), QueryError, "SP030: at 'x'"),
     (SELECT, reply_of("who are you", 401), GraphUnreachableError, "who are you"),
     (SELECT, reply_of("nothing here", 404), GraphUnreachableError, "nothing here"),
