@@ -268,13 +268,14 @@ def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointRes
             f"{url} cannot be reached: {error.reason}", hint=_CHECK_URL_HINT
         ) from error
     except http.client.InvalidURL:  # its message may hold the password of a proxy
-        problem = "it, or what HTTP_PROXY or HTTPS_PROXY says, is no address"
+        problem = "the URL, or the value of HTTP_PROXY or HTTPS_PROXY, is not a valid address"
         raise GraphUnreachableError(
             f"{url} cannot be queried: {problem}", hint=_CHECK_URL_HINT
         ) from None
     except ValueError as error:  # an invalid address, given by the person or by a redirect
         raise GraphUnreachableError(
-            f"{url} cannot be queried: {error}", hint=_CHECK_URL_HINT
+            f"{url} cannot be queried: {error}",
+            hint=f"{_CHECK_URL_HINT}; percent-encode characters outside of ASCII",
         ) from error
     except (OSError, http.client.HTTPException) as error:
         raise GraphUnreachableError(

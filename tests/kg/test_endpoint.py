@@ -145,7 +145,7 @@ def test_closed_port_unknown_host_and_invalid_path_are_unreachable() -> None:
     for source in (f"http://127.0.0.1:{free_port()}/sparql", "http://nowhere.invalid/sparql"):
         with pytest.raises(GraphUnreachableError, match="reached"):
             open_kg(source).select(SELECT)
-    with pytest.raises(GraphUnreachableError, match="asked"):
+    with pytest.raises(GraphUnreachableError, match="queried"):
         open_kg("http://127.0.0.1:1/\xe4/sparql").ask(ASK)
 
 
