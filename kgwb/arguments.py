@@ -238,8 +238,8 @@ def _open_script(path: Path) -> ChatModel:
     script = getattr(module, "SCRIPT", None)
     if not callable(script) and not isinstance(script, Mapping):
         raise InputError(
-            f"{path} has no SCRIPT",
-            hint='write in it: SCRIPT = {"PROMPT": [{"field": "value"}, ...]}, '
+            f"the file {path} does not define SCRIPT",
+            hint='add a line such as SCRIPT = {"PROMPT": [{"field": "value"}, ...]}, '
             "or a function of the request",
         )
     return Scripted(script, name=f"scripted:{path.name}")
@@ -258,7 +258,7 @@ def commands_for_each(arguments: T, each: Sequence[str]) -> list[tuple[str, T]]:
     """
     if len(parse_assignments(each, EACH_SYNTAX)) < len(each):
         raise InputError(
-            f"--each has a name twice: {' '.join(each)}",
+            f"--each was given the same name twice: {' '.join(each)}",
             hint="give all values of a name at once, as --each theta=1,2",
         )
     commands = [("", arguments)]
@@ -307,7 +307,9 @@ def parse_assignments(arguments: Sequence[str], syntax: str) -> dict[str, str]:
         name, equals, value = argument.partition("=")
         if not name.strip() or not equals:
             shown = mask_url(argument)
-            raise InputError(f"{shown!r} is not {syntax}", hint=f"write it as {syntax}")
+            raise InputError(
+                f"{shown!r} does not have the form {syntax}", hint=f"write it as {syntax}"
+            )
         values[name] = value
     return values
 

@@ -135,7 +135,7 @@ class BenchCommand(CheckArguments, MeasurementArguments):
         if self.retention and all(question.dialogue is None for question in questions):
             raise InputError(
                 f"no question of {self.questions} is in a dialogue",
-                hint="leave --retention out, or raise --limit to questions that are in dialogues",
+                hint="leave --retention out, or raise --limit so that it includes dialogues",
             )
         self.reuse = self.reuse or self.out  # all folders have one store
         commands = []
@@ -512,7 +512,7 @@ def print_metrics(folder: Path, rows: Sequence[BenchRow], prices: Prices) -> Non
     errors = Counter(row["error"] for row in rows if row["error"] is not None)
     for error, count in errors.most_common(1):
         print_error(
-            f"the most frequent error, {count} times: {single_line(error)}",
+            f"the most frequent error, of {pluralize(count, 'question')}: {single_line(error)}",
             "remove its cause and give the same command with --retry-errors",
         )
 
@@ -625,8 +625,8 @@ class RetryCommand(CheckArguments, GraphArguments):
                 break
         if not folders:
             raise InputError(
-                f"nothing differs from what {self.folder} measured",
-                hint="give --each another value than the one that was measured",
+                f"nothing was changed: this is the setup that {self.folder} was measured with",
+                hint="give --each a value that differs from the measured one",
             )
         page_folder = folders[0]
         if len(folders) > 1:
@@ -873,6 +873,7 @@ class ServeCommand(QuestionArguments):
             graphs[ANY_DATASET] = self.kg
         if not graphs:
             raise InputError(
-                "there is no graph to answer from", hint="give --kg GRAPH, or --dataset IRI=GRAPH"
+                "no graph was named, so no question can be answered",
+                hint="give --kg GRAPH, or --dataset IRI=GRAPH",
             )
         return graphs

@@ -193,8 +193,8 @@ class AskCommand(QuestionArguments):
         names = parse_system_names(self.systems) if self.systems else ()
         if names and (self.json or self.save or self.steps):
             raise InputError(
-                "--systems prints a table, without --json, --save and --steps",
-                hint="ask one system for these, with --system NAME",
+                "--json, --save and --steps cannot be used with --systems, which prints a table",
+                hint="to use them, ask one system: --system NAME",
             )
         workbench = self.for_systems(names).make_workbench()
         if self.save:
@@ -278,7 +278,7 @@ def _check_save_file(path: Path, workbench: Workbench, question: str) -> None:
     asked = (header.get("system"), header.get("question"))
     if asked != (workbench.system.name, check_question(question, workbench.setup.settings)):
         raise InputError(
-            f"{path} has another run: {asked[0]} was asked {asked[1]!r}",
+            f"{path} already has another run, in which {asked[0]} was asked {asked[1]!r}",
             hint="give another name to --save, or delete this file",
         )
 
@@ -449,7 +449,8 @@ def _find_notebooks_root() -> Path:
     shipped = package / "_data" / "notebooks"
     if not shipped.is_dir():
         raise InputError(
-            "this kgwb came without notebooks", hint="install it again, or use a checkout"
+            "this installation of kgwb has no notebooks",
+            hint="install kgwb again, or run kgwb lab in a checkout",
         )
     with disk.os_errors_as_input_error(
         f"cannot copy the notebooks to {Path.cwd()}",

@@ -43,7 +43,7 @@ class KeepCommand:
         if sum(given) > 1:
             raise InputError(
                 "--results, --compare and --undo cannot be given together",
-                hint="give one after another",
+                hint="use one of them in each command",
             )
         history = PromptHistory(self.folder)
         if self.results is not None:
@@ -78,5 +78,8 @@ class KeepCommand:
         """Return the two numbers of ``compare``. Raises InputError for another form."""
         first, _, second = self.compare.partition(",")
         if not first.isdecimal() or not second.isdecimal():
-            raise InputError(f"{self.compare!r} is not M,N", hint="write it as --compare 0,1")
+            raise InputError(
+                f"--compare {self.compare} does not have the form M,N",
+                hint="give the numbers of two changes, such as --compare 0,1",
+            )
         return int(first), int(second)

@@ -60,8 +60,8 @@ class LabsCommand:
             self._write_example()
         else:
             raise InputError(
-                f"kgwb labs cannot {self.action}",
-                hint="give: kgwb labs collect FOLDER, or: kgwb labs export --students FOLDER",
+                f"kgwb labs has no action {self.action!r} in this form",
+                hint="give collect FOLDER, export --students FOLDER, or new FOLDER",
             )
 
     def _lab_opener(self) -> Callable[[int | str], Lab]:
@@ -85,7 +85,7 @@ class LabsCommand:
         for template in sorted(templates.glob("*.txt")):
             path = self.folder / template.stem
             if path.exists():
-                raise InputError(f"{path} is there already", hint="choose another folder")
+                raise InputError(f"{path} already exists", hint="choose another folder")
             with disk.os_errors_as_input_error(f"cannot write {path}", "choose another folder"):
                 disk.write_atomically(path, [disk.read_text(template)])
             print(path)

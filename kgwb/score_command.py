@@ -53,7 +53,8 @@ class ScoreCommand:
         table = make_scores_table([results])
         if not table.rows:
             raise InputError(
-                f"{self.folder} has no scores", hint="give --scorer, such as --scorer ./my.py:score"
+                f"no scorer was named, and {self.folder} has no scores yet",
+                hint="add --scorer, such as --scorer ./my.py:score",
             )
         print_tables(table)
 
@@ -66,7 +67,8 @@ class ScoreCommand:
 
         if self.questions is None:
             raise InputError(
-                "a label is kept beside a question set", hint="name it: --questions FILE"
+                "a label is stored beside a question set, and none was named",
+                hint="name it with --questions FILE",
             )
         unknown = [id_ for id_ in (*self.right, *self.wrong) if id_ not in rows]
         if unknown:

@@ -239,6 +239,6 @@ def _setting_error(
     if are_strings and NUMBER_PATTERN.fullmatch(value):
         shown_value = value
     return SettingError(
-        f"the setting {name} is {shown_value}, which it cannot be",
+        f"the setting {name} is {shown_value}, which is not allowed",
         hint=f"give {name} another value: {problem}",
     )

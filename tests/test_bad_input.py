@@ -80,7 +80,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
     "name of bytes": (
         opening("\udcff.ttl", "<a:s> <a:p> 1 ."),
         GraphFileError,
-        "not UTF-8",
+        "not valid UTF-8",
         "rename",
     ),
     "no IRI": (
@@ -94,7 +94,7 @@ BAD: dict[str, tuple[Callable[[], Any], type[KgwbError], str, str]] = {
         "no extension of an RDF format",
         ".ttl",
     ),
-    "empty graph": (opening("a.ttl", "# nothing"), GraphFileError, "holds no triple", "check"),
+    "empty graph": (opening("a.ttl", "# nothing"), GraphFileError, "contains no triples", "check"),
     "empty rdflib graph": (
         lambda: kgwb.open_kg(rdflib.Graph()),
         GraphFileError,

@@ -117,7 +117,7 @@ def test_settings_are_taken_by_name_and_a_saved_run_answers_again() -> None:
     [
         (["--kg", "nowhere.ttl", QUESTION], "there is no file or folder nowhere.ttl"),
         (["--system", "oracle", QUESTION], "choose one of chatty_kg, dog"),
-        (["--set", "theta", QUESTION], "'theta' is not NAME=VALUE"),
+        (["--set", "theta", QUESTION], "'theta' does not have the form NAME=VALUE"),
         (["--set", "theta=many", QUESTION], "theta is 'many'"),
         (["--set", f"query_num={10**20}", QUESTION], "query_num is 100000000000000000000"),
         (["--set", "model_timeout_s=inf", QUESTION], "model_timeout_s is inf"),
@@ -125,7 +125,10 @@ def test_settings_are_taken_by_name_and_a_saved_run_answers_again() -> None:
         (["--save", "x" * 300, QUESTION], "cannot write the run"),
         (["--prompts", "x" * 300, QUESTION], "there is no folder x"),
         (["why " * 1001], "the question has 1,001 words"),
-        (["--systems", "chatty_kg,dog", "--json", QUESTION], "without --json, --save and --steps"),
+        (
+            ["--systems", "chatty_kg,dog", "--json", QUESTION],
+            "--json, --save and --steps cannot be used with --systems",
+        ),
     ],
 )
 def test_wrong_arguments_of_ask_are_refused_with_a_hint(
@@ -310,8 +313,8 @@ def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture)
             "input should be 'none', 'no_focusing'",
         ),
         (["--each", "theta=1,2,01"], "--each has theta=01 twice", "give each value once"),
-        (["--each", "theta"], "'theta' is not NAME=V1,V2,...", "write it as"),
-        (["--each", "=1"], "'=1' is not NAME=V1,V2,...", "write it as"),
+        (["--each", "theta"], "'theta' does not have the form NAME=V1,V2,...", "write it as"),
+        (["--each", "=1"], "'=1' does not have the form NAME=V1,V2,...", "write it as"),
         (
             ["--each", "theta="],
             "theta is ''",
@@ -320,8 +323,8 @@ def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture)
         (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
         (
             ["--ladder", "--system", "surveyor"],
-            "surveyor does not say what gold means to its agents",
-            "leave the ladder out",
+            "the system surveyor has no gold decisions",
+            "leave out the ladder",
         ),
         (["--retention"], "no question of q.jsonl is in a dialogue", "leave --retention out"),
     ],

@@ -82,7 +82,7 @@ def test_prompts_in_the_code_are_edited_and_saved_where_the_person_says(tmp_path
     assert run.answer and run.answer.labels == ("hello",)
     run.edit_prompt("sayer/say", PROMPT + "Think.\n").go()
     assert run.answer and run.answer.labels == ("again",)
-    with pytest.raises(PromptError, match="stands in the code"):
+    with pytest.raises(PromptError, match="is written in the code"):
         run.prompts.save("sayer/say", PROMPT)
     folder = tmp_path / "mine"
     folder.mkdir()

@@ -97,7 +97,7 @@ def test_a_run_has_a_status_and_refuses_a_second_execution_at_the_same_time() ->
 
     def listener(event: str, step: Any) -> None:
         seen.append(run.status)
-        with pytest.raises(SettingError, match="being executed already"):
+        with pytest.raises(SettingError, match="already being executed"):
             run.go()
 
     run.listeners.append(listener)
@@ -129,7 +129,7 @@ def test_a_run_has_a_status_and_refuses_a_second_execution_at_the_same_time() ->
             "look_up[Arrival], look_up[Dune]",
         ),
         (lambda run: run.output("guess#9"), "was not reached", "run on"),
-        (lambda run: look_up("Dune", run), "only inside a run", "use Run.go"),
+        (lambda run: look_up("Dune", run), "outside of a run", "Workbench.ask"),
     ],
 )
 def test_unknown_and_ambiguous_steps_are_named(act: Any, problem: str, hint: str) -> None:

@@ -440,5 +440,5 @@ def test_a_missing_file_and_a_run_file_are_clear_errors(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="missing"):
         kgwb.open_trace(tmp_path / "missing.json")
     run = kgwb.recording("films/chatty_kg/1").save(tmp_path / "run.jsonl")
-    with pytest.raises(InputError, match="no trace"):
+    with pytest.raises(InputError, match="not a trace"):
         kgwb.open_trace(run)

@@ -22,8 +22,8 @@ def wrap_executor(executor: Executor) -> Executor:
     """
     if not isinstance(executor, Executor):
         raise SettingError(
-            f"{type(executor).__name__} is no executor",
-            hint="give a concurrent.futures.ThreadPoolExecutor()",
+            f"wrap_executor got a {type(executor).__name__}, which is not a ThreadPoolExecutor",
+            hint="pass a concurrent.futures.ThreadPoolExecutor()",
         )
     return RunExecutor(executor)
 

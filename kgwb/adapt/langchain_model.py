@@ -39,8 +39,8 @@ def wrap_model(llm: Any) -> RecordedChatModel:
     """Return the model that asks through the run. Raises SettingError for no BaseChatModel."""
     if not isinstance(llm, BaseChatModel):
         raise SettingError(
-            f"{type(llm).__name__} is no chat model of LangChain",
-            hint="give a BaseChatModel, and bind tools to what wrap_langchain returns",
+            f"wrap_langchain got a {type(llm).__name__}, which is not a chat model of LangChain",
+            hint="pass a BaseChatModel, and call bind_tools on what wrap_langchain returns",
         )
     return RecordedChatModel(inner=llm)
 

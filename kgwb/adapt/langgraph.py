@@ -59,5 +59,6 @@ def _explained_import() -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise SettingError(
-            f"{error.name} is not installed", hint="install kgwb[langgraph]"
+            f"this needs the package {error.name}, which is not installed",
+            hint="install the extra: pip install 'kgwb[langgraph]'",
         ) from error

@@ -53,7 +53,8 @@ def graph_as_function(
     """
     if not isinstance(graph, Pregel):
         raise SettingError(
-            f"{type(graph).__name__} is not a compiled graph", hint="give graph.compile()"
+            f"system_from_langgraph got a {type(graph).__name__}, which is not a compiled graph",
+            hint="pass what graph.compile() returns",
         )
     agents = []
     nodes = {}

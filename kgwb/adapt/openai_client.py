@@ -56,8 +56,8 @@ def wrap_openai(client: Client) -> Client:
 
     if not isinstance(client, openai.OpenAI | openai.AsyncOpenAI):
         raise SettingError(
-            f"{type(client).__name__} is no client of openai",
-            hint="give openai.OpenAI(...) or openai.AsyncOpenAI(...)",
+            f"wrap_openai got a {type(client).__name__}, which is not a client of the library openai",
+            hint="pass openai.OpenAI(...) or openai.AsyncOpenAI(...)",
         )
     wrapped: Any = client.copy()
     name = _name_prefix(str(client.base_url))

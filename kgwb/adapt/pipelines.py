@@ -52,7 +52,8 @@ def system_from_function(
     """
     if not callable(function):
         raise SettingError(
-            f"{type(function).__name__} is no function", hint="give the function of the pipeline"
+            f"system_from_function got a {type(function).__name__}, which is not a function",
+            hint="pass the function that answers a question",
         )
     if agents is None:
         agents = _used_agents(function)
@@ -154,13 +155,15 @@ def system_from_file(
     file_name, _, function_name = str(place).rpartition(":")
     if not file_name.endswith(".py"):
         raise SettingError(
-            f"{place} does not name a function of a file", hint="write pipeline.py:answer"
+            f"{str(place)!r} does not name a file and a function of it",
+            hint="write both with a colon, such as pipeline.py:answer",
         )
     module = load_file(Path(file_name))
+    own_functions = ", ".join(_functions_of(module)) or "none"
     for wanted in (*steps, function_name):
         if not inspect.isfunction(getattr(module, wanted, None)):
             raise SettingError(
-                f"{file_name} has no function {wanted}", hint="name functions of the file"
+                f"{file_name} has no function {wanted}", hint=f"its functions are {own_functions}"
             )
     _wrap_clients(module)
     for step in steps:
@@ -176,6 +179,15 @@ def system_from_file(
     )
     system.origin = str(place)
     return system
+
+
+def _functions_of(module: ModuleType) -> list[str]:
+    """Return the names of the functions that are written in a module."""
+    names = []
+    for name, value in vars(module).items():
+        if inspect.isfunction(value) and value.__module__ == module.__name__:
+            names.append(name)
+    return names
 
 
 def _wrap_clients(module: ModuleType) -> None:

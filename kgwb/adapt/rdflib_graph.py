@@ -38,7 +38,8 @@ def wrap_rdflib(graph: rdflib.Graph) -> rdflib.Graph:
     is_dataset = isinstance(graph, rdflib.Dataset | rdflib.ConjunctiveGraph)
     if not isinstance(graph, rdflib.Graph) or is_dataset:
         raise SettingError(
-            f"{type(graph).__name__} cannot be wrapped", hint="give one rdflib.Graph"
+            f"wrap_rdflib got a {type(graph).__name__}, and wraps a single rdflib.Graph only",
+            hint="pass one graph, such as a named graph of a Dataset",
         )
     return RecordedRdflibGraph(graph)
 

@@ -51,7 +51,8 @@ def wrap_sparqlwrapper(wrapper: SPARQLWrapper) -> SPARQLWrapper:
     """
     if type(wrapper) is not SPARQLWrapper:
         raise SettingError(
-            f"{type(wrapper).__name__} cannot be wrapped", hint="give a SPARQLWrapper.SPARQLWrapper"
+            f"wrap_sparqlwrapper got a {type(wrapper).__name__}, which is not a SPARQLWrapper",
+            hint="pass a SPARQLWrapper.SPARQLWrapper",
         )
     wrapped = copy.copy(wrapper)
     wrapped.__class__ = RecordedSPARQLWrapper
@@ -139,8 +140,8 @@ def _content_type(formats: dict[str, str], return_format: str) -> str:
     """Return the content type of a format. Raises SettingError for one that is not made in a run."""
     if return_format not in formats:
         raise SettingError(
-            f"the format {return_format} is not made inside a run",
-            hint=f"set one of {', '.join(formats)}",
+            f"a SPARQLWrapper cannot return the format {return_format} inside a run",
+            hint=f"call setReturnFormat with one of {', '.join(formats)}",
         )
     return formats[return_format]
 

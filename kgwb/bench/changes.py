@@ -327,8 +327,8 @@ class ResultsComparison:
                 compared_ids.add(id_)
         if sample is not None and not sample.ids:
             raise InputError(
-                "these questions were chosen one by one, or by what came of them: they show what the "
-                "change does to them, and say nothing about the others",
+                "these questions were selected by hand or by their results, so what the change does to "
+                "them says nothing about the other questions",
                 hint="ask again without --only, or with --only all",
             )
         rows = []

@@ -55,11 +55,15 @@ class Condition(NamedTuple):
         """Read a condition on one of these figures. Raises InputError for anything else."""
         match = _CONDITION.fullmatch(text)
         if match is None:
-            raise InputError(f"{text!r} is no condition", hint="write it as --fail-if 'f1<0.8'")
+            raise InputError(
+                f"{text!r} is not a condition on a figure",
+                hint="write a figure, a comparison and a number, such as --fail-if 'f1<0.8'",
+            )
         figure, comparison, limit = match.groups()
         if figure not in figures:
             raise InputError(
-                f"there is no figure {figure!r} here", hint=f"give one of {', '.join(figures)}"
+                f"the condition {text!r} names an unknown figure, {figure!r}",
+                hint=f"use one of {', '.join(figures)}",
             )
         return cls(figure, comparison, float(limit))
 

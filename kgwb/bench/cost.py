@@ -56,8 +56,8 @@ class Prices(BaseModel, frozen=True):
             if fnmatchcase(model, price.model):
                 return price
         raise InputError(
-            f"{self.file} has no price of {model!r}",
-            hint=f'add a [[price]] with model = "{model}" there, or give another table with --prices',
+            f"the price table {self.file} has no price for {model!r}",
+            hint=f'add a [[price]] with model = "{model}" to it, or name another table with --prices',
         )
 
     def compute_money(self, row: Mapping[str, Any]) -> float:
@@ -100,8 +100,8 @@ def load_prices(path: str | Path | None = None) -> Prices:
         return Prices.model_validate({**data, "file": str(path)})
     except (OSError, ValueError, RecursionError) as exc:
         problem = describe_validation_error(exc) if isinstance(exc, ValidationError) else exc
-        hint = f"write it like {DEFAULT_PRICES_FILE}"
-        raise InputError(f"cannot read the prices {path}: {problem}", hint=hint) from exc
+        hint = f"see {DEFAULT_PRICES_FILE} for an example of such a table"
+        raise InputError(f"cannot read the price table {path}: {problem}", hint=hint) from exc
 
 
 # --- the cost of a run

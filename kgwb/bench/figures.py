@@ -141,8 +141,8 @@ class LoadedResults:
         graph = open_kg(source) if isinstance(source, str) else source
         if graph.identity != self.config.get("kg"):
             raise InputError(
-                f"{self.folder} was measured on another graph than {graph.source}",
-                hint="name that graph with kg=... (--kg), or measure anew with kgwb bench",
+                f"the results in {self.folder} were measured on a graph other than {graph.source}",
+                hint="name the measured graph with --kg (kg=...), or measure again with kgwb bench",
             )
         return graph
 
@@ -163,8 +163,8 @@ class LoadedResults:
         spec = self.model_specs[agent]
         if "@" in spec:
             raise InputError(
-                f"{self.folder} was measured with the model {spec}, and kgwb does not send a key "
-                "to an address that a folder of results names",
+                f"the results in {self.folder} name the model {spec}, and kgwb does not send a key "
+                "to an address that stands only in a folder of results",
                 hint="if you trust the address, name the model yourself: --model SPEC, or model=...",
             )
         return open_model(spec)

@@ -76,7 +76,7 @@ def load_questions(path: str | Path, language: str | None = None) -> list[BenchQ
         for question in _parse_entry(file.entry_class, entry, number, place):
             if is_own and question.id in ids:
                 raise InputError(
-                    f"{place}: the id {question.id!r} was used before",
+                    f"{place}: the id {question.id!r} occurs a second time",
                     hint="give each question an id of its own",
                 )
             changes = {"id": _take_id(question.id, ids)}
@@ -150,7 +150,7 @@ def _select_language(
             selected.append(question)
     if not selected:
         raise InputError(
-            f"{path} holds no question in {language}",
+            f"{path} contains no question in the language {language}",
             hint=f"its questions are in {', '.join(sorted(languages))}",
         )
     return selected
@@ -384,7 +384,8 @@ def _read_file(path: Path) -> _QuestionFile:
         text = disk.read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise InputError(
-            f"cannot read the questions {path}: {exc}", hint="give a file of questions, in UTF-8"
+            f"cannot read the questions {path}: {exc}",
+            hint="name a file of questions that you may read, in UTF-8",
         ) from exc
     lines = []
     for number, line in enumerate(text.split("\n"), 1):

@@ -43,7 +43,10 @@ class Gold(NamedTuple):
         """
         answer = run.answer
         if answer is None or run.status != "done":
-            raise InputError("there is no answer to keep", hint="continue the run to its end")
+            raise InputError(
+                "this run has no answer yet that could be kept as gold",
+                hint="continue the run to its end",
+            )
         sparql = str(answer.queries[0]) if len(answer.queries) == 1 else ""
         if answer.columns:
             rows = [row_to_strings(value.row) for value in answer.values]
@@ -168,8 +171,8 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
 
 def _other_form(path: Path) -> InputError:
     return InputError(
-        f"{path} is a question set of another form, which is not changed",
-        hint="give a new file, such as my_questions.jsonl",
+        f"{path} is not a question set in JSON lines, and kgwb adds questions to no other form",
+        hint="name a new file, such as my_questions.jsonl",
     )
 
 

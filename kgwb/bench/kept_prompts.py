@@ -214,7 +214,7 @@ class PromptHistory:
         if not 1 <= number <= len(self.changes):
             raise InputError(
                 f"{self.folder} has no change {number} to undo",
-                hint=f"it has {pluralize(len(self.changes), 'change')}: kgwb keep {self.folder}",
+                hint=f"it has {pluralize(len(self.changes), 'change')}; kgwb keep {self.folder} lists them",
             )
         wanted: dict[str, str | None] = {}
         for change in reversed(self.changes[number - 1 :]):
@@ -228,8 +228,8 @@ class PromptHistory:
         for name in names:
             if self._present_text(name) != kept.get(name):
                 raise InputError(
-                    f"{self.folder / name}.md was edited after it was kept, and would be lost",
-                    hint="save it elsewhere, put back what was kept, and undo then",
+                    f"{self.folder / name}.md was edited after it was kept, and undoing would lose the edit",
+                    hint="save the edited file elsewhere, restore the kept text, and undo again",
                 )
 
     def _change(self, texts: PromptTexts, **about: Any) -> KeptChange:
@@ -247,7 +247,8 @@ class PromptHistory:
                 after[name] = text
         if not after:
             raise InputError(
-                f"{self.folder} has these prompts already", hint="there is nothing to keep"
+                f"{self.folder} already has exactly these prompts",
+                hint="nothing was changed; keep a retry that has other prompts",
             )
         now = datetime.now().astimezone()
         change = KeptChange(
@@ -298,7 +299,7 @@ class PromptHistory:
             if not 0 <= number <= len(self.changes):
                 raise InputError(
                     f"{self.folder} has no change {number}",
-                    hint=f"give 0 to {len(self.changes)}",
+                    hint=f"give numbers from 0, the state before the first change, to {len(self.changes)}",
                 )
         texts = self.texts_after(first)
         new_texts = self.texts_after(second)

@@ -175,7 +175,7 @@ class RetryExperiment:
         )
         if must_differ and self.is_measured_setup(setup):
             raise InputError(
-                f"nothing differs from what {self.earlier_results.folder} measured",
+                f"nothing was changed: this is the setup that {self.earlier_results.folder} was measured with",
                 hint="change a setting, a model, or a prompt, in a file such as "
                 f"{self.system.name}/NAME.md",
             )
@@ -274,8 +274,8 @@ class RetryExperiment:
             ids = {id_ for id_, row in rows.items() if selector in self._selectors_of(row)}
             if not ids:
                 raise InputError(
-                    f"no question of {self.earlier_results.folder} is {selector!r}",
-                    hint="give lost, wrong, errors, right, all, blamed=AGENT, type=NAME or a question's id",
+                    f"{selector!r} selects no question of {self.earlier_results.folder}",
+                    hint="use lost, wrong, errors, right, all, blamed=AGENT, type=NAME or a question's id",
                 )
             chosen_ids |= ids
         return chosen_ids
@@ -318,8 +318,8 @@ class RetryExperiment:
                 right_ids.append(id_)
         if not lost_ids:
             raise InputError(
-                f"no answer of {self.earlier_results.folder} was wrong or missing, so by default there "
-                "is nothing to ask again",
+                f"no answer in {self.earlier_results.folder} was wrong or missing, so by default there is "
+                "nothing to ask again",
                 hint="choose the questions yourself, such as with --only all",
             )
         count = min(len(lost_ids), len(right_ids))
@@ -533,8 +533,8 @@ class RetryExperiment:
         changes = self.describe_changes(measured_setup)
         if changes:
             raise InputError(
-                f"what was measured cannot be asked again: {'; '.join(changes)}",
-                hint="leave out the repeats, or measure anew with kgwb bench",
+                f"the measured setup cannot be asked again: {'; '.join(changes)}",
+                hint="leave --repeats out, or measure again with kgwb bench",
             )
         return measured_setup
 

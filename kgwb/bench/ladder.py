@@ -60,8 +60,8 @@ def gold_decisions_of(system: System) -> GoldDecisions:
     """Return what gold means to the agents of a system. Raises InputError if it does not define that."""
     if system.gold is None:
         raise InputError(
-            f"{system.name} does not say what gold means to its agents",
-            hint="leave the ladder out, or make the system with gold decisions: System(..., gold=...)",
+            f"the system {system.name} has no gold decisions, and the ladder needs them",
+            hint="leave out the ladder, or give the system gold decisions: System(..., gold=...)",
         )
     return system.gold
 

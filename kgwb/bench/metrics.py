@@ -38,6 +38,7 @@ from kgwb.bench.statistics import (
 )
 from kgwb.bench.values import normalize_value
 from kgwb.errors import InputError
+from kgwb.text import pluralize
 
 OWN_KNOWLEDGE = "own knowledge"
 """The ``source`` of a row whose answers are the model's own, without a triple of the graph."""
@@ -430,7 +431,7 @@ def compare_results(
     _check_equal_gold(first, second, shared_ids)
     if not shared_ids:
         raise InputError(
-            "no question with gold answers is in both results",
+            "the two results have no question with gold answers in common",
             hint="compare results of one question set; add_gold_answers finds gold answers",
         )
     improved_ids, worsened_ids = _find_changed(before, after, shared_ids, measure)
@@ -503,8 +504,8 @@ def _check_equal_gold(first: BenchRows, second: BenchRows, ids: Iterable[str]) -
     differing = [id_ for id_ in ids if set(first_gold[id_]) != set(second_gold[id_])]
     if differing:
         raise InputError(
-            f"the gold of {len(differing)} questions differs, as of {differing[0]}, "
-            "between the two results",
+            f"the gold answers of {pluralize(len(differing), 'question')} differ between the two results, "
+            f"for example those of {differing[0]}",
             hint="compare results of one question set on one graph",
         )
 
@@ -522,8 +523,10 @@ def compute_retention(dialogue: BenchRows, standalone: BenchRows) -> float | Non
     unpaired = comparison.unpaired_ids
     if unpaired:
         raise InputError(
-            f"{len(unpaired)} questions have no counterpart or gold: {', '.join(unpaired[:5])}",
-            hint="ask both ways: the dialogues, and make_standalone_questions(questions)",
+            "these questions have no counterpart in the other results, or no gold "
+            f"answers: {', '.join(unpaired[:5])}",
+            hint="ask the same questions twice: in dialogues, and as "
+            "make_standalone_questions(questions)",
         )
     if not comparison.second:
         return None

@@ -133,8 +133,8 @@ class Report:
         with disk.os_errors_as_input_error(f"cannot write {path}", "give another file"):
             if not _can_be_replaced(path):
                 raise InputError(
-                    f"cannot write {path}: what is there is no report of kgwb",
-                    hint="give another file, or delete that one",
+                    f"cannot write {path}: the file there was not written by kgwb report",
+                    hint="name another file, or delete that one",
                 )
             run_pages = dict(self._write_run_pages())
             page_folder = os.path.dirname(os.path.realpath(path))
@@ -214,8 +214,8 @@ class Report:
         file = find_run_file(results.folder, row) if row else None
         if row is None or file is None:
             raise InputError(
-                f"the run of {question!r} was not kept",
-                hint="measure with --save-runs (save_runs=True)",
+                f"the run of {question!r} was not saved with the results",
+                hint="measure again with --save-runs (in Python: save_runs=True)",
             )
         graph = open_kg(kg) if isinstance(kg, str) else kg
         with suppress(KgwbError):

@@ -196,7 +196,7 @@ def render_published(all_results: AllResults, name: str) -> Html:
     known_sets = data["sets"]
     if name not in known_sets:
         raise InputError(
-            f"no figures are known for a question set {name!r}",
+            f"kgwb has no published figures for a question set named {name!r}",
             hint=f"name one of {', '.join(known_sets)}, or leave it out",
         )
     question_set = known_sets[name]

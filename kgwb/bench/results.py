@@ -240,8 +240,8 @@ class RowFile:
             self.form.check_row(row)
         except ValueError as exc:
             raise InputError(
-                f"the result of {row['id']!r} cannot be kept: {exc}",
-                hint="mend what gives this value: the question, the model or the graph",
+                f"the result of {row['id']!r} cannot be written: {exc}",
+                hint="correct what returned this value: the question, the model or the graph",
             ) from exc
         with disk.os_errors_as_input_error(f"cannot write to {self.path}", _DISK_FULL_HINT):
             disk.append_text(self.path, _to_json_line(row), disk.JSON_ENCODING_ERRORS)
@@ -289,7 +289,7 @@ class Results(RowFile):
         changes = "; ".join(describe_config_changes(stored_config, config))
         if changes:
             raise InputError(
-                f"{self.folder} holds results of another setup: {changes}",
+                f"{self.folder} has results that were measured with another setup: {changes}",
                 hint=f"{_OTHER_FOLDER_HINT}, go back to that setup, or delete the folder to start again",
             )
         return stored_config
@@ -350,7 +350,7 @@ def read_results(folder: str | Path) -> tuple[dict[str, Any], list[BenchRow]]:
         hint = "give the --out folder of a benchmark"
         if inside:
             hint = f"give a folder in it: {', '.join(inside[:9])}"
-        raise InputError(f"{folder} holds no results: {exc}", hint=hint) from exc
+        raise InputError(f"{folder} has no results of a benchmark: {exc}", hint=hint) from exc
     return config, list(RowFile(folder / RESULTS_FILE, writable=False).rows.values())
 
 

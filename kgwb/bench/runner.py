@@ -91,7 +91,7 @@ class BenchSetup(RunSetup):
         """
         if self.factory is None:
             raise InputError(
-                "this setup cannot be sent to other processes",
+                "this BenchSetup holds open objects, so it cannot be sent to worker processes",
                 hint="make it with BenchSetup.from_factory(function), whose function returns the setup",
             )
         return _rebuild_setup, (self.factory, json.dumps(self.to_config(), sort_keys=True))
@@ -164,8 +164,8 @@ def _rebuild_setup(factory: Callable[[], BenchSetup], config: str) -> BenchSetup
             changes = "; ".join(describe_config_changes(json.loads(config), setup.to_config()))
             if changes:
                 raise InputError(
-                    f"a worker process has another setup than this one: {changes}",
-                    hint="let every worker have the same kgwb, graph, models and prompts",
+                    f"the setup of a worker process differs from this one: {changes}",
+                    hint="use the same version of kgwb, graph, models and prompts in every worker",
                 )
             _setups_by_config[config] = setup
         return _setups_by_config[config]
@@ -300,10 +300,10 @@ class Benchmark:
         self._unreachable_in_a_row += 1
         if self._unreachable_in_a_row == max(MAX_UNREACHABLE_IN_A_ROW, self.workers):
             raise BenchmarkStoppedError(
-                f"stopped after {self._unreachable_in_a_row} questions in a row that ended in: "
+                f"stopped, since {self._unreachable_in_a_row} questions in a row ended in the error: "
                 f"{row['error']}",
-                hint="give the same command again when the server is there: it asks these questions "
-                "again, and goes on",
+                hint="give the same command again when the server can be reached: it asks these "
+                "questions again, and continues",
             )
 
     def _ask_dialogue(self, turns: Sequence[BenchQuestion], canceller: RunCanceller) -> Task:

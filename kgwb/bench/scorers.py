@@ -224,7 +224,7 @@ def open_scorer(text: str) -> Scorer:
         return LabelScorer(Path(text.removeprefix(LABELS_PREFIX)))
     function = load_value(text)
     if not callable(function):
-        raise InputError(f"{text} is no function", hint="name a function, as ./my.py:score")
+        raise InputError(f"{text} is not a function", hint="name a function, such as ./my.py:score")
     return FunctionScorer(text, function)
 
 

@@ -88,7 +88,8 @@ def open_kg(
         vocabulary = load_vocabulary(vocabulary)
     if not isinstance(vocabulary, Vocabulary | None):
         raise SettingError(
-            f"{vocabulary!r} is not a vocabulary", hint="give a name, or a Vocabulary"
+            f"{vocabulary!r} is not a vocabulary",
+            hint="give the name of one, such as 'wikidata', or a Vocabulary",
         )
     if isinstance(source, str) and is_endpoint_url(source):
         from kgwb.kg.endpoint import Endpoint
@@ -100,7 +101,8 @@ def open_kg(
         return LocalGraph.from_rdflib(source, vocabulary=vocabulary, limits=limits)
     if dialect is not None:
         raise SettingError(
-            "a dialect is for endpoints, and this is a file", hint="leave dialect out"
+            "a dialect was named, but this graph is not an endpoint",
+            hint="leave the dialect out: it says how the labels of an endpoint are searched",
         )
     path = _resolve_path(source)
     graph = LocalGraph.open(path, vocabulary=vocabulary, limits=limits, cache=cache)
@@ -133,7 +135,9 @@ def _resolve_path(source: str | os.PathLike[str]) -> Path:
             str(path).encode()
             return path
     except UnicodeEncodeError as error:
-        raise GraphFileError(f"the name {name} is not UTF-8", hint="rename it") from error
+        raise GraphFileError(
+            f"the file name {name} is not valid UTF-8", hint="rename the file"
+        ) from error
     except (OSError, RuntimeError) as error:
         # OSError for a name that is too long, RuntimeError for the home folder of an unknown user.
         reason = getattr(error, "strerror", None) or error

@@ -139,8 +139,8 @@ def _analyze_text(sparql: str) -> QueryAnalysis:
             algebra = translate_query(sparql)
             filters, unsupported_feature = _split_conjunction(algebra.p)
     except TRANSLATION_ERRORS as error:
-        hint = "write it more plainly"
-        raise QueryError(f"rdflib does not read the query: {error}", hint=hint) from error
+        hint = "simplify the query"
+        raise QueryError(f"rdflib cannot parse the query: {error}", hint=hint) from error
 
     nodes = list(walk_nodes(algebra, _NEGATION_NODES))
     triples = []

@@ -77,7 +77,7 @@ class Endpoint(SparqlClient):
         has_label = any(triple[1] in self.vocabulary.labels for triple in triples)
         if is_searched_by_api and has_label:
             raise GraphError(
-                "a label cannot be muted where an API searches the labels",
+                "a label of this graph cannot be muted, because an API searches its labels",
                 hint='open the graph with dialect="generic", which searches by SPARQL',
             )
         graph = copy(self)

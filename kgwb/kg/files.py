@@ -207,7 +207,9 @@ def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
         raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
     has_triples = any(store.quads_for_pattern(None, None, None, None))
     if not has_triples:
-        raise GraphFileError(f"{path} holds no triple", hint="check that it is the file you mean")
+        raise GraphFileError(
+            f"{path} contains no triples", hint="check that this is the right file"
+        )
 
 
 # The cache folder: in a folder named by the fingerprint, the store, the label index, and checksums

@@ -99,12 +99,12 @@ class LocalGraph:
             store.extend(cast(ox.Quad, to_ox(statement)) for statement in statements)
         except ValueError as error:
             raise GraphFileError(
-                f"the rdflib graph holds what RDF does not allow: {error}",
+                f"the rdflib graph contains a term that RDF does not allow: {error}",
                 hint="remove this term from the rdflib graph, or correct it",
             ) from error
         if not len(store):
             raise GraphFileError(
-                "the rdflib graph holds no triple", hint="parse a file into it first"
+                "the rdflib graph contains no triples", hint="parse a file into it first"
             )
         lines = "\n".join(sorted(map(str, store)))
         content = f"{CACHE_VERSION}\n{vocabulary!r}\n{lines}"
@@ -217,7 +217,7 @@ class LocalGraph:
         except TimeoutError:
             raise GraphTimeoutError(
                 f"the query took longer than {timeout_s:g} s",
-                hint="ask for less, or raise query_timeout_s",
+                hint="limit the query, or raise query_timeout_s (--query-timeout)",
             ) from None
         except (SyntaxError, ValueError, OSError, RuntimeError) as error:
             raise QueryError(

@@ -34,7 +34,7 @@ _PATTERN_KEYWORDS = {"A", "TRUE", "FALSE"}
 _OPENING_KEYWORDS = {"CONSTRUCT", "WHERE", "VALUES", "SERVICE", "GRAPH", "FILTER", "BIND"}
 """Words that determine the kind of the next bracket."""
 _PATH_HINT = "use / | ^ instead of * + ? ! in it"
-_REWRITE_HINT = "write it more plainly, or ask the graph as it is"
+_REWRITE_HINT = "simplify the query, or unmute the triple"
 
 
 def add_muted(muted: Triples, triples: Sequence[Triple]) -> Triples:

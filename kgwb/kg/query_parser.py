@@ -143,7 +143,7 @@ def _token_error(query: str, position: int) -> QueryError | QueryRefusedError:
     if query[position : position + 2] in ("\\u", "\\U"):
         place = _line_and_column(query, position)
         return QueryRefusedError(
-            f"the query hides what it says behind an escape {place}",
+            f"the query has an escape outside of a string or an IRI, {place}",
             hint="escapes are read inside strings and IRIs only; write the characters themselves",
         )
     char = query[position]

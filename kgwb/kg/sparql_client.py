@@ -19,7 +19,7 @@ from kgwb.terms import Triple, Triples
 VIRTUOSO_SORT_LIMIT_ERROR = "SR353"
 """Virtuoso sorts at most 10,000 rows in a query with a LIMIT, and any number in one without."""
 VIRTUOSO_MIN_TIMEOUT_MS = 1000
-_TIMEOUT_HINT = "ask for less, or raise query_timeout_s"
+_TIMEOUT_HINT = "limit the query, or raise query_timeout_s (--query-timeout)"
 
 
 class SparqlClient:
@@ -163,7 +163,7 @@ class SparqlClient:
     def _timeout_error(self) -> GraphTimeoutError:
         """Return the error for a partial result that cannot be used."""
         return GraphTimeoutError(
-            f"{self.source} ran out of time, and what it found until then is no answer",
+            f"{self.source} reached its time limit and sent only a part of the result",
             hint=_TIMEOUT_HINT,
         )
 

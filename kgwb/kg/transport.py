@@ -173,7 +173,7 @@ def _split_url(url: str) -> SplitResult:
         after_host = f"{parts.path}{parts.query}{parts.fragment}"
         if "@" not in after_host:
             return parts
-    raise SettingError(f"{mask_url(url)!r} is not an address", hint=_URL_HINT)
+    raise SettingError(f"{mask_url(url)!r} is not the address of an endpoint", hint=_URL_HINT)
 
 
 def send_query(
@@ -253,7 +253,7 @@ def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointRes
     """
     timeout_error = GraphTimeoutError(
         f"{url} took longer than {limits.query_timeout_s:g} s",
-        hint="ask for less, or raise query_timeout_s",
+        hint="limit the query, or raise query_timeout_s (--query-timeout)",
     )
     receive = partial(_receive_response, url, request, limits)
     try:
@@ -268,17 +268,19 @@ def send_request(url: str, request: Request, limits: QueryLimits) -> EndpointRes
             f"{url} cannot be reached: {error.reason}", hint=_CHECK_URL_HINT
         ) from error
     except http.client.InvalidURL:  # its message may hold the password of a proxy
-        problem = "it, or what HTTP_PROXY or HTTPS_PROXY says, is no address"
+        problem = "the URL, or the value of HTTP_PROXY or HTTPS_PROXY, is not a valid address"
         raise GraphUnreachableError(
-            f"{url} cannot be asked: {problem}", hint=_CHECK_URL_HINT
+            f"{url} cannot be queried: {problem}", hint=_CHECK_URL_HINT
         ) from None
     except ValueError as error:  # an invalid address, given by the person or by a redirect
         raise GraphUnreachableError(
-            f"{url} cannot be asked: {error}", hint=_CHECK_URL_HINT
+            f"{url} cannot be queried: {error}",
+            hint=f"{_CHECK_URL_HINT}; percent-encode characters outside of ASCII",
         ) from error
     except (OSError, http.client.HTTPException) as error:
         raise GraphUnreachableError(
-            f"the connection to {url} broke off: {error!r}", hint="try again"
+            f"the connection to {url} was interrupted: {error!r}",
+            hint="try again; if it happens again, limit the query",
         ) from error
 
 
@@ -324,7 +326,7 @@ def _receive_response(url: str, request: Request, limits: QueryLimits) -> Endpoi
         if len(body) > limits.byte_limit:
             raise GraphError(
                 f"{url} sent more than {limits.byte_limit:,} bytes",
-                hint="ask for less: fewer rows, or rows without long texts",
+                hint="limit the query: fewer rows, or rows without long texts",
             )
         if response.length:  # bytes that Content-Length announced and that did not come
             raise http.client.IncompleteRead(body, response.length)
@@ -379,7 +381,8 @@ def _graph_error(url: str, error: HTTPError, message: str) -> GraphError:
     sql_state = error.headers.get(SQL_STATE_HEADER)
     if code in (408, 504) or sql_state in TIMEOUT_STATES:
         return GraphTimeoutError(
-            f"{url} gave up on the query (HTTP {code}): {message}", hint="ask for less"
+            f"{url} gave up on the query (HTTP {code}): {message}",
+            hint="limit the query, for example with LIMIT",
         )
     if code == 400 or VIRTUOSO_QUERY_ERROR.match(message):
         return QueryError(

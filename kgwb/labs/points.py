@@ -26,7 +26,9 @@ def parse_points(assignments: Mapping[str, str]) -> dict[str, float]:
         except ValueError:
             points[task] = -1.0
         if not 0 <= points[task] < float("inf"):
-            raise InputError(f"{text!r} are no points for {task}", hint="write it as 1.7=2")
+            raise InputError(
+                f"{text!r} is not a number of points for task {task}", hint="write it as 1.7=2"
+            )
     return points
 
 

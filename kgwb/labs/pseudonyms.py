@@ -33,7 +33,7 @@ class Pseudonyms:
             text = disk.read_text(path)
         rows = list(csv.reader(StringIO(text)))
         if not rows or tuple(rows[0]) != HEADINGS or any(len(row) != len(HEADINGS) for row in rows):
-            raise InputError(f"{path} is no table of pseudonyms", hint=hint)
+            raise InputError(f"{path} is not a table of pseudonyms", hint=hint)
         for pseudonym, student, student_id in rows[1:]:
             self._by_student[student, student_id] = pseudonym
 

@@ -173,7 +173,9 @@ def load_lab(number: int | str, language: str = "") -> Lab:
         path = Path(number).expanduser()
         return _load_own_lab(path).translate(load_texts(language, path))
     if not isinstance(number, int) or number not in range(1, len(LAB_MODULES) + 1):
-        raise InputError(f"there is no lab {number!r}", hint="the labs are 1, 2 and 3")
+        raise InputError(
+            f"there is no lab {number!r}", hint="give 1, 2 or 3, or the file of a lab of your own"
+        )
     module = importlib.import_module(f"kgwb.labs.{LAB_MODULES[number - 1]}")
     loaded: Lab = module.LAB
     return loaded.translate(load_texts(language))
@@ -186,7 +188,10 @@ def _load_own_lab(path: Path) -> Lab:
         hint = "see docs/how-to/my-lab.md; kgwb labs new FOLDER writes an example"
         raise InputError(f"{path} has no lab named LAB with a name and tasks", hint=hint)
     if len(own.number) > MAX_NAME_CHARS:
-        raise InputError(f"the name of the lab in {path} is too long", hint="shorten it")
+        raise InputError(
+            f"the name of the lab in {path} is too long",
+            hint=f"use at most {MAX_NAME_CHARS} characters",
+        )
     return replace(own, path=str(path.resolve()))
 
 

@@ -98,7 +98,7 @@ def _wrap_model(given: Any, *, name: str = "") -> ChatModel:
         if not name:
             hint = 'name the model: kgwb.model(client, name="gpt-4o")'
             raise UnknownModelError(
-                f"{type(given).__name__} is a client, which can ask any model of its server",
+                f"no model was named for the client {type(given).__name__}",
                 hint=hint,
             )
         return OpenAIModel(name, client=given)

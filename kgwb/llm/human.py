@@ -111,8 +111,8 @@ class Human(ChatModel):
                 last_listened = time.monotonic()
             elif time.monotonic() - last_listened > LISTENER_TIMEOUT_S:
                 raise ModelError(
-                    f"nobody is here to answer {pending.request.task}: no widget shows this run",
-                    hint="the model human needs a notebook: open workbench.cell(AGENT) or "
+                    f"the model human cannot reply to {pending.request.task}: no widget shows this run",
+                    hint="a person types the reply in a notebook: open workbench.cell(AGENT) or "
                     "workbench.debug(QUESTION) and run from there; or choose another model",
                 )
 

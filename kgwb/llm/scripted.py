@@ -93,7 +93,10 @@ class Scripted(ChatModel):
             replies = self._script[task]
         else:
             tasks = ", ".join(self._script) or "no task at all"
-            raise ModelError(f"the script has nothing for task {task!r}", hint=f"it has {tasks}")
+            raise ModelError(
+                f"the script has no reply for the prompt {task!r}",
+                hint=f"it has replies for: {tasks}",
+            )
         if isinstance(replies, str | Mapping | ChatReply | BaseException):
             return replies
 
@@ -102,9 +105,9 @@ class Scripted(ChatModel):
             self._reply_counts[task] += 1
         if position >= len(replies):
             raise ModelError(
-                f"the script has {len(replies)} answers for task {task!r}, "
+                f"the script has {len(replies)} replies for the prompt {task!r}, "
                 f"and this is call {position + 1}",
-                hint="add an answer, or give one that is not in a list: it serves every call",
+                hint="add a reply, or give one reply that is not in a list: it is used for every call",
             )
         return replies[position]
 

@@ -241,7 +241,8 @@ class System:
         if problems:
             raise SettingError(
                 f"the system {self.name} cannot be made: {'; '.join(problems)}",
-                hint="the documentation has a page about building a system",
+                hint="correct this; the page 'Build a system of your own' (docs/how-to/my-system.md) has an "
+                "example",
             )
 
     @property

@@ -259,7 +259,10 @@ class EditableRun(Engine):
             return
         if calls:
             made = pluralize(calls, "model call")
-            raise SettingError(f"{key} made {made}", hint=f"give a number from 0 to {calls - 1}")
+            raise SettingError(
+                f"{key} made {made}, and there is no number {number}",
+                hint=f"give a number from 0 to {calls - 1}",
+            )
         asking = [other.key for other in self.steps if self._count_model_calls(other)]
         hint = "no step of this run made one"
         if asking:

@@ -460,7 +460,7 @@ class Engine:
             return
         change = describe_change(step, kind, request, before)
         if change:
-            step.notes.append(f"{change}. Is there chance or a clock? {VARYING_HINT}")
+            step.notes.append(f"{change}. If it uses random numbers or the time: {VARYING_HINT}")
 
     def _make_result(
         self,
@@ -481,8 +481,7 @@ class Engine:
         if make is None:
             self._refuse_change(step, call)
             raise NotRecordedError(
-                f"{step.key or self.system.name} needs {missing}, "
-                "which this recording does not hold",
+                f"{step.key or self.system.name} needs {missing}, which is not in this recording",
                 hint="open the run with a model and a graph, or undo the edit that leads away "
                 "from the record",
             )
@@ -503,7 +502,9 @@ class Engine:
         change = describe_change(step, call.kind, call.request, before)
         if change:
             raise NotRecordedError(
-                change, hint=f"is there chance or a clock, or was its code changed? {VARYING_HINT}"
+                change,
+                hint="either its code was changed, or it uses random numbers or the time: in that "
+                f"case {VARYING_HINT}",
             )
 
     # Several items
@@ -807,8 +808,8 @@ class Engine:
         if problems:
             listed = "; ".join(problems)
             raise OverrideError(
-                f"{key}: {listed}",
-                hint="change the value put in, or restore the step",
+                f"the value put in for {key} does not pass its check: {listed}",
+                hint="put in another value, or take it back with run.remove_override",
             )
 
     def _notify_listeners(self, event: str, step: Step) -> None:
@@ -864,7 +865,7 @@ class Engine:
         while not self._executing_lock.acquire(timeout=POLL_INTERVAL_S):
             if not self._cancel.is_set() or time.monotonic() > deadline:
                 raise SettingError(
-                    "this run is being executed already",
+                    "this run is already being executed",
                     hint="wait until it has ended, or cancel it",
                 )
         try:
@@ -944,8 +945,8 @@ class Engine:
         frame = current_frame.get(None)
         if frame is None:
             raise SettingError(
-                "no run is being executed here, and an agent works only inside a run",
-                hint="use Run.go, or Workbench.ask",
+                "an agent was called outside of a run, and it works only inside one",
+                hint="ask a question with Workbench.ask, or continue a run with Run.go",
             )
         return frame
 

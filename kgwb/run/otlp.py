@@ -72,8 +72,8 @@ def send_trace(run: Engine, address: str) -> str:
     if result is not SpanExportResult.SUCCESS:
         reason = "; ".join(messages.texts[-1:]) or "no reason given"
         raise InputError(
-            f"the trace was not taken by {mask_url(address)}: {mask_text(reason)}",
-            hint="check the address; a key goes into OTEL_EXPORTER_OTLP_HEADERS",
+            f"{mask_url(address)} did not accept the trace: {mask_text(reason)}",
+            hint="check the address; set a key in the variable OTEL_EXPORTER_OTLP_HEADERS",
         )
     return _trace_id(spans)
 

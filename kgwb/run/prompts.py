@@ -425,7 +425,7 @@ class Prompts:
             path = self.folder / f"{name}.md"
         elif self.needs_folder(name):
             raise PromptError(
-                f"the prompt {name} is kgwb's own or stands in the code of its system, so it is not "
+                f"the prompt {name} is kgwb's own, or is written in the code of its system: it is not "
                 "overwritten",
                 hint="choose a folder for it: Workbench(..., prompts='my_prompts')",
             )
@@ -436,7 +436,7 @@ class Prompts:
         except (OSError, UnicodeEncodeError) as exc:
             raise PromptError(
                 f"cannot write {path}: {exc}",
-                hint="make room, or use a folder of your own: Workbench(..., prompts='my_prompts')",
+                hint="free some space, or use a folder of your own: Workbench(..., prompts='my_prompts')",
             ) from exc
         return path
 

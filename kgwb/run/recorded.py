@@ -70,7 +70,10 @@ def _recorded_system(header: JsonObject, data_of_steps: Sequence[JsonObject]) ->
         if data["attempts"] or data["prompts"]:
             kind = "model"
         if kind not in get_args(AgentKind):
-            raise RunFileError(f"a step has the kind {kind!r}")
+            raise RunFileError(
+                f"the step {data['key']} has the kind {kind!r}, which kgwb does not know",
+                hint="restore the file from a copy, or open it with the kgwb that wrote it",
+            )
         if agent_name not in agents:
             agents[agent_name] = agent(agent_name, kind=kind)(_cannot_execute)
         supervisor = agent_of_step.get(data["parent"])

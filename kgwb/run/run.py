@@ -383,8 +383,8 @@ class Run(EditableRun):
         request = self.preview_request(step, prompts=prompts)
         if request is None:
             raise SettingError(
-                f"{step} asks no model now",
-                hint="run the steps before it; an agent without a model sends nothing",
+                f"{step} asks no model in the present state of the run",
+                hint="execute the steps before it first, or name an agent that asks a model",
             )
         agent = agent_of_key(step)
         stand_in = StandIn(model, self.model_name(agent))
@@ -424,7 +424,8 @@ class Run(EditableRun):
                 calls.append(self.calls[key])
         if not 0 <= number < len(calls):
             count = pluralize(len(calls), "model call")
-            raise SettingError(f"step {step} has {count}, and no number {number}")
+            hint = f"give a number from 0 to {len(calls) - 1}" if calls else "name another step"
+            raise SettingError(f"step {step} has {count}, and no number {number}", hint=hint)
         if not 1 <= times <= MAX_TIMES:
             raise SettingError(
                 f"a call cannot be asked {times} times", hint=f"give 1 to {MAX_TIMES}"

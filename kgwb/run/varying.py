@@ -10,7 +10,7 @@ from kgwb.run.steps import Step
 from kgwb.text import shorten
 
 MAX_REQUEST_CHARS = 400
-VARYING_HINT = "put what varies through run.call, so that it is recorded"
+VARYING_HINT = "get what varies through run.call, so that it is recorded"
 
 
 def call_in_its_place(

@@ -76,14 +76,16 @@ def load_value(text: str) -> object:
     place, _, value_name = text.rpartition(":")
     if not place:
         raise SettingError(
-            f"{text!r} names no value", hint="write it as ./file.py:NAME or module:NAME"
+            f"{text!r} does not name a value of a file or a module",
+            hint="write it as ./file.py:NAME or module:NAME",
         )
     module = load_file(Path(place)) if place.endswith(".py") else _import_module(place)
     try:
         return getattr(module, value_name)
     except AttributeError as exc:
         raise SettingError(
-            f"{place} has no value {value_name}", hint="write it as ./file.py:NAME or module:NAME"
+            f"{place} has no value {value_name}",
+            hint="name a value that it defines at the top level",
         ) from exc
 
 
@@ -123,7 +125,7 @@ def _check_name(system: System, name: str) -> None:
     if system.name != name:
         raise SettingError(
             f"the system {system.name} is announced under the name {name}",
-            hint=f"its package must name it {system.name} in the entry points too: runs are opened by it",
+            hint=f"announce it as {system.name} in the pyproject.toml of its package: run files name it so",
         )
 
 

@@ -65,7 +65,9 @@ def _choose_trace(path: Path, trace: int | str) -> list[Span]:
     problem = f"{path} has {len(ids)} traces"
     if trace != "":
         problem = f"{path} has no trace {trace!r}, but {len(ids)}"
-    raise InputError(problem, hint=f"name one by its number: {_describe_traces(traces.values())}")
+    raise InputError(
+        problem, hint=f"choose one with trace=NUMBER: {_describe_traces(traces.values())}"
+    )
 
 
 def _describe_traces(traces: Iterable[list[Span]]) -> str:

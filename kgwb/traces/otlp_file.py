@@ -63,9 +63,9 @@ def read_spans(path: Path) -> list[Span]:
             span = _read_span(data)
             spans[span.trace_id, span.span_id] = span
     except DAMAGED_FILE_ERRORS as exc:
-        raise InputError(f"{path} is no trace: {exc!r}", hint=HINT) from exc
+        raise InputError(f"{path} is not a trace that kgwb can read: {exc!r}", hint=HINT) from exc
     if not spans:
-        raise InputError(f"{path} has no spans", hint=HINT)
+        raise InputError(f"{path} contains no spans", hint=HINT)
     return sorted(spans.values(), key=lambda span: (span.start_ns, -span.end_ns))
 
 

@@ -165,7 +165,8 @@ class Conversation(Worker):
         self.require_idle()
         if self.runs or not self.ended:
             raise SettingError(
-                "there is no dialogue to go back to", hint="ask, or begin a new dialogue"
+                "there is no earlier dialogue to go back to",
+                hint="ask a question, or begin a new dialogue",
             )
         self.workbench.continue_dialogue(self._continued.pop())
         self.workbench.runs.extend(self.ended.pop())

@@ -33,8 +33,8 @@ def hand_over(run: Run) -> Run:
     graph = run.unrecorded_graph
     if not name or graph is None:
         raise SettingError(
-            "no other system is named for this question",
-            hint="ask a question that this system cannot express",
+            "no other system can take over this question",
+            hint="this is possible after a question that the present system cannot express",
         )
     setup = Setup(graph, run.system, run.models, run.settings, run.prompts, run.embeddings)
     able = setup.of_system(resolve_system(name))

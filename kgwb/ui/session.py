@@ -365,7 +365,8 @@ class Session(Worker):
         super().require_idle()
         if self.run.status == "running":
             raise SettingError(
-                "busy: code of the notebook executes this run", hint="wait for it, or cancel it"
+                "busy: a cell of the notebook is executing this run",
+                hint="wait for it, or cancel it",
             )
 
     def notify(self) -> None:

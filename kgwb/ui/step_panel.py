@@ -117,7 +117,9 @@ class StepPanel(StepView):
             raise SettingError("no model is named", hint="type one, such as openai:gpt-4o")
         times = results.typed_times
         if not times.isdecimal():
-            raise SettingError(f"it cannot be asked {times!r} times", hint="type a number")
+            raise SettingError(
+                f"the number of times cannot be {times!r}", hint="type a whole number, such as 3"
+            )
         models = [open_model(name) for name in names]
         text = typed_text(form_of(event)["template"])
         messages = messages_from_text(text)
@@ -176,7 +178,8 @@ class StepPanel(StepView):
         state.typed_times = read_name(event, "sample_times")
         if not state.typed_times.isdecimal() or not 1 <= int(state.typed_times) <= MAX_TIMES:
             raise SettingError(
-                f"it cannot be asked {state.typed_times!r} times", hint=f"type 1 to {MAX_TIMES}"
+                f"the number of times cannot be {state.typed_times!r}",
+                hint=f"type 1 to {MAX_TIMES}",
             )
         models = [open_model(name) for name in state.typed_models.replace(",", " ").split()]
         own_model = self.run.model_for(agent_of_key(key))
@@ -302,8 +305,8 @@ class StepPanel(StepView):
         """Raise GraphError if the person has cancelled the question."""
         if self.graph_worker.cancelled:
             raise GraphError(
-                "the question was cancelled",
-                hint="the server may work on it until its time limit; ask for less",
+                "the query was cancelled",
+                hint="the server may work on it until its time limit; then search again",
             )
 
     def do_where(self, event: Event) -> None:

@@ -178,5 +178,5 @@ def test_the_wrapped_model_is_the_plain_one_outside_of_a_run() -> None:
 def test_what_is_no_graph_and_no_model_is_refused() -> None:
     with pytest.raises(SettingError, match="not a compiled graph"):
         system_from_langgraph(StateGraph(Branching), start=str)
-    with pytest.raises(SettingError, match="no chat model"):
+    with pytest.raises(SettingError, match="not a chat model"):
         wrap_langchain(object())

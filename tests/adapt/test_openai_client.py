@@ -300,5 +300,5 @@ def test_messages_with_calls_of_tools_are_edited(chats: ChatServer) -> None:
 
 
 def test_what_is_no_client_is_refused() -> None:
-    with pytest.raises(SettingError, match="no client"):
+    with pytest.raises(SettingError, match="not a client"):
         wrap_openai(object())

@@ -194,7 +194,7 @@ def test_a_system_without_a_line_in_the_file_does_the_same(
 
 
 def test_a_file_or_a_function_that_is_not_there_is_said(pipeline: Any) -> None:
-    with pytest.raises(kgwb.errors.SettingError, match="a function of a file"):
+    with pytest.raises(kgwb.errors.SettingError, match="a file and a function"):
         system_from_file("plain", [])
     with pytest.raises(kgwb.errors.SettingError, match="missing"):
         system_from_file("missing.py:answer", [])

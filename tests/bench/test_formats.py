@@ -203,7 +203,7 @@ def test_gold_may_be_written_as_json_booleans_and_numbers(tmp_path: Path) -> Non
             '{"id": "1", "question": "?", "answers": "x"}',
             "line 1: answers: Input should be a valid tuple",
         ),
-        ('{"id": "1", "question": "?"}\n' * 2, "line 2: the id '1' was used before"),
+        ('{"id": "1", "question": "?"}\n' * 2, "line 2: the id '1' occurs a second time"),
         ({"questions": [*qald()["questions"], {"id": 8}]}, "question 2: question: Field required"),
         ({"questions": ["x"]}, "question 1: Input should be a valid dictionary"),
         (

@@ -62,7 +62,7 @@ def test_what_is_not_known_or_not_ours_is_refused(answered: Run, here: Path) -> 
     FILE.write_text(
         '{"questions": [{"id": 1, "question": [{"language": "en", "string": "Who?"}]}]}'
     )
-    with pytest.raises(InputError, match="another form"):
+    with pytest.raises(InputError, match="JSON lines"):
         keep_as_gold(answered)
     with pytest.raises(QueryRefusedError):
         Gold.from_text("", "DELETE WHERE { ?s ?p ?o }")

@@ -383,7 +383,12 @@ def test_every_measure_can_be_compared() -> None:
         (yes_and_no("1"), yes_and_no("1"), "bleu", "no measure 'bleu'"),
         (yes_and_no("1"), [row(7, [], [A])], "f1", "no question with gold"),
         (yes_and_no("1"), [row(0, [], None)], "f1", "no question with gold"),
-        (yes_and_no("1"), [row(0, [A], [B])], "f1", "gold of 1 questions differs, as of 0"),
+        (
+            yes_and_no("1"),
+            [row(0, [A], [B])],
+            "f1",
+            "gold answers of 1 question differ between the two results, for example those of 0",
+        ),
     ],
 )
 def test_what_cannot_be_compared(one: Rows, other: Rows, measure: str, complaint: str) -> None:

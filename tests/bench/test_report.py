@@ -435,10 +435,10 @@ WRONG: dict[str, list[Any]] = {
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        ({"config.json": "{"}, "holds no results"),
-        ({"config.json": "[]"}, "holds no results"),
+        ({"config.json": "{"}, "has no results of a benchmark"),
+        ({"config.json": "[]"}, "has no results of a benchmark"),
         ({"results.jsonl": "nonsense\n"}, "line 1, is not a result"),
-        ({"config.json": "[" * 200_000}, "holds no results"),
+        ({"config.json": "[" * 200_000}, "has no results of a benchmark"),
         ({"results.jsonl": "[" * 200_000 + "\n"}, "results.jsonl, line 1, is not a result"),
         ({"ladder.jsonl": "[]\n"}, "ladder.jsonl, line 1, is not a result"),
         (
@@ -488,8 +488,8 @@ def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     for wrong, said in (
-        ([str(tmp_path)], "holds no results"),
-        ([str(loop)], "holds no results"),
+        ([str(tmp_path)], "has no results of a benchmark"),
+        ([str(loop)], "has no results of a benchmark"),
         ([str(measured), "--out", str(loop)], "cannot write"),
         ([str(measured), "--published", "qald"], "name one of qald-9, lc-quad-1"),
         ([str(measured), "--out", str(measured)], "cannot write"),

@@ -326,16 +326,16 @@ def test_unfinished_requests_hold_few_threads_for_a_limited_time(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "there is no graph to answer from"),
-        (("--dataset", "films"), "'films' is not IRI=GRAPH"),
-        (("--dataset", "=films"), "'=films' is not IRI=GRAPH"),
+        ((), "no graph was named"),
+        (("--dataset", "films"), "'films' does not have the form IRI=GRAPH"),
+        (("--dataset", "=films"), "'=films' does not have the form IRI=GRAPH"),
         (("--dataset", "a=films", "--dataset", "a=cars"), "the dataset a is named twice"),
         (("--kg", "films", "--port", "99999"), "cannot listen on 127.0.0.1:99999"),
         (("--kg", "films", "--host", "192.0.2.1"), "cannot listen on 192.0.2.1:8000"),
         (("--kg", "films", "--host", "\udcff"), "cannot listen on"),
         (
             ("--kg", "films", "--dialect", "generic"),
-            "a dialect is for endpoints, and this is a file",
+            "a dialect was named, but this graph is not an endpoint",
         ),
         (
             ("--kg=films", "--dataset=a=http://127.0.0.1:9", "--dialect=generic", "--port=99999"),

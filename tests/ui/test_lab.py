@@ -88,7 +88,7 @@ def test_what_cannot_be_asked_is_said(measured: Path) -> None:
     lab = kgwb.PromptLab(measured, kg=KG, model=Scripted(careless), workers=1)
     press(lab, "qir")
     for typed, problem in (
-        ({}, "differs"),
+        ({}, "nothing was changed"),
         ({"template": "[user]\n{{nonsense}}"}, "nonsense"),
         ({"template": template(lab) + "\nWith care.", "repeats": "0"}, "repeats cannot be '0'"),
         ({"repeats": "1", "only": "nobody"}, "'nobody'"),

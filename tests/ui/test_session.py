@@ -285,7 +285,7 @@ def test_code_that_executes_the_run_keeps_others_out_and_can_be_cancelled() -> N
     running.start()
     wait_for(lambda: model.call_count() == 1)
     for command in (session.go, lambda: session.replace("classifier", {"label": "dependent"})):
-        with pytest.raises(SettingError, match="busy: code"):
+        with pytest.raises(SettingError, match="busy: a cell"):
             command()
     assert session.run.overrides == {}
     session.cancel()
