@@ -88,7 +88,7 @@ class Engine:
     read_only_hint = "name its system: kgwb.load_run(path, system='./mine.py')"
     """What to do instead, if the run can only be read."""
     recorded_seconds = 0.0
-    """For a run that can only be read: how long its execution took."""
+    """For a run with the times of its file: how long the execution in it took; 0 for any other."""
     _has_edits = False
     """Whether a person has changed something, so that other calls than the recorded are expected."""
     _is_edited = False
@@ -813,7 +813,7 @@ class Engine:
             for key in step.calls:
                 if key in self.calls:
                     calls[key] = self.calls[key]
-        seconds = self._seconds or self.recorded_seconds
+        seconds = self.recorded_seconds or self._seconds
         return Totals.of(calls.values(), live_model_calls, seconds)
 
     @contextmanager
@@ -888,6 +888,7 @@ class Engine:
             raise
         finally:
             self._seconds = time.perf_counter() - started
+            self.recorded_seconds = 0.0
             current_frame.reset(token)
             self._begun = frozenset(step.key for step in self.steps)
             self._stop_condition = StopCondition()

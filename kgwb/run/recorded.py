@@ -121,6 +121,22 @@ def _read_step(data: JsonObject, run: Run) -> Step:
     )
 
 
+def restore_times(run: Run, path: Path) -> None:
+    """Give a run the times of its file, in place of those of the execution that replayed it.
+
+    Steps that the file does not have keep theirs. An execution takes its own times again. Raises
+    RunFileError if the file cannot be read.
+    """
+    for entry in RunFile(path).entries():
+        if "step" in entry:
+            step = run.steps_by_key.get(entry["step"].get("key"))
+            if step is not None:
+                step.seconds = from_data(entry["step"].get("seconds", step.seconds), float)
+        elif "end" in entry:
+            totals = entry["end"].get("totals", {})
+            run.recorded_seconds = from_data(totals.get("seconds", 0.0), float)
+
+
 def _output_data(data: JsonObject, run: Run) -> Any:
     """Return the output of a step as JSON data. It may be the reply of one of its calls."""
     if "output_of_call" not in data:
