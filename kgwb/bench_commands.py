@@ -576,6 +576,9 @@ class RetryCommand(CheckArguments, GraphArguments):
     repeats: PositiveInt = option(
         "N", "ask what comes out otherwise N times before and after the change, as a test of it", 1
     )
+    ladder: bool = option(
+        "", "name the agent that lost each answer, before and after; asks several times more", False
+    )
     note: str = option("TEXT", "what is remembered with the new results", "")
     retries: bool = option("", "ask nothing, and list the retries that were made", False)
     workers: PositiveInt = option("N", "questions asked at the same time", 1)
@@ -597,6 +600,7 @@ class RetryCommand(CheckArguments, GraphArguments):
         from kgwb.bench.checks import CHANGE_FIGURES, make_change_suite
         from kgwb.bench.figures import LoadedResults
         from kgwb.bench.lab import RetryExperiment
+        from kgwb.bench.ladder import gold_decisions_of
 
         if self.retries:
             return self._list_retries()
@@ -611,6 +615,8 @@ class RetryCommand(CheckArguments, GraphArguments):
                 self.folder, kg=graph, models=models, system=self.system or None
             )
             graph = experiment.kg  # opened once, for all values of --each
+            if self.ladder:
+                gold_decisions_of(experiment.system)
             setup = command._make_setup(experiment, must_differ=not self.each)
             if experiment.is_measured_setup(setup):
                 print(f"{name}: this is what was measured, see {self.folder}")
@@ -714,6 +720,11 @@ class RetryCommand(CheckArguments, GraphArguments):
                 on_row=lambda row: bar.update(),
             )
         write_note(folder, self.note)
+        if self.ladder and not stop_reason:
+            with progress_bar(unit="lost answer") as bar:
+                experiment.locate_losses(
+                    setup, questions, folder, workers=self.workers, on_row=lambda row: bar.update()
+                )
         return folder, stop_reason
 
 

@@ -322,9 +322,9 @@ def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture)
         ),
         (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
         (
-            ["--ladder", "--system", "surveyor"],
-            "the system surveyor has no gold decisions",
-            "leave out the ladder",
+            ["--ladder", "--system", "no_gold.py"],
+            "no_gold does not say what gold means to its agents",
+            "leave the ladder out",
         ),
         (["--retention"], "no question of q.jsonl is in a dialogue", "leave --retention out"),
     ],
@@ -336,6 +336,11 @@ def test_wrong_arguments_of_bench_are_refused_before_any_question_is_asked(
     capsys: Capture,
 ) -> None:
     write_questions()
+    Path("no_gold.py").write_text(
+        "from kgwb.build import Answer, Question, agent, System\n"
+        "@agent\ndef copy(text: str) -> str:\n    return text\n"
+        'SYSTEM = System("no_gold", lambda question, dialogue, run: Answer("list"), (copy,))\n'
+    )
     assert main([*BENCH, "--system", "dog", *arguments]) == 2
     error = capsys.readouterr().err
     assert complaint in error

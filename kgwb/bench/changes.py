@@ -188,6 +188,14 @@ def _add_rate(answers: Html, row: BenchRow, name: str) -> Html:
     return h.join(answers, " ", h.muted_text(f"right {rate}"))
 
 
+def _add_loss(answers: Html, results: LoadedResults, change: QuestionChange) -> Html:
+    """Render answers with the agent that lost them; without one that is known, as they are."""
+    loss = results.losses_by_id.get(change.before["id"], {})
+    if not loss.get("agent"):
+        return answers
+    return h.join(answers, h.div("soft", f"lost at {display_name(loss['agent'])}"))
+
+
 def _with_repeated_scores(row: BenchRow, asks: Sequence[Mapping[str, float] | None]) -> BenchRow:
     """Return a row with the mean scores of its repeats under "repeated"; without any, as it is.
 
@@ -306,6 +314,31 @@ class ResultsComparison:
             yield f"  {name}: {_format_counts(counts, outcomes)}"
         if self.earlier_turn_remark:
             yield f"  {self.earlier_turn_remark}"
+        for agent, (lost_before, lost_after) in self.losses_by_agent.items():
+            yield f"  lost at {display_name(agent)}: {lost_before} → {lost_after}"
+
+    @property
+    def losses_by_agent(self) -> dict[str, tuple[int, int]]:
+        """How many of the questions each agent lost before and after, as far as the ladder knows it.
+
+        A reason that no agent is known stands in the place of an agent.
+        """
+        counts: dict[str, list[int]] = {}
+        for change in self.changes:
+            id_ = change.before["id"]
+            for place, results in enumerate((self.before, self.after)):
+                loss = results.losses_by_id.get(id_)
+                if loss is not None:
+                    agent = loss["agent"] or loss["why"].partition(";")[0]
+                    counts.setdefault(agent, [0, 0])[place] += 1
+        return {agent: (before, after) for agent, (before, after) in counts.items()}
+
+    def render_losses(self) -> Html:
+        """Render a table of the answers that each agent lost before and after; nothing without any."""
+        rows = []
+        for agent, (before, after) in self.losses_by_agent.items():
+            rows.append((display_name(agent), before, after))
+        return h.table(("lost at", "before", "after"), rows) if rows else Html()
 
     def _compare_measure(self, measure: str) -> tuple[str, str, str, str, str]:
         """Return how many questions are compared, the measure before and after, and its difference.
@@ -566,10 +599,12 @@ class ResultsComparison:
             if change.earlier_turn is not None:
                 turn = self.after.question_titles[change.earlier_turn["id"]]
                 question = h.join(question, h.div("soft", f"after another answer to: {turn}"))
+            answers = _add_rate(render_answers(change.before, names), change.after, "asks_before")
+            new_answers = _add_rate(render_answers(change.after, names), change.after, "asks")
             row = (
                 question,
-                _add_rate(render_answers(change.before, names), change.after, "asks_before"),
-                _add_rate(render_answers(change.after, names), change.after, "asks"),
+                _add_loss(answers, self.before, change),
+                _add_loss(new_answers, self.after, change),
                 render_values(change.before, "gold", names),
                 *_render_decisions(change.first_difference),
             )

@@ -15,6 +15,7 @@ from kgwb import old_names, systems
 from kgwb.bench.changes import load_prompt_texts
 from kgwb.bench.cost import Budget, Prices, sum_usage
 from kgwb.bench.figures import LoadedResults
+from kgwb.bench.ladder import locate_losses
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.results import (
     CONFIG_FILE,
@@ -525,6 +526,35 @@ class RetryExperiment:
             )
             benchmark.run(questions)
         return benchmark.stop_reason
+
+    def locate_losses(
+        self,
+        setup: BenchSetup,
+        questions: Sequence[BenchQuestion],
+        folder: Path,
+        *,
+        workers: int = 1,
+        on_row: Callable[[BenchRow], object] = lambda row: None,
+    ) -> None:
+        """Find the agent that lost each answer, in what was measured and in what was asked again.
+
+        Both write their ladder's file. What was measured must be asked with the setup that it was
+        measured with. Raises InputError if this cannot be made any more, or if the system has no gold
+        decisions.
+        """
+        store = find_store(self.earlier_results.folder)
+        measured = (self.earlier_results.folder, self._make_measured_setup())
+        for where, its_setup in (measured, (folder, setup)):
+            with lock_folder(where, "wait until it ends, or stop it, and ask again then"):
+                config, _ = read_results(where)
+                locate_losses(
+                    its_setup,
+                    Results(where, config),
+                    questions,
+                    workers=workers,
+                    store=store,
+                    on_row=on_row,
+                )
 
     def _make_measured_setup(self) -> BenchSetup:
         """Return the setup that was measured. Raises InputError if it cannot be made any more."""

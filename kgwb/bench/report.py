@@ -23,6 +23,7 @@ from kgwb.bench.changes import (
 )
 from kgwb.bench.cost import Prices
 from kgwb.bench.figures import LoadedResults
+from kgwb.bench.ladder import LADDER_FILE
 from kgwb.bench.questions import BenchQuestion
 from kgwb.bench.ratings import make_agreement_table, make_ratings_table, read_ratings
 from kgwb.bench.results import BenchRow, find_run_file
@@ -33,6 +34,7 @@ from kgwb.kg import Graph, open_kg
 from kgwb.llm.base import ChatModel
 from kgwb.run import Run
 from kgwb.run.gold import RightAnswer
+from kgwb.run.recorded import restore_times
 from kgwb.show import html as h
 from kgwb.show.html import Html, render_template, tag
 from kgwb.show.run import render_run
@@ -123,8 +125,8 @@ class Report:
     def save(self, path: str | Path) -> Path:
         """Write the report's page, and a page for every saved run beside its file.
 
-        The page of a run is written again only if its run has changed: it gets the modification time
-        of the run's file. Returns the path.
+        The page of a run is written again only if its run or its loss has changed: it gets the latest
+        modification time of their files. Returns the path.
 
         Raises InputError if a page cannot be written, or if the path is a file that is not a page of
         kgwb.
@@ -183,8 +185,13 @@ class Report:
                 if page.is_symlink() or not _can_be_replaced(page):
                     continue
                 modified_ns = file.stat().st_mtime_ns
+                loss = results.losses_by_id.get(row["id"], {})
+                if loss:  # the ladder may have been applied later
+                    ladder_ns = (results.folder / LADDER_FILE).stat().st_mtime_ns
+                    modified_ns = max(modified_ns, ladder_ns)
                 if not page.exists() or page.stat().st_mtime_ns != modified_ns:
-                    text = render_run_page(file, row_right_answer(row))
+                    blamed_step = loss.get("step") or ""
+                    text = render_run_page(file, row_right_answer(row), blamed_step)
                     disk.write_atomically(page, [text], "replace")
                     os.utime(page, ns=(modified_ns, modified_ns))
                 self._on_progress()
@@ -306,15 +313,18 @@ def _can_be_replaced(path: Path) -> bool:
     return beginning in (b"", PAGE_SIGNATURE)
 
 
-def render_run_page(file: Path, right_answer: RightAnswer | None = None) -> str:
-    """Render a saved run as a page, with what is known to be right.
+def render_run_page(
+    file: Path, right_answer: RightAnswer | None = None, blamed_step: str = ""
+) -> str:
+    """Render a saved run as a page, with what is known to be right and the step that lost it.
 
-    If the run cannot be read, the page shows why.
+    The times are those of the file. If the run cannot be read, the page shows why.
     """
     try:
         run = systems.load_run(file)
+        restore_times(run, file)
         run.right_answer = right_answer
-        rendered = render_run(run)
+        rendered = render_run(run, blamed_step)
     except KgwbError as exc:
         rendered = h.note(h.preformatted(exc), level="bad")
     return _render_page("run.html", f"Run {file.stem}", run=rendered, file_name=repr(file.name))

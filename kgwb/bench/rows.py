@@ -35,11 +35,13 @@ from kgwb.run import Run
 
 _FIELDS_OF_GOLD = frozenset(
     (
-        "hops type language dialogue turn predicates columns gold_table by_column labels linking "
+        "hops type language dialogue turn standalone sparql predicates columns gold_table by_column labels linking "
         "asks asks_before"
     ).split()
 ) | {score.name for score in fields(Scores)}
 """Fields of a row that are left out if the present question does not give them."""
+QUESTION_FIELDS = "id question hops type language dialogue turn standalone sparql columns".split()
+"""Fields of a row that a question has by the same name."""
 
 
 def make_row(question: BenchQuestion, run: Run | None, error: str | None) -> BenchRow:
@@ -123,10 +125,9 @@ def rescore_results(
 def question_of_row(row: BenchRow) -> BenchQuestion:
     """Return the question of a row, with its gold and the labels of the gold.
 
-    A gold value without a label is its own label. The gold query is not in a row.
+    A gold value without a label is its own label. Rows of earlier versions do not have the gold query.
     """
-    names = ("id", "question", "hops", "type", "language", "dialogue", "turn", "columns")
-    fields = {name: row[name] for name in names if name in row}
+    fields = {name: row[name] for name in QUESTION_FIELDS if name in row}
     fields["answers"] = row["gold"]
     fields["rows"] = row.get("gold_table", ())
     labels = row.get("labels", {})
@@ -170,11 +171,11 @@ def _score_answer(
 def _describe_question(question: BenchQuestion) -> BenchRow:
     """Return what identifies and classifies a question, as far as it is known.
 
-    These are id, number of words, hops, type, language, dialogue, turn, and predicates of the gold
-    query.
+    These are id, number of words, hops, type, language, dialogue, turn, the question in full, and the
+    gold query with its number of predicates.
     """
     row: BenchRow = {"id": question.id, "words": len(question.question.split())}
-    for name in ("hops", "type", "language", "dialogue"):
+    for name in ("hops", "type", "language", "dialogue", "standalone", "sparql"):
         value = getattr(question, name)
         if value is not None:
             row[name] = value

@@ -88,7 +88,7 @@ class Engine:
     read_only_hint = "name its system: kgwb.load_run(path, system='./mine.py')"
     """What to do instead, if the run can only be read."""
     recorded_seconds = 0.0
-    """For a run that can only be read: how long its execution took."""
+    """For a run with the times of its file: how long the execution in it took; 0 for any other."""
     _has_edits = False
     """Whether a person has changed something, so that other calls than the recorded are expected."""
     _is_edited = False
@@ -848,9 +848,10 @@ class Engine:
             for key in step.calls:
                 if key in self.calls:
                     calls[key] = self.calls[key]
-        seconds = self._seconds or self.recorded_seconds
+        if self.recorded_seconds:
+            return Totals.of(calls.values(), live_model_calls, self.recorded_seconds)
         recorded_seconds = self._root.recorded_seconds
-        return Totals.of(calls.values(), live_model_calls, seconds, recorded_seconds)
+        return Totals.of(calls.values(), live_model_calls, self._seconds, recorded_seconds)
 
     @contextmanager
     def _exclusive_execution(self, cancel: threading.Event) -> Iterator[None]:
@@ -925,6 +926,7 @@ class Engine:
         finally:
             root.seconds = time.perf_counter() - started
             self._seconds = root.seconds
+            self.recorded_seconds = 0.0
             self._keep_time(root, self.steps)
             current_frame.reset(token)
             self._begun = frozenset(step.key for step in self.steps)

@@ -125,6 +125,23 @@ def _read_step(data: JsonObject, run: Run) -> Step:
     )
 
 
+def restore_times(run: Run, path: Path) -> None:
+    """Give a run the times of its file, in place of those of the execution that replayed it.
+
+    Steps that the file does not have keep theirs. An execution takes its own times again. Raises
+    RunFileError if the file cannot be read.
+    """
+    for entry in RunFile(path).entries():
+        if "step" in entry:
+            step = run.steps_by_key.get(entry["step"].get("key"))
+            if step is not None:
+                data = entry["step"]
+                step.seconds = from_data(data.get("seconds", step.seconds), float)
+                step.recorded_seconds = from_data(data.get("recorded_seconds"), float | None)
+        elif "end" in entry:
+            run.recorded_seconds = _read_total_seconds(entry["end"])
+
+
 def _output_data(data: JsonObject, run: Run) -> Any:
     """Return the output of a step as JSON data. It may be the reply of one of its calls."""
     if "output_of_call" not in data:
@@ -154,9 +171,14 @@ def _read_end(run: Run, data: JsonObject) -> None:
     run.status = data["status"]
     run.position = from_data(data["position"], int)
     run.answer = from_data(data["answer"], Answer | None)
-    totals = data.get("totals", {})
-    seconds = totals.get("recorded_seconds") or totals.get("seconds", 0.0)
-    run.recorded_seconds = from_data(seconds, float)
+    run.recorded_seconds = _read_total_seconds(data)
     run.error = None
     if data["error"]:
         run.error = SettingError(from_data(data["error"], str))
+
+
+def _read_total_seconds(data: JsonObject) -> float:
+    """Return how long the execution of an "end" entry took with its calls made; 0 if that is not known."""
+    totals = data.get("totals", {})
+    seconds = totals.get("recorded_seconds") or totals.get("seconds", 0.0)
+    return from_data(seconds, float)

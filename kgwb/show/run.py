@@ -40,10 +40,11 @@ def render_run_page(run: Run) -> str:
     return static_section(render_run(run), aria_label=shorten(run.question))
 
 
-def render_run(run: Run) -> Html:
+def render_run(run: Run, blamed_step: str = "") -> Html:
     """Render a run: question, answer with its support, agents, steps, and where the time went.
 
-    Steps are collapsed, and stand below their supervisors. The values of the answer are only shown
+    Steps are collapsed, and stand below their supervisors. ``blamed_step`` is the key of the step that
+    lost the answer, if it is known: it is marked and open. The values of the answer are only shown
     once the run is done.
     """
     state = RunState.of(run)
@@ -59,7 +60,7 @@ def render_run(run: Run) -> Html:
         answer_banner=render_answer_banner(state),
         answer_parts=answer_parts,
         flow_strip=render_pipeline(state),
-        steps=_render_steps(groups, None, 0, state, context),
+        steps=_render_steps(groups, None, 0, state, context, blamed_step),
         waterfall=render_waterfall(run.steps, run.calls),
     )
 
@@ -117,25 +118,36 @@ def _render_steps(
     depth: int,
     state: RunState,
     context: RenderContext,
+    blamed_step: str,
 ) -> list[Html]:
     """Render the steps of one supervisor, each with those that it supervises inside it.
 
-    ``groups`` are the steps by the key of their supervisor; those at the top stand under None.
+    ``groups`` are the steps by the key of their supervisor; those at the top stand under None. The
+    step with the key ``blamed_step`` is marked.
     """
     rendered = []
     for step in groups.get(supervisor, ()):
-        supervised = _render_steps(groups, step.key, depth + 1, state, context)
-        collapsed = _render_collapsed_step(step, depth, supervised, state, context)
+        supervised = _render_steps(groups, step.key, depth + 1, state, context, blamed_step)
+        is_blamed = step.key == blamed_step
+        collapsed = _render_collapsed_step(
+            step, depth, supervised, state, context, is_blamed=is_blamed
+        )
         rendered.append(collapsed)
     return rendered
 
 
 def _render_collapsed_step(
-    step: Step, depth: int, supervised: list[Html], state: RunState, context: RenderContext
+    step: Step,
+    depth: int,
+    supervised: list[Html],
+    state: RunState,
+    context: RenderContext,
+    *,
+    is_blamed: bool,
 ) -> Html:
     """Render a step as one line that expands to the step in full and to those it supervises.
 
-    A step that failed, and a supervisor at the top, are expanded at once. ``depth`` is the number
+    A step that failed or is blamed, and a supervisor at the top, are expanded at once. ``depth`` is the number
     of supervisors above the step, by which it is indented.
     """
     run = state.run
@@ -150,7 +162,8 @@ def _render_collapsed_step(
     inputs = _render_input_table(step)
     return render_template(
         "show/templates/run_step.html",
-        is_expanded=step.error or is_top_supervisor,
+        is_expanded=step.error or is_blamed or is_top_supervisor,
+        is_blamed=is_blamed,
         depth=depth,
         kind_badge=badge,
         agent_name=display_name(step.agent),

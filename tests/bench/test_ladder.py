@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from small import EX, films, predicates, qir, vertex, workbench
+from small import EX, FILMS, films, predicates, qir, vertex, workbench
 
 from kgwb import open_kg, profile
 from kgwb.bench import load_questions
@@ -29,6 +29,7 @@ from kgwb.kg.base import Vocabulary
 from kgwb.kg.embeddings import Embeddings
 from kgwb.llm import ChatRequest, Scripted
 from kgwb.run.gold import parse_gold_query
+from kgwb.run.prompts import Prompts
 
 BORN = "SELECT DISTINCT ?city WHERE { :arrival :director ?d . ?d :birthPlace ?city }"
 QUESTION = "In which city was the director of Arrival born?"
@@ -273,6 +274,38 @@ def test_a_system_that_does_not_say_what_gold_is(tmp_path: Path) -> None:
     given: Any = replace(setup(Model()), system=SimpleNamespace(name="other", gold=None))
     with pytest.raises(InputError, match=r"^other "):
         locate_losses(given, Results(tmp_path, {}), [])
+
+
+def test_a_retry_says_what_each_agent_lost_before_and_after(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The changed prompt of one agent cures it, and that of another one makes it worse."""
+    script = """
+from test_ladder import Model, WRONG_PREDICATES, QUESTION, qir
+
+def SCRIPT(request):
+    is_changed = "Take care." in request.messages[-1].content
+    if is_changed:
+        return Model(predicate_selection=WRONG_PREDICATES)(request)
+    return Model(qir=qir("Alien | directed by | ?d", "?d | born in | ?c", target="?c"))(request)
+"""
+    (here / "script.py").write_text(script)
+    (here / "films.ttl").write_text(FILMS)
+    (here / "q.jsonl").write_text(ASKED.model_dump_json() + "\n")
+    (here / "mine" / "chatty_kg").mkdir(parents=True)
+    for name in ("chatty_kg/qir", "chatty_kg/predicate_selection"):
+        prompt = here / "mine" / f"{name}.md"
+        prompt.write_text(f"{Prompts().text(name)}\nTake care.\n")
+    model = ["--model", "scripted:script.py"]
+    measure = ["bench", "--kg", "films.ttl", "--questions", "q.jsonl", "--out", "r"]
+    assert main([*measure, *model]) == 0
+    capsys.readouterr()
+    assert main(["retry", "r", *model, "--prompts", "mine", "--ladder"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    lost = {line.strip() for line in out if line.startswith("  lost at ")}
+    assert lost == {"lost at qir: 1 → 0", "lost at predicate selection: 0 → 1"}
+    [page] = Path("r/retries").glob("*/report.html")
+    assert "lost at predicate selection" in page.read_text()
 
 
 # --- linking recall

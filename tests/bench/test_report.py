@@ -28,6 +28,7 @@ from kgwb.cli import main
 from kgwb.errors import InputError
 from kgwb.llm import Scripted
 from kgwb.llm.rules import BASELINE_REMARK
+from kgwb.text import format_seconds
 
 CONFIG = {
     "kgwb": "0.1.0",
@@ -288,6 +289,33 @@ def test_a_page_of_a_run_is_made_once(tmp_path: Path) -> None:
     shown.write_text("mine")
     assert "one/runs/a.jsonl" in page(tmp_path, measured).links
     assert shown.read_text() == "mine"
+
+
+def test_the_page_of_a_run_has_gold_the_step_to_blame_and_the_recorded_times(
+    tmp_path: Path,
+) -> None:
+    measured = folder(tmp_path / "one", row("a", ["x"], ["y"], run="runs/a.jsonl"))
+    run = workbench(Scripted(DIRECTED)).ask("Who directed Arrival?")
+    file = measured / "runs" / "a.jsonl"
+    run.save(file)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for line in lines:
+        if line.get("step", {}).get("key") == "qir":
+            line["step"]["seconds"] = 77.0
+        if "end" in line:
+            line["end"]["totals"]["seconds"] = 99.0
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    Report(measured).save(tmp_path / "report.html")
+    shown = measured / "runs" / "a.html"
+    text = shown.read_text()
+    assert "the right answer is" in text and "lost the answer" not in text
+    assert format_seconds(77.0) in Page(text).text and format_seconds(99.0) in Page(text).text
+    loss = {**lost("a", "qir"), "step": "qir", "gold": ["y"]}
+    (measured / "ladder.jsonl").write_text(json.dumps(loss) + "\n")
+    os.utime(measured / "ladder.jsonl", (2**32, 2**32))
+    Report(measured).save(tmp_path / "report.html")
+    assert shown.read_text().count("lost the answer") == 1
+    assert kgwb.load_run(file).totals.seconds < 77
 
 
 @pytest.mark.parametrize("name", ["results.jsonl", "config.json", "notes", "pipe", "."])

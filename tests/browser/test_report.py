@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,17 @@ def read(report: Path) -> list[dict[str, float]]:
         json.loads(line)
         for line in (report.parent / "films" / "results.jsonl").read_text().splitlines()
     ]
+
+
+def test_all_columns_of_two_folders_fit_a_window_of_1400_pixels(
+    chromium: Browser, report: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(report.parent / "films", other)
+    both = Report(report.parent / "films", other).save(tmp_path / "both.html")
+    page = chromium.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(both.as_uri())
+    table = page.locator("#questions")
+    widths = table.evaluate("table => [table.scrollWidth, table.parentElement.clientWidth]")
+    assert widths[0] <= widths[1] <= 1400
+    page.close()

@@ -28,6 +28,7 @@ from kgwb.build import (
 )
 from kgwb.build.graph import with_display_names
 from kgwb.systems.ragonite.citations import Citation
+from kgwb.systems.ragonite.gold import GOLD
 from kgwb.systems.ragonite.records import CitedAnswer, CitedValue, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tools import (
@@ -256,4 +257,5 @@ SYSTEM = System(
     },
     settings=RagoniteSettings,
     views=VIEWS,
+    gold=GOLD,
 )

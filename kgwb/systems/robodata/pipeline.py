@@ -8,6 +8,7 @@ from itertools import chain
 from rdflib import URIRef
 
 from kgwb.build import Answer, Dialogue, Question, Run, System, agent, use_tool
+from kgwb.systems.robodata.gold import GOLD
 from kgwb.systems.robodata.local_graph import LocalGraph
 from kgwb.systems.robodata.records import TOOLS_BY_STATE, Position, Visit
 from kgwb.systems.robodata.settings import RoboDataSettings
@@ -108,4 +109,5 @@ SYSTEM = System(
     supervisors={"turn": ("assessment", "observation", *map(str.lower, DECIDERS), "local_graph")},
     settings=RoboDataSettings,
     views=VIEWS,
+    gold=GOLD,
 )

@@ -31,6 +31,7 @@ from kgwb.build.text import DisplayNames
 from kgwb.systems.surveyor.class_names import ClassNames, titles_to_choose_from
 from kgwb.systems.surveyor.drafter import draft_query, execute_draft, review_draft
 from kgwb.systems.surveyor.excerpts import excerpt_for_query, excerpt_for_question
+from kgwb.systems.surveyor.gold import GOLD
 from kgwb.systems.surveyor.mentions import find_mentions, find_values
 from kgwb.systems.surveyor.records import Draft, Executed, Mentions
 from kgwb.systems.surveyor.settings import SurveyorSettings
@@ -248,4 +249,5 @@ SYSTEM = System(
     remember=make_turn,
     settings=SurveyorSettings,
     views=VIEWS,
+    gold=GOLD,
 )

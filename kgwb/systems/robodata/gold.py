@@ -1,0 +1,139 @@
+"""What a gold query means to RoboData's agents: stages, the rungs of the oracle ladder, links.
+
+The states that evaluate, the look at the local graph, and metacognition have no gold: no query says
+in which turn a person would have gone on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import chain
+from types import MappingProxyType
+from typing import Literal
+
+from rdflib import URIRef
+
+from kgwb.build import (
+    GoldDecisions,
+    GoldQuery,
+    Graph,
+    GraphError,
+    LinkedIris,
+    Run,
+    Rung,
+    Term,
+    Triple,
+)
+from kgwb.build.gold import assign_stages, get_output, list_outputs
+from kgwb.build.graph import execute_sparql, find_support_by_row, patterns_to_sparql
+from kgwb.systems.robodata.records import TOOLS_BY_STATE, Position, Produced, Sentence, State
+
+
+def _list_tools(state: State) -> str:
+    return " ".join(tool.spec.name for tool in TOOLS_BY_STATE[state])
+
+
+AGENTS_BY_STAGE = {
+    "think": "assessment observation",
+    "remote": f"remote eval_remote {_list_tools('REMOTE')}",
+    "local": f"update eval_local local_graph {_list_tools('UPDATE')}",
+    "look closer": f"local {_list_tools('LOCAL')}",
+    "answer": "produce answer",
+}
+Kind = Literal["things", "count", "yes", "no", "nothing"]
+
+
+def collect_linked_iris(run: Run) -> LinkedIris:
+    """Return the IRIs of the local graph, and as candidates those of all results of tools."""
+    positions: list[Position] = list_outputs(run, "turn")
+    vertices: set[str] = set()
+    predicates: set[str] = set()
+    seen: set[str] = set()
+    for position in positions[-1:]:
+        vertices.update(str(node) for node in position.local.nodes if isinstance(node, URIRef))
+        predicates.update(str(predicate) for _, predicate, _ in position.local.support)
+        seen.update(str(cell) for row in _list_observed(position) for cell in row if cell)
+    return LinkedIris(frozenset(vertices), frozenset(predicates), frozenset(seen), frozenset(seen))
+
+
+def _list_observed(position: Position) -> list[tuple[Term | None, ...]]:
+    """Return all rows that tools returned up to a position."""
+    rows: list[tuple[Term | None, ...]] = []
+    for visit in position.visits:
+        for result in visit.results:
+            rows += result.rows
+    return rows
+
+
+def _find_gold_triples(kg: Graph, gold: GoldQuery) -> list[Triple]:
+    """Return the triples that the gold query is answered from; none if it cannot be executed."""
+    try:
+        columns: tuple[str, ...] = ()
+        rows: tuple[tuple[Term | None, ...], ...] = ((),)
+        if gold.kind != "boolean":
+            result = kg.select(gold.sparql)
+            columns = result.variables
+            rows = result.rows
+        support = find_support_by_row(kg, gold.sparql, columns, rows)
+    except GraphError:
+        return []
+    return list(dict.fromkeys(chain.from_iterable(support.values())))
+
+
+# The rungs
+
+
+def make_graph_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the last turn with the gold triples in the local graph; None if it has them all.
+
+    UPDATE is to blame if the tools had shown all of them, else REMOTE, which did not look for them.
+    """
+    kg = run.unrecorded_graph
+    turns = [step for step in run.steps if step.agent == "turn" and step.done]
+    if kg is None or not turns:
+        return None
+    triples = _find_gold_triples(kg, gold)
+    position: Position = turns[-1].output
+    missing = [triple for triple in triples if triple not in position.local.support]
+    if not missing:
+        return None
+    observed = {row[:3] for row in _list_observed(position)}
+    blamed = "update" if observed.issuperset(missing) else "remote"
+    iris = [term for term in chain.from_iterable(missing) if isinstance(term, URIRef)]
+    names = kg.names(list(dict.fromkeys(iris)))
+    local = position.local.with_triples((), missing).with_names(names.items())
+    corrected = replace(position, state="PRODUCE", local=local)
+    return Rung(blamed, {turns[-1].key: corrected})
+
+
+def make_answer_rung(run: Run, gold: GoldQuery) -> Rung | None:
+    """Return the answer that the gold query gives; None if that cannot be found, or is the run's."""
+    kg = run.unrecorded_graph
+    produced: Produced | None = get_output(run, "produce")
+    if kg is None or produced is None:
+        return None
+    try:
+        kind, answers = _find_gold_answer(kg, gold)
+    except GraphError:
+        return None
+    if produced.kind == kind and set(produced.answers) == set(answers):
+        return None
+    sentence = Sentence("gold", tuple(_find_gold_triples(kg, gold)))
+    return Rung("produce", {"produce": Produced((sentence,), kind, answers)})
+
+
+def _find_gold_answer(kg: Graph, gold: GoldQuery) -> tuple[Kind, tuple[Term, ...]]:
+    """Return the kind of the gold answer, and its nodes. Raises GraphError."""
+    if gold.kind == "boolean":
+        return ("yes" if execute_sparql(kg, gold.sparql) else "no"), ()
+    kind: Kind = "things"
+    query = gold.sparql
+    if gold.kind == "count":  # a count is the number of answering nodes
+        kind = "count"
+        query = f"SELECT DISTINCT {gold.target} WHERE {{ {patterns_to_sparql(gold.patterns)} }}"
+    cells = chain.from_iterable(kg.select(query).rows)
+    return kind, tuple(dict.fromkeys(cell for cell in cells if cell is not None))
+
+
+LADDER = MappingProxyType({"local graph": make_graph_rung, "answer": make_answer_rung})
+GOLD = GoldDecisions(assign_stages(AGENTS_BY_STAGE), LADDER, collect_linked_iris)

@@ -1,0 +1,120 @@
+"""Gold decisions of Surveyor, RoboData and RAGonite: the ladder names the agent that lost an answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import machine
+import pytest
+import ragonite
+import surveying
+from machine import fetch, goes, produce
+from small import EX, films
+
+from kgwb import Workbench
+from kgwb.bench.ladder import locate_losses
+from kgwb.bench.questions import BenchQuestion
+from kgwb.bench.results import BenchRow, Results
+from kgwb.bench.runner import Benchmark, BenchSetup
+from kgwb.kg.embeddings import Embeddings
+from kgwb.llm import Scripted
+
+BY_DENIS = "SELECT DISTINCT ?film { ?film :director :denis }"
+DIRECTOR = "SELECT DISTINCT ?d { :dune :director ?d ; :starring :timothee }"
+BY_OTHER = "SELECT DISTINCT ?film WHERE { ?film org:director org:ridley }"
+FILMS = ("arrival", "dune", "sicario")
+SURVEYED = (surveying.QUESTION, BY_DENIS, FILMS)
+WALKED = (machine.QUESTION, DIRECTOR, ("denis",))
+CITED = (ragonite.QUESTION, BY_DENIS, FILMS)
+
+
+def locate(
+    folder: Path, system: str, script: Any, asked: tuple[str, str, tuple[str, ...]]
+) -> tuple[BenchRow, list[BenchRow]]:
+    """The row of a question that a scripted model is asked, and the rows of the ladder."""
+    text, query, answers = asked
+    question = BenchQuestion(
+        id="1",
+        question=text,
+        sparql=f"PREFIX : <{EX}> {query}",
+        answers=[EX + each for each in answers],
+    )
+    settings = None
+    if system == "ragonite":  # of so small a graph the passages have everything
+        settings = ragonite.RAGONITE.settings(ablation="sql_only")
+    workbench = Workbench(
+        films(),
+        Scripted(script),
+        system=system,
+        settings=settings,
+        embeddings=Embeddings("lexical"),
+    )
+    setup = BenchSetup.from_workbench(workbench)
+    results = Results(folder, setup.to_config())
+    [row] = Benchmark(setup, results).run([question])
+    return row, locate_losses(setup, results, [question])
+
+
+class Told:
+    """Says what a script has for each task: a reply, replies in order, or a function of the request."""
+
+    def __init__(self, script: Mapping[str, Any]) -> None:
+        self.script = script
+        self.asked: Counter[str] = Counter()
+
+    def __call__(self, request: Any) -> Any:
+        reply = self.script[request.task]
+        if isinstance(reply, list):
+            reply = reply[self.asked[request.task]]
+        self.asked[request.task] += 1
+        return reply(request) if callable(reply) else reply
+
+
+def not_found(request: Any) -> Any:
+    """Drafts the right query only if it is shown the person."""
+    is_shown = "Denis Villeneuve" in str(request.variables["names"])
+    return surveying.draft() if is_shown else surveying.draft(BY_OTHER)
+
+
+def produced(request: Any) -> Any:
+    """Answers what the local graph has."""
+    is_known = "orgx:denis" in str(request.variables["graph"])
+    return produce(*machine.PROVEN) if is_known else produce(kind="nothing", answers=[])
+
+
+def cited(request: Any) -> Any:
+    """Cites the films that the first source has."""
+    films_shown = [name for name in FILMS if name in str(request.variables["sources"])]
+    return ragonite.cited(*((EX + name, 1) for name in films_shown))
+
+
+@pytest.mark.parametrize(
+    ("system", "script", "asked", "agent", "mended_by"),
+    [
+        ("surveyor", surveying.script(surveying.draft(BY_OTHER)), SURVEYED, "drafter", "draft"),
+        ("surveyor", surveying.script(not_found, names=surveying.mention("Bob")), SURVEYED,
+         "mention_finder", "vertices"),
+        ("surveyor", surveying.script(reviews=surveying.revise(BY_OTHER)), SURVEYED, "reviewer", "review"),
+        ("surveyor", surveying.script(reviews=surveying.NOT_HERE), SURVEYED, "reviewer", "review"),
+        ("robodata", machine.script(update=goes("EVAL_LOCAL", fetch("orgx:starring", "orgx:dune"))),
+         WALKED, "update", "local graph"),
+        ("robodata", machine.script(produce=produce(*machine.PROVEN, answers=["orgx:timothee"])), WALKED,
+         "produce", "answer"),
+        ("robodata", machine.script(remote=[goes("EVAL_REMOTE", machine.search())], produce=produced,
+                                    update=goes("EVAL_LOCAL")), WALKED, "remote", "local graph"),
+        ("ragonite", ragonite.script(ragonite.sql("SELECT id FROM film WHERE id = 'dune'"), ragonite.FINISH,
+                                     answer=cited),
+         CITED, "tool_selector", "sources"),
+        ("ragonite", ragonite.script(ragonite.sql(), ragonite.FINISH, answer=ragonite.cited(("dune", 1))),
+         CITED, "answerer", "answer"),
+    ],
+)  # fmt: skip
+def test_the_agent_that_lost_the_answer_is_named(
+    tmp_path: Path, system: str, script: Any, asked: Any, agent: str, mended_by: str
+) -> None:
+    row, losses = locate(tmp_path, system, Told(script), asked)
+    assert row["error"] is None
+    assert [(loss["agent"], loss["mended_by"]) for loss in losses] == [(agent, mended_by)]
