@@ -450,7 +450,7 @@ class ResultsComparison:
                 rows.append((self.after.name, MEASURE_LABELS[measure], *cells))
         except InputError as exc:
             return h.note(f"{self.after.name} cannot be compared: {exc}", level="bad")
-        return h.table(headers, rows)
+        return h.div("across", h.table(headers, rows))
 
     @property
     def unstable_questions(self) -> str:
