@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from rdflib import URIRef
 
 from kgwb.flow import Answer
+from kgwb.kg.embeddings import Embeddings
 from kgwb.kg.queries import describe_vertices
 from kgwb.labs.forms import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
 from kgwb.labs.material import DIALOGUE
@@ -22,19 +23,47 @@ from kgwb.terms import Term
 from kgwb.workbench import Workbench, recording
 
 LAB = Lab(1, "lab1.title", prepare=open_samples)
-PRONOUNS = {"it", "its", "he", "she", "his", "her", "their", "they", "this", "that"}
 TWO_FILMS_QUESTION = "Which films directed by Christopher Nolan star Michael Caine?"
 STORY_QUESTION = "From which story was the film Stalker taken?"
 STORY_TRIPLE = ("Stalker", "story taken from", "?story")
 """What the QIR agent writes for it."""
 STORY = "Roadside Picnic"
 """The label of the right answer."""
-FIRST_MOVIE_WORDS = {"first", "debut", "earliest", "initial", "opening"}
-MOVIE_WORDS = {"movie", "movies", "film", "films", "picture"}
-RELEASE_WORDS = set("release released releases premiere premiered out date debuted shown".split())
-OTHER_QUESTION_WORDS = {"who", "whom", "whose", "why", "where", "how", "which"}
-NAME_WORDS = {"the", "harry", "potter", "potter's", "s", "series"} | MOVIE_WORDS | FIRST_MOVIE_WORDS
-"""Words that the name Harry Potter may have beside it."""
+NAME = "harry potter"
+"""The only name in the question of the second task."""
+RIGHT_SUBJECTS = ("Harry Potter's first movie", "the first Harry Potter film")
+OTHER_SUBJECTS = (
+    "Harry Potter",
+    "the Harry Potter movie",
+    "Harry Potter's second movie",
+    "the third Harry Potter film",
+    "the next Harry Potter movie",
+    "Harry Potter's last movie",
+    "Harry Potter's first book",
+    "the first book of Harry Potter",
+    "Harry Potter's first actor",
+)
+"""What a question near the right one is about instead."""
+RELEASE_QUESTIONS = (
+    "When was {} released?",
+    "When did {} come out?",
+    "What is the release date of {}?",
+    "In which year was {} released?",
+)
+OTHER_QUESTIONS = (
+    "Who released {}?",
+    "Why was {} released?",
+    "Where was {} released?",
+    "How was {} released?",
+    "Was {} released?",
+    "Who directed {}?",
+    "Who starred in {}?",
+    "What is {}?",
+    "When was {} filmed?",
+    "How long is {}?",
+    "{}",
+)
+"""What is asked about the right thing instead."""
 FILMS_NAMESPACE = "https://kgwb.example/films/"
 
 
@@ -84,34 +113,38 @@ def check_dependent_questions(numbers: NumberedChoice) -> Problem:
 def check_rephrased_question(question: str) -> Problem:
     """Return "" if a question asks when the first Harry Potter movie was released, else feedback.
 
-    Its words are looked at, but not their order, and what Chatty-KG takes for the names in it: the
-    only name is Harry Potter. The first problem found is returned.
+    It is judged by what Chatty-KG makes of it: after the first question of DIALOGUE its classifier
+    must find the question self-contained, and it must take nothing but Harry Potter for a name. By
+    the embeddings with which it links words, the question must be nearer to one for the date of the
+    first movie than to any question beside that. The first problem found is returned.
     """
-    words = set(re.findall(r"\w+", question.casefold()))
-    pronouns = sorted(words & PRONOUNS)
-    if pronouns:
-        return say("1.2.refers-back", word=pronouns[0])
-    if not words >= {"harry", "potter"}:
+    workbench = Workbench(open_sample("films"), "rules")
+    workbench.ask(DIALOGUE[0])
+    run = workbench.begin(question).go(until="classifier")
+    if run.output("classifier").label == "dependent":
+        return "1.2.refers-back"
+    if NAME not in " ".join(question.casefold().split()):
         return "1.2.no-name"
-    if words.isdisjoint(FIRST_MOVIE_WORDS) or words.isdisjoint(MOVIE_WORDS):
-        return "1.2.no-first-movie"
-    asks_for_date = not words.isdisjoint({"when", "date"}) or words >= {"what", "year"}
-    asks_for_date = asks_for_date or words >= {"which", "year"}
-    if not asks_for_date or words.isdisjoint(RELEASE_WORDS):
-        return "1.2.no-date"
-    other_questions = words & OTHER_QUESTION_WORDS - {"which"}
-    if other_questions:
-        return say("1.2.other-question", word=min(other_questions))
-    run = Workbench(open_sample("films"), "rules").begin(question).go(until="qir")
-    return _find_other_names(run)
-
-
-def _find_other_names(run: Run) -> Problem:
-    """Return a problem if a question names something besides Harry Potter, for Chatty-KG."""
-    for name in run.output("qir").entities:
-        if not set(name.casefold().split()) <= NAME_WORDS:
+    alone = Workbench(open_sample("films"), "rules").begin(question).go(until="qir")
+    for name in alone.output("qir").entities:
+        if NAME not in name.casefold():
             return say("1.2.other-name", name=name)
-    return ""
+    return _find_other_meaning(question)
+
+
+def _find_other_meaning(question: str) -> Problem:
+    """Return a problem if a question is nearer to one beside the right one than to the right one."""
+    meanings = dict.fromkeys(_fill(RELEASE_QUESTIONS, RIGHT_SUBJECTS), "")
+    meanings |= dict.fromkeys(_fill(RELEASE_QUESTIONS, OTHER_SUBJECTS), "1.2.no-first-movie")
+    meanings |= dict.fromkeys(_fill(OTHER_QUESTIONS, RIGHT_SUBJECTS), "1.2.no-date")
+    similarities = Embeddings().similarity(question, list(meanings))
+    _, problem = max(zip(similarities, meanings.values(), strict=True), key=lambda pair: pair[0])
+    return problem
+
+
+def _fill(questions: Sequence[str], subjects: Sequence[str]) -> list[str]:
+    """Return each question about each subject."""
+    return [question.format(subject) for question in questions for subject in subjects]
 
 
 @LAB.task(
