@@ -10,6 +10,7 @@ import string
 from collections.abc import Sequence
 from functools import cache
 from itertools import islice, product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -877,6 +878,31 @@ def turns_told(model: Scripted, *prompts: str) -> Sequence[str]:
     """What these prompts said of the turns that are left, where they said how many."""
     texts = [str(request.variables["turns"]) for request in requests_to(model, *prompts)]
     return [text for text in texts if text[0].isdigit()]
+
+
+def test_the_recording_of_the_paper_reflects_over_ten_turns_and_visits_local() -> None:
+    recorded = kgwb.recording("paper/robodata/1")
+    assert recorded.settings.profile == "paper"
+    position = [step for step in recorded.steps if step.agent == "turn"][-1].output
+    assert len(position.visits) > 10 and len(position.observations) > 5
+    assert states_of(recorded).count("LOCAL") == 2
+    answer = answer_of(recorded)
+    assert len(answer.labels) == 5 and not answer.doubt
+    assert all(len(value.support) >= 4 for value in answer.values)
+
+
+def test_the_recording_is_answered_again_from_its_replies() -> None:
+    recorded = kgwb.recording("paper/robodata/1")
+    file = Path(__file__).parents[2] / "recordings/paper/robodata/1.jsonl.gz"
+    model = kgwb.model(f"replay:{file}")
+    again = run_of(
+        ROBODATA,
+        recorded.question,
+        model,
+        kg=kgwb.open_kg("films"),
+        settings=recorded.settings,
+    )
+    assert answer_of(again.go()) == answer_of(recorded)
 
 
 def test_the_script_of_the_paper_needs_as_many_calls() -> None:
