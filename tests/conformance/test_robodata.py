@@ -224,7 +224,7 @@ def test_the_figures_of_a_run_are_reported(name: str) -> None:
 @conforms(
     "Local Data Evaluation",
     "if the graph is empty, the system proceeds directly to Remote Data Exploration",
-    code="the same, but that the first turn goes to LOCAL",
+    code="the same, but that the first turn goes to LOCAL first, which `reference` leaves out",
     fast="after the first turn the model is asked, so that it can give up",
     setting="empty_graph",
 )
@@ -340,8 +340,9 @@ def as_line(local: LocalGraph, triple: Any) -> str:
 
 @conforms(
     "Local Graph Exploration",
-    "the truncated graph: as much as fits; triples first, the newest and those that are asked about",
-    code="entities, relations, triples; all of them, whatever fits the model",
+    "the graph is truncated; what is kept is not said: triples first, of them the newest and those "
+    "that are asked about",
+    code="entities, relations, triples; all of them, whatever fits the model; `reference` truncates",
 )
 @pytest.mark.parametrize("telling", [True, False])
 def test_a_cut_graph_begins_with_its_newest_and_most_relevant_triples(telling: bool) -> None:
@@ -812,8 +813,8 @@ def test_a_strategy_is_compared_to_previous_ones(name: str) -> None:
 
 @conforms(
     "Metacognition",
-    "the observation is injected into the prompts of the evaluation states; an observation without "
-    "advice leaves the last advice in force",
+    "the observation is injected into the prompts of the evaluation states; of one without advice "
+    "the paper says nothing: the last advice stays in force",
     code="advice is shown in the evaluation that it was given for",
 )
 @pytest.mark.parametrize("name", PROFILES)
@@ -842,8 +843,8 @@ def test_an_advice_of_an_earlier_version_is_read_as_an_observation() -> None:
 
 @conforms(
     "Metacognition",
-    "as turns run out, a message urges the model to consolidate the graph, and names isolated nodes "
-    "and unconnected components",
+    "as turns run out, a message urges the model to consolidate the graph and to avoid isolated "
+    "nodes and unconnected components, which are named here",
     code="in the prompts of metacognition alone; nothing is named",
     fast="the number of turns left, with the word low, medium or high",
     setting="urgency",
