@@ -10,6 +10,7 @@ import string
 from collections.abc import Sequence
 from functools import cache
 from itertools import islice, product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -223,7 +224,7 @@ def test_the_figures_of_a_run_are_reported(name: str) -> None:
 @conforms(
     "Local Data Evaluation",
     "if the graph is empty, the system proceeds directly to Remote Data Exploration",
-    code="the same, but that the first turn goes to LOCAL",
+    code="the same, but that the first turn goes to LOCAL first, which `reference` leaves out",
     fast="after the first turn the model is asked, so that it can give up",
     setting="empty_graph",
 )
@@ -339,8 +340,9 @@ def as_line(local: LocalGraph, triple: Any) -> str:
 
 @conforms(
     "Local Graph Exploration",
-    "the truncated graph: as much as fits; triples first, the newest and those that are asked about",
-    code="entities, relations, triples; all of them, whatever fits the model",
+    "the graph is truncated; what is kept is not said: triples first, of them the newest and those "
+    "that are asked about",
+    code="entities, relations, triples; all of them, whatever fits the model; `reference` truncates",
 )
 @pytest.mark.parametrize("telling", [True, False])
 def test_a_cut_graph_begins_with_its_newest_and_most_relevant_triples(telling: bool) -> None:
@@ -811,8 +813,8 @@ def test_a_strategy_is_compared_to_previous_ones(name: str) -> None:
 
 @conforms(
     "Metacognition",
-    "the observation is injected into the prompts of the evaluation states; an observation without "
-    "advice leaves the last advice in force",
+    "the observation is injected into the prompts of the evaluation states; of one without advice "
+    "the paper says nothing: the last advice stays in force",
     code="advice is shown in the evaluation that it was given for",
 )
 @pytest.mark.parametrize("name", PROFILES)
@@ -841,8 +843,8 @@ def test_an_advice_of_an_earlier_version_is_read_as_an_observation() -> None:
 
 @conforms(
     "Metacognition",
-    "as turns run out, a message urges the model to consolidate the graph, and names isolated nodes "
-    "and unconnected components",
+    "as turns run out, a message urges the model to consolidate the graph and to avoid isolated "
+    "nodes and unconnected components, which are named here",
     code="in the prompts of metacognition alone; nothing is named",
     fast="the number of turns left, with the word low, medium or high",
     setting="urgency",
@@ -877,6 +879,31 @@ def turns_told(model: Scripted, *prompts: str) -> Sequence[str]:
     """What these prompts said of the turns that are left, where they said how many."""
     texts = [str(request.variables["turns"]) for request in requests_to(model, *prompts)]
     return [text for text in texts if text[0].isdigit()]
+
+
+def test_the_recording_of_the_paper_reflects_over_ten_turns_and_visits_local() -> None:
+    recorded = kgwb.recording("paper/robodata/1")
+    assert recorded.settings.profile == "paper"
+    position = [step for step in recorded.steps if step.agent == "turn"][-1].output
+    assert len(position.visits) > 10 and len(position.observations) > 5
+    assert states_of(recorded).count("LOCAL") == 2
+    answer = answer_of(recorded)
+    assert len(answer.labels) == 5 and not answer.doubt
+    assert all(len(value.support) >= 4 for value in answer.values)
+
+
+def test_the_recording_is_answered_again_from_its_replies() -> None:
+    recorded = kgwb.recording("paper/robodata/1")
+    file = Path(__file__).parents[2] / "recordings/paper/robodata/1.jsonl.gz"
+    model = kgwb.model(f"replay:{file}")
+    again = run_of(
+        ROBODATA,
+        recorded.question,
+        model,
+        kg=kgwb.open_kg("films"),
+        settings=recorded.settings,
+    )
+    assert answer_of(again.go()) == answer_of(recorded)
 
 
 def test_the_script_of_the_paper_needs_as_many_calls() -> None:

@@ -187,12 +187,12 @@ class Position(Record):
         without_rows = sum(not result.rows and not result.error for result in results)
         lines = [
             f"the local graph has {self.local}",
-            self.local.describe_parts() or "all of it is connected",
+            self.local.describe_parts(),
             f"{states['LOCAL']} visits of LOCAL, {states['REMOTE']} of REMOTE, "
             f"{states['UPDATE']} of UPDATE",
             f"of {pluralize(len(results), 'tool call')}, {errors} failed and {without_rows} found nothing",
         ]
-        return "; ".join(lines)
+        return "; ".join(filter(None, lines))
 
     def format_results(self, max_chars: int) -> str:
         """Return the tool results as a model is shown them, the latest first.

@@ -58,7 +58,10 @@ def get_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
 
 @graph_tool("code")
 def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Return the triples of the local graph with a predicate, at most ``shown_triples``."""
+    """Return the triples of the local graph with a predicate.
+
+    There are at most as many as the setting ``shown_triples``.
+    """
     iri = local.id_mapping.parse_id(predicate)
     triples = [triple for triple in local.support if triple[1] == iri]
     return sample_triples(triples, RoboDataSettings.of_run(run).shown_triples)
@@ -66,7 +69,10 @@ def get_edge(predicate: str, *, local: LocalGraph, run: Run) -> Observed:
 
 @graph_tool()
 def query_local(sparql: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Run a SPARQL query on the local graph, and return its first rows. The paper has Cypher."""
+    """Run a SPARQL query on the local graph, and return its first rows.
+
+    The paper has Cypher.
+    """
     graph = rdflib.Graph()
     for triple in local.support:
         graph.add(triple)
@@ -125,9 +131,9 @@ def _find_adjacent_triples(
 
 @graph_tool()
 def get_property_info(property: str, *, local: LocalGraph, run: Run) -> Observed:
-    """Return at most DEFAULT_PROPERTY_TRIPLES triples with a property, and how many there are.
+    """Return some triples with a property, and how many there are.
 
-    They are counted up to MAX_READ_TRIPLES.
+    At most DEFAULT_PROPERTY_TRIPLES are returned. They are counted up to MAX_READ_TRIPLES.
     """
     iri = local.id_mapping.parse_id(property)
     triples, is_complete = find_triples(run.kg, (), [iri], (), MAX_READ_TRIPLES)
@@ -163,10 +169,11 @@ def explore_entity_neighbors(
 def build_local_graph(
     entity: str, predicates: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
-    """Find the triples that lead away from an entity in MAX_HOPS steps, to be added.
+    """Find the triples that lead away from an entity in two steps, to be added.
 
-    ``predicates`` are followed, or without any, types and superclasses. Each step goes on from at
-    most MAX_NODES IRIs, and MAX_NODES triples are added. The published code only shows the triples.
+    There are MAX_HOPS steps. ``predicates`` are followed, or without any, types and superclasses.
+    Each step goes on from at most MAX_NODES IRIs, and MAX_NODES triples are added. The published
+    code only shows the triples.
     """
     parse_id = local.id_mapping.parse_id
     followed = list(map(parse_id, predicates))
@@ -205,7 +212,7 @@ def fetch_node(node: str, *, local: LocalGraph, run: Run) -> Observed:
 def fetch_relationship_from_node(
     nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
-    """Fetch triples that lead away from nodes to any object, or to ``others``, to be added."""
+    """Fetch triples that lead away from nodes to any object, or to some others, to be added."""
     return _fetch_triples(nodes, predicate, others, len(set(nodes)), local, run)
 
 
@@ -213,7 +220,7 @@ def fetch_relationship_from_node(
 def fetch_relationship_to_node(
     nodes: list[str], predicate: str, others: list[str], *, local: LocalGraph, run: Run
 ) -> Observed:
-    """Fetch triples that lead to nodes from any subject, or from ``others``, to be added."""
+    """Fetch triples that lead to nodes from any subject, or from some others, to be added."""
     return _fetch_triples(others, predicate, nodes, len(set(nodes)), local, run)
 
 
