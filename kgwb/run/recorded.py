@@ -180,5 +180,7 @@ def _read_end(run: Run, data: JsonObject) -> None:
 def _read_total_seconds(data: JsonObject) -> float:
     """Return how long the execution of an "end" entry took with its calls made; 0 if that is not known."""
     totals = data.get("totals", {})
-    seconds = totals.get("recorded_seconds") or totals.get("seconds", 0.0)
-    return from_data(seconds, float)
+    seconds: float = from_data(totals.get("recorded_seconds"), float | None) or 0.0
+    if not seconds:
+        seconds = from_data(totals.get("seconds", 0.0), float)
+    return seconds
