@@ -103,6 +103,24 @@ def test_a_wrong_agent_is_said_when_the_system_is_made(
         System("wrong", answer, [mention, make_agent()])
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"answer": "answer"}, "answer is str"),
+        ({"answer": lambda question: question}, "answer(question, dialogue, run)"),
+        ({"agents": mention}, "[mention]"),
+        ({"settings": kgwb.profile("fast")}, "a subclass of Settings"),
+        ({"views": {"Mention": str}}, "for each record class"),
+        ({"rules": {"wrong/mention": {"name": "x"}}}, "the rule of wrong/mention is dict"),
+    ],
+)
+def test_a_wrong_argument_is_said_when_the_system_is_made(wrong: dict[str, Any], said: str) -> None:
+    arguments: dict[str, Any] = {"answer": answer, "agents": [mention], **wrong}
+    with pytest.raises(SettingError) as error:
+        System("wrong", **arguments)
+    assert said in str(error.value)
+
+
 def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(SettingError) as error:
         System("wrong", answer, [run_is_not_last(), run_has_another_name()], supervisors={"x": ()})

@@ -305,7 +305,8 @@ class ResultsComparison:
             yield f"  {self.model_remark}"
         try:
             count, before, after, difference, chance = self._compare_measure("f1")
-            yield f"  F1 {before} → {after}: {difference}, {chance}, from {count} questions"
+            noun = "question" if count == "1" else "questions"
+            yield f"  F1 {before} → {after}: {difference}, {chance}, from {count} {noun}"
         except InputError as exc:
             yield f"  F1 is not compared: {exc.message}"
         for agent, counts in self.by_agent.items():

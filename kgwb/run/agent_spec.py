@@ -93,7 +93,7 @@ def _unknown_names(where: str, given: Iterable[str], names: Sequence[str]) -> It
     known = ", ".join(names)
     for name in given:
         if name not in names:
-            yield f"{where} name {name!r}, which is no agent: the agents are {known}"
+            yield f"{where} name {name!r}, which is not an agent: the agents are {known}"
 
 
 def _agent_problems(spec: AgentSpec) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, overload
@@ -181,7 +181,8 @@ class System:
     folder ``prompts`` beside the module of ``answer``, if there is one.
 
     Raises SettingError, with all that is wrong, if something given is no agent, if an agent is not
-    written as agents are, or if supervisors or roles name something that is no agent.
+    written as agents are, if supervisors or roles name something that is no agent, or if the answer
+    function, the settings, the views or the rules are not what they must be.
     """
 
     def __init__(  # noqa: PLR0913  # a system is passed as a whole, by keywords
@@ -215,6 +216,11 @@ class System:
         if prompts is None:
             prompts = _prompts_folder_beside(answer)
         self.prompts = Prompts.of(prompts)
+        if callable(agents):
+            raise SettingError(
+                f"the system {name} cannot be made: its agents are not in a list",
+                hint=f"write [{getattr(agents, '__name__', 'agent')}], or a dict of lists by stage",
+            )
         by_stage = agents if isinstance(agents, Mapping) else {"": agents}
         given = {title: list(functions) for title, functions in by_stage.items()}
         all_given = list(chain.from_iterable(given.values()))
@@ -230,20 +236,34 @@ class System:
         """Title and agents' names of each stage. Supervisors are left out."""
 
     def _check(self, given: Sequence[Any]) -> None:
-        """Raise SettingError, with all that is wrong with what was given as agents.
+        """Raise SettingError, with all that is wrong with what the system was given.
 
         ``given`` are the agents as they were given. Their problems are those of
-        ``system_problems``; the answer function must be callable, too.
+        ``system_problems``.
         """
         problems = system_problems(given, self.supervisors, self.roles)
-        if not callable(self.answer):
-            problems.append(f"answer is {type(self.answer).__name__}: give the function itself")
+        problems += self._argument_problems()
         if problems:
             raise SettingError(
                 f"the system {self.name} cannot be made: {'; '.join(problems)}",
                 hint="correct this; the page 'Build a system of your own' (docs/how-to/my-system.md) has an "
                 "example",
             )
+
+    def _argument_problems(self) -> Iterator[str]:
+        """Yield what is wrong with the answer function, the settings, the views and the rules."""
+        if not callable(self.answer):
+            yield f"answer is {type(self.answer).__name__}: give the function itself"
+        elif not _takes_arguments(self.answer, 3):
+            yield "answer does not take three arguments: write answer(question, dialogue, run)"
+        if not isinstance(self.settings, type) or not issubclass(self.settings, Settings):
+            yield f"settings is {self.settings!r}: give a subclass of Settings, not a value of it"
+        for record_class, view in self.views.items():
+            if not isinstance(record_class, type) or not callable(view):
+                yield f"views has {record_class!r}: give a function for each record class"
+        for prompt, rule in self.rules.items():
+            if not callable(rule):
+                yield f"the rule of {prompt} is {type(rule).__name__}: give a function"
 
     @property
     def prompt_names(self) -> set[str]:
@@ -334,6 +354,22 @@ def _prompts_folder_beside(function: Any) -> Path | None:
     if not folder.is_dir():
         return None
     return folder
+
+
+def _takes_arguments(function: Callable[..., Any], number: int) -> bool:
+    """Return whether a function can be called with so many positional arguments.
+
+    It counts as one that can if Python knows no signature of it.
+    """
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return True
+    try:
+        signature.bind(*range(number))
+    except TypeError:
+        return False
+    return True
 
 
 def _module_outside_of_kgwb(function: Any) -> str:

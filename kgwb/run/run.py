@@ -465,7 +465,7 @@ class Run(EditableRun):
         outcome: str = self.status
         if self.answer is not None:
             outcome = single_line(self.answer)
-        steps = f"{len(self.steps)} steps"
+        steps = pluralize(len(self.steps), "step")
         text = f"Run({self.question!r}{muted}, {self.status}, {steps}: {outcome})"
         if self.read_only:
             text += f" (can only be read: {single_line(self.read_only)})"

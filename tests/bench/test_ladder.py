@@ -272,7 +272,7 @@ def test_an_unreachable_server_is_not_blamed_on_an_agent(tmp_path: Path) -> None
 
 def test_a_system_that_does_not_say_what_gold_is(tmp_path: Path) -> None:
     given: Any = replace(setup(Model()), system=SimpleNamespace(name="other", gold=None))
-    with pytest.raises(InputError, match=r"^other "):
+    with pytest.raises(InputError, match=r"the system other "):
         locate_losses(given, Results(tmp_path, {}), [])
 
 

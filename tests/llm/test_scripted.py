@@ -21,11 +21,11 @@ def test_a_script_by_task() -> None:
     assert [reply_text(model, task) for task in "abab"] == ["yes", "1", "yes", '{"name": "Zürich"}']
     with pytest.raises(ModelTimeoutError, match="too slow"):
         reply_text(model, "b")
-    with pytest.raises(ModelError, match=r"task 'b'.* call 4"):
+    with pytest.raises(ModelError, match=r"prompt 'b'.* call 4"):
         reply_text(model, "b")
     with pytest.raises(ModelError, match="'c'") as caught:
         reply_text(model, "c")
-    assert caught.value.hint == "it has a, b"
+    assert caught.value.hint == "it has replies for: a, b"
     assert "".join(request.task for request in model.requests) == "ababbbc"
     assert (model.call_count(), model.call_count("a"), model.call_count("z")) == (7, 2, 0)
 
