@@ -168,6 +168,12 @@ class RetrievedCandidates(Record):
     found: Hidden[int] = 0
     """The number of vertices found within v_limit. Only the best of them become candidates."""
 
+    @property
+    def left_out(self) -> str:
+        """What was found and a model is not shown for lack of room; empty if nothing."""
+        count = self.found - len(self.candidates)
+        return f"{count:,} of {self.found:,} candidates for {self.entity!r}" if count > 0 else ""
+
     def __str__(self) -> str:
         candidates = pluralize(len(self.candidates), "candidate")
         if self.found > len(self.candidates):
