@@ -170,6 +170,12 @@ class RetrievedCandidates(Record):
     may_be_several: Hidden[bool] = False
     """Whether several candidates may be meant together: the mention names what they have in common."""
 
+    @property
+    def left_out(self) -> str:
+        """What was found and a model is not shown for lack of room; empty if nothing."""
+        count = self.found - len(self.candidates)
+        return f"{count:,} of {self.found:,} candidates for {self.entity!r}" if count > 0 else ""
+
     def __str__(self) -> str:
         candidates = pluralize(len(self.candidates), "candidate")
         if self.found > len(self.candidates):

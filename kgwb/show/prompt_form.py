@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kgwb.llm.base import ChatRequest, Message
 from kgwb.run.prompts import HEADER_FENCE, VARIABLE, Prompt, parse_prompt
+from kgwb.run.steps import Step
 from kgwb.show.html import (
     Html,
     button,
@@ -81,6 +83,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     revision: int = 0,
     needs_folder: bool = False,
     reply: object = "",
+    left_out: Sequence[str] = (),
 ) -> Html:
     """Render the template of a prompt in an editor, with buttons to try, save or reset it.
 
@@ -90,6 +93,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     be sent, ``problem`` is why the prompt cannot be used, and ``note`` is a remark. For
     ``revision`` see ``form_html.render_fields``. With ``needs_folder`` the form asks for the folder
     in which the prompt is saved. ``reply`` is what came of trying it, directly below the buttons.
+    ``left_out`` is what was cut from the request for room.
     """
     header, template = split_prompt(used_text)
     text = draft
@@ -115,7 +119,7 @@ def render_prompt_form(  # noqa: PLR0913  # what stands in a form
     prompt = None
     if request is not None:
         prompt = parse_prompt(name, replace_template(used_text, text))
-    sent = render_request(request, prompt=prompt)
+    sent = render_request(request, prompt=prompt, left_out=left_out)
     # The reply has forms of its own, and a form cannot stand in a form.
     return join(form, reply, div("body stack", changes, sent))
 
@@ -238,15 +242,30 @@ def render_template_editor(text: str, revision: object) -> Html:
     return div("edit", background, editor)
 
 
+def find_left_out(step: Step | None) -> list[str]:
+    """Return what the inputs of a step say was left out of them for lack of room.
+
+    An input is a record with a text ``left_out``, such as candidates or the excerpt of a survey.
+    """
+    if step is None:
+        return []
+    texts = [getattr(value, "left_out", "") for value in step.inputs.values()]
+    return [text for text in texts if text and isinstance(text, str)]
+
+
 def render_request(
-    request: ChatRequest | None, *, title: str = "As it will be sent", prompt: Prompt | None = None
+    request: ChatRequest | None,
+    *,
+    title: str = "As it will be sent",
+    prompt: Prompt | None = None,
+    left_out: Sequence[str] = (),
 ) -> Html:
     """Render the messages that a model gets, folded below their length.
 
     The length is in characters, with an estimate of tokens. With the ``prompt`` that was filled, the
-    tokens of its parts are listed: instructions, examples, and each variable. The values of variables are marked in
-    the messages of the user. If ``request`` is None, a text explains why there may be nothing to
-    send.
+    tokens of its parts are listed: instructions, examples, and each variable; and what was ``left_out``
+    for lack of room. The values of variables are marked in the messages of the user. If ``request``
+    is None, a text explains why there may be nothing to send.
     """
     if request is None:
         reason = "Run the agents before this one first. An agent without a model sends nothing."
@@ -263,6 +282,8 @@ def render_request(
         sizes = prompt.measure_parts(request.messages, request.variables)
         listed = [f"{name} {max(1, size // CHARS_PER_TOKEN):,}" for name, size in sizes.items()]
         text += f": {', '.join(listed)}"
+    if left_out:
+        text += f"; left out for room: {', '.join(left_out)}"
     size = muted_text(text)
     heading = join(f"{title} ", size)
     return collapsible(heading, preformatted(*parts), key="sent")

@@ -14,6 +14,7 @@ from kgwb.run.steps import Step
 from kgwb.show import html as h
 from kgwb.show.html import Html
 from kgwb.show.prompt_form import (
+    find_left_out,
     render_messages_form,
     render_prompt_form,
     replace_template,
@@ -166,6 +167,7 @@ class PromptEditor:
             revision=self.revision,
             needs_folder=self.run.prompts.needs_folder(name),
             reply=reply,
+            left_out=find_left_out(step),
         )
 
     def drafted_request(self, key: str) -> ChatRequest | None:

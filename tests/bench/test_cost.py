@@ -2,6 +2,7 @@
 
 import json
 import time
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -151,8 +152,8 @@ def test_the_stages_of_every_system_add_up_to_its_seconds(name: str) -> None:
 
 
 def test_a_system_without_gold_has_the_stages_of_its_agents() -> None:
-    surveyor = load_system("surveyor")
-    assert surveyor.gold is None
+    surveyor = copy(load_system("surveyor"))
+    surveyor.gold = None
     stages = sum_seconds_by_stage(surveyor, [], {}, 0.0)
     assert stages.keys() == {"look", "draft", "review", "answer"}
 
@@ -172,6 +173,17 @@ def test_stages_whose_titles_look_alike_stay_apart() -> None:
     stages = sum_seconds_by_stage(system, [], {}, 1.0)
     assert set(stages) == {"Linking", "linking", "look", "Other", "other (stage)", "other"}
     assert stages["other"].seconds == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "supervisors"), [("surveyor", set()), ("ragonite", set()), ("robodata", {"turn"})]
+)
+def test_every_agent_with_gold_decisions_has_a_stage_except_supervisors(
+    name: str, supervisors: set[str]
+) -> None:
+    system = load_system(name)
+    assert system.gold is not None
+    assert {spec.name for spec in system.agents} ^ {*system.gold.stages} == supervisors
 
 
 def test_every_agent_of_chatty_kg_has_a_stage_except_its_supervisor() -> None:

@@ -10,16 +10,17 @@ import ragonite
 import surveying
 import triads
 from page import Page, page, press, settle, text
-from small import dog
+from small import dog, iri
 
 from kgwb import profile
 from kgwb.errors import OverrideError
-from kgwb.flow import UNGROUNDED_NOTE
+from kgwb.flow import UNGROUNDED_NOTE, Candidate, RetrievedCandidates
 from kgwb.llm import Scripted
 from kgwb.run import Run
 from kgwb.run.agents import agent_of_key
 from kgwb.run.steps import format_tree
 from kgwb.settings import Settings
+from kgwb.show.prompt_form import find_left_out
 from kgwb.show.records import render
 from kgwb.show.run import render_run_page
 from kgwb.show.subgraph import build_subgraph
@@ -300,3 +301,21 @@ def test_an_ungrounded_answer_says_so_wherever_it_is_shown() -> None:
     own = {"own_fact": {"answer": "Rome"}, "settings": {"own_knowledge": True}}
     run = triads.answered(triplets=triads.triplets("Qwxz | born in | ?x"), **own)[0]
     assert "not grounded" in Page(render_run_page(run)).text
+
+
+def test_the_prompt_says_what_was_left_out_of_it_for_room() -> None:
+    """The excerpt has room for the first class alone."""
+    left_out = "2 classes of the survey (without a class, Story)"
+    nothing_named = surveying.mention("Denis Villeneuve", classes=())
+    settings = surveying.SURVEYOR.settings(survey_tokens=1)
+    run, _ = surveying.answered(names=nothing_named, settings=settings)
+    assert find_left_out(run["drafter"]) == [left_out]
+    made = Debugger(session_of(run), step_key="drafter")
+    press(made, "Prompt")
+    assert f"left out for room: {left_out}" in text(made)
+
+
+def test_candidates_that_are_not_shown_are_counted() -> None:
+    retrieved = RetrievedCandidates("Paris", (Candidate(iri("paris"), "Paris"),), found=600)
+    assert retrieved.left_out == "599 of 600 candidates for 'Paris'"
+    assert RetrievedCandidates("Paris", retrieved.candidates, found=1).left_out == ""

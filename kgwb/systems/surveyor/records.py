@@ -40,6 +40,13 @@ class Part(Record):
     unseen: Hidden[tuple[tuple[Iri, str], ...]] = ()
     """The classes, with their names, that a model may ask to see before it writes a query."""
 
+    @property
+    def left_out(self) -> str:
+        """The classes that a model is not shown for lack of room; empty if there are none."""
+        if not self.left:
+            return ""
+        return f"{pluralize(len(self.left), 'class')} of the survey ({list_first(self.left)})"
+
     def __str__(self) -> str:
         text = f"{pluralize(len(self.classes), 'class')}: {list_first(self.classes)}"
         if self.left:
