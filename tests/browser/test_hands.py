@@ -144,3 +144,22 @@ def test_the_mark_of_a_placeholder_is_on_its_line_in_the_editor(lab: Site, width
         both = [cell.output.locator(".edit > pre").element_handle(), editor.element_handle()]
         away = page.page.evaluate(MARKED_LINES, both)
         assert max(away) < 8, f"some marks are on another line: {away}"
+
+
+REFUSED = """
+import kgwb
+workbench = kgwb.Workbench(kgwb.open_kg("films"), "rules")
+workbench.ask("Who is the warden of Arrival?")
+"""
+
+
+def test_a_refusal_offers_the_predicates_of_its_thing_in_chat_debugger_and_cell(lab: Site) -> None:
+    cells = (REFUSED, "workbench.debug()", "workbench.cell('execution')", "workbench.chat()")
+    with lab.visit(lab.server.write("hands.ipynb", *cells)) as page:
+        page.run_all()
+        page.cell(1).tab("Answer").wait("The graph has of Arrival")
+        page.cell(1).click("director").wait("Denis Villeneuve")
+        page.cell(2).wait("The graph has of Arrival").click("composer").wait("Jóhann Jóhannsson")
+        chat = page.cell(3).wait("The graph has of Arrival").click("director")
+        expect(chat.output.locator("#question")).to_have_value("What is the director of Arrival?")
+        chat.click("Ask").wait("Denis Villeneuve")
