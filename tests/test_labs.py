@@ -424,6 +424,31 @@ def test_a_check_that_fails_in_itself_says_so_and_does_not_count(
     assert work.submission.progress("1.1").tries == 0
 
 
+def test_a_prompt_that_misleads_and_muted_triples_are_tried_with_a_model() -> None:
+    reply = {
+        "entities": ["Psycho"],
+        "unknowns": ["?who"],
+        "triples": [{"subject": "Psycho", "predicate": "director", "object": "?who"}],
+        "target": "?who",
+        "question_type": "list",
+        "beyond": [],
+    }
+    prompt = Prompts().text("chatty_kg/qir") + "\nAsk for the director.\n"
+    model = Scripted({"chatty_kg/qir": [json.dumps(reply)]})
+    [tried] = kgwb.lab(2, None).try_live("2.5", prompt, model)
+    assert (tried.attempts, tried.is_right) == (1, False) and "Hitchcock" in tried.answer
+    answer = kgwb.recording("films/chatty_kg/4").answer
+    assert answer is not None
+    triples = [value.support[0] for value in answer.values[1:]]
+    [tried] = kgwb.lab(3, None).try_live("3.5", triples, "rules")
+    assert tried.is_right and tried.answer == answer.values[0].label
+    [tried_all] = kgwb.lab(3, None).try_live("3.5", [], "rules")
+    assert tried_all.is_right and answer.values[1].label in tried_all.answer
+    with pytest.raises(InputError) as caught:
+        kgwb.lab(1, None).try_live("1.1", [2], "rules")
+    assert "2.5" in caught.value.hint
+
+
 def test_a_prompt_is_tried_with_a_model_and_each_question_says_what_came_of_it() -> None:
     reply = json.dumps(
         {

@@ -10,6 +10,7 @@ import json
 import re
 import secrets
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kgwb.errors import InputError
 from kgwb.labs.answers import (
@@ -34,6 +35,10 @@ from kgwb.run import Run
 from kgwb.run.calls import utc_now
 from kgwb.text import remove_controls
 from kgwb.version import __version__
+
+if TYPE_CHECKING:
+    from kgwb.labs.live import TriedQuestion
+    from kgwb.llm import ChatModel
 
 MAX_FILE_NAME_CHARS = 80
 """Characters of a student's name in the name of a file."""
@@ -102,6 +107,16 @@ class LabWork:
         self._progress(task).discussion = _truncate(str(text))
         self._write(self.path)
         return Feedback(asked, "hint", asked.texts.get("feedback.kept"))
+
+    def try_live(self, task: str, answer: Any, model: ChatModel | str) -> list[TriedQuestion]:
+        """Try an answer to task 2.1, 2.5 or 3.5 with a model, and return what came of each question.
+
+        It is neither checked nor kept. ``model`` is a model, or its specification, such as
+        "ollama:MODEL". Raises InputError for another task, and what asking the model raises.
+        """
+        from kgwb.labs.live import try_task
+
+        return try_task(task, answer, model)
 
     def hint(self, task: str) -> Feedback:
         """Return the next hint for a task, and count it; the last one again after all were shown.

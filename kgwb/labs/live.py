@@ -1,15 +1,21 @@
-"""Trying a prompt of lab 2 with a model: what the check of its form cannot see."""
+"""Trying tasks of labs 2 and 3 with a model that is named: what their checks cannot see."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from kgwb.errors import KgwbError
+from kgwb.errors import InputError, KgwbError
 from kgwb.labs.recorded import load_questions
 from kgwb.labs.tasks import open_sample
+from kgwb.labs.three import MUTED_RUN_NAME
+from kgwb.labs.two import GOLD_ANSWERS, MUSIC_QUESTION
 from kgwb.llm import ChatModel
 from kgwb.llm import model as open_model
-from kgwb.workbench import Workbench
+from kgwb.run import Run
+from kgwb.terms import Triple
+from kgwb.workbench import Workbench, recording
 
 TRIED_QUESTIONS = (0, 1, 3, 6)
 """Places of questions over films that stand alone: a date, a look-up, a join, one without an answer."""
@@ -26,6 +32,7 @@ class TriedQuestion:
     answer: str
     """The answer, or the error that there was instead."""
     is_right: bool
+    """Whether the labels of the answer are those that are right."""
 
 
 def try_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
@@ -35,18 +42,66 @@ def try_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
     what opening the model raises.
     """
     opened = open_model(model)
-    return [_try_question(opened, text, place) for place in TRIED_QUESTIONS]
+    rows = [load_questions("films")[place] for place in TRIED_QUESTIONS]
+    return [_try_question(opened, text, row["question"], set(row["answer_labels"])) for row in rows]
 
 
-def _try_question(model: ChatModel, text: str, place: int) -> TriedQuestion:
-    """Ask the question at a place of the recorded ones, as a dialogue of its own."""
-    row = load_questions("films")[place]
+def try_misleading_prompt(text: str, model: ChatModel | str) -> list[TriedQuestion]:
+    """Ask a model the question of task 2.5 with a prompt that should lead it to a wrong answer.
+
+    Raises what ``try_prompt`` raises.
+    """
+    gold = GOLD_ANSWERS[MUSIC_QUESTION]
+    return [_try_question(open_model(model), text, MUSIC_QUESTION, gold)]
+
+
+def try_muted_triples(triples: Sequence[Triple], model: ChatModel | str) -> list[TriedQuestion]:
+    """Ask a model the question of task 3.5 over the graph without some triples.
+
+    All agents of Chatty-KG that ask a model ask this one. Right is what the graph still says: the
+    answer of ``rules`` without these triples. Raises what opening the model raises.
+    """
+    question = recording(MUTED_RUN_NAME).question
+    remaining = recording(MUTED_RUN_NAME, kg=open_sample("films"), model="rules")
+    expected = remaining.mute(*triples).go().answer
+    run = Workbench(open_sample("films"), open_model(model)).begin(question).mute(*triples)
+    return [_finish(run, set(expected.labels if expected else ()))]
+
+
+LIVE: dict[str, Callable[[Any, ChatModel | str], list[TriedQuestion]]] = {
+    "2.1": try_prompt,
+    "2.5": try_misleading_prompt,
+    "3.5": try_muted_triples,
+}
+"""How a task is tried with a model. The other tasks need none."""
+
+
+def try_task(task: str, answer: Any, model: ChatModel | str) -> list[TriedQuestion]:
+    """Try an answer to a task with a model, and return what came of each question.
+
+    Raises InputError for a task that has no live variant, and what the variant raises.
+    """
+    if task not in LIVE:
+        hint = f"the tasks that can be tried with a model are {', '.join(LIVE)}"
+        raise InputError(f"task {task[:40]!r} is not tried with a model", hint=hint)
+    return LIVE[task](answer, model)
+
+
+def _try_question(
+    model: ChatModel, text: str, question: str, right_labels: set[str]
+) -> TriedQuestion:
+    """Ask a question with a student's prompt, as a dialogue of its own."""
     workbench = Workbench(open_sample("films"), "rules", models={"qir": model})
-    run = workbench.begin(row["question"]).edit_prompt(PROMPT_NAME, text)
+    run = workbench.begin(question).edit_prompt(PROMPT_NAME, text)
+    return _finish(run, right_labels)
+
+
+def _finish(run: Run, right_labels: set[str]) -> TriedQuestion:
+    """Execute a run, and return what came of it."""
     try:
         run.go()
     except KgwbError as exc:
-        return TriedQuestion(row["question"], 0, exc.message, is_right=False)
+        return TriedQuestion(run.question, 0, exc.message, is_right=False)
     labels = set(run.answer.labels) if run.answer else set()
-    is_right = labels == set(row["answer_labels"])
-    return TriedQuestion(row["question"], len(run["qir"].attempts), str(run.answer), is_right)
+    attempts = len(run["qir"].attempts)
+    return TriedQuestion(run.question, attempts, str(run.answer), labels == right_labels)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from kgwb.errors import InvalidReplyError
 from kgwb.labs.forms import NamedNumber, NumberedChoice, to_name
 from kgwb.labs.material import REPLIES, QirReply, TripleReply
+from kgwb.labs.prompt_replies import find_reply
 from kgwb.labs.recorded import answers_of_system, mean_f1
 from kgwb.labs.repairs import REFERENCE_REPAIRS, find_first_wrong_agents, open_lost_run
 from kgwb.labs.tasks import Lab, compare_choices, open_sample, open_samples
-from kgwb.labs.texts import Problem, say
+from kgwb.labs.texts import Message, Problem, say
 from kgwb.llm import Scripted, model
 from kgwb.run import Run
 from kgwb.run.prompts import Prompts, parse_prompt
@@ -59,10 +61,11 @@ F1_TOLERANCE = 0.005
 def check_prompt_file(text: str) -> Problem:
     """Return "" if a prompt says all that a model must know to reply in the form that is expected.
 
-    It must have one variable, question, ask for one JSON object and for no other form, say how an
-    unknown is written, name the values of question_type, and describe every field. It must not be
-    the prompt that comes with kgwb. Otherwise feedback on the first problem is returned. How well a
-    model replies to it is not judged. Raises PromptError if the text is not a valid prompt file.
+    It must have one variable, question, and must not be the prompt that comes with kgwb. What it
+    lacks is judged by its effect: by the recorded reply to a prompt that lacks the same, which the
+    system rejects, or answers wrongly. The feedback shows this reply. How well a model replies to
+    the student's own prompt shows ``kgwb.labs.live``. Raises PromptError if the text is not a valid
+    prompt file.
     """
     parsed = parse_prompt("chatty_kg/qir", text)
     if parsed.variables != ("question",):
@@ -70,15 +73,40 @@ def check_prompt_file(text: str) -> Problem:
     messages = "\n".join(message.content for message in parsed.messages)
     if _is_shipped_prompt(messages):
         return "2.1.shipped"
-    problems: tuple[Problem, ...] = (
-        _find_undescribed_field(messages),
-        _find_missing_value(messages),
-        _find_format_problem(messages),
-    )
-    for problem in problems:
+    for lack in _find_lacks(messages):
+        problem = _judge_lack(lack)
         if problem:
             return problem
     return ""
+
+
+def _find_lacks(messages: str) -> Iterator[Message]:
+    """Yield what a prompt lacks: fields, descriptions of them, values, and the form of the reply."""
+    yield from _find_undescribed_fields(messages)
+    yield from _find_missing_values(messages)
+    yield from _find_format_problems(messages)
+
+
+def _judge_lack(lack: Message) -> Problem:
+    """Return what came of a prompt that lacks this, with the recorded reply; "" if it did no harm."""
+    lacked = lack.values.get("name", "")
+    recorded = find_reply(lack.key, str(lacked))
+    problem = _check_reply(recorded.question, recorded.reply)
+    if not problem:
+        return ""
+    reply = recorded.reply.strip()
+    return say(
+        "2.1.recorded",
+        lack=lack,
+        question=recorded.question,
+        reply=reply,
+        problem=_as_message(problem),
+    )
+
+
+def _as_message(problem: Problem) -> Message:
+    """Return a problem as a message, so that it can stand in another one."""
+    return problem if isinstance(problem, Message) else Message(problem, {})
 
 
 def _is_shipped_prompt(messages: str) -> bool:
@@ -90,8 +118,8 @@ def _is_shipped_prompt(messages: str) -> bool:
     return len(copied) > len(long_lines) / 2
 
 
-def _find_undescribed_field(messages: str) -> Problem:
-    """Return a problem for the first field of the reply that is not named, or not described.
+def _find_undescribed_fields(messages: str) -> Iterator[Message]:
+    """Yield each field of the reply that is not named, or not described.
 
     A field is described if MIN_DESCRIPTION_WORDS other words follow it somewhere in its line or
     sentence. The parts of a triple need only be named.
@@ -99,35 +127,32 @@ def _find_undescribed_field(messages: str) -> Problem:
     fields = (*QirReply.model_fields, *TripleReply.model_fields)
     for name in fields:
         if not re.search(rf"\b{name}\b", messages):
-            return say("2.1.no-field", name=name)
+            yield say("2.1.no-field", name=name)
     for name in QirReply.model_fields:
         longest = 0
         for follows in re.findall(rf"\b{name}\b([^\n]*)", messages):
             words = [word for word in re.findall(r"[^\W_]\w+", follows) if word not in fields]
             longest = max(longest, len(words))
         if longest < MIN_DESCRIPTION_WORDS:
-            return say("2.1.not-described", name=name)
-    return ""
+            yield say("2.1.not-described", name=name)
 
 
-def _find_missing_value(messages: str) -> Problem:
-    """Return a problem for the first value of question_type that the prompt does not name."""
+def _find_missing_values(messages: str) -> Iterator[Message]:
+    """Yield each value of question_type that the prompt does not name."""
     for value in QUESTION_TYPES:
         if not re.search(rf"\b{value}\b", messages, re.IGNORECASE):
-            return say("2.1.no-value", value=value)
-    return ""
+            yield say("2.1.no-value", name=value)
 
 
-def _find_format_problem(messages: str) -> Problem:
-    """Return what is wrong with how the prompt says that unknowns and the reply are written."""
+def _find_format_problems(messages: str) -> Iterator[Message]:
+    """Yield what is wrong with how the prompt says that unknowns and the reply are written."""
     if not re.search(r"\?\w", messages.replace("{{question}}", "")):
-        return "2.1.no-unknown"
+        yield say("2.1.no-unknown")
     if not re.search(r"\bjson\b", messages, re.IGNORECASE):
-        return "2.1.no-format"
+        yield say("2.1.no-format")
     other_form = OTHER_FORMS.search(messages)
     if other_form:
-        return say("2.1.other-form", text=other_form[0])
-    return ""
+        yield say("2.1.other-form", text=other_form[0])
 
 
 @LAB.task(
@@ -266,7 +291,7 @@ def _check_reply(question: str, reply: str) -> Problem:
     if len(run["qir"].attempts) > 1:
         return "reply.asked-again"
     labels = _answer_labels(run)
-    if labels == GOLD_ANSWERS[question]:
+    if labels == GOLD_ANSWERS.get(question):
         return ""
     if labels:
         return say("reply.wrong-answer", answer=run.answer)
