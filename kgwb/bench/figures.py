@@ -451,6 +451,38 @@ def _count_losses(results: LoadedResults, causes: Iterable[Cause], hops: str) ->
     return sum(losses[cause][hops] for cause in causes if cause in losses)
 
 
+def make_question_types_table(all_results: AllResults) -> ReportTable:
+    """Return how many questions of each type were solved, and what the questions are like.
+
+    A row has the solved questions of all with gold, the mean number of words, and the mean number of
+    predicates of the gold queries, as in Table 8 of Chatty-KG. Solved means that the answer is
+    exactly the gold. Means that are not known are "–". It has no rows if no question has a type.
+    """
+    names = distinct_keys(results.groups for results in all_results)
+    types = [name for name in names if name.startswith("type ")]
+    rows = []
+    for name in ("all", *types) if types else ():
+        for results in all_results:
+            group = results.groups.get(name)
+            if group:
+                label = name.removeprefix("type ") if name in types else "every type"
+                label += results.label_suffix
+                rows.append((label, *_describe_questions(group.rows)))
+    return ReportTable(("type", "solved", "words", "predicates"), rows)
+
+
+def _describe_questions(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
+    """Return the solved questions of those with gold, and the mean words and gold predicates."""
+    with_gold = [row for row in rows if row["gold"] is not None]
+    solved = sum(row.get("exact", 0) == 1 for row in with_gold)
+    means = []
+    for name in ("words", "predicates"):
+        known = [row[name] for row in rows if name in row]
+        means.append(f"{sum(known) / len(known):.2f}" if known else "–")
+    words, predicates = means
+    return f"{solved}/{len(with_gold)}", words, predicates
+
+
 def make_linking_table(all_results: AllResults) -> ReportTable:
     """Return a table of the recall of linking: of gold vertices and predicates, linked or candidates.
 

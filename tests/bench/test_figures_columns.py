@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
-from kgwb.bench.figures import ReportTable
+from kgwb.bench.figures import LoadedResults, ReportTable, make_question_types_table
 
 HEADERS = ("", "questions", "F1", "precision", "recall")
 ROWS = (("all", 20, "0.8 [0.6, 0.9]", "0.8", "0.7"), ("list", 10, "0.5 [0.2, 0.9]", "0.5", "0.6"))
@@ -26,3 +28,24 @@ def test_a_measure_with_the_numbers_of_another_is_folded_and_named() -> None:
 def test_where_all_measures_differ_nothing_is_folded() -> None:
     rows = (("all", 20, "0.8 [0.6, 0.9]", "0.9", "0.7"),)
     assert "<details" not in ReportTable(HEADERS, rows, folds_equal_columns=True).render()
+
+
+def results_of(*rows: dict[str, Any]) -> LoadedResults:
+    """Results in memory, with these rows."""
+    shared = {"question": "q", "answers": [], "gold": [], "error": None, "f1": 0}
+    by_id = {str(number): shared | row for number, row in enumerate(rows)}
+    return LoadedResults("r", "", Path("r"), {}, by_id, {})
+
+
+def test_solved_questions_and_their_size_are_told_by_type() -> None:
+    results = results_of(
+        {"type": "factoid", "exact": 1, "words": 4, "predicates": 1},
+        {"type": "factoid", "exact": 0.0, "words": 6, "predicates": 2},
+        {"type": "count", "gold": None, "words": 8},
+    )
+    assert list(make_question_types_table([results]).rows) == [
+        ("every type", "1/2", "6.00", "1.50"),
+        ("count", "0/0", "8.00", "–"),
+        ("factoid", "1/2", "5.00", "1.50"),
+    ]
+    assert make_question_types_table([results_of({"words": 4})]).rows == []

@@ -106,10 +106,13 @@ def link_relations(qir: QIR, links: Sequence[Link], run: Run) -> tuple[LinkedRel
         new_paths = _extend_paths(paths, linked[fact], terms)
         for end, extended in new_paths.items():
             is_followed = any(end in each.ends for each in waiting)
-            if is_followed and settings.joins_over_node:
-                paths[end] = _keep_leading_paths(extended, run)
-            else:
+            if not is_followed or not settings.joins_over_node:
                 paths[end] = extended[:BEAM_WIDTH]
+            elif _has_one_start(fact, paths_to_ends):
+                # Every predicate was found at it, so that each path leads to something.
+                paths[end] = extended[:BEAM_WIDTH_WITH_NODES]
+            else:
+                paths[end] = _keep_leading_paths(extended, run)
     return tuple(linked[fact] for fact in qir.facts)
 
 
@@ -192,6 +195,12 @@ def _extend_paths(
             extended.append(Path(where, score))
     extended.sort(key=lambda path: -path.score)
     return {new_end: extended} if extended else {}
+
+
+def _has_one_start(fact: Fact, paths: PathsByEnd) -> bool:
+    """Return whether one path leads to one end of a fact, and none to the other."""
+    numbers = sorted(len(paths.get(end, ())) for end in fact.ends)
+    return numbers == [0, 1]
 
 
 def _keep_leading_paths(paths: Sequence[Path], run: Run) -> list[Path]:

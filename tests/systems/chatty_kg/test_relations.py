@@ -110,3 +110,22 @@ def test_the_join_sample_bounds_what_is_looked_at() -> None:
         for settings in (ALL.with_changes(join_sample=1), ALL)
     )
     assert len(few) < len(many)
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_asked"),
+    [
+        # Each predicate at Denis leads to something, as it was found there.
+        (("Denis | directed | ?film", "?film | starring | ?x"), False),
+        # From there several paths lead on, and a predicate of one need not follow another.
+        (("Denis | directed | ?film", "?film | starring | ?y", "?y | birth place | ?x"), True),
+    ],
+)
+def test_the_graph_is_asked_whether_a_path_leads_to_anything_only_where_that_is_open(
+    facts: tuple[str, ...], is_asked: bool
+) -> None:
+    qir = QIR(tuple(Fact(*fact.split(" | ")) for fact in facts), "?x")
+    links = (Link("Denis", Candidate(iri("denis"), "Denis")),)
+    relations, run, _ = alone(lambda run: link_relations(qir, links, run), kg=films(FILMS))
+    assert any(call.kind == "ask" for call in run.calls.values()) is is_asked
+    assert all(relation.predicates for relation in relations)
