@@ -205,8 +205,8 @@ def _load_into_store(store: Store, path: Path, files: Sequence[Path]) -> None:
             hint = _REMOTE_CONTEXT_HINT
         message = f"{error.filename} does not parse: {error.msg}"
         raise GraphFileError(message, hint=hint, line=error.lineno, column=error.offset) from error
-    has_triples = any(store.quads_for_pattern(None, None, None, None))
-    if not has_triples:
+    all_quads = store.quads_for_pattern(None, None, None, None)
+    if not any(all_quads):
         raise GraphFileError(f"{path} holds no triple", hint="check that it is the file you mean")
 
 
