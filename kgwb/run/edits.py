@@ -259,16 +259,13 @@ class EditableRun(Engine):
             return
         if calls:
             made = pluralize(calls, "model call")
-            raise SettingError(f"{key} made {made}", hint=f"give a number from 0 to {calls - 1}")
+            last = calls - 1
+            raise SettingError(f"{key} made {made}", hint=f"give a number from 0 to {last}")
         asking = [other.key for other in self.steps if self._count_model_calls(other)]
         hint = "no step of this run made one"
         if asking:
             hint = "name a step that made one: " + ", ".join(asking)
         raise SettingError(f"{key} made no model call", hint=hint)
-
-    def _count_model_calls(self, step: Step) -> int:
-        """Return how many of the calls of a step asked a model."""
-        return sum(1 for key in step.calls if self.calls[key].kind == "model")
 
     def _return_to(self, edited_keys: Collection[str]) -> None:
         """Set the position back to before the first edited step, so that ``go`` can stop after it.

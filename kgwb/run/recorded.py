@@ -150,7 +150,8 @@ def _read_end(run: Run, data: JsonObject) -> None:
     run.status = data["status"]
     run.position = from_data(data["position"], int)
     run.answer = from_data(data["answer"], Answer | None)
-    run.recorded_seconds = from_data(data.get("totals", {}).get("seconds", 0.0), float)
+    totals = data.get("totals", {})
+    run.recorded_seconds = from_data(totals.get("seconds", 0.0), float)
     run.error = None
     if data["error"]:
         run.error = SettingError(from_data(data["error"], str))

@@ -130,13 +130,19 @@ class Step:
         The output is None unless the step is done. Calls are their keys. Seconds are rounded to
         microseconds.
         """
+        inputs = {}
+        for name, value in self.inputs.items():
+            inputs[name] = _to_saved_data(value)
+        output = None
+        if self.done:
+            output = _to_saved_data(self.output, self.output_type)
         return {
             "key": self.key,
             "agent": self.agent,
             "subject": self.subject,
             "parent": self.parent,
-            "inputs": {name: _to_saved_data(value) for name, value in self.inputs.items()},
-            "output": _to_saved_data(self.output, self.output_type) if self.done else None,
+            "inputs": inputs,
+            "output": output,
             "done": self.done,
             "origin": self.origin,
             "calls": self.calls,
