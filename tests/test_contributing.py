@@ -39,6 +39,7 @@ def test_the_page_shows_what_is_written() -> None:
     assert dict(FILE.findall(PAGE)) == new_system_files("describer")
 
 
+@pytest.mark.long
 def test_a_new_system_works_in_a_project_of_its_own(tmp_path: Path) -> None:
     run(["kgwb", "new", "my_own"], tmp_path)
     run(["ruff", "check", "--isolated", "--select", "E,F,I", "--line-length", "100", "."], tmp_path)
@@ -58,6 +59,7 @@ def test_a_name_that_is_taken_or_no_name_is_refused(
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["records.py"]
 
 
+@pytest.mark.long
 def test_a_system_is_added_to_kgwb_by_following_the_steps(tmp_path: Path) -> None:
     for folder in ("kgwb", "prompts", "tests"):
         shutil.copytree(

@@ -144,7 +144,13 @@ def test_minilm_gives_the_vectors_of_sentence_transformers() -> None:
     np.testing.assert_allclose(many, np.tile(expected, (9, 1)), atol=2e-6)
 
 
-@pytest.mark.parametrize("texts", [TEXTS[:1], TEXTS * 9], ids=["one", "many"])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param(TEXTS[:1], id="one"),
+        pytest.param(TEXTS * 9, id="many", marks=pytest.mark.long),
+    ],
+)
 def test_minilm_keeps_each_batch_on_one_core(
     texts: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ def test_every_gold_query_gives_the_gold_answers_and_the_graph_their_labels(
             )
 
 
+@pytest.mark.long
 def test_what_rules_answers_is_right_it_answers_enough_and_invents_nothing(
     name: str, kg: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
@@ -92,11 +92,15 @@ def analyze_query(sparql: str) -> QueryAnalysis:
     iris: list[str] = []
 
     def number_iri(match: re.Match[str]) -> str:
+        number = len(iris)
         iris.append(match[1])
-        return f"<urn:{len(iris) - 1}:>"
+        return f"<urn:{number}:>"
 
-    def restore_iris(text: str) -> str:
-        return _NUMBERED_IRI.sub(lambda number: f"<{iris[int(number[1])]}", text)
+    def iri_of_number(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"<{iris[number]}"
+
+    restore_iris = partial(_NUMBERED_IRI.sub, iri_of_number)
 
     numbered_text = _IRI_REFERENCE.sub(number_iri, query.text)
     try:

@@ -45,11 +45,15 @@ class PredicateSet(frozenset[URIRef]):
     """
 
     def __contains__(self, iri: object) -> bool:
-        namespace, name = split_iri(str(iri))
-        domain, dot, _ = name.partition(".")
-        if super().__contains__(iri) or super().__contains__(URIRef(namespace)):
+        if super().__contains__(iri):
             return True
-        return bool(dot) and super().__contains__(URIRef(f"{namespace}{domain}."))
+        namespace, name = split_iri(str(iri))
+        if super().__contains__(URIRef(namespace)):
+            return True
+        domain, dot, _ = name.partition(".")
+        if not dot:
+            return False
+        return super().__contains__(URIRef(f"{namespace}{domain}."))
 
 
 def _validate_iri(iri: URIRef) -> URIRef:

@@ -111,9 +111,10 @@ class Dialect:
             # Without this, the LIMIT would keep "The Ex" for the word "the" of a longer name.
             weights = []
             for word, condition in zip(words, word_conditions, strict=True):
-                weights.append(f"IF({condition}, {len(word) ** 2}, 0)")
-            weight = " + ".join(weights)
-            order = f"DESC({weight}) {order}"
+                weight = len(word) ** 2
+                weights.append(f"IF({condition}, {weight}, 0)")
+            weight_sum = " + ".join(weights)
+            order = f"DESC({weight_sum}) {order}"
 
         template = Template(self.pattern)
         predicates = [""]
@@ -141,7 +142,9 @@ class Dialect:
         condition = "isIRI(?v)"
         if "?p " in self.pattern:
             condition += f" && ?p IN ({', '.join(labels)})"
-        prologue = "".join(f"PREFIX {prefix}\n" for prefix in self.prefixes.splitlines())
+        prologue = ""
+        for prefix in self.prefixes.splitlines():
+            prologue += f"PREFIX {prefix}\n"
         return (
             f"{prologue}SELECT DISTINCT ?v ?label WHERE {{ {where} FILTER({condition}) }}\n"
             f"ORDER BY {order} LIMIT {limit}"
@@ -193,7 +196,8 @@ class Dialect:
     @property
     def is_complete(self) -> bool:
         """Whether ``argument`` has its form, so that the dialect can be used as it is."""
-        return bool(re.fullmatch(self.argument_pattern, self.argument))
+        match = re.fullmatch(self.argument_pattern, self.argument)
+        return match is not None
 
     def __repr__(self) -> str:
         return f"{self.name} ({self.selection_reason})"

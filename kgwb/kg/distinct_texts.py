@@ -25,8 +25,8 @@ def format_typed_literal(
     quoted = quote_text(literal, max_chars)
     if literal.language:
         return f"{quoted}@{literal.language}"
-    datatype = literal.datatype or XSD.string
-    return f"{quoted}^^{to_curie(datatype, prefixes)}"
+    datatype = to_curie(literal.datatype or XSD.string, prefixes)
+    return f"{quoted}^^{datatype}"
 
 
 def format_exactly(term: Term) -> str:

@@ -131,7 +131,8 @@ class Embeddings:
         """
         if len(self._vectors) > MAX_CACHED_VECTORS:
             self._vectors.clear()
-        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        distinct_texts = dict.fromkeys(texts)
+        missing = [text for text in distinct_texts if text not in self._vectors]
         if missing:
             self._vectors |= self._read_vectors(missing)
         missing = [text for text in missing if text not in self._vectors]
@@ -220,7 +221,12 @@ class EmbeddingIndex:
         cannot be loaded.
         """
         cosines = self.embeddings.similarity(phrase, self.texts)
-        best = heapq.nsmallest(k, enumerate(cosines), key=lambda item: (-item[1], item[0]))
+
+        def rank(item: tuple[int, float]) -> tuple[float, int]:
+            position, cosine = item
+            return -cosine, position
+
+        best = heapq.nsmallest(k, enumerate(cosines), key=rank)
         return tuple(best)
 
 

@@ -277,4 +277,7 @@ def _pick_best_labels(result: ResultSet, vocabulary: Vocabulary) -> dict[str, st
         iri = str(vertex)
         if iri not in best or rank < best[iri]:
             best[iri] = rank
-    return {iri: rank[-1] for iri, rank in best.items()}
+    texts = {}
+    for iri, rank in best.items():
+        texts[iri] = rank[-1]
+    return texts

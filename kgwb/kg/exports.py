@@ -99,8 +99,10 @@ def to_cypher(answer: Answer) -> str:
         properties = _cypher_properties(data)
         parts.append(f"({variable}:{label} {properties})")
     for start, end, data in graph.edges(data=True):
+        first = variables[start]
+        second = variables[end]
         properties = _cypher_properties(data)
-        parts.append(f"({variables[start]})-[:RELATION {properties}]->({variables[end]})")
+        parts.append(f"({first})-[:RELATION {properties}]->({second})")
     created = ",\n  ".join(parts)
     return f"CREATE {created};\n"
 

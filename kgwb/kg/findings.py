@@ -73,8 +73,9 @@ class SchemaFacts:
     amounts: tuple[QuantityWithUnit, ...] = ()
 
     def __str__(self) -> str:
+        predicates = pluralize(len(self.one_way), "predicate")
         amounts = pluralize(len(self.amounts), "amount")
-        return f"{pluralize(len(self.one_way), 'predicate')} in one direction, {amounts}"
+        return f"{predicates} in one direction, {amounts}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,8 @@ def _inspect_rows(kg: Graph, sparql: str, result: ResultSet) -> Iterator[Finding
         cells = [row[position] for row in rows]
         yield from _inspect_column(variable, cells)
 
-    repeated = len(rows) - len(set(rows))
+    distinct_rows = set(rows)
+    repeated = len(rows) - len(distinct_rows)
     if repeated:
         repeated_rows = pluralize(repeated, "row")
         text = f"{repeated_rows} repeat another one; DISTINCT leaves them out"
@@ -200,10 +202,12 @@ def _inspect_column(variable: str, cells: Sequence[Term | None]) -> Iterator[Fin
     empty = cells.count(None)
     if empty:
         rows = pluralize(len(cells), "row")
+        text = f"?{variable} is empty in {empty} of {rows}"
         is_all_empty = empty == len(cells)
-        yield Finding(f"?{variable} is empty in {empty} of {rows}", wrong=is_all_empty)
+        yield Finding(text, wrong=is_all_empty)
     if cells and all(map(_is_number_as_text, cells)):
-        yield Finding(f"?{variable} holds numbers kept as texts: as they are, 9 is greater than 10")
+        text = f"?{variable} holds numbers kept as texts: as they are, 9 is greater than 10"
+        yield Finding(text)
 
 
 def _is_number_as_text(term: Term | None) -> bool:
@@ -225,7 +229,8 @@ def _explain_empty_result(sparql: str, kg: Graph) -> Iterator[Finding]:
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)
-        short_names = _choose_short_names(_iris_among(chain.from_iterable(parts.patterns)))
+        terms = chain.from_iterable(parts.patterns)
+        short_names = _choose_short_names(_iris_among(terms))
         patterns = [pattern for pattern in parts.patterns if PATH_PLACEHOLDER not in pattern]
         patterns = patterns[:MAX_PATTERNS]
         is_incomplete = len(patterns) < len(parts.patterns)
@@ -293,7 +298,11 @@ def _choose_short_names(iris: Iterable[URIRef]) -> Mapping[URIRef, str]:
 
 def _iris_among(terms: Iterable[str]) -> list[URIRef]:
     """Return the IRIs among terms in N-Triples form."""
-    return [URIRef(term[1:-1]) for term in terms if term.startswith("<")]
+    iris = []
+    for term in terms:
+        if term.startswith("<"):
+            iris.append(URIRef(term[1:-1]))
+    return iris
 
 
 def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], kg: Graph) -> str:
@@ -309,7 +318,8 @@ def _format_pattern(pattern: TriplePattern, short_names: Mapping[URIRef, str], k
     for iri in iris:
         name = names.get(iri) or name_from_iri(iri)
         quoted = quote_text(name)
-        shown[f"<{iri}>"] = f"{short_names[iri]} {quoted}"
+        written = f"<{iri}>"
+        shown[written] = f"{short_names[iri]} {quoted}"
     return " ".join(shown.get(term, term) for term in pattern)
 
 
@@ -342,7 +352,10 @@ def _find_ties_at_limit(
         wider = kg.select(query)
         position = wider.variables.index(variable)
         if is_added and "DISTINCT" in query.upper():
-            others = {row[:position] + row[position + 1 :] for row in wider.rows}
+            others = set()
+            for row in wider.rows:
+                other_cells = row[:position] + row[position + 1 :]
+                others.add(other_cells)
             if len(others) < len(wider.rows):
                 # With the variable added, rows that DISTINCT made one are several.
                 return
@@ -385,7 +398,10 @@ def _check_directions_and_units(sparql: str, facts: SchemaFacts, kg: Graph) -> I
     """
     with suppress(GraphError):
         parts = analyze_query(sparql)
-        used = [URIRef(predicate[1:-1]) for _, predicate, _ in parts.patterns]
+        used = []
+        for _, predicate, _ in parts.patterns:
+            iri = URIRef(predicate[1:-1])
+            used.append(iri)
         short_names = _choose_short_names(used)
         for position, predicate in enumerate(used):
             is_one_way = predicate in facts.one_way and used.count(predicate) == 1

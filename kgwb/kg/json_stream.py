@@ -108,7 +108,8 @@ class JsonStream:
         """
         sign = self.next_character()
         if sign not in allowed:
-            raise self._error(f"expected {' or '.join(map(repr, allowed))}", self._position)
+            expected = " or ".join(map(repr, allowed))
+            raise self._error(f"expected {expected}", self._position)
         self._position += 1
         return sign
 

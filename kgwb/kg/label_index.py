@@ -176,7 +176,8 @@ class LabelIndex:
                 queries.append(_join_quoted(alternatives, " OR "))
 
         best = self._rank_matches(queries)[: 4 * limit]
-        labels = self._fetch(f"{_SELECT_LABELS_SQL} id IN {_GIVEN_VALUES_SQL}", json.dumps(best))
+        select = f"{_SELECT_LABELS_SQL} id IN {_GIVEN_VALUES_SQL}"
+        labels = self._fetch(select, json.dumps(best))
         if not labels:
             how = "nothing"
         elif len(spellings) < len(words):
@@ -213,17 +214,19 @@ class LabelIndex:
         Letter case does not count, but signs and accents do. Texts that no vertex has are left out.
         Raises GraphFileError if the index cannot be read.
         """
-        searched = json.dumps([normalize(label) for label in labels])
+        keys = [normalize(label) for label in labels]
         select = f"{_SELECT_LABELS_SQL} length AND key IN {_GIVEN_VALUES_SQL}"
+        rows = self._fetch(select, json.dumps(keys))
         vertices: dict[str, set[str]] = defaultdict(set)
-        for iri, text, _ in self._fetch(select, searched):
+        for iri, text, _ in rows:
             vertices[exact_form(text)].add(iri)
 
         found = {}
         for label in labels:
             iris = vertices.get(exact_form(label))
             if iris:
-                found[label] = tuple(map(URIRef, sorted(iris)))
+                in_order = sorted(iris)
+                found[label] = tuple(map(URIRef, in_order))
         return found
 
     def names(self, iris: Sequence[URIRef]) -> dict[URIRef, str]:
@@ -268,7 +271,12 @@ class LabelIndex:
                 longest,
                 read=partial(_filter_similar, word, end_time),
             )
-        similar.sort(key=lambda pair: (-pair[1], pair[0]))
+
+        def rank(pair: tuple[str, float]) -> tuple[float, str]:
+            spelling, likeness = pair
+            return -likeness, spelling
+
+        similar.sort(key=rank)
         self._spellings[word] = dict(similar[:_MAX_SIMILAR_WORDS])
         return self._spellings[word]
 

@@ -130,19 +130,23 @@ def _scan_schema(store: Store, vocabulary: Vocabulary) -> _SchemaScan:
     """
     predicates = _select_iris(store, "?s ?v ?o")
     is_fact = _fact_filter(predicates, vocabulary)
-    fact_patterns = (f"?v ?p ?o {is_fact}", f"?s ?p ?v {is_fact}")
+    as_subject = f"?v ?p ?o {is_fact}"
+    as_object = f"?s ?p ?v {is_fact}"
 
     # MINUS on distinct terms is far faster in Oxigraph than FILTER NOT EXISTS: it compares the
     # numbers of terms and reads no text.
     labels = values_clause("?l", vocabulary.labels)
     labelled = f"MINUS {{ {labels} ?v ?l ?text }}"
-    patterns = [f"{{ SELECT DISTINCT ?v {{ {fact} }} }} {labelled}" for fact in fact_patterns]
-    unlabelled = _select_iris(store, *patterns)
+    unlabelled_subjects = f"{{ SELECT DISTINCT ?v {{ {as_subject} }} }} {labelled}"
+    unlabelled_objects = f"{{ SELECT DISTINCT ?v {{ {as_object} }} }} {labelled}"
+    unlabelled = _select_iris(store, unlabelled_subjects, unlabelled_objects)
+
     types = values_clause("?t", vocabulary.types)
     schema_classes = values_clause("?c", SCHEMA_CLASSES)
+    used = f"{types} ?s ?t ?v"
     declared = f"{schema_classes} ?v {n3(RDF.type)} ?c"
-    classes = _select_iris(store, f"{types} ?s ?t ?v", declared)
-    return _SchemaScan(fact_patterns, unlabelled, predicates | classes)
+    classes = _select_iris(store, used, declared)
+    return _SchemaScan((as_subject, as_object), unlabelled, predicates | classes)
 
 
 def fact_condition(vocabulary: Vocabulary) -> str:

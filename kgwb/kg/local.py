@@ -95,8 +95,9 @@ class LocalGraph:
         statements: Iterable[Any] = graph
         if quads:
             statements = quads()
+        converted = (cast(ox.Quad, to_ox(statement)) for statement in statements)
         try:
-            store.extend(cast(ox.Quad, to_ox(statement)) for statement in statements)
+            store.extend(converted)
         except ValueError as error:
             raise GraphFileError(
                 f"the rdflib graph contains a term that RDF does not allow: {error}",
@@ -111,7 +112,9 @@ class LocalGraph:
         digest = hashlib.sha256(content.encode())
         identity = f"sha256:{digest.hexdigest()}"
         labels = LabelIndex.build(collect_labels(store, vocabulary))
-        prefixes = {str(namespace): prefix for prefix, namespace in graph.namespaces()}
+        prefixes = {}
+        for prefix, namespace in graph.namespaces():
+            prefixes[str(namespace)] = prefix
         source = f"rdflib graph of {len(store)} triples"
         return cls(store, labels, identity, prefixes, source, vocabulary, limits)
 
@@ -169,7 +172,11 @@ class LocalGraph:
 
     def ask(self, query: str) -> bool:
         """Run an ASK query and return its truth value."""
-        return self._execute_query(query, ("ask",), lambda result, _: bool(result))
+
+        def read_truth(result: Any, _: float) -> bool:
+            return bool(result)
+
+        return self._execute_query(query, ("ask",), read_truth)
 
     def construct(self, query: str) -> tuple[Triple, ...]:
         """Run a CONSTRUCT or DESCRIBE query and return its triples, at most the row limit."""
@@ -253,7 +260,10 @@ class _FilteredStore:
     def __init__(self, store: ox.Store, muted: Triples) -> None:
         self._store = store
         self._muted = muted
-        self._muted_triples = {tuple(map(to_ox, triple)) for triple in muted}
+        self._muted_triples = set()
+        for triple in muted:
+            converted = map(to_ox, triple)
+            self._muted_triples.add(tuple(converted))
 
     def quads_for_pattern(self, *pattern: Any) -> Iterator[ox.Quad]:
         """Yield the quads that match a pattern, except those of muted triples."""

@@ -53,7 +53,8 @@ class MiniLM:
         self._weights = map_weights(folder / "model.safetensors")
         self._blas = ThreadpoolController()
         tokenizer_file = folder / "tokenizer.json"
-        self._tokenizer = Tokenizer.from_str(tokenizer_file.read_text(encoding="utf-8"))
+        tokenizer_text = tokenizer_file.read_text(encoding="utf-8")
+        self._tokenizer = Tokenizer.from_str(tokenizer_text)
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
 
@@ -67,8 +68,11 @@ class MiniLM:
         vectors = np.empty((len(texts), size), np.float32)
 
         def encode_batch(batch: Sequence[TokenizedText]) -> None:
-            positions = [position for position, _ in batch]
-            token_ids = [ids for _, ids in batch]
+            positions = []
+            token_ids = []
+            for position, ids in batch:
+                positions.append(position)
+                token_ids.append(ids)
             vectors[positions] = self._forward(np.array(token_ids))
 
         batches = self._make_batches(texts)
@@ -148,7 +152,8 @@ class MiniLM:
 
         def project(part: str) -> FloatArray:
             projected = self._apply_dense(states, f"{name}.{part}")
-            return projected.reshape(shape).swapaxes(1, 2)
+            by_head = projected.reshape(shape)
+            return by_head.swapaxes(1, 2)
 
         queries = project("query")
         keys = project("key")

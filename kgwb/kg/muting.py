@@ -44,7 +44,8 @@ def add_muted(muted: Triples, triples: Sequence[Triple]) -> Triples:
     stand in a query, such as one with a blank node.
     """
     for triple in triples:
-        if not all(isinstance(term, URIRef | BNode | Literal) for term in triple):
+        are_terms = all(isinstance(term, URIRef | BNode | Literal) for term in triple)
+        if not are_terms:
             raise QueryError(
                 f"{triple!s:.200} is not a triple of IRIs and literals",
                 hint="take a triple of value.support, or write each of its terms as rdflib.URIRef(...)",
@@ -250,7 +251,8 @@ def _find_triples_blocks(tokens: Sequence[Token]) -> list[tuple[int, int]]:
         innermost = open_brackets[-1]
         sign = token[0].upper()
         is_keyword = token.lastgroup == "word" and sign not in _PATTERN_KEYWORDS
-        if innermost == "group" and not (opening_keyword or is_keyword or sign in ("{", "}")):
+        ends_block = opening_keyword or is_keyword or sign in ("{", "}")
+        if innermost == "group" and not ends_block:
             block.append(token)
             continue
         if block:
@@ -288,7 +290,8 @@ def _parse_patterns(prologue: str, block: str) -> list[RdflibPattern]:
         with exclusive_parser():
             algebra = translate_query(f"{prologue}SELECT * WHERE {{ {block} }}")
     except TRANSLATION_ERRORS as error:
-        raise _cannot_mute_error(f"rdflib does not read {block[:80]!r} ({error})") from error
+        start = block[:80]
+        raise _cannot_mute_error(f"rdflib does not read {start!r} ({error})") from error
     patterns = []
     for node in walk_nodes(algebra):
         if node.name == "BGP":
@@ -351,7 +354,8 @@ class _TriplesBlock:
         if a blank node also stands in another group: there it would have to be the same variable.
         """
         for label in re.findall(r"_:[\w.-]*\w", text):
-            if re.search(rf"{re.escape(label)}\b", self.outside):
+            whole_label = re.escape(label) + r"\b"
+            if re.search(whole_label, self.outside):
                 why = f"the blank node {label} stands in several groups"
                 raise _cannot_mute_error(why, "write a variable for it")
 
@@ -391,9 +395,11 @@ class _TriplesBlock:
         A pattern with a path counts if the path may use the predicate of a muted triple.
         """
         _, predicate, _ = pattern
-        if isinstance(predicate, Path):
-            return any(_path_uses(predicate, muted) for _, muted, _ in self.muted)
-        return bool(self._exclusion_filters(pattern))
+        if not isinstance(predicate, Path):
+            filters = self._exclusion_filters(pattern)
+            return bool(filters)
+        muted_predicates = {muted for _, muted, _ in self.muted}
+        return any(_path_uses(predicate, muted) for muted in muted_predicates)
 
     def _check_empty_path(self, pattern: RdflibPattern) -> None:
         """Raise QueryError if a path may match a lost node with itself.
@@ -442,7 +448,9 @@ class _TriplesBlock:
             return bool(node == term)
         if node.language != term.language:
             return False
-        if (node.datatype or XSD.string) != (term.datatype or XSD.string):
+        node_datatype = node.datatype or XSD.string
+        term_datatype = term.datatype or XSD.string
+        if node_datatype != term_datatype:
             return False
         if str(node) == str(term):
             return True
@@ -499,8 +507,11 @@ class _TriplesBlock:
 
 def _columns_of(nodes: Iterable[Any]) -> str:
     """Return the distinct variables among nodes as the columns of a SELECT; "" for none."""
-    variables = [node.n3() for node in nodes if isinstance(node, Variable)]
-    return " ".join(dict.fromkeys(variables))
+    variables: dict[str, None] = {}
+    for node in nodes:
+        if isinstance(node, Variable):
+            variables[node.n3()] = None
+    return " ".join(variables)
 
 
 def _equality_condition(variable: Variable, term: Term) -> str:
@@ -510,20 +521,20 @@ def _equality_condition(variable: Variable, term: Term) -> str:
     datatype or language as well.
     """
     written = n3(term)
+    equals = f"?{variable} = {written}"
     if not isinstance(term, Literal):
         # sameTerm is false in Virtuoso for an IRI that VALUES binds.
-        return f"?{variable} = {written}"
-    equality = f"sameTerm(?{variable}, {written})"
+        return equals
+    is_literal = f"isLiteral(?{variable})"
     if not term.datatype:
         # Virtuoso compares a variable with a literal only after isLiteral, if it may also be an
         # IRI.
-        return f"isLiteral(?{variable}) && {equality}"
+        return f"{is_literal} && sameTerm(?{variable}, {written})"
     # sameTerm is false in Virtuoso for equal numbers and for equal dates.
-    if term.datatype in _NUMERIC_DATATYPES:
-        equality = f"?{variable} = {written}"
-    else:
-        equality = f"STR(?{variable}) = {string_literal(term)}"
-    return f"isLiteral(?{variable}) && DATATYPE(?{variable}) = {n3(term.datatype)} && {equality}"
+    if term.datatype not in _NUMERIC_DATATYPES:
+        equals = f"STR(?{variable}) = {string_literal(term)}"
+    has_datatype = f"DATATYPE(?{variable}) = {n3(term.datatype)}"
+    return f"{is_literal} && {has_datatype} && {equals}"
 
 
 def _subjects_of(subject: Any, predicate: Any, object_: Any) -> set[Any]:

@@ -106,7 +106,9 @@ def open_as_nquads(
         if is_timeout:
             raise TimeoutError
         file, *_ = sources[report["source"]]
-        place = (str(file), report.get("line"), report.get("column"), None)
+        line = report.get("line")
+        column = report.get("column")
+        place = (str(file), line, column, None)
         raise SyntaxError(report["message"], place)
     if nquads_error:
         raise nquads_error
@@ -157,7 +159,8 @@ def is_memory_limited() -> bool:
     Windows and macOS do not. Raises OSError if no process can be started.
     """
     command = (*PARSER_COMMAND, str(MEMORY_BYTES))
-    return subprocess.run(command, check=False).returncode == 0
+    finished = subprocess.run(command, check=False)
+    return finished.returncode == 0
 
 
 def parse_response(

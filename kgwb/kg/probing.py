@@ -42,7 +42,8 @@ def choose_dialect(client: SparqlClient) -> Dialect:
     The choice is remembered in the cache folder, except where the graph has no label to probe with.
     Raises GraphError if the endpoint fails. A remembered choice lasts DIALECT_CACHE_LIFETIME_S.
     """
-    name = f"{hashlib.sha256(client.identity.encode()).hexdigest()}.json"
+    digest = hashlib.sha256(client.identity.encode())
+    name = f"{digest.hexdigest()}.json"
     cache_file = disk.cache_dir() / "dialects" / name
     remembered = _read_remembered(cache_file)
     if remembered is not None:
@@ -113,7 +114,8 @@ def _probe_words(label: str) -> list[str]:
 
 
 def _probe_quality(label: str) -> tuple[int, int, str]:
-    return len(_probe_words(label)), -len(label), label
+    words = _probe_words(label)
+    return len(words), -len(label), label
 
 
 def _dialects_to_probe(client: SparqlClient) -> list[Dialect]:
@@ -158,7 +160,11 @@ def _finds_label(client: SparqlClient, dialect: Dialect, label: str) -> bool:
         return False
     vertices, _ = found
     wanted = set(normalize(" ".join(words)).split())
-    return any(wanted.issubset(normalize(text).split()) for _, text in vertices)
+    for _, text in vertices:
+        found_words = normalize(text).split()
+        if wanted.issubset(found_words):
+            return True
+    return False
 
 
 def search_labels(

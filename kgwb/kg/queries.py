@@ -332,6 +332,11 @@ def find_values_containing(
     return tuple(matches)
 
 
+def _capitalize(text: str) -> str:
+    """Return a text with its first letter in upper case, and the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def find_literal(kg: Graph, text: str) -> Literal | None:
     """Return the literal of the graph that is a text, in one query; None if there is none.
 
@@ -339,21 +344,22 @@ def find_literal(kg: Graph, text: str) -> Literal | None:
     word, without a language and in the preferred languages; "true" and "false" also as truth values.
     Of several literals the most frequent is returned.
     """
-    words = [word[:1].upper() + word[1:] for word in text.split(" ")]
-    capitalized = text[:1].upper() + text[1:]
-    spellings = dict.fromkeys((text, text.lower(), capitalized, " ".join(words)))
+    title = " ".join(map(_capitalize, text.split(" ")))
+    lowercase = text.lower()
+    spellings = dict.fromkeys((text, lowercase, _capitalize(text), title))
     literals = []
     for spelling in spellings:
         literals.append(Literal(spelling))
-        literals += [Literal(spelling, lang=tag) for tag in kg.vocabulary.languages if tag]
-    if text.lower() in ("true", "false"):
-        literals.append(Literal(text.lower(), datatype=XSD.boolean))
+        for tag in filter(None, kg.vocabulary.languages):
+            literals.append(Literal(spelling, lang=tag))
+    if lowercase in ("true", "false"):
+        literals.append(Literal(lowercase, datatype=XSD.boolean))
     values = values_clause("?o", literals)
-    rows = kg.select(
+    result = kg.select(
         f"SELECT ?o (COUNT(*) AS ?n) WHERE {{ {values} ?s ?p ?o }}"
         " GROUP BY ?o ORDER BY DESC(?n) ?o LIMIT 1"
-    ).rows
-    for literal, _ in rows:
+    )
+    for literal, _ in result.rows:
         if isinstance(literal, Literal):
             return literal
     return None
@@ -393,17 +399,20 @@ def explain_empty_result(
     patterns = list(dict.fromkeys(patterns))
     if has_rows(patterns, filters):
         return EmptyResultCause(is_empty=False)
-    unmatched = tuple(pattern for pattern in patterns if not has_rows([pattern]))
+    unmatched = []
+    for pattern in patterns:
+        if not has_rows([pattern]):
+            unmatched.append(pattern)
     blocking: list[TriplePattern | str] = []
     for pattern in patterns:
         others = [other for other in patterns if other != pattern]
         # A pattern is the only reason at most if every other pattern has matches.
-        others_match = unmatched in ((), (pattern,))
+        others_match = unmatched in ([], [pattern])
         if others and others_match and has_rows(others, filters):
             blocking.append(pattern)
     if filters and not unmatched and has_rows(patterns):
         blocking.append(filters.strip())
-    return EmptyResultCause(True, tuple(blocking), unmatched)
+    return EmptyResultCause(True, tuple(blocking), tuple(unmatched))
 
 
 if not TYPE_CHECKING:  # a type checker would accept any name

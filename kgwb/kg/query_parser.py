@@ -132,7 +132,8 @@ def _placeholder(token: Token) -> str:
         # rdflib cannot parse a negative decimal. The grammar allows a double wherever it allows a
         # decimal, so both become a double.
         return "1e0"
-    return _PLACEHOLDERS.get(token.lastgroup or "", token[0])
+    kind = token.lastgroup or ""
+    return _PLACEHOLDERS.get(kind, token[0])
 
 
 def _token_error(query: str, position: int) -> QueryError | QueryRefusedError:
@@ -168,7 +169,8 @@ def error_at(text: str, position: int, problem: str, hint: str = SYNTAX_HINT) ->
 
 def _line_and_column(text: str, position: int) -> str:
     line = text.count("\n", 0, position) + 1
-    column = position - text.rfind("\n", 0, position)
+    last_line_break = text.rfind("\n", 0, position)
+    column = position - last_line_break
     return f"at line {line}, column {column}"
 
 

@@ -64,7 +64,8 @@ class EndpointResponse:
         """
         self._warn_of_invalid_text()
         variables = tuple(variables) or self._read_variables()
-        rows = _Rows(partial(_parse_row, variables=variables), row_limit)
+        parse_row = partial(_parse_row, variables=variables)
+        rows = _Rows(parse_row, row_limit)
         self._read_table(rows)
         if rows.names and rows.names.isdisjoint(variables):
             listed = ", ".join(variables)
@@ -171,7 +172,8 @@ class EndpointResponse:
         Its message has the media type, whether the reply is a web page, the first 200 characters,
         and the problem. Secrets are masked.
         """
-        start = self.body[:1000].decode("utf-8", errors="replace").strip()
+        decoded = self.body[:1000].decode("utf-8", errors="replace")
+        start = decoded.strip()
         is_xml = self.media_type.endswith("xml")
         seen = "what is no SPARQL result"
         if start.startswith("<") and not is_xml:

@@ -141,8 +141,11 @@ def validate_query(
         if token.lastgroup == "word" and "SERVICE" in token[0].upper():
             service_words.add(token[0].upper())
     services = [token[0] for token in _tokens_after(tokens, "SERVICE")]
-    has_only_own = service_words == {"SERVICE"} and set(services) == {f"<{allowed_service_iri}>"}
-    own_services = len(services) if allowed_service_iri and has_only_own else 0
+    own_services = 0
+    if allowed_service_iri and service_words == {"SERVICE"}:
+        own_service = f"<{allowed_service_iri}>"
+        if set(services) == {own_service}:
+            own_services = len(services)
     if service_words and not (own_services or allow_service):
         raise _permission_error("asks another endpoint (SERVICE)")
 
@@ -157,9 +160,8 @@ def validate_query(
         raise _permission_error("asks another endpoint (SERVICE)")
     if forms and parsed.form not in forms:
         wanted = " or ".join(map(str.upper, forms))
-        raise QueryError(
-            f"this is no {wanted} query but {parsed.form.upper()}", hint=f"write it as {wanted}"
-        )
+        found = parsed.form.upper()
+        raise QueryError(f"this is no {wanted} query but {found}", hint=f"write it as {wanted}")
     return replace(
         parsed,
         text=tokenized.text,
@@ -351,7 +353,9 @@ def _locate_error(text: str, undeclared_prefixes: Sequence[str]) -> tuple[int, s
     line = int(found[1])
     column = int(found[2])
     lines_before = text.split("\n")[: line - 1]
-    position = sum(map(len, lines_before)) + len(lines_before) + column - 1
+    line_start = len(lines_before)  # of the line breaks
+    line_start += sum(map(len, lines_before))
+    position = line_start + column - 1
     expectations = []
     for expectation in found[3].split(", "):
         if re.fullmatch(_READABLE_EXPECTATION, expectation):

@@ -53,9 +53,10 @@ class SparqlClient:
         """
         request, reply = self._validate_and_send(query, ("select",))
         result = reply.parse_result_set(request.variables, self.limits.row_limit)
-        is_usable = request.is_monotonic and result.rows
-        if reply.is_partial and not is_usable:
-            raise self._timeout_error()
+        if reply.is_partial:
+            is_usable = request.is_monotonic and result.rows
+            if not is_usable:
+                raise self._timeout_error()
         return result
 
     def select_complete(

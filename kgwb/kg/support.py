@@ -55,7 +55,8 @@ Binding = dict[str, Term | None]
 
 def where_clause(query: CandidateQuery) -> str:
     """Return the triple patterns and filters of a query as the inside of a WHERE clause."""
-    return f"{patterns_to_sparql(query.patterns)} {query.filters}".strip()
+    patterns = patterns_to_sparql(query.patterns)
+    return f"{patterns} {query.filters}".strip()
 
 
 def find_support_by_value(
@@ -74,7 +75,9 @@ def find_support_by_value(
         for value in values:
             made[value] = instantiate_patterns(query.patterns, {target: value})
         return made
-    support: dict[Term | None, TripleSet] = {value: {} for value in values}
+    support: dict[Term | None, TripleSet] = {}
+    for value in values:
+        support[value] = {}
     _add_support(kg, query, target, support)
 
     # The limit may have cut off all bindings of some values, so further queries name these values.
@@ -114,9 +117,10 @@ def _add_support(
     for row in result.rows:
         binding = dict(zip(variables, row, strict=True))
         triples = support.get(binding[target])
-        if triples is not None and len(triples) < MAX_TRIPLES_PER_VALUE:
-            found = instantiate_patterns(query.patterns, binding)
-            triples.update(dict.fromkeys(found))
+        if triples is None or len(triples) >= MAX_TRIPLES_PER_VALUE:
+            continue
+        found = instantiate_patterns(query.patterns, binding)
+        triples.update(dict.fromkeys(found))
 
 
 def find_ask_support(kg: Graph, query: CandidateQuery) -> Triples:
@@ -133,7 +137,8 @@ def find_ask_support(kg: Graph, query: CandidateQuery) -> Triples:
     result = kg.select(f"SELECT {columns} WHERE {{ {where} }} LIMIT 1")
     if not result.rows:
         return ()
-    binding = dict(zip(variables, result.rows[0], strict=True))
+    first_row = result.rows[0]
+    binding = dict(zip(variables, first_row, strict=True))
     return instantiate_patterns(query.patterns, binding)
 
 
@@ -162,7 +167,9 @@ def find_support_by_row(
         limit = 1
         columns = ()
         rows = [()]
-    bindings = {row: _bind(columns, row) for row in rows[:MAX_SUPPORTED_ROWS]}
+    bindings = {}
+    for row in rows[:MAX_SUPPORTED_ROWS]:
+        bindings[row] = _bind(columns, row)
     named_rows = list(bindings.values())
     query = _solutions_query(sparql, patterns, named_rows, limit)
     solutions = kg.select(query)
@@ -192,13 +199,16 @@ def find_support_by_row(
 
 def _bind(names: Iterable[str], row: Row) -> Binding:
     """Return the terms of a row by its variables. ``names`` are the variables without "?"."""
-    variables = [f"?{name}" for name in names]
-    return dict(zip(variables, row, strict=True))
+    binding: dict[str, Term | None] = {}
+    for name, term in zip(names, row, strict=True):
+        binding[f"?{name}"] = term
+    return binding
 
 
 def _is_bound(pattern: TriplePattern, binding: Binding) -> bool:
     """Return whether all variables of a pattern have a term."""
-    return None not in _project(binding, variables_of([pattern]))
+    variables = variables_of([pattern])
+    return None not in _project(binding, variables)
 
 
 def _project(binding: Binding, variables: Iterable[str]) -> Row:
@@ -227,8 +237,8 @@ def _solutions_query(
         # of the rows.
         body = f"{{ {body} }}"
     binds = _binds_of_aliases(clauses.aliases)
-    query = f"{clauses.prologue}SELECT * {clauses.dataset}WHERE {{ {values} {body}{binds} }}"
-    query += f" LIMIT {limit}"
+    where = f"{{ {values} {body}{binds} }}"
+    query = f"{clauses.prologue}SELECT * {clauses.dataset}WHERE {where} LIMIT {limit}"
     values_start = _find_keyword(clauses.modifiers, "VALUES")
     if values_start is not None:
         # The character before it is kept if it is a blank: recorded runs know the query as it is.
@@ -255,12 +265,12 @@ def _values_table(variables: Iterable[str], rows: Iterable[Row]) -> str:
     Terms that cannot stand in a query, such as blank nodes, become UNDEF. An unbound cell becomes
     UNDEF, too.
     """
-    lines = []
+    lines: dict[str, None] = {}
     for row in rows:
         cells = " ".join(map(_cell_to_sparql, row))
-        lines.append(f"({cells})")
+        lines[f"({cells})"] = None
     head = " ".join(variables)
-    body = " ".join(dict.fromkeys(lines))
+    body = " ".join(lines)
     return f"VALUES ({head}) {{ {body} }}"
 
 
@@ -279,7 +289,10 @@ def _binds_of_aliases(aliases: Iterable[tuple[str, str]]) -> str:
     aggregates: set[str] = set()
     for expression, name in aliases:
         tokens = tokenize(expression).tokens
-        used = {token[0][1:] for token in tokens if token.lastgroup == "variable"}
+        used = set()
+        for token in tokens:
+            if token.lastgroup == "variable":
+                used.add(token[0][1:])
         uses_aggregate = not aggregates.isdisjoint(used)
         if uses_aggregate or _has_aggregate(tokens):
             aggregates.add(name)

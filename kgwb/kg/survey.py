@@ -48,7 +48,8 @@ def survey_graph(kg: Graph, only_classes: Sequence[URIRef] = ()) -> Survey:
         return SurveyBuilder(kg, only_classes).build()
     identity = f"{SURVEY_VERSION} {kg.identity} {kg.vocabulary!r}"
     digest = hashlib.sha256(identity.encode()).hexdigest()
-    path = disk.cache_dir() / f"survey-{digest[:32]}.json"
+    file_name = f"survey-{digest[:32]}.json"
+    path = disk.cache_dir() / file_name
     lock = _survey_locks.setdefault(digest, Lock())
     with lock:  # several questions may be asked of one graph at the same time
         survey = _read_survey(path, kg.remote)

@@ -86,7 +86,8 @@ class SurveyBuilder:
         unused: tuple[URIRef, ...] = ()
         if not instances.is_sample:
             unused = self._find_unused(classes)
-        names = self._find_names([*classes, *unused, *_iris_in_properties(properties)])
+        in_properties = _iris_in_properties(properties)
+        names = self._find_names([*classes, *unused, *in_properties])
         labelled, languages = self._count_labels(instances, schema_terms)
         unlabelled = None
         # In a sample, the labels of a part of the things were counted.
@@ -164,14 +165,15 @@ class SurveyBuilder:
         """
         if self.is_large:
             return []
-        values = values_clause("?v", used)
-        query = f"SELECT ?v WHERE {{ {values} FILTER EXISTS {{ ?v ?a ?b }} }}"
+        used_iris = values_clause("?v", used)
+        query = f"SELECT ?v WHERE {{ {used_iris} FILTER EXISTS {{ ?v ?a ?b }} }}"
         rows = self.queries.select(query, 1)
         if self.schema_classes:
-            values = values_clause("?m", self.schema_classes)
-            query = f"SELECT DISTINCT ?v WHERE {{ {values} ?v ({self.types}) ?m }}"
+            classes = values_clause("?m", self.schema_classes)
+            query = f"SELECT DISTINCT ?v WHERE {{ {classes} ?v ({self.types}) ?m }}"
             rows += self.queries.select(query, 1)
-        return sorted({iri for (iri,) in rows})
+        terms = {iri for (iri,) in rows}
+        return sorted(terms)
 
     def _count_things(self, schema_terms: Sequence[URIRef]) -> int | None:
         """Return the number of IRIs that are subjects of triples, without schema terms.
@@ -197,7 +199,8 @@ class SurveyBuilder:
         if self.is_large or self.only_classes:
             return self._sample_instances(sizes)
 
-        hidden = ", ".join(map(n3, (*self.schema_classes, OWL.NamedIndividual)))
+        hidden_classes = (*self.schema_classes, OWL.NamedIndividual)
+        hidden = ", ".join(map(n3, hidden_classes))
         pattern = f"{{ ?v ({self.types}) ?c FILTER(isIRI(?c) && ?c NOT IN ({hidden})) }}"
         typed_things = self._count_typed_things(schema_terms)
         if things is not None and things > typed_things:
@@ -216,8 +219,8 @@ class SurveyBuilder:
         """
         typed = f"?v ({self.types}) ?type FILTER(isIRI(?v))"
         all_typed = self.queries.count(DISTINCT_VERTICES, typed) or 0
-        of_schema = f"{values_clause('?v', schema_terms)} {typed}"
-        typed_terms = self.queries.count(DISTINCT_VERTICES, of_schema) or 0
+        terms = values_clause("?v", schema_terms)
+        typed_terms = self.queries.count(DISTINCT_VERTICES, f"{terms} {typed}") or 0
         return all_typed - typed_terms
 
     def _sample_instances(self, sizes: dict[URIRef, int]) -> Instances:
@@ -309,10 +312,10 @@ class SurveyBuilder:
         """
         schema = [iri for iri in self.schema_classes if not iri.startswith(WIKIBASE_NAMESPACE)]
         values = values_clause("?k", schema)
-        query = (
-            f"SELECT DISTINCT ?p WHERE {{ {values} ?p ({self.types}) ?k"
-            f" FILTER NOT EXISTS {{ ?s ?p ?o }} FILTER NOT EXISTS {{ ?v ({self.types}) ?p }} }}"
-        )
+        declared = f"{values} ?p ({self.types}) ?k"
+        is_no_predicate = "FILTER NOT EXISTS { ?s ?p ?o }"
+        is_no_class = f"FILTER NOT EXISTS {{ ?v ({self.types}) ?p }}"
+        query = f"SELECT DISTINCT ?p WHERE {{ {declared} {is_no_predicate} {is_no_class} }}"
         rows = self.queries.select(query, 1)
         unused = {iri for (iri,) in rows}
         unused.difference_update(classes)
@@ -365,9 +368,13 @@ class SurveyBuilder:
                 predicates.append(predicate)
         if not predicates:
             return ()
-        pattern = f"{values_clause('?p', predicates)} ?a ?p ?b . ?b ?p ?a"
-        both = self.queries.count_by("?p", "*", pattern)
-        return tuple((iri, triples[iri], both.get(iri, 0)) for iri in predicates)
+        listed = values_clause("?p", predicates)
+        both = self.queries.count_by("?p", "*", f"{listed} ?a ?p ?b . ?b ?p ?a")
+        counted = []
+        for predicate in predicates:
+            numbers = (predicate, triples[predicate], both.get(predicate, 0))
+            counted.append(numbers)
+        return tuple(counted)
 
     def _count_labels(
         self, instances: Instances, schema_terms: Sequence[URIRef]
@@ -433,7 +440,11 @@ def make_class_surveys(
         if iri == UNTYPED_CLASS:
             surveyed = replace(surveyed, iri=None, name="without a class")
         classes.append(surveyed)
-    classes.sort(key=lambda found: (found.iri is None, -found.total, str(found.iri)))
+
+    def rank(surveyed: ClassSurvey) -> tuple[bool, int, str]:
+        return surveyed.iri is None, -surveyed.total, str(surveyed.iri)
+
+    classes.sort(key=rank)
     return tuple(classes)
 
 

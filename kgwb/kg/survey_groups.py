@@ -40,13 +40,15 @@ class ClassGroup:
     @property
     def size(self) -> int:
         """The number of instances."""
-        return max(self.top_class.total, sum(member.size for member in self.members))
+        sum_of_members = sum(member.size for member in self.members)
+        return max(self.top_class.total, sum_of_members)
 
     @property
     def names(self) -> list[str]:
         """The distinct names of the top class and of the members."""
-        classes = (self.top_class, *self.members)
-        names = dict.fromkeys(surveyed.name for surveyed in classes)
+        names = {self.top_class.name: None}
+        for member in self.members:
+            names[member.name] = None
         return list(names)
 
 
@@ -65,8 +67,12 @@ def group_classes(survey: Survey) -> tuple[ClassGroup, ...]:
 
     grouped: set[URIRef | None] = set()
     groups = []
-    top_classes = sorted(survey.classes, key=lambda found: (bool(found.parents), -found.total))
-    for surveyed in top_classes:
+
+    def rank(surveyed: ClassSurvey) -> tuple[bool, int]:
+        has_parents = bool(surveyed.parents)
+        return has_parents, -surveyed.total
+
+    for surveyed in sorted(survey.classes, key=rank):
         is_schema = str(surveyed.iri).startswith(SCHEMA_NAMESPACES)
         if is_schema or not surveyed.total or surveyed.iri in grouped:
             continue
@@ -174,7 +180,9 @@ def merge_values(values: Sequence[ValueSurvey]) -> tuple[ValueSurvey, ...]:
     for of_sort in values:
         key = (of_sort.sort, of_sort.of)
         by_sort[key].append(of_sort)
-    merged = list(map(_merge_sort, by_sort.values()))
+    merged = []
+    for same in by_sort.values():
+        merged.append(_merge_sort(same))
     merged.sort(key=lambda of_sort: -of_sort.triples)
     return tuple(merged)
 
@@ -196,7 +204,8 @@ def _merge_sort(same: Sequence[ValueSurvey]) -> ValueSurvey:
     examples = tuple(distinct_examples)
     distinct = max(largest, len(examples))
     are_few = len(examples) <= MAX_LISTED_VALUES
-    is_whole = are_few and all(values.whole for values in same)
+    are_all_whole = all(values.whole for values in same)
+    is_whole = are_few and are_all_whole
     if not is_whole:
         examples = _choose_examples(examples)
     return replace(same[0], triples=triples, distinct=distinct, examples=examples, whole=is_whole)

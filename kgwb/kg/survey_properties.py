@@ -101,8 +101,12 @@ class PropertyCollector:
             surveyed = self._read_values(row[0], row[key_count:])
             if surveyed:
                 values_by_key[row[:key_count]].append(surveyed)
+
+        def rank(values: ValueSurvey) -> tuple[int, str, str]:
+            return -values.triples, values.sort, str(values.of)
+
         for sorts in values_by_key.values():
-            sorts.sort(key=lambda values: (-values.triples, values.sort, str(values.of)))
+            sorts.sort(key=rank)
         return values_by_key
 
     def _read_values(self, class_iri: URIRef, row: Row) -> ValueSurvey | None:
@@ -190,7 +194,8 @@ class PropertyCollector:
         value_classes: set[URIRef | None] = set()
         for (class_iri, predicate), sorts in values_by_key.items():
             values_of[class_iri][predicate] = sorts
-            value_classes.update(values.of for values in sorts)
+            for values in sorts:
+                value_classes.add(values.of)
 
         labels = self.queries.kg.vocabulary.labels
         found = []
@@ -209,13 +214,7 @@ class PropertyCollector:
         """
         pairs = []
         for (class_iri, predicate), sorts in values_by_key.items():
-            number = sum(values.distinct for values in sorts)
-            has_nodes = any(values.sort == "node" for values in sorts)
-            if class_iri == UNTYPED_CLASS or has_nodes or number > MAX_LISTED_VALUES:
-                continue
-            is_repeated = any(values.distinct < values.triples for values in sorts)
-            is_three = len(sorts) == 1 and number == 3
-            if is_repeated or is_three:
+            if class_iri != UNTYPED_CLASS and _is_small_value_set(sorts):
                 pairs.append((class_iri, predicate))
 
         instances = f"?v ({self.instances.types}) ?c ."
@@ -274,7 +273,8 @@ class PropertyCollector:
                 if is_complete:
                     examples = sorted(listed, key=str)
             is_whole = is_complete and not self.instances.is_sample
-            completed.append(replace(values, examples=tuple(examples), whole=is_whole))
+            with_examples = replace(values, examples=tuple(examples), whole=is_whole)
+            completed.append(with_examples)
         return tuple(completed)
 
 
@@ -311,6 +311,21 @@ def literal_sort(datatype: str | None, language: str | None) -> str:
     return local
 
 
+def _is_small_value_set(sorts: Sequence[ValueSurvey]) -> bool:
+    """Return whether all values of a predicate are to be listed.
+
+    They are at most MAX_LISTED_VALUES and no nodes, and some value is repeated. Three values of one
+    sort are listed without that.
+    """
+    number = sum(values.distinct for values in sorts)
+    has_nodes = any(values.sort == "node" for values in sorts)
+    if has_nodes or number > MAX_LISTED_VALUES:
+        return False
+    if len(sorts) == 1 and number == 3:
+        return True
+    return any(values.distinct < values.triples for values in sorts)
+
+
 def _may_be_one_of(term: Term, values: ValueSurvey) -> bool:
     """Return whether a term is of the sort of some values. Its class is not looked at."""
     if isinstance(term, URIRef):
@@ -319,4 +334,7 @@ def _may_be_one_of(term: Term, values: ValueSurvey) -> bool:
         return values.sort == "node"
     if literal_sort(term.datatype, term.language) != values.sort:
         return False
-    return bool(term.language) or values.of == (term.datatype or XSD.string)
+    if term.language:
+        return True
+    datatype = term.datatype or XSD.string
+    return values.of == datatype

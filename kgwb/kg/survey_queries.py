@@ -81,7 +81,8 @@ class SurveyQueries:
     def select_grouped(self, keys: str, numbers: str, pattern: str) -> list[Row]:
         """Return rows of numbers, for each binding of the variables ``keys`` ("?c ?p") to IRIs."""
         query = f"SELECT {keys} {numbers} WHERE {{ {pattern} }} GROUP BY {keys}"
-        return self.select(query, keys.count("?"))
+        key_count = keys.count("?")
+        return self.select(query, key_count)
 
     def count(self, counted: str, pattern: str) -> int | None:
         """Return how many solutions a pattern has, or distinct terms; None if there is no result.
@@ -97,7 +98,9 @@ class SurveyQueries:
     def count_by(self, key: str, counted: str, pattern: str) -> dict[URIRef, int]:
         """Return what ``count`` does for each IRI of the variable ``key``, the largest first."""
         rows = self.select_grouped(key, f"(COUNT({counted}) AS ?n)", pattern)
-        counts = {iri: parse_count(number) for iri, number in rows}
+        counts = {}
+        for iri, number in rows:
+            counts[iri] = parse_count(number)
         return dict(largest_first(counts))
 
     def path_over_existing(self, predicates: Sequence[URIRef]) -> str:
@@ -108,7 +111,10 @@ class SurveyQueries:
         """
         listed = values_clause("?p", predicates)
         rows = self.select(f"SELECT ?p WHERE {{ {listed} FILTER EXISTS {{ ?s ?p ?o }} }}")
-        existing = [n3(predicate) for predicate in predicates if (predicate,) in rows]
+        existing = []
+        for predicate in predicates:
+            if (predicate,) in rows:
+                existing.append(n3(predicate))
         if not existing:
             return MISSING_PREDICATE
         return "|".join(existing)
@@ -161,7 +167,8 @@ def values_of_pairs(variables: str, pairs: Iterable[tuple[URIRef, URIRef]]) -> s
     """
     rows = []
     for first, second in pairs:
-        rows.append(f"({n3(first)} {n3(second)})")
+        written = f"{n3(first)} {n3(second)}"
+        rows.append(f"({written})")
     listed = " ".join(rows)
     return f"VALUES ({variables}) {{ {listed} }}"
 

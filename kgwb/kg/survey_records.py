@@ -118,7 +118,10 @@ class ClassSurvey(Record):
     @property
     def predicates(self) -> tuple[Iri, ...]:
         """The predicates that its instances use."""
-        return tuple(prop.predicate for prop in self.properties)
+        predicates = []
+        for prop in self.properties:
+            predicates.append(prop.predicate)
+        return tuple(predicates)
 
 
 def by_frequency(prop: PropertySurvey) -> tuple[int, URIRef]:
@@ -167,12 +170,15 @@ class Survey(Record):
 
         It has the display names of both.
         """
-        replacements = {surveyed.iri: surveyed for surveyed in more.classes}
+        replacements = {}
+        for surveyed in more.classes:
+            replacements[surveyed.iri] = surveyed
         classes = []
         for surveyed in self.classes:
-            classes.append(replacements.get(surveyed.iri, surveyed))
-        names = sorted({*self.names, *more.names})
-        return replace(self, classes=tuple(classes), names=tuple(names))
+            replacement = replacements.get(surveyed.iri, surveyed)
+            classes.append(replacement)
+        names = {*self.names, *more.names}
+        return replace(self, classes=tuple(classes), names=tuple(sorted(names)))
 
     def predicates_with_name_values(self, excluded: Sequence[URIRef]) -> tuple[URIRef, ...]:
         """Return the predicates whose values a name in a question can be, sorted.
@@ -269,13 +275,15 @@ class Survey(Record):
         shown = [prop for prop in surveyed.properties if prop.predicate not in excluded]
         shares = []
         for prop in shown:
-            name = shorten_name(format_term(prop.predicate, names))
+            full_name = format_term(prop.predicate, names)
+            name = shorten_name(full_name)
             share = format_percent(prop.things, surveyed.size)
             shares.append(f"{name} {share}")
         uses = first_items(shares, MAX_SUMMARY_PREDICATES)
         if not uses:
             uses = first_items(self.subclass_texts(surveyed), MAX_SUMMARY_PREDICATES)
-        class_name = single_line(shorten_name(surveyed.name, MAX_CLASS_NAME_CHARS))
+        short_name = shorten_name(surveyed.name, MAX_CLASS_NAME_CHARS)
+        class_name = single_line(short_name)
         listed = single_line(", ".join(uses))
         return f"{class_name:<24}{surveyed.total:>9,}  {listed}"
 

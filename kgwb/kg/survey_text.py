@@ -48,8 +48,12 @@ class SurveyWriter:
         """``labels`` are the predicates by which the graph names its things."""
         self.survey = survey
         self.labels = labels
-        self.names = {str(iri): name for iri, name in survey.names}
-        self.notes = {str(iri): note for iri, note in survey.notes}
+        self.names = {}
+        for iri, name in survey.names:
+            self.names[str(iri)] = name
+        self.notes = {}
+        for iri, note in survey.notes:
+            self.notes[str(iri)] = note
         self.groups = group_classes(survey)
         self.group_of: dict[URIRef | None, ClassGroup] = {}
         for group in self.groups:
@@ -93,8 +97,11 @@ class SurveyWriter:
         Datatypes of one local name are told apart by their CURIEs.
         """
         sort_names = tell_apart(sorts, (self._format_sort, self._format_datatype))
-        texts = [self.format_values(values, sort_names[values]) for values in sorts]
-        return list(dict.fromkeys(texts))
+        texts: dict[str, None] = {}
+        for values in sorts:
+            text = self.format_values(values, sort_names[values])
+            texts[text] = None
+        return list(texts)
 
     def format_values(self, values: ValueSurvey, sort: str) -> str:
         """Return the name of a sort, with all of its values if they are few, else with examples.
@@ -125,11 +132,13 @@ class SurveyWriter:
         Numbers and dates are shown by the least and the greatest: "integer 0 … 39". The number of
         distinct values is added if it is more than the examples and at most MAX_LISTED_VALUES.
         """
-        need_no_quotes = all(UNQUOTED_VALUE.fullmatch(str(term)) for term in values.examples)
+        texts = map(str, values.examples)
+        need_no_quotes = all(map(UNQUOTED_VALUE.fullmatch, texts))
         if need_no_quotes and "string" not in sort and len(examples) == 2:
             least, greatest = values.examples[:2]
             return f"{sort} {least} … {greatest}"
-        text = f"{sort} {', '.join(examples)}"
+        listed = ", ".join(examples)
+        text = f"{sort} {listed}"
         if len(examples) < values.distinct <= MAX_LISTED_VALUES:
             text += f" ({values.distinct} different)"
         return text
@@ -195,13 +204,16 @@ class SurveyWriter:
                 nodes.append(values)
             else:
                 others.append(values)
-        texts = self.format_all_values(others) + (self.format_all_values(nodes) or ["node"])
+        texts = self.format_all_values(others)
+        texts += self.format_all_values(nodes) or ["node"]
         inner_texts = []
         for inner in prop.inner:
             predicate = self.format_iri(inner.predicate)
             text = " or ".join(self.format_all_values(inner.values))
             inner_texts.append(f"{predicate} {text}")
-        return f"{' or '.join(texts)} with {'; '.join(inner_texts)}"
+        outer = " or ".join(texts)
+        listed = "; ".join(inner_texts)
+        return f"{outer} with {listed}"
 
     def _are_nodes(self, values: ValueSurvey, prop: PropertySurvey) -> bool:
         """Return whether values only hold structure, and their predicates are inner ones.
@@ -218,7 +230,9 @@ class SurveyWriter:
 
     def _holds_structure(self, surveyed: ClassSurvey) -> bool:
         """Return whether the instances of a class only hold structure."""
-        values_by_predicate = {prop.predicate: prop.values for prop in surveyed.properties}
+        values_by_predicate = {}
+        for prop in surveyed.properties:
+            values_by_predicate[prop.predicate] = prop.values
         return holds_structure(values_by_predicate, self.labels)
 
     def _format_all_sorts(self, prop: PropertySurvey) -> str:
@@ -274,7 +288,10 @@ class SurveyWriter:
         That is so if all their instances only hold structure, and are values of predicates with
         which their own predicates are shown.
         """
-        classes = [surveyed for surveyed in (group.top_class, *group.members) if surveyed.size]
+        classes = []
+        for surveyed in (group.top_class, *group.members):
+            if surveyed.size:
+                classes.append(surveyed)
         return bool(classes) and all(map(self._is_described_as_value, classes))
 
     def _is_described_as_value(self, surveyed: ClassSurvey) -> bool:
@@ -288,10 +305,12 @@ class SurveyWriter:
         for group in self.groups:
             for prop in group.properties:
                 leading = [values for values in prop.values if _is_class(values, surveyed.iri)]
-                number += sum(values.distinct for values in leading)
                 if leading and not _has_inner(prop, surveyed):
                     return False
-        return number >= surveyed.size or (self.survey.sampled and number > 0)
+                number += sum(values.distinct for values in leading)
+        if self.survey.sampled:
+            return number > 0
+        return number >= surveyed.size
 
     def format_group(self, group: ClassGroup) -> str:
         """Return the lines that describe a group of classes.

@@ -63,7 +63,8 @@ class TermIds:
 
     def with_terms(self, terms: Iterable[Term]) -> TermIds:
         """Return these IDs for more terms that are shown together."""
-        return replace(self, terms=tuple(dict.fromkeys((*self.terms, *terms))))
+        all_terms = dict.fromkeys((*self.terms, *terms))
+        return replace(self, terms=tuple(all_terms))
 
     @property
     def namespaces(self) -> Prefixes:
@@ -72,7 +73,10 @@ class TermIds:
 
     @cached_property
     def _prefix_of(self) -> dict[str, str]:
-        return {namespace: prefix for prefix, namespace in self.namespaces}
+        prefixes = {}
+        for prefix, namespace in self.namespaces:
+            prefixes[namespace] = prefix
+        return prefixes
 
     @cached_property
     def _name_of(self) -> Mapping[Term | None, str]:
@@ -101,7 +105,9 @@ class TermIds:
 
     def _texts_of_iri(self, iri: URIRef) -> tuple[str, ...]:
         """Return the texts by which a model may name an IRI: CURIE and IRI, also in brackets."""
-        return (to_curie(iri, self._prefix_of), str(iri), f"<{iri}>", bracket_iri(iri))
+        curie = to_curie(iri, self._prefix_of)
+        bracketed = bracket_iri(iri)
+        return (curie, str(iri), f"<{iri}>", bracketed)
 
     def _write_plainly(self, term: Term) -> str:
         """Return a CURIE, an IRI in brackets, or the text of a literal on one line."""
@@ -186,14 +192,17 @@ class TermIds:
         by_full_text: dict[str, dict[Term, None]] = defaultdict(dict)
         by_text: dict[str, dict[Term, None]] = defaultdict(dict)
         for term, written in self._id_of.items():
-            for text in (written, self.format_id(term)):
-                by_id[text][term] = None
+            by_id[written][term] = None
+            by_id[self.format_id(term)][term] = None
             for text in self._full_texts(term):
                 by_full_text[text][term] = None
-            if not isinstance(term, URIRef):
-                plain = self._write_plainly(term)
-                for text in (str(term).strip(), plain, quote_text(term, MAX_LITERAL_CHARS)):
-                    by_text[text][term] = None
+            if isinstance(term, URIRef):
+                continue
+            own_text = str(term).strip()
+            plain = self._write_plainly(term)
+            quoted = quote_text(term, MAX_LITERAL_CHARS)
+            for text in (own_text, plain, quoted):
+                by_text[text][term] = None
         return by_id, by_full_text, by_text
 
     def _full_texts(self, term: Term) -> tuple[str, ...]:
@@ -207,5 +216,6 @@ class TermIds:
             return (*self._texts_of_iri(term), exact)
         full = self._write_fully(term)
         # A model is told to leave out the quotes of a literal.
-        without_quotes = [QUOTES.sub(r"\1\2", text) for text in (full, exact)]
-        return (full, exact, *without_quotes)
+        full_without_quotes = QUOTES.sub(r"\1\2", full)
+        exact_without_quotes = QUOTES.sub(r"\1\2", exact)
+        return (full, exact, full_without_quotes, exact_without_quotes)

@@ -32,7 +32,8 @@ def quote_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
 
     After ``max_chars`` it is cut, and "…" is added.
     """
-    return json.dumps(cut_text(text, max_chars), ensure_ascii=False)
+    shown = cut_text(text, max_chars)
+    return json.dumps(shown, ensure_ascii=False)
 
 
 def cut_text(text: str, max_chars: int = MAX_VALUE_CHARS) -> str:
@@ -58,7 +59,11 @@ def to_curie(iri: str, prefixes: Mapping[str, str]) -> str:
 
 def bracket_iri(iri: str) -> str:
     """Return an IRI in angle brackets. Characters that no IRI may have are percent-encoded."""
-    encoded = INVALID_IRI_CHARACTER.sub(lambda found: quote(found[0], errors="replace"), iri)
+
+    def percent_encode(match: re.Match[str]) -> str:
+        return quote(match[0], errors="replace")
+
+    encoded = INVALID_IRI_CHARACTER.sub(percent_encode, iri)
     return f"<{encoded}>"
 
 

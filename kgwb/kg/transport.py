@@ -198,7 +198,8 @@ def send_query(
     except GraphError as error:
         if not any(secrets):
             raise
-        masked_error = type(error)(mask_secrets(error.message, secrets), hint=error.hint)
+        message = mask_secrets(error.message, secrets)
+        masked_error = type(error)(message, hint=error.hint)
     else:
         masked_in_body = filter(is_distinctive_secret, address.certain_secrets)
         return replace(

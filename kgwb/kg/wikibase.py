@@ -79,7 +79,8 @@ def search_wikibase(
         iri = entity.concepturi
         if not is_valid_iri(iri):
             continue
-        for label in (entity.label, entity.match.get("text", "")):
+        matched = entity.match.get("text", "")
+        for label in (entity.label, matched):
             if label:
                 vertices.append((iri, label))
     return vertices, url

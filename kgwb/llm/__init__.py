@@ -68,7 +68,6 @@ def model(spec: Any, **options: Any) -> ChatModel:
     Raises UnknownModelError if there is no such model, or the key or the address that it needs is
     missing or wrong.
     """
-    formats = ", ".join(SPEC_FORMATS)
     if not isinstance(spec, str):
         return _wrap_model(spec, **options)
 
@@ -81,8 +80,9 @@ def model(spec: Any, **options: Any) -> ChatModel:
         if address:
             options["base_url"] = address[0]
         return SERVER_MODELS[kind](name, **options)
-    name = mask_url(spec)
-    raise UnknownModelError(f"no model named {name!r}", hint=f"write it as one of {formats}")
+    masked = mask_url(spec)
+    formats = ", ".join(SPEC_FORMATS)
+    raise UnknownModelError(f"no model named {masked!r}", hint=f"write it as one of {formats}")
 
 
 def _wrap_model(given: Any, *, name: str = "") -> ChatModel:

@@ -40,7 +40,9 @@ class FunctionModel(ChatModel):
         Raises ModelError if it returns no text, and what the function raises.
         """
         started = time.perf_counter()
-        messages = [{"role": each.role, "content": each.content} for each in request.messages]
+        messages = []
+        for message in request.messages:
+            messages.append({"role": message.role, "content": message.content})
         text = self._function(messages)
         if not isinstance(text, str):
             raise ModelError(

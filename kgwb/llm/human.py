@@ -52,8 +52,12 @@ class Human(ChatModel):
     @property
     def pending_requests(self) -> tuple[PendingRequest, ...]:
         """The requests without a reply, oldest first."""
+        waiting = []
         with self._lock:
-            return tuple(pending for pending, reply in self._replies.items() if reply is None)
+            for pending, reply in self._replies.items():
+                if reply is None:
+                    waiting.append(pending)
+        return tuple(waiting)
 
     def reply(self, text: str, pending: PendingRequest) -> None:
         """Give a request the person's reply, and call the listeners.

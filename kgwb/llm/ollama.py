@@ -140,7 +140,8 @@ class OllamaModel(RemoteModel):
             import ollama
 
             options["headers"]["Connection"] = "close"
-            timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
+            connect_s = min(timeout_s, CONNECT_TIMEOUT_S)
+            timeout = httpx.Timeout(timeout_s, connect=connect_s)
             return ollama.Client(self.url, timeout=timeout, **options)
 
         return make_client(create_client, self.url)

@@ -421,8 +421,9 @@ class RemoteModel(ChatModel):
         if not names or isinstance(names, RequestFailure):
             return self._model_hint
         shown = masked_excerpt(", ".join(names[:MAX_NAMED_MODELS]))
-        if len(names) > MAX_NAMED_MODELS:
-            shown += f" and {len(names) - MAX_NAMED_MODELS} more"
+        more = len(names) - MAX_NAMED_MODELS
+        if more > 0:
+            return f"it has {shown} and {more} more"
         return f"it has {shown}"
 
     models = RenamedAttribute("models", "list_models")

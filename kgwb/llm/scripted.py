@@ -54,7 +54,9 @@ class Scripted(ChatModel):
     def call_count(self, task: str | None = None) -> int:
         """Return how many requests came, for one task or for all."""
         tasks = [request.task for request in self.requests]
-        return len(tasks) if task is None else tasks.count(task)
+        if task is None:
+            return len(tasks)
+        return tasks.count(task)
 
     def complete(
         self, request: ChatRequest, kg: Graph | None, cancel: threading.Event

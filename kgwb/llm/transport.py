@@ -49,8 +49,8 @@ def make_client(create_client: Callable[..., T], url: str) -> T:
     errors: tuple[type[Exception], ...] = (ImportError, OSError, ValueError, *transport_errors())
 
     def prepare_request(request: Any) -> None:
-        same_url = str(type(request.url)(url))  # the transport may spell it in another way
-        check_redirect(same_url, str(request.url))
+        url_class = type(request.url)  # the transport may spell the same URL in another way
+        check_redirect(str(url_class(url)), str(request.url))
         request.extensions["trace"] = _watch_new_connection
 
     try:
@@ -120,11 +120,15 @@ class _BoundedStream:
         self._source = response.stream
         # Taken out of the headers, so that httpx, which has no bound, unpacks nothing
         self._encoding = response.headers.pop("content-encoding", "")
-        self._is_streamed = STREAM_REQUEST.search(response.request.read()) is not None
-        timeout_s = response.request.extensions["timeout"]["read"]
+        request = response.request
+        self._is_streamed = STREAM_REQUEST.search(request.read()) is not None
+        timeout_s = request.extensions["timeout"]["read"]
         self._deadline = time.monotonic() + timeout_s
         self._is_finished = False
-        self._parts = self._read_reply() if response.is_success else self._read_error()
+        if response.is_success:
+            self._parts = self._read_reply()
+        else:
+            self._parts = self._read_error()
 
     def __iter__(self) -> Iterator[bytes]:
         return self._parts
@@ -200,7 +204,8 @@ def validate_url(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_http = parts.scheme in ("http", "https")
+        is_usable = is_http and bool(parts.hostname) and parts.port != 0
         has_query = is_usable and bool(parts.query)
     except ValueError:
         is_usable = False

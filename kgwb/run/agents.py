@@ -222,7 +222,9 @@ class System:
                 hint=f"write [{getattr(agents, '__name__', 'agent')}], or a dict of lists by stage",
             )
         by_stage = agents if isinstance(agents, Mapping) else {"": agents}
-        given = {title: list(functions) for title, functions in by_stage.items()}
+        given = {}
+        for title, functions in by_stage.items():
+            given[title] = list(functions)
         all_given = list(chain.from_iterable(given.values()))
         self._check(all_given)
         self.agents: tuple[AgentSpec, ...] = tuple(function.spec for function in all_given)
@@ -288,7 +290,8 @@ class System:
             if spec.name == name:
                 return spec
         known = ", ".join(spec.name for spec in self.agents)
-        raise SettingError(f"{self.name} has no agent {name!r}", hint=f"its agents are {known}")
+        message = f"{self.name} has no agent {name!r}"
+        raise SettingError(message, hint=f"its agents are {known}")
 
     def __repr__(self) -> str:
         names = ", ".join(spec.name for spec in self.agents)
@@ -382,7 +385,9 @@ def _module_outside_of_kgwb(function: Any) -> str:
 
 def agent_of_key(key: str) -> str:
     """Return the agent in the key of a step: "qir" of "qir[Who ...]#2"."""
-    return key.partition("[")[0].partition("#")[0]
+    without_subject, _, _ = key.partition("[")
+    agent, _, _ = without_subject.partition("#")
+    return agent
 
 
 def subject_of(item: Any) -> str:

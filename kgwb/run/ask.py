@@ -143,7 +143,8 @@ def ask(  # noqa: PLR0913  # a prompt is asked as a whole, its options by keywor
             "the last one is used as it is"
         )
         return last_well_formed
-    problems = "; ".join(f"{check.name} ({check.problem})" for check in attempts[-1].problems)
+    last_attempt = attempts[-1]
+    problems = "; ".join(f"{check.name} ({check.problem})" for check in last_attempt.problems)
     raise InvalidReplyError(
         f"{prompt}: no valid reply in {settings.theta} attempts; the last one failed {problems}",
         attempts,

@@ -219,7 +219,8 @@ def call_key(kind: str, request: JsonObject, repeat: int) -> str:
     sorted, there are no spaces, and characters outside ASCII are not escaped.
     """
     text = encode_canonical([kind, request, repeat])
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def utc_now() -> str:

@@ -155,7 +155,9 @@ def compare_steps(first: StepsByKey, second: StepsByKey) -> Differences:
     second = _with_keys_of(first, second)
     pairs = []
     for key in _merge_keys(list(first), list(second)):
-        pair = _compare_step(key, first.get(key), second.get(key))
+        first_step = first.get(key)
+        second_step = second.get(key)
+        pair = _compare_step(key, first_step, second_step)
         pairs.append(pair)
     return Differences(pairs)
 

@@ -269,10 +269,6 @@ class EditableRun(Engine):
             hint = "name a step that made one: " + ", ".join(asking)
         raise SettingError(f"{key} made no model call", hint=hint)
 
-    def _count_model_calls(self, step: Step) -> int:
-        """Return how many of the calls of a step asked a model."""
-        return sum(1 for key in step.calls if self.calls[key].kind == "model")
-
     def _return_to(self, edited_keys: Collection[str]) -> None:
         """Set the position back to before the first edited step, so that ``go`` can stop after it.
 

@@ -229,11 +229,16 @@ class Engine:
 
         They are found by the key of the step and the number of model calls that it has made so far.
         """
-        number = sum(1 for key in step.calls if self.calls[key].kind == "model")
+        number = self._count_model_calls(step)
         messages = self.edited_messages.get((step.key, number))
         if messages is None:
             return request
         return replace(request, messages=messages)
+
+    def _count_model_calls(self, step: Step) -> int:
+        """Return how many of the calls of a step asked a model."""
+        kinds = [self.calls[key].kind for key in step.calls]
+        return kinds.count("model")
 
     def _content_to_record(self, request: ChatRequest, agent_name: str, subject: str) -> JsonObject:
         """Return the JSON data under which a model call is recorded, and found again.
@@ -260,8 +265,11 @@ class Engine:
         content = self._content_for_model(client_name, request)
         if not self.is_replay or self._is_recorded(content, agent_name, subject):
             return content
-        recorded = [call for call in self.calls.values() if call.kind == "model"]
-        for recorded_name in dict.fromkeys(call.request["model"] for call in recorded):
+        recorded_names: dict[str, None] = {}
+        for call in self.calls.values():
+            if call.kind == "model":
+                recorded_names[call.request["model"]] = None
+        for recorded_name in recorded_names:
             if _without_address(recorded_name) != _without_address(client_name):
                 continue
             elsewhere = self._content_for_model(recorded_name, request)
@@ -289,8 +297,9 @@ class Engine:
         It is the call whose repeat number ``_count_request`` will return next. An outdated call
         does not count as recorded.
         """
-        counter = (agent_name, subject, call_key("model", content, 0))
-        key = call_key("model", content, self._request_counts[counter])
+        first_key = call_key("model", content, 0)
+        repeat = self._request_counts[agent_name, subject, first_key]
+        key = call_key("model", content, repeat)
         return self._record.find(key) is not None
 
     def _count_request(self, content: JsonObject, agent_name: str, subject: str) -> int:
@@ -571,7 +580,8 @@ class Engine:
 
     def add_attempt(self, attempt: Attempt) -> None:
         """Keep an attempt on the current step."""
-        self._current_frame().step.attempts.append(attempt)
+        step = self._current_frame().step
+        step.attempts.append(attempt)
 
     def prompt_text(self, name: str) -> str:
         """Return the text of a prompt, and keep it as used by the run and by the current step.
@@ -639,7 +649,8 @@ class Engine:
             yield step
             step.done = True
         except Exception as exc:
-            step.error = step.error or getattr(exc, "message", "") or repr(exc)
+            message = getattr(exc, "message", "") or repr(exc)
+            step.error = step.error or message
             raise
         finally:
             step.seconds = time.perf_counter() - started

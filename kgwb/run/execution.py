@@ -53,7 +53,9 @@ class StopCondition:
     @property
     def is_stepping(self) -> bool:
         """Whether the execution is to stop at certain steps, so that their order matters."""
-        return self.count is not None or bool(self.after) or bool(self.before)
+        if self.count is not None:
+            return True
+        return bool(self.after) or bool(self.before)
 
     def stops_before(self, step: Step) -> bool:
         """Return whether the execution stops before it executes this step."""

@@ -63,7 +63,8 @@ def spans_of_run(run: Engine) -> list[ExportedSpan]:
     root = ExportedSpan("run", "", run.system.name, _run_attributes(run), started, started)
     if run.error is not None:
         root.error = mask_text(run.error.message)
-    collector = _Collector(run.calls, group_by_supervisor(run.steps), [root], set())
+    groups = group_by_supervisor(run.steps)
+    collector = _Collector(run.calls, groups, [root], set())
     end = collector.add_calls(root, run.own_calls, started)
     end = collector.add_steps(root, None, end)
     _span_time(root, collector.spans[1:], end)
@@ -75,8 +76,11 @@ def trace_id_of(run: Engine, spans: Sequence[ExportedSpan]) -> int:
 
     So a run that is sent twice is not shown twice, and one that was edited is another trace.
     """
-    content = [[span.place, span.name, _inputs_and_outputs(span)] for span in spans]
-    return _hash(encode_canonical([run.id, content]), 16)
+    content = []
+    for span in spans:
+        content.append([span.place, span.name, _inputs_and_outputs(span)])
+    text = encode_canonical([run.id, content])
+    return _hash(text, 16)
 
 
 def span_id_of(trace_id: int, place: str) -> int:
@@ -86,13 +90,14 @@ def span_id_of(trace_id: int, place: str) -> int:
 
 def _hash(text: str, byte_count: int) -> int:
     """Return so many bytes of a hash of a text as a number; it is never 0, which means no id."""
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    content = text.encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(content).digest()
     return int.from_bytes(digest[:byte_count], "big") or 1
 
 
 def _inputs_and_outputs(span: ExportedSpan) -> list[Any]:
-    names = (SpanAttributes.INPUT_VALUE, SpanAttributes.OUTPUT_VALUE)
-    return [span.attributes.get(name) for name in names]
+    attributes = span.attributes
+    return [attributes.get(SpanAttributes.INPUT_VALUE), attributes.get(SpanAttributes.OUTPUT_VALUE)]
 
 
 @dataclass
@@ -121,7 +126,8 @@ class _Collector:
             self.add_calls(span, step.calls, end)
             self.add_steps(span, step.key, end)
             _span_time(span, self.spans[position + 1 :], end)
-            span.end = max(span.end, span.start + timedelta(seconds=step.seconds))
+            duration = timedelta(seconds=step.seconds)
+            span.end = max(span.end, span.start + duration)
             end = span.end
         return end
 
@@ -148,8 +154,10 @@ class _Collector:
 
 def _span_time(span: ExportedSpan, inside: Sequence[ExportedSpan], end: datetime) -> None:
     """Set begin and end of a span to those of the spans inside; without any, both to ``end``."""
-    span.start = min((other.start for other in inside), default=end)
-    span.end = max((other.end for other in inside), default=end)
+    starts = [other.start for other in inside]
+    ends = [other.end for other in inside]
+    span.start = min(starts, default=end)
+    span.end = max(ends, default=end)
 
 
 # Attributes
@@ -337,4 +345,5 @@ def _value(value_name: str, type_name: str, data: Any) -> Attributes:
 
 
 def _json(data: Any) -> str:
-    return json.dumps(mask_data(data), ensure_ascii=False)
+    masked = mask_data(data)
+    return json.dumps(masked, ensure_ascii=False)

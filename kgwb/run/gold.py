@@ -128,12 +128,18 @@ def assign_stages(agents_by_stage: Mapping[str, str]) -> Mapping[str, str]:
 def get_output(run: Any, key: str) -> Any:
     """Return the output of a step of a Run; None if there is no such step or it is not done."""
     step = run.steps_by_key.get(key)
-    return step.output if step and step.done else None
+    if step is None or not step.done:
+        return None
+    return step.output
 
 
 def list_outputs(run: Any, agent: str) -> list[Any]:
     """Return the outputs of the steps of an agent that are done, in the order of a Run."""
-    return [step.output for step in run.steps if step.agent == agent and step.done]
+    outputs = []
+    for step in run.steps:
+        if step.agent == agent and step.done:
+            outputs.append(step.output)
+    return outputs
 
 
 def parse_gold_query(sparql: str, vocabulary: Vocabulary) -> GoldQuery | None:

@@ -13,8 +13,8 @@ MESSAGE_LINE = re.compile(r"^\[(system|user|assistant|developer|tool)\]\s*$", re
 
 def messages_to_text(messages: Iterable[Message]) -> str:
     """Return messages as text: each below a line with its role in brackets."""
-    parts = [f"[{message.role}]\n{message.content}" for message in messages]
-    return "\n\n".join(parts) + "\n"
+    text = "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
+    return f"{text}\n"
 
 
 def messages_from_text(text: str) -> tuple[Message, ...]:

@@ -48,17 +48,18 @@ def _is_instance(value: Any, promised: Any) -> bool:
 def _items_match(items: Sequence[Any], promised: Sequence[Any]) -> bool:
     """Return whether the items of a tuple have the types in the brackets of its annotation."""
     if len(promised) == 2 and promised[1] is Ellipsis:
-        return all(matches_type(item, promised[0]) for item in items)
+        item_type = promised[0]
+        return all(matches_type(item, item_type) for item in items)
     if len(items) != len(promised):
         return False
-    pairs = zip(items, promised, strict=True)
-    return all(matches_type(item, item_type) for item, item_type in pairs)
+    return all(map(matches_type, items, promised))
 
 
 def _is_same_class(actual: type, promised: type) -> bool:
     """Return whether a class, or one that it derives from, has the name and module of another."""
     place = (promised.__module__, promised.__qualname__)
-    return any((base.__module__, base.__qualname__) == place for base in actual.__mro__)
+    places = [(base.__module__, base.__qualname__) for base in actual.__mro__]
+    return place in places
 
 
 def type_text(promised: Any) -> str:

@@ -58,7 +58,9 @@ class Prompt:
         Raises PromptError, which names every missing and every unknown variable.
         """
         self._check_variables(variables)
-        texts = {name: _to_text(value) for name, value in variables.items()}
+        texts = {}
+        for name, value in variables.items():
+            texts[name] = _to_text(value)
         contents = []
         for message in self.messages:
             content = VARIABLE.sub(lambda match: texts[match[1]], message.content)
@@ -79,14 +81,19 @@ class Prompt:
         Parts without a character are left out. Only the examples that were sent count.
         """
         sent_text = "\n".join(message.content for message in messages)
-        parts = {"instructions": sum(len(message.content) for message in self.messages)}
-        examples = [example for _, example in self.examples if f"Example\n{example}" in sent_text]
-        parts["examples"] = sum(map(len, examples))
         template = "\n".join(message.content for message in self.messages)
+        # The messages without the line breaks that join them in the template
+        instructions = sum(len(message.content) for message in self.messages)
+        examples = 0
+        for _, example in self.examples:
+            if f"Example\n{example}" in sent_text:
+                examples += len(example)
+        parts = {"instructions": instructions, "examples": examples}
         for match in VARIABLE.finditer(template):
-            name = match[1]
             parts["instructions"] -= len(match[0])
-            parts[name] = parts.get(name, 0) + len(_to_text(variables.get(name, "")))
+            name = match[1]
+            value = _to_text(variables.get(name, ""))
+            parts[name] = parts.get(name, 0) + len(value)
         return {name: count for name, count in parts.items() if count}
 
     def _check_variables(self, variables: JsonObject) -> None:
@@ -250,7 +257,11 @@ def shipped_names() -> set[str]:
 
 def _names_in_folder(folder: Path) -> set[str]:
     """Return the names of all prompts in a folder and below it: "chatty_kg/qir"."""
-    return {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.md")}
+    names = set()
+    for path in folder.rglob("*.md"):
+        name = path.relative_to(folder).with_suffix("")
+        names.add(name.as_posix())
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,14 +352,19 @@ class Prompts:
         except PromptError:
             return []
         problems = []
-        for variable in sorted(set(replaced.variables) - set(prompt.variables)):
+        filled_in = set(replaced.variables)
+        used = set(prompt.variables)
+        for variable in sorted(filled_in - used):
             problems.append(f"prompt {name} lacks {{{{{variable}}}}}, which its agent fills in")
-        for variable in sorted(set(prompt.variables) - set(replaced.variables)):
+        for variable in sorted(used - filled_in):
             problems.append(f"prompt {name} gets no value for {{{{{variable}}}}}")
         return problems
 
     def _is_in_folder(self, name: str) -> bool:
-        return self.folder is not None and (self.folder / f"{name}.md").is_file()
+        if self.folder is None:
+            return False
+        path = self.folder / f"{name}.md"
+        return path.is_file()
 
     def path(self, name: str) -> Path:
         """Return the file that a prompt is read from: the person's, the system's, or kgwb's own.
@@ -458,9 +474,10 @@ def _replace_file(path: Path, text: str) -> None:
         disk.write_atomically(path, [text])
         return
     number = 1
-    while path.with_name(f"{path.name}.{number}").exists():
+    copy = path.with_name(f"{path.name}.1")
+    while copy.exists():
         number += 1
-    copy = path.with_name(f"{path.name}.{number}")
+        copy = path.with_name(f"{path.name}.{number}")
     try:
         shutil.copy2(path, copy)
         disk.write_atomically(path, [text])
@@ -475,7 +492,11 @@ def _describe_unread_file(name: str, known_names: Collection[str]) -> list[str]:
     The list is empty if the name is in no folder, and not that of an agent.
     """
     folder, _, agent = name.rpartition("/")
-    same_agent = sorted(known for known in known_names if known.rpartition("/")[2] == agent)
+    same_agent = []
+    for known in sorted(known_names):
+        _, _, known_agent = known.rpartition("/")
+        if known_agent == agent:
+            same_agent.append(known)
     if not folder and not same_agent:
         return []
     similar = same_agent or difflib.get_close_matches(name, sorted(known_names), n=1)

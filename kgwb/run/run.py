@@ -95,7 +95,8 @@ class Setup:
         for agent, model in self.models.items():
             if agent in agents:
                 models[agent] = model
-        changes = system.settings.select_known(self.settings.changes_from_profile())
+        all_changes = self.settings.changes_from_profile()
+        changes = system.settings.select_known(all_changes)
         settings = system.settings.of_profile(self.settings.profile, **changes)
         return replace(self, system=system, models=models, settings=settings)
 
@@ -473,7 +474,8 @@ class Run(EditableRun):
 
     def summary(self, *, color: bool = False) -> str:
         """Return the steps as a tree of lines; ``color`` adds ANSI codes."""
-        return format_tree(self.steps, self.calls, names=self.display_names(), color=color)
+        names = self.display_names()
+        return format_tree(self.steps, self.calls, names=names, color=color)
 
     def __repr__(self) -> str:
         return str(self)
@@ -488,7 +490,8 @@ class Run(EditableRun):
         """
 
         def write() -> None:
-            RunFile(Path(path)).write(make_entries(self))
+            entries = make_entries(self)
+            RunFile(Path(path)).write(entries)
 
         self._write(write)
         return Path(path)

@@ -67,7 +67,8 @@ def make_state_entries(run: Engine) -> list[JsonObject]:
         entry = make_override_entry(run, key, value)
         entries.append(entry)
     for (key, number), messages in run.edited_messages.items():
-        entries.append(make_messages_entry(key, number, messages))
+        entry = make_messages_entry(key, number, messages)
+        entries.append(entry)
     return entries
 
 
@@ -237,7 +238,9 @@ def _read_messages(run: Engine, data: JsonObject) -> None:
 
     The call is given by its number. Raises KeyError or a ValueError for data of another form.
     """
-    place = (from_data(data["step"], str), from_data(data["call"], int))
+    step_key = from_data(data["step"], str)
+    number = from_data(data["call"], int)
+    place = (step_key, number)
     if data["value"] is None:
         run.edited_messages.pop(place, None)
         return

@@ -105,7 +105,8 @@ class RunFile:
             return False
         first_entry = None
         with suppress(IsADirectoryError, disk.NotJsonError):
-            _, first_entry = next(disk.read_json_lines(self.path), (0, None))
+            lines = disk.read_json_lines(self.path)
+            _, first_entry = next(lines, (0, None))
         if not isinstance(first_entry, dict):
             return True
         return "kgwb_run" not in first_entry

@@ -43,8 +43,12 @@ class SampledDecision:
         """Return "4 of 5 director", and for several models "m1 4 of 5, m2 1 of 5: director"."""
         if len(self.asked) == 1:
             return f"{self.models.total()} of {self.asked.total()} {self.text}"
-        counts = [f"{model} {self.models[model]} of {n}" for model, n in self.asked.items()]
-        return f"{', '.join(counts)}: {self.text}"
+        counts = []
+        for model, times in self.asked.items():
+            decided = self.models[model]
+            counts.append(f"{model} {decided} of {times}")
+        listed = ", ".join(counts)
+        return f"{listed}: {self.text}"
 
 
 class _Varied:
@@ -111,7 +115,8 @@ def sample_step(  # what is asked, and how often
     for model in models:
         for number in range(times):
             check()
-            text, output = _decide(run, step, _Varied(model, number, usage), prompts)
+            varied = _Varied(model, number, usage)
+            text, output = _decide(run, step, varied, prompts)
             decision = _find_decision(decisions, text, output)
             if decision is None:
                 decision = SampledDecision(text, output, asked=asked)

@@ -143,13 +143,19 @@ class Step:
         recorded = {}
         if self.recorded_seconds is not None:
             recorded["recorded_seconds"] = round(self.recorded_seconds, 6)
+        inputs = {}
+        for name, value in self.inputs.items():
+            inputs[name] = _to_saved_data(value)
+        output = None
+        if self.done:
+            output = _to_saved_data(self.output, self.output_type)
         return {
             "key": self.key,
             "agent": self.agent,
             "subject": self.subject,
             "parent": self.parent,
-            "inputs": {name: _to_saved_data(value) for name, value in self.inputs.items()},
-            "output": _to_saved_data(self.output, self.output_type) if self.done else None,
+            "inputs": inputs,
+            "output": output,
             "done": self.done,
             "origin": self.origin,
             "calls": self.calls,

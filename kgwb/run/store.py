@@ -79,7 +79,8 @@ class CallStore:
         """Keys of model calls that the store had."""
         self.error: InputError | None = None
         """The first failure to read or write. The calls were then made as without a store."""
-        self._graph = sha256(graph.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        digest = sha256(graph.encode("utf-8", "surrogatepass"))
+        self._graph = digest.hexdigest()[:16]
         self._ask = ask
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
@@ -118,11 +119,13 @@ class CallStore:
 
     def find(self, key: str) -> Call | None:
         """Return the call with this key; None if the store does not have it, or cannot be read."""
-        addresses = (self._address(key, "model"), self._address(key, ""))
+        of_model = self._address(key, "model")
+        of_graph = self._address(key, "")
         with self._errors_kept():
-            row = self._query("SELECT data FROM calls WHERE address IN (?, ?)", *addresses)
+            row = self._query("SELECT data FROM calls WHERE address IN (?, ?)", of_model, of_graph)
             if row:
-                call = Call.from_data(json.loads(zlib.decompress(row[0])))
+                text = zlib.decompress(row[0])
+                call = Call.from_data(json.loads(text))
                 if call.kind == "model":
                     self.reused_keys.add(key)
                 return call
@@ -224,7 +227,9 @@ class CallStore:
         """Claim a call if nobody has. Returns its owner; None if a claim has just ended."""
         self._query("INSERT OR IGNORE INTO claims VALUES (?, ?)", address, self._name)
         row = self._query("SELECT owner FROM claims WHERE address = ?", address)
-        return str(row[0]) if row else None
+        if not row:
+            return None
+        return str(row[0])
 
     def _hold_owner_lock(self) -> None:
         """Lock the file by which others see that this user is alive."""

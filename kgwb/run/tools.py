@@ -78,8 +78,11 @@ def tool_from_function(function: Callable[..., Any], *, kind: AgentKind = "code"
     @wraps(function)
     def use(self: Tool, *rest: Any) -> Any:
         """Call the function with the tool's fields and the arguments of the system."""
-        arguments = {name: getattr(self, name) for name in fields}
-        arguments.update(zip(given_by_system, rest, strict=True))
+        arguments = {}
+        for name in fields:
+            arguments[name] = getattr(self, name)
+        for name, value in zip(given_by_system, rest, strict=True):
+            arguments[name] = value
         return function(**arguments)
 
     tool_name = function.__name__
@@ -138,7 +141,9 @@ def act(
     reply_class = _action_reply(tuple(tools))
     uses: list[ToolUse] = []
     for turn in range(1, limit + 1):
-        texts = [f"{number}. {use}" for number, use in enumerate(uses, 1)]
+        texts = []
+        for number, use in enumerate(uses, 1):
+            texts.append(f"{number}. {use}")
         turn_variables = {
             **variables,
             "so_far": "\n\n".join(texts) or "nothing yet",

@@ -51,6 +51,8 @@ class RulesModel(ChatModel):
                 hint="choose another model for this agent",
             )
         available = {**request.variables, "kg": kg, "embeddings": self.embeddings}
-        parameters = inspect.signature(request.rule).parameters
-        reply = request.rule(**{name: available[name] for name in parameters})
+        arguments = {}
+        for name in inspect.signature(request.rule).parameters:
+            arguments[name] = available[name]
+        reply = request.rule(**arguments)
         return ChatReply(json.dumps(reply, ensure_ascii=False), model=self.name)

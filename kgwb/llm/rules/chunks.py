@@ -55,14 +55,16 @@ class Chunk:
     @property
     def begins_with_verb(self) -> bool:
         """Whether the first word is a verb form that no word before it marks as a noun."""
-        is_noun = self.before in en.WORDS_BEFORE_NOUNS
-        return not is_noun and is_verb(self.words[0])
+        if self.before in en.WORDS_BEFORE_NOUNS:
+            return False
+        return is_verb(self.words[0])
 
     @property
     def is_made_by(self) -> bool:
         """Whether it is a noun that "by" or "with" joins to the name after it: "papers by X"."""
-        is_noun = self.is_before_name and not self.is_verb and not self.is_shared
-        return is_noun and self.after in ("by", "with")
+        if self.is_verb or self.is_shared:
+            return False
+        return self.is_before_name and self.after in ("by", "with")
 
 
 Chunks = list[Chunk]
@@ -180,8 +182,9 @@ def relations_after_name(chunks: Chunks) -> Chunks:
     """
     verbs = [chunk for chunk in chunks if chunk.is_verb]
     if verbs:
-        verbs[0].is_shared = any(chunk.is_shared for chunk in chunks)
-        return verbs[:1]
+        verb = verbs[0]
+        verb.is_shared = any(chunk.is_shared for chunk in chunks)
+        return [verb]
     return without_question_words(chunks) or chunks
 
 

@@ -110,7 +110,9 @@ def find_unread_parts(
     """
     question = remove_filler_phrases(question)
     tokens = tokenize(question)
-    entities = {end for subject, _, object_ in reading.facts for end in (subject, object_)}
+    entities: set[str] = set()
+    for subject, _, object_ in reading.facts:
+        entities.update((subject, object_))
     mentions = [mention for mention in find_mentions(question, kg) if mention.text in entities]
     vertices = find_vertices(mentions, kg)
     if not vertices:
@@ -139,11 +141,17 @@ def _find_unclear_name(vertices_of: Mapping[Mention, Vertices], kg: Graph) -> li
     for mention, vertices in vertices_of.items():
         if mention.text in exact or len(vertices) < 2:
             continue
-        labels = sorted(set(kg.names(vertices).values()))
-        classes = [fetch_class_names(kg, [vertex]) for vertex in vertices]
-        if len(labels) > 1 and all(names == classes[0] for names in classes):
-            return [f"“{mention.text}” may be {' or '.join(labels)}"]
+        labels = set(kg.names(vertices).values())
+        if len(labels) > 1 and _have_equal_classes(kg, vertices):
+            choices = " or ".join(sorted(labels))
+            return [f"“{mention.text}” may be {choices}"]
     return []
+
+
+def _have_equal_classes(kg: Graph, vertices: Vertices) -> bool:
+    """Return whether all of some vertices are of the same classes."""
+    first, *others = [fetch_class_names(kg, [vertex]) for vertex in vertices]
+    return all(names == first for names in others)
 
 
 def _asks_for_manner(word: str) -> bool:
@@ -210,8 +218,9 @@ class _Coverage:
             return []
         first = min(self.vertices_of)
         for predicate in fetch_predicates(self.kg, self.vertices_of[first]):
-            is_like = find_similar_predicates(relation, [predicate.name], self.embeddings)
-            if is_like and not predicate.has_only_numbers and not predicate.is_temporal:
+            if predicate.has_only_numbers or predicate.is_temporal:
+                continue
+            if find_similar_predicates(relation, [predicate.name], self.embeddings):
                 return []
         return [f"the graph does not say of {first.text} what is asked with “{relation}”"]
 
@@ -291,11 +300,14 @@ class _Coverage:
         name that the graph has as a label. A word that tells several things of one name apart may
         stand anywhere.
         """
-        neighbours = self.words[max(position - 1, 0) : position + 2]
-        is_part_of_name = "" in neighbours and position in self.capitalized
-        if len(self.vertices) < 2 and not is_part_of_name:
+        word = self.words[position]
+        if len(self.vertices) > 1:
+            return has_text_with(self.kg, self.vertices, word)
+        if position not in self.capitalized:
             return False
-        return has_text_with(self.kg, self.vertices, self.words[position])
+        neighbours = self.words[max(position - 1, 0) : position + 2]
+        is_beside_name = "" in neighbours
+        return is_beside_name and has_text_with(self.kg, self.vertices, word)
 
     def _stands_in_predicate(self, word: str) -> bool:
         return any(word in normalize(name).split() for name in self.predicate_names)
@@ -314,13 +326,15 @@ class _Coverage:
     def _is_like(self, phrase: str, name: str, threshold: float) -> bool:
         phrase_words = normalize(phrase).split()
         name_words = normalize(name).split()
-        meanings = [PHRASES_BY_STEM.get(stem(word), "") for word in name_words]
-        name_words += " ".join(meanings).split()
-        stems = {stem(word) for word in name_words if word not in UNSPECIFIC_WORDS}
+        meanings: list[str] = []
+        for word in name_words:
+            meaning = PHRASES_BY_STEM.get(stem(word), "")
+            meanings += meaning.split()
+        stems = {stem(word) for word in name_words + meanings if word not in UNSPECIFIC_WORDS}
         if not stems.isdisjoint(map(stem, phrase_words)):
             return True
         for word in phrase_words:
-            if any(are_rivals(word, other) for other in normalize(name).split()):
+            if any(are_rivals(word, other) for other in name_words):
                 return False
         return max_similarity(phrase, [name], self.embeddings) >= threshold
 
@@ -330,14 +344,16 @@ class _Coverage:
         With "of" or "from" after it, only what both name counts: "made of" asks for no maker.
         """
         word = self.words[position]
-        following = "".join(self.words[position + 1 : position + 2])
-        if following in ("of", "from") and f"{word}_{following}" in RELATION_PHRASES:
-            return [RELATION_PHRASES[f"{word}_{following}"]]
+        following = self.words[position + 1 : position + 2]
+        word_and_next = "_".join([word, *following])
+        if following in (["of"], ["from"]) and word_and_next in RELATION_PHRASES:
+            return [RELATION_PHRASES[word_and_next]]
         phrases = [word, relation_phrase(word)]
         value_type, _ = expected_value_type(self.words)
-        pairs = [f"{word}_{value_type}", f"who_{word}"]
-        for start in (max(position - 1, 0), position):
-            pairs.append("_".join(self.words[start : start + 2]))
+        pairs = [f"{word}_{value_type}", f"who_{word}", word_and_next]
+        if position > 0:
+            word_before = self.words[position - 1]
+            pairs.append(f"{word_before}_{word}")
         for pair in pairs:
             if pair in RELATION_PHRASES:
                 phrases.append(RELATION_PHRASES[pair])
@@ -347,15 +363,17 @@ class _Coverage:
         """Return whether a word names a class that is led to, or a class of the names."""
         word = self.words[position]
         own_classes = fetch_class_names(self.kg, self.vertices)
-        if self._is_any_class(word, [*self.value_types, *own_classes]):
+        expected = [*self.value_types, *own_classes]
+        if self._is_any_class(word, expected):
             return True
         if not own_classes and self._is_apposition(position):
             return True
         # Of all classes of the graph, the one most like the word must be among them
         classes = sorted(names_of_classes(self.kg))
         likeness = max_similarity(word, classes, self.embeddings)
-        best = max_similarity(word, [*self.value_types, *own_classes], self.embeddings)
-        return best >= min(max(likeness, MIN_SIMILARITY), LIKE_CLASS_SIMILARITY)
+        required = min(max(likeness, MIN_SIMILARITY), LIKE_CLASS_SIMILARITY)
+        best = max_similarity(word, expected, self.embeddings)
+        return best >= required
 
     def _is_apposition(self, position: int) -> bool:
         """Return whether a word stands between a determiner and a name: "the contract X"."""
@@ -365,10 +383,12 @@ class _Coverage:
 
     def _is_any_class(self, phrase: str, names: Sequence[str]) -> bool:
         words = normalize(phrase).split()
-        for name in names:
-            stems = set(map(stem, normalize(name).split()))
-            if words and stem(words[-1]) in stems:
-                return True
+        if words:
+            last_stem = stem(words[-1])
+            for name in names:
+                name_words = normalize(name).split()
+                if last_stem in map(stem, name_words):
+                    return True
         for form in (phrase, singularize(phrase)):
             if max_similarity(form, list(names), self.embeddings) >= MIN_CLASS_SIMILARITY:
                 return True
@@ -388,8 +408,11 @@ class _Coverage:
 
     def _is_label(self, word: str) -> bool:
         """Return whether a word is a label of the graph, or like the name of a class."""
-        is_label = bool(self.kg.exact([word, singularize(word)]))
-        return is_label or self._is_any_class(word, sorted(names_of_classes(self.kg)))
+        forms = [word, singularize(word)]
+        if self.kg.exact(forms):
+            return True
+        class_names = sorted(names_of_classes(self.kg))
+        return self._is_any_class(word, class_names)
 
     # Support and values
 
@@ -406,22 +429,28 @@ class _Coverage:
 
     def _names_relation(self, position: int) -> bool:
         """Return whether a word without much meaning names a known relation, alone or with the next."""
+        word = self.words[position]
         pair = "_".join(self.words[position : position + 2])
-        return pair in RELATION_PHRASES or self.words[position] in RELATION_PHRASES
+        return pair in RELATION_PHRASES or word in RELATION_PHRASES
 
     def _find_wrong_values(self) -> list[str]:
         """Return what is asked for if the values of the chosen predicates are of no such kind or class."""
         outgoing = [predicate.iri for predicate in self.chosen if not predicate.is_incoming]
-        if len(outgoing) == len(self.chosen):
-            values = fetch_values(self.kg, self.vertices, outgoing)
-            kind = describe_wrong_kind(self.words, values)
-            is_temporal = any(predicate.is_temporal for predicate in self.chosen)
-            if kind and not (kind == "a time" and is_temporal):
-                names = ", ".join(f"“{predicate.name}”" for predicate in self.chosen)
-                return [f"it asks for {kind}, and the values of {names} are of another kind"]
-        elif asked_kind(self.words) in ("a time", "a number"):
-            return [f"it asks for {asked_kind(self.words)}, and things were found"]
-        return []
+        if len(outgoing) < len(self.chosen):
+            kind = asked_kind(self.words)
+            if kind in ("a time", "a number"):
+                return [f"it asks for {kind}, and things were found"]
+            return []
+
+        values = fetch_values(self.kg, self.vertices, outgoing)
+        kind = describe_wrong_kind(self.words, values)
+        if not kind:
+            return []
+        is_temporal = any(predicate.is_temporal for predicate in self.chosen)
+        if kind == "a time" and is_temporal:
+            return []
+        names = ", ".join(f"“{predicate.name}”" for predicate in self.chosen)
+        return [f"it asks for {kind}, and the values of {names} are of another kind"]
 
 
 def _is_lookup(reading: ParsedQuestion) -> bool:
@@ -437,5 +466,6 @@ def _is_lookup(reading: ParsedQuestion) -> bool:
 
 def _is_comparing(word: str) -> bool:
     """Return whether a word compares: one of COMPARING_WORDS, or a superlative."""
-    is_superlative = word.endswith(SUPERLATIVE_ENDING) and len(word) >= MIN_SUPERLATIVE_CHARS
-    return is_superlative or word in COMPARING_WORDS
+    if word in COMPARING_WORDS:
+        return True
+    return word.endswith(SUPERLATIVE_ENDING) and len(word) >= MIN_SUPERLATIVE_CHARS

@@ -194,10 +194,11 @@ def _add_stated_class(words: Words, mentions: Mentions, kg: Graph | None) -> Men
     last = len(words) - 1
     if kg is None or not mentions or mentions[-1].end > last:
         return mentions
-    class_name = singularize(words[-1])
-    is_plural = class_name != words[-1]
-    is_after_be = not en.BE_FORMS.isdisjoint(words[-3:-1])
-    is_stated = words[-2] in ("a", "an") or (is_plural and is_after_be)
+    *_, word_before, word = words
+    class_name = singularize(word)
+    is_stated = word_before in ("a", "an")
+    if class_name != word:
+        is_stated = is_stated or not en.BE_FORMS.isdisjoint(words[-3:-1])
     if not is_stated or not kg.exact([class_name]):
         return mentions
     stated_class = Mention(last, last + 1, class_name)
@@ -372,10 +373,12 @@ class _NameReader:
         A form of "be" that begins the question does not count: it only makes it a yes-or-no
         question. The three words before the name are looked at.
         """
+        if self.left in (["a"], ["an"]):
+            return True
         words = set(self.left[-3:])
         if self.is_first:
             words.difference_update(self.left[:1])
-        return self.left in (["a"], ["an"]) or not en.BE_FORMS.isdisjoint(words)
+        return not en.BE_FORMS.isdisjoint(words)
 
     def _steps_of_chunks(self, chunks: Chunks) -> list[RelationStep]:
         """Return the relations that chunks stand for, one step each; shared ones lead there and back.

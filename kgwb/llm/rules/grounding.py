@@ -252,21 +252,25 @@ class _PredicateReader:
         """
         if QuestionWords(words, self.embeddings).content_positions:
             return None
-        outgoing = [predicate for predicate in predicates if not predicate.is_incoming]
         of_places = []
-        for predicate in outgoing:
+        for predicate in predicates:
+            if predicate.is_incoming:
+                continue
             name_words = normalize(predicate.name).split()
             if stem("located") in map(stem, name_words):
                 return predicate
             if en.PLACE_WORDS.union(en.PREPOSITIONS).issuperset(name_words):
                 of_places.append(predicate)
-        return of_places[0] if len(of_places) == 1 else None
+        if len(of_places) == 1:
+            return of_places[0]
+        return None
 
     def _asks_for_agent(self, words: Words) -> bool:
         """Return whether one relation is read, and asked with "who", not for a time or place."""
+        if WHO_WORDS.isdisjoint(words) or len(self.reading.facts) != 1:
+            return False
         value_type, _ = expected_value_type(words)
-        asks_who = not WHO_WORDS.isdisjoint(words)
-        return asks_who and not value_type and len(self.reading.facts) == 1
+        return not value_type
 
     def _relation_at_name(self) -> str:
         """Return the relation of the first fact about the name, "" if there is no fact about it."""
@@ -294,10 +298,13 @@ class _PredicateReader:
         value types, and no value type is like the noun. False for a noun of NON_CONTENT_WORDS,
         which includes "".
         """
-        typed = [predicate for predicate in predicates if predicate.value_types]
-        if noun in NON_CONTENT_WORDS or not typed or len(self.reading.facts) != 1:
+        if noun in NON_CONTENT_WORDS or len(self.reading.facts) != 1:
             return False
-        return not any(_is_type_of(predicate, noun, self.embeddings) for predicate in typed)
+        typed = [predicate for predicate in predicates if predicate.value_types]
+        for predicate in typed:
+            if _is_type_of(predicate, noun, self.embeddings):
+                return False
+        return bool(typed)
 
     def _with_asked_class(
         self, reading: ParsedQuestion, words: Words, predicates: Predicates
@@ -343,12 +350,14 @@ class _PredicateReader:
         if len(reading.facts) != 2:
             return reading
         *others, (subject, relation, target) = reading.facts
+        if not subject.startswith("?") or target != reading.target:
+            return reading
         noun = _normal_noun(relation)
-        is_asked = noun in phrases_after_question_word(words) and target == reading.target
-        if not is_asked or not subject.startswith("?") or noun not in names_of_classes(self.kg):
+        if noun not in phrases_after_question_word(words) or noun not in names_of_classes(self.kg):
             return reading
         for name in predicates_within_two_steps(self.kg, self.vertices):
-            if noun in map(singularize, normalize(name).split()):
+            name_words = normalize(name).split()
+            if noun in map(singularize, name_words):
                 return reading
         return reading._replace(facts=tuple(others), target=subject)
 
@@ -404,14 +413,15 @@ def phrases_after_question_word(words: Words) -> list[str]:
     They are in normal form with the last word in the singular, the longest first. The first such
     word of the question counts. Returns nothing without one.
     """
-    for position, word in enumerate(words):
+    for position, word in enumerate(words, start=1):
         if word in WORDS_BEFORE_ASKED_NOUN:
-            following = words[position + 1 : position + 1 + MAX_CLASS_WORDS]
+            following = words[position : position + MAX_CLASS_WORDS]
             phrases = []
             for length in range(len(following), 0, -1):
                 phrase = _normal_noun(" ".join(following[:length]))
-                phrases.append(phrase)
-            return list(filter(None, phrases))
+                if phrase:
+                    phrases.append(phrase)
+            return phrases
     return []
 
 
@@ -420,7 +430,8 @@ def _normal_noun(text: str) -> str:
     words = normalize(text).split()
     if not words:
         return ""
-    return " ".join([*words[:-1], singularize(words[-1])])
+    words[-1] = singularize(words[-1])
+    return " ".join(words)
 
 
 def _counted_noun(words: Words, relation: str) -> str:
@@ -500,8 +511,11 @@ class QuestionWords:
 
     def _is_type_named(self, predicate: VertexPredicate) -> bool:
         """Return whether any content word names a value type of a predicate."""
-        words = [self.words[position] for position in self.content_positions]
-        return any(_is_type_of(predicate, word, self.embeddings) for word in words)
+        for position in self.content_positions:
+            word = self.words[position]
+            if _is_type_of(predicate, word, self.embeddings):
+                return True
+        return False
 
     def _unexplained(self, match: _Match) -> list[int]:
         """Return the positions of the content words that a predicate does not explain.

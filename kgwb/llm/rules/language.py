@@ -25,8 +25,8 @@ def looks_english(text: str) -> bool:
     are ASCII.
     """
     words = set(re.findall(r"[^\W\d_]+", text.casefold()))
-    english = sum(word in ENGLISH_WORDS for word in words)
-    foreign = sum(word in FOREIGN_WORDS for word in words)
+    english = len(words.intersection(ENGLISH_WORDS))
+    foreign = len(words.intersection(FOREIGN_WORDS))
     if english == foreign == 0:
         return text.isascii()
     return english >= foreign

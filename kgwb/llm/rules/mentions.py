@@ -115,18 +115,19 @@ class _MentionFinder:
         for position, token in enumerate(self.tokens):
             if LETTER_OR_DIGIT.search(token.text):
                 edges.append(position)
-        parts = []
+        spellings_of: dict[Mention, list[Mention]] = {}
         for first in edges:
             for last in edges:
                 if first <= last < first + MAX_NAME_TOKENS:
                     part = self._mention(first, last + 1)
-                    parts.append(part)
-        spellings = [self._with_signs_after(part) for part in parts]
-        texts = dict.fromkeys(spelling.text for same in spellings for spelling in same)
+                    spellings_of[part] = self._with_signs_after(part)
+        texts: dict[str, None] = {}
+        for spellings in spellings_of.values():
+            texts |= dict.fromkeys(spelling.text for spelling in spellings)
         labels = self.kg.exact(list(texts))
         found = []
-        for part, same in zip(parts, spellings, strict=True):
-            names = [spelling for spelling in same if spelling.text in labels]
+        for part, spellings in spellings_of.items():
+            names = [spelling for spelling in spellings if spelling.text in labels]
             if names and not self._is_adjective(part):
                 found.append(names[0])
         return found
@@ -134,10 +135,14 @@ class _MentionFinder:
     def _with_signs_after(self, part: Mention) -> list[Mention]:
         """Return a part with all signs that follow it directly, then with fewer, then with none."""
         end = self.tokens[part.end - 1].end
-        signs = SIGNS.match(self.question, end)
-        assert signs is not None, "the pattern matches an empty text too"
-        shorter = range(len(signs[0]), -1, -1)
-        return [part._replace(text=part.text + signs[0][:count]) for count in shorter]
+        found = SIGNS.match(self.question, end)
+        assert found is not None, "the pattern matches an empty text too"
+        signs = found[0]
+        parts = []
+        for count in range(len(signs), -1, -1):
+            text = part.text + signs[:count]
+            parts.append(part._replace(text=text))
+        return parts
 
     def _mention(self, start: int, end: int) -> Mention:
         """Return the mention from token ``start`` to before token ``end``, as the question has it."""
@@ -188,9 +193,10 @@ class _MentionFinder:
         """
         if position - run.start >= MAX_NAME_TOKENS:
             return False
+        if run.end == position:
+            return True
         word_before = self.tokens[position - 1].lowercase
-        is_joined = word_before in en.NAME_CONNECTORS and run.end == position - 1
-        return is_joined or run.end == position
+        return word_before in en.NAME_CONNECTORS and run.end == position - 1
 
     def _is_name(self, run: Mention, labels: list[Mention]) -> bool:
         """Return whether a run of capitalised words is a name.
@@ -219,12 +225,14 @@ class _MentionFinder:
         if position + 1 == len(self.tokens):
             return False
         word = self.tokens[position].text
-        noun = self.tokens[position + 1].text
-        is_nationality = word.endswith(NATIONALITY_ENDINGS) or word in en.NATIONALITIES
-        if not is_nationality or not word[0].isupper():
+        if not word[0].isupper():
             return False
-        is_content_word = noun not in en.FUNCTION_WORDS and not en.is_verb(noun)
-        return noun.islower() and is_content_word
+        if word not in en.NATIONALITIES and not word.endswith(NATIONALITY_ENDINGS):
+            return False
+        noun = self.tokens[position + 1].text
+        if noun in en.FUNCTION_WORDS or en.is_verb(noun):
+            return False
+        return noun.islower()
 
     def _find_lowercase_name(self, labels: list[Mention]) -> list[Mention]:
         """Return the longest label of a question without capitals, the last of equals; else [].

@@ -52,8 +52,9 @@ class VertexPredicate(NamedTuple):
     @property
     def is_temporal(self) -> bool:
         """Whether its name, or that of a value type, has a word for a time."""
-        text = " ".join([self.name, *self.value_types])
-        words = text.lower().split()
+        words = self.name.lower().split()
+        for value_type in self.value_types:
+            words += value_type.lower().split()
         return not en.TIME_WORDS.isdisjoint(words)
 
     @property
@@ -141,8 +142,10 @@ def _select_inner_predicates(kg: Graph, vertices: Vertices) -> Sequence[Row]:
 
     This is a query of its own because Virtuoso loses rows of a query with two OPTIONALs.
     """
-    where = f"{values_clause('?v', vertices)} ?v ?p ?o . ?o ?q ?x FILTER(isBlank(?o))"
-    return kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {where} }}").rows
+    values = values_clause("?v", vertices)
+    inner = "?v ?p ?o . ?o ?q ?x FILTER(isBlank(?o))"
+    result = kg.select(f"SELECT DISTINCT ?p ?q WHERE {{ {values} {inner} }}")
+    return result.rows
 
 
 def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) -> list[Term]:
@@ -164,17 +167,20 @@ def fetch_values(kg: Graph, vertices: Vertices, predicates: Iterable[URIRef]) ->
 
 def fetch_class_names(kg: Graph, vertices: Vertices) -> list[str]:
     """Return the display names of the classes of vertices, by their IRIs."""
+    values = values_clause("?v", vertices)
     types = "|".join(map(n3, kg.vocabulary.types))
-    query = f"SELECT DISTINCT ?c WHERE {{ {values_clause('?v', vertices)} ?v {types} ?c }}"
-    iris = _iris_in(kg.select(query).rows)
-    return list(kg.names(sorted(iris)).values())
+    result = kg.select(f"SELECT DISTINCT ?c WHERE {{ {values} ?v {types} ?c }}")
+    iris = sorted(_iris_in(result.rows))
+    names = kg.names(iris)
+    return list(names.values())
 
 
 def has_text_with(kg: Graph, vertices: Vertices, word: str) -> bool:
     """Return whether a literal of one of some vertices has a word; letter case does not count."""
+    values = values_clause("?v", vertices)
     text = Literal(word.casefold()).n3()
     has_word = f"FILTER(isLiteral(?o) && CONTAINS(LCASE(STR(?o)), {text}))"
-    return kg.ask(f"ASK {{ {values_clause('?v', vertices)} ?v ?p ?o {has_word} }}")
+    return kg.ask(f"ASK {{ {values} ?v ?p ?o {has_word} }}")
 
 
 def names_of_classes(kg: Graph) -> frozenset[str]:

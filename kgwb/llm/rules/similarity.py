@@ -38,7 +38,8 @@ def find_similar_predicates(relation: str, names: Names, embeddings: Embeddings)
         parts = relation.split(", ")
         return [name for name in names if name in parts]
 
-    same = [name for name in names if name.casefold() == relation.casefold()]
+    searched = relation.casefold()
+    same = [name for name in names if name.casefold() == searched]
     if same:
         return same
     names = _without_other_numbers(relation, names)
@@ -67,7 +68,12 @@ def _without_other_numbers(phrase: str, names: Names) -> list[str]:
     numbers = NUMBER.findall(phrase)
     if not numbers:
         return list(names)
-    return [name for name in names if NUMBER.findall(name) in ([], numbers)]
+    kept = []
+    for name in names:
+        name_numbers = NUMBER.findall(name)
+        if name_numbers in ([], numbers):
+            kept.append(name)
+    return kept
 
 
 def _predicates_of_event(event: str, names: Names, embeddings: Embeddings) -> list[str]:
@@ -77,10 +83,15 @@ def _predicates_of_event(event: str, names: Names, embeddings: Embeddings) -> li
     (MIN_RELATION_SIMILARITY), and a name of which nothing is left is kept. Names with AGENT_ENDINGS
     are left out.
     """
-    names = [name for name in names if not name.endswith(AGENT_ENDINGS)]
-    events = [_without_time_and_place(name) or event for name in names]
+    candidates = []
+    events = []
+    for name in names:
+        if name.endswith(AGENT_ENDINGS):
+            continue
+        candidates.append(name)
+        events.append(_without_time_and_place(name) or event)
     similarities = embeddings.similarity(event, events, SPELLING_WEIGHT)
-    return _names_from(MIN_RELATION_SIMILARITY, names, similarities)
+    return _names_from(MIN_RELATION_SIMILARITY, candidates, similarities)
 
 
 def _names_from(threshold: float, names: Names, similarities: Sequence[float]) -> list[str]:

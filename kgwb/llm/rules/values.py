@@ -65,12 +65,15 @@ def asked_kind(words: Words) -> str:
 
 def is_time(value: Literal) -> bool:
     """Return whether a literal is a time, by its datatype or its text: a date or a year."""
-    _, _, datatype = str(value.datatype or "").casefold().rpartition("#")
+    datatype_iri = str(value.datatype or "").casefold()
+    _, _, datatype = datatype_iri.rpartition("#")
     if datatype.startswith(("date", "time", "g")):
         return True
     text = str(value).strip()
+    if YEAR_OR_DATE.fullmatch(text):
+        return True
     is_text = datatype in ("", "string", "langstring")
-    return bool(YEAR_OR_DATE.fullmatch(text) or (is_text and YEAR_WORD.search(text)))
+    return is_text and YEAR_WORD.search(text) is not None
 
 
 def has_number(value: Literal) -> bool:
@@ -80,12 +83,16 @@ def has_number(value: Literal) -> bool:
 
 def _is_measure(value: Literal) -> bool:
     """Return whether a literal is a time, a number or a truth value."""
+    if is_time(value):
+        return True
     text = str(value).strip()
     is_truth = text.casefold() in ("true", "false")
-    return is_time(value) or is_truth or bool(NUMBER.fullmatch(text))
+    return is_truth or NUMBER.fullmatch(text) is not None
 
 
 def _is_written_like_name(value: Literal) -> bool:
     """Return whether a literal is a text that has a capital letter, as the names of people have."""
+    if _is_measure(value):
+        return False
     text = str(value)
-    return not _is_measure(value) and text != text.casefold()
+    return text != text.casefold()

@@ -97,7 +97,11 @@ def _phrases_by_stem() -> dict[str, str]:
     """Return for each stem the relation phrases of all words that have it."""
     phrases: dict[str, str] = {}
     for word, phrase in RELATION_PHRASES.items():
-        phrases[stem(word)] = f"{phrases.get(stem(word), '')} {phrase}".strip()
+        word_stem = stem(word)
+        if word_stem in phrases:
+            phrases[word_stem] += f" {phrase}"
+        else:
+            phrases[word_stem] = phrase
     return phrases
 
 
@@ -204,17 +208,23 @@ def stem(word: str) -> str:
             return stem(IRREGULAR_FORMS[form])
     for ending in ENDINGS:
         start = word.removesuffix(ending)
-        if start != word and len(start) >= MIN_STEM_CHARS:
-            is_doubled = start[-1] == start[-2] and start[-1] not in "ls"
-            return start[:-1] if is_doubled else start
+        if start == word or len(start) < MIN_STEM_CHARS:
+            continue
+        last = start[-1]
+        if last == start[-2] and last not in "ls":
+            return start[:-1]
+        return start
     return word
 
 
 def are_rivals(first: str, second: str) -> bool:
     """Return whether two words are in one group of RIVALS and are not forms of one word."""
-    group = RIVAL_GROUPS.get(stem(first))
-    is_same_group = group is not None and group == RIVAL_GROUPS.get(stem(second))
-    return is_same_group and stem(first) != stem(second)
+    first_stem = stem(first)
+    second_stem = stem(second)
+    group = RIVAL_GROUPS.get(first_stem)
+    if group is None or first_stem == second_stem:
+        return False
+    return group == RIVAL_GROUPS.get(second_stem)
 
 
 def is_verb(word: str) -> bool:
