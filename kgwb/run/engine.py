@@ -819,7 +819,7 @@ class Engine:
         if problems:
             listed = "; ".join(problems)
             raise OverrideError(
-                f"the value put in for {key} does not pass its check: {listed}",
+                f"{key}: {listed}",
                 hint="put in another value, or take it back with run.remove_override",
             )
 
