@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from rdflib import URIRef
 
 from kgwb.flow import Answer
-from kgwb.kg.embeddings import Embeddings
+from kgwb.kg.embeddings import EmbeddingIndex, Embeddings
 from kgwb.kg.queries import describe_vertices
 from kgwb.labs.forms import AnswerTriples, NamedChoice, NumberedChoice, expand_iri
 from kgwb.labs.material import DIALOGUE
@@ -125,8 +125,7 @@ def check_rephrased_question(question: str) -> Problem:
         return "1.2.refers-back"
     if NAME not in " ".join(question.casefold().split()):
         return "1.2.no-name"
-    alone = Workbench(open_sample("films"), "rules").begin(question).go(until="qir")
-    for name in alone.output("qir").entities:
+    for name in run.go(until="qir").output("qir").entities:
         if NAME not in name.casefold():
             return say("1.2.other-name", name=name)
     return _find_other_meaning(question)
@@ -134,12 +133,24 @@ def check_rephrased_question(question: str) -> Problem:
 
 def _find_other_meaning(question: str) -> Problem:
     """Return a problem if a question is nearer to one beside the right one than to the right one."""
+    questions = _index_questions(Embeddings().name)
+    [(nearest, _)] = questions.nearest(question, 1)
+    return list(_list_meanings().values())[nearest]
+
+
+@cache
+def _index_questions(embeddings: str) -> EmbeddingIndex:
+    """Return an index of the questions of ``_list_meanings``, made once for these embeddings."""
+    return EmbeddingIndex(list(_list_meanings()), Embeddings(embeddings))
+
+
+@cache
+def _list_meanings() -> dict[str, str]:
+    """Return questions that ask for the date of the first movie, with "", and others with a problem."""
     meanings = dict.fromkeys(_fill(RELEASE_QUESTIONS, RIGHT_SUBJECTS), "")
     meanings |= dict.fromkeys(_fill(RELEASE_QUESTIONS, OTHER_SUBJECTS), "1.2.no-first-movie")
     meanings |= dict.fromkeys(_fill(OTHER_QUESTIONS, RIGHT_SUBJECTS), "1.2.no-date")
-    similarities = Embeddings().similarity(question, list(meanings))
-    _, problem = max(zip(similarities, meanings.values(), strict=True), key=lambda pair: pair[0])
-    return problem
+    return meanings
 
 
 def _fill(questions: Sequence[str], subjects: Sequence[str]) -> list[str]:

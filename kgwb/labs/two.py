@@ -45,11 +45,12 @@ MIN_COPIED_CHARS = 40
 MIN_DESCRIPTION_WORDS = 2
 """Words that say what goes into a field."""
 OTHER_FORMS = re.compile(
-    r"\b(reply|answer|respond|write|return|output)\b[^.\n]{0,30}?"
-    r"\b(poem|verse|rhyme|song|essay|prose|story|xml|yaml|csv|table|sparql|haiku)s?\b",
+    r"\b(reply|answer|respond|write|return|output|antworte|schreibe?|gib)\b[^.\n]{0,30}?"
+    r"\b(poem|verse|rhyme|song|essay|prose|story|xml|yaml|csv|table|sparql|haiku"
+    r"|gedicht|vers|reim|lied|aufsatz|prosa|geschichte|tabelle)(s|e|en)?\b",
     re.IGNORECASE,
 )
-"""A request for a reply that is not JSON."""
+"""A request for a reply that is not JSON, in an English or a German prompt."""
 F1_TOLERANCE = 0.005
 """How far a mean F1 may be from the right one, so that two decimals are enough."""
 
