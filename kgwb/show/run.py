@@ -36,7 +36,8 @@ MAX_LARGE_CHARS = 160
 
 def render_run_page(run: Run) -> str:
     """Render a run as HTML that stands alone."""
-    return static_section(render_run(run), aria_label=shorten(run.question))
+    title = shorten(run.question)
+    return static_section(render_run(run), aria_label=title)
 
 
 def render_run(run: Run) -> Html:
@@ -102,7 +103,8 @@ def _render_right_answer(run: Run) -> Html:
     if run.right_answer is None or not run.right_answer.text:
         return Html()
     label = muted_text("the right answer is ")
-    text = tag("b", shorten(run.right_answer.text, MAX_BANNER_CHARS), class_="right")
+    answer = shorten(run.right_answer.text, MAX_BANNER_CHARS)
+    text = tag("b", answer, class_="right")
     return div("", label, text)
 
 

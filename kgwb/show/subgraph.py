@@ -238,18 +238,21 @@ def _make_subgraph(
     nodes = []
     for term in terms:
         label = _label(term, names)
-        nodes.append(Node(term, label, roles.get(term, ())))
+        node = Node(term, label, roles.get(term, ()))
+        nodes.append(node)
     edges = []
     for triple in triples:
         _, predicate, _ = triple
         label = _label(predicate, names)
-        edges.append(Edge(triple, label, roles.get(triple, ())))
+        edge = Edge(triple, label, roles.get(triple, ()))
+        edges.append(edge)
     return Subgraph(tuple(nodes), tuple(edges))
 
 
 def _same_roles(role: Role, terms: Iterable[Term], triples: Iterable[Triple]) -> RolesByPart:
     """Return one and the same role for each of some terms and triples."""
-    return dict.fromkeys([*terms, *triples], (role,))
+    roles = (role,)
+    return dict.fromkeys([*terms, *triples], roles)
 
 
 def _label(term: Term, names: DisplayNames) -> str:
@@ -517,5 +520,9 @@ def _triples_around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
 
 def _take_turns(groups: Iterable[Sequence[Triple]]) -> list[Triple]:
     """Return the first triple of each group, then the second one of each, and so on."""
-    turns = chain.from_iterable(zip_longest(*groups))
-    return [triple for triple in turns if triple is not None]
+    in_turns = []
+    for turn in zip_longest(*groups):
+        for triple in turn:
+            if triple is not None:
+                in_turns.append(triple)
+    return in_turns
