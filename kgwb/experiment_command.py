@@ -284,7 +284,7 @@ class ExperimentCommand:
         if source is None:
             origin = paper.graphs[question_set.graph]
             raise InputError(
-                f"the graph {question_set.graph} ({origin.title}) is missing",
+                f"the graph {question_set.graph} ({origin.title}) is not at hand",
                 hint=f"get it from {origin.origin}, and give --graph {question_set.graph}=URL or FILE",
             )
         settings = {**question_set.settings, **configuration.settings}

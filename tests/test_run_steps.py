@@ -121,7 +121,7 @@ def test_a_run_has_a_status_and_refuses_a_second_execution_at_the_same_time() ->
         (
             lambda run: run.go(before="gess[Dune]"),
             "made_up has no agent 'gess'",
-            "its agents are split",
+            "name one of its agents: split",
         ),
         (
             lambda run: run.output("look_up"),

@@ -61,7 +61,7 @@ def gold_decisions_of(system: System) -> GoldDecisions:
     if system.gold is None:
         raise InputError(
             f"the system {system.name} has no gold decisions, and the ladder needs them",
-            hint="leave out the ladder, or give the system gold decisions: System(..., gold=...)",
+            hint="leave out the ladder (--ladder), or give the system gold decisions: System(..., gold=...)",
         )
     return system.gold
 

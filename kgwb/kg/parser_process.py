@@ -130,7 +130,7 @@ def _convert_to_nquads(
         source = gzip.GzipFile(fileobj=source)
     start = source.peek(3)
     if start.startswith(UTF16_MARKS):
-        raise SyntaxError("it is UTF-16, and RDF is read as UTF-8")
+        raise SyntaxError("the file is UTF-16, and RDF is read as UTF-8: save it as UTF-8")
     if start.startswith(UTF8_MARK):
         source.read(len(UTF8_MARK))
     rdf_format = pyoxigraph.RdfFormat.from_media_type(media_type)

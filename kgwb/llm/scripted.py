@@ -97,7 +97,7 @@ class Scripted(ChatModel):
             tasks = ", ".join(self._script) or "no task at all"
             raise ModelError(
                 f"the script has no reply for the prompt {task!r}",
-                hint=f"it has replies for: {tasks}",
+                hint=f"add a reply for it to the script, which has replies for: {tasks}",
             )
         if isinstance(replies, str | Mapping | ChatReply | BaseException):
             return replies

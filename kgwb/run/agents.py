@@ -291,7 +291,7 @@ class System:
                 return spec
         known = ", ".join(spec.name for spec in self.agents)
         message = f"{self.name} has no agent {name!r}"
-        raise SettingError(message, hint=f"its agents are {known}")
+        raise SettingError(message, hint=f"name one of its agents: {known}")
 
     def __repr__(self) -> str:
         names = ", ".join(spec.name for spec in self.agents)

@@ -802,7 +802,7 @@ class Engine:
             return ""
         if len(begun) > 1:
             raise OverrideError(
-                f"a value was put in for the agent {step.agent}, which has several steps",
+                f"the value put in for the agent {step.agent} was not used: the agent has several steps",
                 hint="put the value in for one of them: " + ", ".join(begun),
             )
         return step.agent

@@ -27,7 +27,7 @@ def messages_from_text(text: str) -> tuple[Message, ...]:
     before, *sections = MESSAGE_LINE.split(text.replace("\r\n", "\n"))
     if before.strip() or not sections:
         raise PromptError(
-            "the messages must each stand below a line with the role",
+            "the edited messages do not begin with a role: each stands below a line with its role",
             hint="begin with a line [system], [user] or [assistant]",
         )
     messages = []

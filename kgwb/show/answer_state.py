@@ -115,7 +115,9 @@ def judge_answer(
 
 def is_text_alone(answer: Answer) -> bool:
     """Return whether an answer is only a text, as another program gives it: no values, no reason."""
-    return not answer and bool(answer.text) and not answer.reason and not answer.ungrounded
+    if answer or answer.reason or answer.ungrounded:
+        return False
+    return bool(answer.text)
 
 
 # Whether an answer is what the question asks for

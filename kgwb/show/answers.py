@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -116,7 +117,8 @@ def _render_answer_table(answer: Answer, context: RenderContext) -> Html:
     for value in answer.values[:MAX_ROWS]:
         cells = [render_cell(term, context) for term in value.row]
         rows.append(cells)
-    return table(answer.columns, rows, total=len(answer.values))
+    total = len(answer.values)
+    return table(answer.columns, rows, total=total)
 
 
 def _render_numbered_value(number: int, value: Value, context: RenderContext) -> Html:
@@ -248,20 +250,26 @@ def with_unique_names(answer: Answer, context: RenderContext) -> RenderContext:
     """
     name_of = _names_of_iris(answer, context)
 
+    def short_name(iri: str) -> str:
+        return shorten(name_of[iri], MAX_DISTINCT_CHARS)
+
     def name_with_ending(iri: str) -> str:
         *_, ending = re.split(r"[/#:]", iri.rstrip("/#:"))
-        return f"{shorten(name_of[iri], MAX_DISTINCT_CHARS)} ({ending})"
+        return f"{short_name(iri)} ({ending})"
 
     def name_with_iri(iri: str) -> str:
-        return f"{shorten(name_of[iri], MAX_DISTINCT_CHARS)} ({iri})"
+        return f"{short_name(iri)} ({iri})"
 
     def name_alone(iri: str) -> str:
         name = name_of[iri]
-        return name if len(name) <= MAX_LABEL_CHARS else shorten(name, MAX_DISTINCT_CHARS)
+        if len(name) <= MAX_LABEL_CHARS:
+            return name
+        return short_name(iri)
 
     names = tell_apart(name_of, (name_alone, name_with_ending, name_with_iri, ascii))
     ambiguous_literals = _find_ambiguous_literals(answer, names)
-    return replace(context, names={**context.names, **names}, ambiguous_literals=ambiguous_literals)
+    all_names = {**context.names, **names}
+    return replace(context, names=all_names, ambiguous_literals=ambiguous_literals)
 
 
 def _find_ambiguous_literals(answer: Answer, names: Mapping[str, str]) -> frozenset[Term]:
@@ -269,12 +277,12 @@ def _find_ambiguous_literals(answer: Answer, names: Mapping[str, str]) -> frozen
 
     ``names`` are those of the IRIs.
     """
-    terms_by_look: dict[str, set[Term]] = {}
+    terms_by_look: dict[str, set[Term]] = defaultdict(set)
     for value in answer.values[:MAX_ROWS]:
         triples = value.support[:MAX_SUPPORT_TRIPLES]
         for term in (*value.terms, *chain.from_iterable(triples)):
             look = look_of(format_term(term, names))
-            terms_by_look.setdefault(look, set()).add(term)
+            terms_by_look[look].add(term)
     ambiguous: set[Term] = set()
     for terms in terms_by_look.values():
         if len(terms) > 1:
@@ -294,7 +302,8 @@ def _names_of_iris(answer: Answer, context: RenderContext) -> dict[str, str]:
                 labels[str(term)] = value.term_label
     names = {}
     for iri in sorted(_support_iris(answer).union(labels)):
-        names[iri] = context.names.get(iri) or labels.get(iri) or name_from_iri(iri)
+        known_name = context.names.get(iri) or labels.get(iri)
+        names[iri] = known_name or name_from_iri(iri)
     return names
 
 

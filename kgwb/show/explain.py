@@ -73,8 +73,11 @@ def queries_in(output: Any) -> tuple[str, ...]:
     if not isinstance(queries, tuple):
         # Some records have the number of queries there.
         return ()
-    texts = [getattr(query, "sparql", query) for query in queries]
-    return tuple(map(str, texts))
+    texts = []
+    for query in queries:
+        text = getattr(query, "sparql", query)
+        texts.append(str(text))
+    return tuple(texts)
 
 
 def is_unanswered(output: Any) -> bool:
@@ -133,7 +136,8 @@ def _predicate_names(kg: Graph) -> tuple[frozenset[str], bool]:
             further = kg.select(f"SELECT ?p WHERE {{ ?s ?p ?o }} LIMIT 1 OFFSET {MAX_READ_TRIPLES}")
         except GraphError:
             return frozenset(), False
-        iris = [row[0] for row in found.rows if isinstance(row[0], URIRef)]
+        first_cells = [row[0] for row in found.rows]
+        iris = [cell for cell in first_cells if isinstance(cell, URIRef)]
         names = frozenset(kg.names(iris).values())
         _PREDICATE_NAMES[kg] = (names, not further.rows)
     return _PREDICATE_NAMES[kg]
@@ -441,8 +445,10 @@ def _example_triples(kg: Graph, pattern: str) -> tuple[Triple, ...]:
 
 def names_of_terms(kg: Graph, rows: Iterable[Iterable[Any]]) -> IriNames:
     """Return the display names of the IRIs in rows of terms, sorted by IRI. Raises a GraphError."""
-    terms = chain.from_iterable(rows)
-    iris = {term for term in terms if isinstance(term, URIRef)}
+    iris = set()
+    for term in chain.from_iterable(rows):
+        if isinstance(term, URIRef):
+            iris.add(term)
     names = kg.names(sorted(iris))
     return tuple(sorted(names.items()))
 
@@ -512,7 +518,9 @@ class QueryFailure:
     def line_number(self) -> int | None:
         """The line of the query that the error names, from 1; None if it names none."""
         match = re.search(r"\bat line (\d+)", self.error.message)
-        return int(match[1]) if match else None
+        if match is None:
+            return None
+        return int(match[1])
 
 
 def try_query(kg: Graph, sparql: str) -> QueryResult | QueryFailure:
@@ -533,11 +541,13 @@ def render_query_failure(failure: QueryFailure, context: RenderContext) -> Html:
     place = Html()
     if number is not None and number <= len(lines):
         line = shorten(lines[number - 1])
-        place = tag("pre", span("num", f"{number} "), tag("mark", line), class_="src wrong")
+        numbered = span("num", f"{number} ")
+        place = tag("pre", numbered, tag("mark", line), class_="src wrong")
     hint = ""
     if failure.error.hint:
         hint = f" What to do: {failure.error.hint}"
-    message = note(tag("b", "Failed: "), failure.error.message, ".", hint, level="bad")
+    failed = tag("b", "Failed: ")
+    message = note(failed, failure.error.message, ".", hint, level="bad")
     return div("stack tight", place, message, role="alert")
 
 

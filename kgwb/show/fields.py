@@ -109,7 +109,8 @@ def render_object(data: Mapping[str, Any], context: RenderContext) -> Html:
     """
     rows = []
     for name, value in data.items():
-        rows.append([span("soft", str(name)), _render_json(value, context)])
+        shown_name = span("soft", str(name))
+        rows.append([shown_name, _render_json(value, context)])
     return table((), rows)
 
 
@@ -130,8 +131,11 @@ def _render_json(value: Any, context: RenderContext) -> Html:
 
 def _is_filled(field_name: str, records: Sequence[Any]) -> bool:
     """Return whether any of the records has a value in a field."""
-    values = [getattr(record, field_name, None) for record in records]
-    return any(value not in EMPTY_VALUES for value in values)
+    for record in records:
+        value = getattr(record, field_name, None)
+        if value not in EMPTY_VALUES:
+            return True
+    return False
 
 
 def render_cell(value: Any, mark: str, context: RenderContext) -> Html:

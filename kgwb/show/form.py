@@ -541,7 +541,8 @@ def add_or_remove_row(
     Raises OverrideError if the path does not lead to a table. A new row has the defaults of its
     columns and the next free number. The given values do not change.
     """
-    names = [name for name in path.split(".") if name not in ("", "value")]
+    parts = path.split(".")
+    names = [name for name in parts if name not in ("", "value")]
     row = ""
     if remove and names:
         row = names.pop()

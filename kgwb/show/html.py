@@ -130,7 +130,8 @@ def render_template(name: str, **values: object) -> Html:
 
     Values are escaped unless they are Html. Raises jinja2's UndefinedError if a value is missing.
     """
-    return Html(_template_environment().get_template(name).render(**values))
+    template = _template_environment().get_template(name)
+    return Html(template.render(**values))
 
 
 # Elements
@@ -237,7 +238,8 @@ def embed_style(markup: Html) -> Html:
 @cache
 def load_style() -> str:
     """Return the style sheet of all views, without comments and line ends."""
-    text = Path(__file__).with_name("look.css").read_text(encoding="utf-8")
+    file = Path(__file__).with_name("look.css")
+    text = file.read_text(encoding="utf-8")
     without_comments = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     return re.sub(r"\s*\n\s*", " ", without_comments).strip()
 

@@ -107,7 +107,8 @@ class OutputForm:
         return update_derived_fields(record)
 
     def _has_other_choice(self, data: Mapping[str, Any]) -> bool:
-        return any(data[name] != self.data[name] for name in self.choice_fields)
+        changed = [name for name in self.choice_fields if data[name] != self.data[name]]
+        return bool(changed)
 
 
 def update_derived_fields(value: Any) -> Any:

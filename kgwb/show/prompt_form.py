@@ -174,8 +174,10 @@ def _render_prompt_header(
 
 def _render_variables(values: dict[str, str]) -> Html:
     """Render the names of the variables that the header of a prompt declares, in double braces."""
-    names = re.findall(r"\w+", values.get("variables", ""))
-    marks = [tag("mark", "{{" + name + "}}", class_="var mono") for name in names]
+    marks = []
+    for name in re.findall(r"\w+", values.get("variables", "")):
+        mark = tag("mark", "{{" + name + "}}", class_="var mono")
+        marks.append(mark)
     return div("row small", muted_text("filled in by the agent:"), *marks)
 
 
@@ -280,12 +282,15 @@ def render_request(
     text = f"{chars:,} characters, about {tokens:,} tokens"
     if prompt is not None:
         sizes = prompt.measure_parts(request.messages, request.variables)
-        listed = [f"{name} {max(1, size // CHARS_PER_TOKEN):,}" for name, size in sizes.items()]
-        text += f": {', '.join(listed)}"
+        listed = []
+        for name, size in sizes.items():
+            part_tokens = max(1, size // CHARS_PER_TOKEN)
+            listed.append(f"{name} {part_tokens:,}")
+        parts_text = ", ".join(listed)
+        text += f": {parts_text}"
     if left_out:
         text += f"; left out for room: {', '.join(left_out)}"
-    size = muted_text(text)
-    heading = join(f"{title} ", size)
+    heading = join(f"{title} ", muted_text(text))
     return collapsible(heading, preformatted(*parts), key="sent")
 
 

@@ -95,7 +95,9 @@ def has_details(value: Any, context: RenderContext) -> bool:
     That is so for a dictionary, a query, a value whose type has a view, and a value whose summary has
     several lines.
     """
-    if isinstance(value, dict) or (isinstance(value, str) and is_query(value)):
+    if isinstance(value, dict):
+        return True
+    if isinstance(value, str) and is_query(value):
         return True
     has_view = find_view(type(value), context.views) is not None
     return has_view or "\n" in summarize(value)

@@ -37,7 +37,8 @@ MAX_LARGE_CHARS = 160
 
 def render_run_page(run: Run) -> str:
     """Render a run as HTML that stands alone."""
-    return static_section(render_run(run), aria_label=shorten(run.question))
+    title = shorten(run.question)
+    return static_section(render_run(run), aria_label=title)
 
 
 def render_run(run: Run, blamed_step: str = "") -> Html:
@@ -107,8 +108,8 @@ def _render_right_answer(run: Run, answer: Answer | None) -> Html:
     if run.right_answer is None or not run.right_answer.labels:
         return Html()
     label = muted_text("the right answer is ")
-    right_text = run.right_answer.text_beside(answer)
-    text = tag("b", shorten(right_text, MAX_BANNER_CHARS), class_="right")
+    right_text = shorten(run.right_answer.text_beside(answer), MAX_BANNER_CHARS)
+    text = tag("b", right_text, class_="right")
     return div("", label, text)
 
 

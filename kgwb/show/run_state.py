@@ -144,7 +144,10 @@ def setup_text(run: Run) -> str:
 def _muted_text(run: Run) -> str:
     """Return the muted triples of a run by their display names, in one line."""
     names = run.display_names()
-    triples = [single_line(format_triple(triple, names)) for triple in run.kg.muted]
+    triples = []
+    for triple in run.kg.muted:
+        text = format_triple(triple, names)
+        triples.append(single_line(text))
     return "; ".join(triples)
 
 
@@ -237,13 +240,15 @@ def _view_of_stale_answer(previous: Answer | None) -> AnswerView:
 
 def _view_of_answer(judged: AnswerState, answer: Answer, cost: str) -> AnswerView:
     """Return how an answer is shown, with what is in doubt, its origin and its cost."""
-    if not answer and not answer.ungrounded and not is_text_alone(answer):
-        return _view_without_values(judged, answer.reason, cost)
-    text = single_line(shorten_at_word(str(answer), MAX_ANSWER_CHARS))
-    if is_text_alone(answer):
-        text = single_line(shorten_at_word(answer.text, MAX_ANSWER_CHARS))
+    is_text = is_text_alone(answer)
     if answer.ungrounded:
         text = str(answer.text or ", ".join(answer.labels))
+    elif is_text:
+        text = single_line(shorten_at_word(answer.text, MAX_ANSWER_CHARS))
+    elif answer:
+        text = single_line(shorten_at_word(str(answer), MAX_ANSWER_CHARS))
+    else:
+        return _view_without_values(judged, answer.reason, cost)
     parts = [judged.doubt, *_origins_of(answer), cost]
     details = " · ".join(filter(None, parts))
     return AnswerView(judged.icon, judged.label, text, details)

@@ -49,7 +49,8 @@ class Tag(NamedTuple):
 
     @property
     def classes(self) -> frozenset[str]:
-        return frozenset(self.attributes.get("class", "").split())
+        names = self.attributes.get("class", "")
+        return frozenset(names.split())
 
     @property
     def is_dropped(self) -> bool:
@@ -104,8 +105,9 @@ class _Rewriter:
     def _needs_space(self, previous: str, token: str) -> bool:
         """Return whether one element begins right behind another, outside of preformatted text."""
         is_between = previous.startswith("</") and TAG_NAME.match(token) is not None
-        begins = is_between and not token.startswith("</")
-        return begins and not any(tag.name in TEXT_ELEMENTS for tag in self._open)
+        if not is_between or token.startswith("</"):
+            return False
+        return not any(tag.name in TEXT_ELEMENTS for tag in self._open)
 
     def _rewrite_element(self, token: str) -> str:
         """Return what stands in place of the element that begins with a token, or of its start tag.
@@ -199,17 +201,26 @@ def _as_image(svg: str) -> str:
     """Return an image of an SVG picture, with its title and description as the text instead."""
     title = _first_group(TITLE, svg)
     description = _first_group(DESCRIPTION, svg)
-    text = escape(". ".join(filter(None, (title, description))), quote=True)
-    width = _first_group(MAX_WIDTH, svg)
+    title_and_description = ". ".join(filter(None, (title, description)))
+    text = escape(title_and_description, quote=True)
+    box = ""
     size = SIZE.search(svg)
-    box = f'viewBox="0 0 {size[1]} {size[2]}" width="{size[1]}" height="{size[2]}"' if size else ""
-    document = f'<svg xmlns="{SVG_NAMESPACE}" class="kg" {box}><style>{_picture_style()}</style>{svg}</svg>'
+    if size:
+        width, height = size.groups()
+        box = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    namespace = f'xmlns="{SVG_NAMESPACE}"'
+    style = f"<style>{_picture_style()}</style>"
+    document = f'<svg {namespace} class="kg" {box}>{style}{svg}</svg>'
     data = base64.b64encode(document.encode()).decode()
-    shown_width = f' width="{width}"' if width else ""
+    max_width = _first_group(MAX_WIDTH, svg)
+    shown_width = ""
+    if max_width:
+        shown_width = f' width="{max_width}"'
     least_size = _first_group(LEAST_SIZE, svg)
     if least_size:
         shown_width += f' style="{least_size}"'
-    return f'<img class="picture"{shown_width} alt="{text}" src="data:image/svg+xml;base64,{data}">'
+    source = f"data:image/svg+xml;base64,{data}"
+    return f'<img class="picture"{shown_width} alt="{text}" src="{source}">'
 
 
 def _first_group(pattern: re.Pattern[str], text: str) -> str:
@@ -220,14 +231,18 @@ def _first_group(pattern: re.Pattern[str], text: str) -> str:
 @cache
 def _picture_style() -> str:
     """Return the rules of the style sheet for pictures, with the colours of the light theme."""
-    text = Path(__file__).with_name("look.css").read_text(encoding="utf-8")
+    file = Path(__file__).with_name("look.css")
+    text = file.read_text(encoding="utf-8")
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    colours = "".join(re.findall(r"--[\w-]+:[^;{}]+;", text.partition("container:")[0]))
-    rules = []
+    light_theme, _, _ = text.partition("container:")
+    colours = "".join(re.findall(r"--[\w-]+:[^;{}]+;", light_theme))
+    rules = ""
     for rule in re.findall(r"[^{}]*\{[^{}]*\}", text):
-        selector, _, declarations = rule.strip().partition("{")
-        is_state = re.fullmatch(r"\.kg \.\w+ ", selector) and declarations.strip().startswith("--c")
-        if "svg.graph" in selector or is_state:
-            rules.append(rule.strip())
-    style = f".kg{{color-scheme:light;{colours}}}{''.join(rules)}"
+        stripped = rule.strip()
+        selector, _, declarations = stripped.partition("{")
+        is_class = re.fullmatch(r"\.kg \.\w+ ", selector) is not None
+        is_state = is_class and declarations.strip().startswith("--c")
+        if is_state or "svg.graph" in selector:
+            rules += stripped
+    style = f".kg{{color-scheme:light;{colours}}}{rules}"
     return escape(re.sub(r"\s+", " ", style), quote=False)

@@ -331,8 +331,9 @@ def _shown_attempt(attempt: Attempt, call: Call | None) -> ShownAttempt:
 def _shown_call(call: Call) -> ShownAttempt:
     """Return what the template shows of a model call that was not checked."""
     badge = state_badge("done", "as it came")
+    cost = _model_call_cost(call)
     messages = call.request["content"]["messages"]
-    return ShownAttempt(badge, _model_call_cost(call), call.result.text, [], messages)
+    return ShownAttempt(badge, cost, call.result.text, [], messages)
 
 
 def _model_call_cost(call: Call) -> str:
@@ -356,9 +357,11 @@ def render_new_replies(asked: NewReplies, context: RenderContext) -> Html:
         if reply.text == asked.before:
             label = state_badge("ok", f"reply {number}, as in the record")
         tokens = f"{reply.prompt_tokens} + {reply.completion_tokens} tokens"
-        cost = f"{reply.model} · {tokens} · {format_seconds(reply.seconds)}"
-        head = div("row", label, muted_text(cost))
-        parts.append(div("stack tight", head, render(reply.text, context)))
+        seconds = format_seconds(reply.seconds)
+        cost = muted_text(f"{reply.model} · {tokens} · {seconds}")
+        head = div("row", label, cost)
+        text = render(reply.text, context)
+        parts.append(div("stack tight", head, text))
     return div("stack", *parts)
 
 

@@ -239,18 +239,21 @@ def _make_subgraph(
     nodes = []
     for term in terms:
         label = _label(term, names)
-        nodes.append(Node(term, label, roles.get(term, ())))
+        node = Node(term, label, roles.get(term, ()))
+        nodes.append(node)
     edges = []
     for triple in triples:
         _, predicate, _ = triple
         label = _label(predicate, names)
-        edges.append(Edge(triple, label, roles.get(triple, ())))
+        edge = Edge(triple, label, roles.get(triple, ()))
+        edges.append(edge)
     return Subgraph(tuple(nodes), tuple(edges))
 
 
 def _same_roles(role: Role, terms: Iterable[Term], triples: Iterable[Triple]) -> RolesByPart:
     """Return one and the same role for each of some terms and triples."""
-    return dict.fromkeys([*terms, *triples], (role,))
+    roles = (role,)
+    return dict.fromkeys([*terms, *triples], roles)
 
 
 def _label(term: Term, names: DisplayNames) -> str:
@@ -442,7 +445,10 @@ def expand_node(kg: Graph, subgraph: Subgraph, node: Term, max_triples: int = 20
         if isinstance(node, BNode):
             kind = "blank node"
         hint = "choose a vertex that has an IRI"
-        raise SettingError(f"a {kind} cannot be expanded", hint=hint)
+        shown = shorten(str(node))
+        raise SettingError(
+            f"the {kind} {shown!r} has no neighbours to add to the picture", hint=hint
+        )
     triples, has_all = _triples_around(kg, node)
     drawn = {edge.triple for edge in subgraph.edges}
     undrawn = [triple for triple in triples if triple not in drawn]
@@ -518,5 +524,9 @@ def _triples_around(kg: Graph, vertex: URIRef) -> tuple[list[Triple], bool]:
 
 def _take_turns(groups: Iterable[Sequence[Triple]]) -> list[Triple]:
     """Return the first triple of each group, then the second one of each, and so on."""
-    turns = chain.from_iterable(zip_longest(*groups))
-    return [triple for triple in turns if triple is not None]
+    in_turns = []
+    for turn in zip_longest(*groups):
+        for triple in turn:
+            if triple is not None:
+                in_turns.append(triple)
+    return in_turns

@@ -65,7 +65,8 @@ def render_svg(
     highlight = highlighted_parts(subgraph, highlighted) or {}
     lines = []
     labels = []
-    curves = [edge_curve(layout, number) for number in range(len(subgraph.edges))]
+    edge_count = len(subgraph.edges)
+    curves = [edge_curve(layout, number) for number in range(edge_count)]
     label_places = place_labels(curves, [edge_label(edge) for edge in subgraph.edges])
     for number, edge in enumerate(subgraph.edges):
         curve = curves[number]
@@ -227,7 +228,9 @@ def _render_node(node: Node, box: NodeBox, mark: str, attributes: dict[str, obje
 
 
 def _format_point(point: complex) -> str:
-    return f"{point.real:.1f},{point.imag:.1f}"
+    x = point.real
+    y = point.imag
+    return f"{x:.1f},{y:.1f}"
 
 
 # Roles as text
@@ -273,7 +276,8 @@ def tooltip_text(part: Node | Edge) -> str:
 
 def describe_roles(roles: Iterable[Role]) -> str:
     """Return the roles of a node or an edge: "linked to “Arrival”, support"."""
-    return ", ".join(map(str, roles))
+    names = map(str, roles)
+    return ", ".join(names)
 
 
 # Legend and tables
@@ -303,7 +307,10 @@ def render_tables(subgraph: Subgraph, context: RenderContext) -> Html:
     A second table has the nodes with their roles. Both are in the order of the subgraph, of which
     they show MAX_ROWS rows.
     """
-    names = [(edge.triple[1], edge.label) for edge in subgraph.edges]
+    names = []
+    for edge in subgraph.edges:
+        _, predicate, _ = edge.triple
+        names.append((predicate, edge.label))
     for node in subgraph.nodes:
         if isinstance(node.term, URIRef):
             names.append((node.term, node.label))

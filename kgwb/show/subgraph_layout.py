@@ -260,7 +260,9 @@ def edge_curve(layout: Layout, number: int) -> Curve:
     their columns. An edge within a column begins and ends at the right sides. An edge from a node
     to itself is a loop at the right. The end keeps a distance for the arrow head.
     """
-    start, end = [layout.boxes[position] for position in layout.endpoints[number]]
+    start_node, end_node = layout.endpoints[number]
+    start = layout.boxes[start_node]
+    end = layout.boxes[end_node]
     curvature = layout.curvatures[number]
     # 2 pixels from the box, and 8 where the arrow head is.
     first = _point_beside(start, end, 2)
@@ -314,7 +316,11 @@ def place_labels(curves: Sequence[Curve], labels: Sequence[str]) -> list[complex
 
 def _clearance(taken: Sequence[LabelBox], box: LabelBox) -> float:
     """Return how far a label is from those that it would lie on; LINE_HEIGHT if it lies on none."""
-    distances = [abs(box.middle.imag - other.middle.imag) for other in taken if box.overlaps(other)]
+    distances = []
+    for other in taken:
+        if box.overlaps(other):
+            apart = box.middle - other.middle
+            distances.append(abs(apart.imag))
     return min(distances, default=LINE_HEIGHT)
 
 
@@ -327,8 +333,9 @@ class LabelBox(NamedTuple):
     def overlaps(self, other: LabelBox) -> bool:
         """Return whether a part of one label would lie on the other."""
         apart = self.middle - other.middle
-        is_beside = abs(apart.real) >= self.half_width + other.half_width
-        return not is_beside and abs(apart.imag) < LINE_HEIGHT - 2
+        if abs(apart.real) >= self.half_width + other.half_width:
+            return False
+        return abs(apart.imag) < LINE_HEIGHT - 2
 
 
 # Texts and their width

@@ -102,7 +102,9 @@ def render_survey_browser(
 def _render_unused(survey: Survey) -> Html:
     """Render the collapsed list of IRIs that are declared and never used; nothing if it is empty."""
     names = texts_by_iri(survey.names)
-    unused = [format_term(iri, names) for iri in survey.unused]
+    unused = []
+    for iri in survey.unused:
+        unused.append(format_term(iri, names))
     return _render_list("Declared and never used", unused, key="unused")
 
 
@@ -205,7 +207,8 @@ def render_classes(
     smaller = []
     for found_class in found[MAX_CLASSES:]:
         surveyed = found_class.surveyed
-        smaller.append(f"{shorten_name(surveyed.name)} {surveyed.total:,}")
+        name = shorten_name(surveyed.name)
+        smaller.append(f"{name} {surveyed.total:,}")
     return render_template(
         "show/templates/survey_classes.html",
         rows=rows,
@@ -252,8 +255,10 @@ def _matches_search(search_text: str, name: str, iri: str) -> bool:
 
     Letter case and accents do not count; an empty search matches everything.
     """
-    text = normalize(f"{name} {name_from_iri(iri)} {local_part(iri)}")
-    return all(word in text for word in normalize(search_text).split())
+    shown_name = name_from_iri(iri)
+    text = normalize(f"{name} {shown_name} {local_part(iri)}")
+    words = normalize(search_text).split()
+    return all(word in text for word in words)
 
 
 def _class_row(
@@ -393,8 +398,11 @@ def _name_sorts(sorts: Sequence[ValueSurvey], context: RenderContext) -> list[st
         return _sort_name(sorts[number], context.names)
 
     def name_with_curie(number: int) -> str:
+        name = name_sort(number)
         of = sorts[number].of
-        return f"{name_sort(number)} ({curie_text(of, context)})" if of else name_sort(number)
+        if not of:
+            return name
+        return f"{name} ({curie_text(of, context)})"
 
     names = tell_apart(range(len(sorts)), (name_sort, name_with_curie))
     return list(names.values())

@@ -138,7 +138,10 @@ class RenderContext:
 
 def texts_by_iri(pairs: Iterable[tuple[URIRef, str]]) -> dict[str, str]:
     """Return what is known of IRIs, such as their names, by the text of the IRI."""
-    return {str(iri): text for iri, text in pairs}
+    texts = {}
+    for iri, text in pairs:
+        texts[str(iri)] = text
+    return texts
 
 
 def context_of(
@@ -220,7 +223,8 @@ def render_cell(term: Term | None, context: RenderContext) -> Html:
 def triple_key(triple: Triple) -> str:
     """Return a short hash of a triple, which identifies it in the events of a page."""
     content = repr(triple).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(content).hexdigest()[:KEY_CHARS]
+    digest = hashlib.sha256(content)
+    return digest.hexdigest()[:KEY_CHARS]
 
 
 def render_triples(
@@ -405,9 +409,10 @@ def declare_known_prefixes(query: str, context: RenderContext) -> str:
     Known are the prefixes that the page shows, those of the graph, and the well-known ones. They are
     put before the first word, in the same line, so that the lines keep their numbers.
     """
-    known = {prefix: namespace for namespace, prefix in KNOWN_PREFIXES.items()}
-    known |= {prefix: namespace for namespace, prefix in context.prefixes.items()}
-    known |= {prefix: namespace for namespace, prefix in context.used_prefixes.items()}
+    known = {}
+    for prefixes in (KNOWN_PREFIXES, context.prefixes, context.used_prefixes):
+        for namespace, prefix in prefixes.items():
+            known[prefix] = namespace
     code = re.sub(f"{QUOTED_STRING_PATTERN}|{IRI_PATTERN}|#[^\n]*", " ", query)
     declared = set(re.findall(r"\bPREFIX\s+([\w.-]*):", code, re.I))
     used = dict.fromkeys(re.findall(r"(?<![\w:?$.-])([A-Za-z][\w.-]*):", code))

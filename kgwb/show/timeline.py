@@ -152,7 +152,10 @@ def timeline_rows(state: RunState) -> list[TimelineRow]:
     """
     steps = state.steps.values()
     depths = step_depths(steps)
-    rows = [TimelineRow(step.key, step, depths[step.key]) for step in steps]
+    rows = []
+    for step in steps:
+        row = TimelineRow(step.key, step, depths[step.key])
+        rows.append(row)
     agents_with_steps = {step.agent for step in steps}
     system = state.run.system
     for spec in system.agents:

@@ -31,10 +31,15 @@ def hand_over(run: Run) -> Run:
     """
     name = find_able_system(run)
     graph = run.unrecorded_graph
-    if not name or graph is None:
+    if graph is None:
         raise SettingError(
-            "no other system can take over this question",
-            hint="this is possible after a question that the present system cannot express",
+            "this run has no graph, so no other system can be asked",
+            hint="open the run with its graph: kgwb.load_run(path, kg=...)",
+        )
+    if not name:
+        raise SettingError(
+            "no other system is offered: the present one did not say that it cannot express this question",
+            hint="ask another one yourself: kgwb.Workbench(kg, model, system='surveyor')",
         )
     setup = Setup(graph, run.system, run.models, run.settings, run.prompts, run.embeddings)
     able = setup.of_system(resolve_system(name))

@@ -48,7 +48,7 @@ class RulesModel(ChatModel):
         if request.rule is None:
             raise ModelError(
                 f"the model rules has no rule for the prompt {request.task}",
-                hint="choose another model for this agent",
+                hint="choose another model for this agent: models={AGENT: ...}, or --agent-model AGENT=SPEC",
             )
         available = {**request.variables, "kg": kg, "embeddings": self.embeddings}
         arguments = {}
