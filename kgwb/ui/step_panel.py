@@ -175,7 +175,8 @@ class StepPanel(StepView):
             raise SettingError(
                 f"it cannot be asked {state.typed_times!r} times", hint=f"type 1 to {MAX_TIMES}"
             )
-        models = [open_model(name) for name in state.typed_models.replace(",", " ").split()]
+        names = state.typed_models.replace(",", " ").split()
+        models = [open_model(name) for name in names]
         own_model = self.run.model_for(agent_of_key(key))
         if not models and own_model is not None:
             models = [own_model]
@@ -209,7 +210,8 @@ class StepPanel(StepView):
         file cannot be written.
         """
         prompt = self.prompt_editor.edited_prompt(self.key, event)
-        folder = typed_text(form_of(event).get("folder", "")).strip()
+        form = form_of(event)
+        folder = typed_text(form.get("folder", "")).strip()
         path = self.session.save_prompt(prompt.name, prompt.text, folder)
         self.prompt_editor.discard_draft(self.key)
         if folder:
