@@ -347,7 +347,10 @@ def find_missing_settings(names: Sequence[str], settings: Iterable[str]) -> dict
 
 def describe_missing_settings(missing: Mapping[str, Sequence[str]]) -> str:
     """Return which system lacks which settings: "dog has no theta; triad has no theta, beta"."""
-    parts = [f"{name} has no {', '.join(settings)}" for name, settings in missing.items()]
+    parts = []
+    for name, settings in missing.items():
+        listed = ", ".join(settings)
+        parts.append(f"{name} has no {listed}")
     return "; ".join(parts)
 
 

@@ -119,7 +119,8 @@ def mask_text(text: str) -> str:
 
     A key is what looks like one. See ``mask_urls_in_text`` for the addresses.
     """
-    return KEY_PATTERN.sub(_mask_key, mask_urls_in_text(text))
+    without_secrets = mask_urls_in_text(text)
+    return KEY_PATTERN.sub(_mask_key, without_secrets)
 
 
 def _mask_key(match: re.Match[str]) -> str:
@@ -206,7 +207,9 @@ def _encodings_of(secret: str) -> tuple[str, ...]:
     encodings = [secret, *in_urls, *map(quote, in_urls)]
     encodings += [in_html, in_json, in_json_of_php, in_python]
     for part in _base64_parts(secret):
-        encodings += [part, quote(part, safe=""), part.replace("/", "\\/")]
+        in_url = quote(part, safe="")
+        in_php = part.replace("/", "\\/")
+        encodings += [part, in_url, in_php]
     distinct = dict.fromkeys(encodings)
     return tuple(filter(None, distinct))
 

@@ -110,7 +110,11 @@ class Settings:
     def select_known(cls, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return those of some values, which are by name, whose setting this system has."""
         names = cls.setting_names()
-        return {name: value for name, value in values.items() if name in names}
+        known = {}
+        for name, value in values.items():
+            if name in names:
+                known[name] = value
+        return known
 
     @classmethod
     def profile_changes(cls) -> dict[str, Mapping[str, Any]]:

@@ -115,7 +115,9 @@ DisplayNames: TypeAlias = Mapping[str, str]
 
 def split_iri(iri: str) -> tuple[str, str]:
     """Return the namespace and the local part of an IRI; the namespace ends in "/" or "#"."""
-    end = max(iri.rfind("/"), iri.rfind("#")) + 1
+    slash = iri.rfind("/")
+    number_sign = iri.rfind("#")
+    end = max(slash, number_sign) + 1
     return iri[:end], iri[end:]
 
 
@@ -136,7 +138,9 @@ def name_from_iri(iri: str) -> str:
     separated = CAMEL_CASE_BOUNDARY.sub(" ", unquote(tail))
     words = re.sub("[_-]", " ", separated).split()
     if tail[:1].islower():
-        words = [word if word.isupper() else word.lower() for word in words]
+        for position, word in enumerate(words):
+            if not word.isupper():
+                words[position] = word.lower()
     return " ".join(words) or iri
 
 

@@ -54,7 +54,8 @@ def first_items(items: Sequence[Any], limit: int, to_text: Callable[[Any], str] 
 
 def list_first(items: Iterable[Any], limit: int = 5) -> str:
     """Return at most ``limit`` items in one line, and how many more: "a, b, and 4 more"."""
-    return ", ".join(first_items(list(items), limit))
+    shown = first_items(list(items), limit)
+    return ", ".join(shown)
 
 
 def list_within(items: Sequence[str], max_chars: int) -> str:
@@ -142,9 +143,11 @@ def tell_apart(
 def look_of(text: str) -> str:
     """Return a text without what cannot be seen: format characters, and which blanks it has."""
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
-        text = "".join(char for char in text if unicodedata.category(char) != "Cf")
-    return " ".join(text.split())
+        composed = unicodedata.normalize("NFC", text)
+        visible = [char for char in composed if unicodedata.category(char) != "Cf"]
+        text = "".join(visible)
+    words = text.split()
+    return " ".join(words)
 
 
 def shortest_distinct_names(paths: Sequence[Path]) -> list[str]:
@@ -154,16 +157,19 @@ def shortest_distinct_names(paths: Sequence[Path]) -> list[str]:
     the same name twice.
     """
     depth = max((len(path.parts) for path in paths), default=0)
-    forms = [partial(_last_parts, count=count) for count in range(1, depth + 1)]
+    forms = []
+    for count in range(1, depth + 1):
+        forms.append(partial(_last_parts, count=count))
     names = tell_apart(paths, forms)
     return [names[path] for path in paths]
 
 
 def _last_parts(path: Path, count: int) -> str:
     """Return the last parts of a path; the whole path if it has no more parts."""
-    if count >= len(path.parts):
+    parts = path.parts
+    if count >= len(parts):
         return str(path)
-    return str(Path(*path.parts[-count:]))
+    return str(Path(*parts[-count:]))
 
 
 def display_name(name: str) -> str:
@@ -195,7 +201,8 @@ def remove_controls(text: str) -> str:
     """
     unix_lines = re.sub("\r\n?", "\n", text)
     printable = CONTROL_CHARACTERS.sub("�", unix_lines)
-    return printable.encode("utf-8", "replace").decode()
+    encoded = printable.encode("utf-8", "replace")
+    return encoded.decode()
 
 
 def single_line(value: object) -> str:

@@ -112,7 +112,8 @@ class Workbench:
         Raises the KgwbError that the run failed with; the run is the last of ``runs`` in any case.
         ``path`` is a file that the run is written to, call by call.
         """
-        return self.begin(question, path=path).go()
+        run = self.begin(question, path=path)
+        return run.go()
 
     def ask_all(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import Future
+from functools import partial
 from itertools import islice
 from weakref import WeakKeyDictionary
 
@@ -204,7 +205,8 @@ class GraphChooser(Live):
         name = name.strip()
         self.input_text = mask_url(name)
         shown_name = single_line(self.input_text)
-        return self.worker.submit(f"opening {shown_name}", lambda: self._open(name))
+        open_named = partial(self._open, name)
+        return self.worker.submit(f"opening {shown_name}", open_named)
 
     def _open(self, name: str) -> None:
         """Open a graph, make it the chosen one, and begin its overview.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import partial
 from typing import Protocol
 
 from kgwb.errors import SettingError
@@ -70,7 +71,8 @@ class Conversation(Worker):
 
     def is_stale(self, number: int) -> bool:
         """Return whether the dialogue before a turn has changed since the turn was executed."""
-        return self.runs[number].dialogue != self.dialogue_before(number)
+        dialogue = self.dialogue_before(number)
+        return self.runs[number].dialogue != dialogue
 
     def ask(self, question: str) -> Future[None]:
         """Submit a question as the next turn, to be asked when the turns before it are answered.
@@ -122,7 +124,8 @@ class Conversation(Worker):
 
     def resume(self, number: int) -> Future[None]:
         """Submit the rest of a turn that failed, was cancelled, or is paused."""
-        return self.submit(f"resuming turn {number + 1}", lambda: self._resume_turn(number))
+        resume = partial(self._resume_turn, number)
+        return self.submit(f"resuming turn {number + 1}", resume)
 
     def rerun_stale(self) -> Future[None]:
         """Submit an execution of every stale turn, each with the dialogue before it as it is then.

@@ -172,8 +172,10 @@ class Debugger(StepPanel):
         if not roles:
             return Html()
         options: list[TabOption] = [(ALL_ROLES, ALL_ROLES, "")]
-        options += [(role, display_name(role), "") for role in roles]
-        return h.tabs(options, self.selected_role or ALL_ROLES, "role", borderless=True)
+        for role in roles:
+            options.append((role, display_name(role), ""))
+        selected = self.selected_role or ALL_ROLES
+        return h.tabs(options, selected, "role", borderless=True)
 
     def _render_contents(self) -> Html:
         """Render the selected view: the answer, the subgraph, the comparison, or else the step."""
@@ -204,7 +206,8 @@ class Debugger(StepPanel):
         if answer is not None and self.run.status == "done":
             context = context_of(self.run, can_mute=self.can_mute)
             parts = render_answer_parts(answer, context)
-            parts.append(render_reasons(answer, steps, self.run.unrecorded_graph))
+            reasons = render_reasons(answer, steps, self.run.unrecorded_graph)
+            parts.append(reasons)
             parts.append(self._render_things(answer))
             parts += self._render_empty_results(answer, steps)
         title = h.muted_text("Where the time went")
@@ -324,7 +327,9 @@ class Debugger(StepPanel):
 
     def do_role(self, event: Event) -> None:
         role = str(event["arg"])
-        self.selected_role = role if role in self.run.system.roles else ""
+        self.selected_role = ""
+        if role in self.run.system.roles:
+            self.selected_role = role
 
     def do_stop(self, event: Event) -> None:
         """Set a breakpoint after an agent. If there is one after the step or its agent, remove it.
@@ -395,8 +400,10 @@ class Debugger(StepPanel):
         """
         form = form_of(event)
         self.gold_file = form["gold_file"].strip() or DEFAULT_FILE
+        answers = typed_text(form["answers"])
+        sparql = typed_text(form["sparql"])
         columns = Gold.of_run(self.run).columns
-        gold = Gold.from_text(typed_text(form["answers"]), typed_text(form["sparql"]), columns)
+        gold = Gold.from_text(answers, sparql, columns)
         entry = keep_as_gold(self.run, self.gold_file, gold)
         return f"kept as question {entry['id']} of {self.gold_file}, which kgwb bench reads"
 
@@ -433,7 +440,8 @@ class Debugger(StepPanel):
 
         The view "Compare" is opened, and shows it beside the run. Raises what ``Run.fork`` raises.
         """
-        self._run_beside(name, self.run.fork(**changes))
+        fork = self.run.fork(**changes)
+        self._run_beside(name, fork)
 
     def _run_beside(self, name: str, run: Run) -> None:
         """Execute another run in its own session, and open the view "Compare" on both."""

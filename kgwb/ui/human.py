@@ -179,7 +179,8 @@ class Person(Part):
         among the variables of the prompt.
         """
         steps = []
-        for step in (*self.session.run.steps, *self.started_steps.values()):
+        started = self.started_steps.values()
+        for step in (*self.session.run.steps, *started):
             has_ended = step.done or step.error
             if request.task in step.prompts and not has_ended:
                 steps.append(step)
@@ -247,7 +248,9 @@ class Person(Part):
         if "number" not in schema.get("properties", {}):
             return []
         for value in request.variables.values():
-            if isinstance(value, list) and value and all(map(_is_numbered, value)):
+            if not isinstance(value, list) or not value:
+                continue
+            if all(map(_is_numbered, value)):
                 return value
         return []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,11 +155,13 @@ class PromptLab(Live):
         Raises InputError if the file cannot be used, if the folder holds results of another setup,
         or if the system has no ladder.
         """
-        asked = add_gold_answers(load_questions(questions)[:limit], workbench.kg)
+        all_questions = load_questions(questions)
+        asked = add_gold_answers(all_questions[:limit], workbench.kg)
         setup = BenchSetup.from_workbench(workbench)
         with lock_folder(Path(folder)):
             results = Results(folder, setup.to_config(asked))
-            Benchmark(setup, results, workers=workers, save_runs=True).run(asked)
+            benchmark = Benchmark(setup, results, workers=workers, save_runs=True)
+            benchmark.run(asked)
             if ladder:
                 locate_losses(setup, results, asked, workers=workers)
         given = {"kg": workbench.kg, "models": setup.models, "system": setup.system, **options}
@@ -365,7 +368,8 @@ class PromptLab(Live):
         names = [_short_name(name) for name in self._edited_prompts()]
         changes = ", ".join(names) or "prompts"
         folder = self.lab.get_results_folder(retry.setup, changes)
-        self.worker.submit("asking again", lambda: self._ask_again(retry, budget, folder))
+        ask_again = partial(self._ask_again, retry, budget, folder)
+        self.worker.submit("asking again", ask_again)
 
     def _ask_again(self, retry: Retry, budget: Budget, folder: Path) -> None:
         """Ask the questions, write the results to a folder, and load the report with them.
@@ -465,18 +469,22 @@ class PromptLab(Live):
         Raises InputError if the folder has them already, or cannot be written.
         """
         form = form_of(event)
-        winner = {str(folder): folder for folder in self.result_folders}[form["winner"]]
+        folders = {str(folder): folder for folder in self.result_folders}
+        winner = folders[form["winner"]]
         self.kept_folder = form["kept_folder"].strip() or DEFAULT_FOLDER
         base = self.lab.earlier_results.folder
         measured = read_measured_prompts(winner, base, self.lab.system)
-        change = PromptHistory(self.kept_folder).keep(measured, form["kept_note"].strip())
+        history = PromptHistory(self.kept_folder)
+        change = history.keep(measured, form["kept_note"].strip())
         changed = ", ".join(change.after)
         return f"kept {changed}; Workbench(..., prompts={self.kept_folder!r}) uses it"
 
     def do_undo(self, event: Event) -> str:
         """Take back the latest change of the folder in which prompts are kept."""
-        change = PromptHistory(self.kept_folder).undo()
-        return f"{change.note}: {', '.join(change.after)}"
+        history = PromptHistory(self.kept_folder)
+        change = history.undo()
+        changed = ", ".join(change.after)
+        return f"{change.note}: {changed}"
 
     def do_prompt(self, event: Event) -> None:
         name = argument_of(event)

@@ -29,18 +29,25 @@ def render_lost_questions(results: LoadedResults, *, has_links: bool) -> Html:
     for id_, row in results.rows.items():
         if is_lost(row):
             loss = results.losses_by_id.get(id_, {})
-            groups.setdefault(loss.get("agent") or "", []).append(row)
+            agent = loss.get("agent") or ""
+            groups.setdefault(agent, []).append(row)
     if not groups:
         return Html()
+
+    def rank(agent: str) -> tuple[int, str]:
+        return -len(groups[agent]), agent
+
     parts = []
-    for agent in sorted(groups, key=lambda agent: (-len(groups[agent]), agent)):
+    for agent in sorted(groups, key=rank):
         rows = groups[agent]
         title = display_name(agent) or NOT_BLAMED
         table = _render_rows(rows, results.question_titles, has_links=has_links)
         count = h.muted_text(pluralize(len(rows), "question"))
         summary = h.join(title, " ", count)
-        parts.append(h.collapsible(summary, table, expanded=True, key=f"lost-{agent}"))
-    return h.join(h.div("caption", "Lost questions, by the agent that is blamed"), *parts)
+        part = h.collapsible(summary, table, expanded=True, key=f"lost-{agent}")
+        parts.append(part)
+    caption = h.div("caption", "Lost questions, by the agent that is blamed")
+    return h.join(caption, *parts)
 
 
 def _render_rows(rows: Sequence[BenchRow], titles: Mapping[str, str], *, has_links: bool) -> Html:
@@ -88,10 +95,14 @@ def render_lucky_questions(results: LoadedResults, *, has_links: bool) -> Html:
 
 def _kind_of(row: BenchRow) -> str:
     """Return the type and the hops of a question, as far as they are known: "count, 2 hops"."""
-    parts = [str(row["type"])] if "type" in row else []
-    if "hops" in row:
-        hops = row["hops"]
-        parts.append(pluralize(hops, "hop") if isinstance(hops, int) else f"{hops} hops")
+    parts = []
+    if "type" in row:
+        parts.append(str(row["type"]))
+    hops = row.get("hops")
+    if isinstance(hops, int):
+        parts.append(pluralize(hops, "hop"))
+    elif "hops" in row:
+        parts.append(f"{hops} hops")
     return ", ".join(parts)
 
 
@@ -108,7 +119,8 @@ def render_retries(retries: Sequence[PastRetry]) -> Html:
         )
         began = retry.began.isoformat(" ", "minutes")
         rows.append((began, retry.name, retry.note, retry.effect, start))
-    table = h.div("across", h.table(("date", "changed", "note", "effect", ""), rows))
+    titles = ("date", "changed", "note", "effect", "")
+    table = h.div("across", h.table(titles, rows))
     title = h.join("Earlier retries ", h.muted_text(len(rows)))
     return h.collapsible(title, table, key="retries") if rows else Html()
 
@@ -122,7 +134,9 @@ def render_keep_form(folders: Sequence[Path], kept_folder: str) -> Html:
         return Html()
     options = []
     for folder in reversed(folders):
-        options.append(h.tag("option", show_folder_name(folder), value=str(folder)))
+        shown_name = show_folder_name(folder)
+        option = h.tag("option", shown_name, value=str(folder))
+        options.append(option)
     choice = h.tag("select", *options, name="winner", aria_label="the retry whose prompts are kept")
     folder_input = text_input("kept_folder", "the folder in which prompts are kept", kept_folder)
     note_input = text_input("kept_note", "a note", placeholder="why")
@@ -137,8 +151,11 @@ def render_keep_form(folders: Sequence[Path], kept_folder: str) -> Html:
         id="keep-form",
     )
     history = PromptHistory(kept_folder)
+    if not history.changes:
+        return h.div("body stack", form, Html())
     rows = history.to_table()
-    title = h.join(f"Kept in {kept_folder} ", h.muted_text(pluralize(len(rows.rows), "change")))
-    undo = h.button("Undo the latest", "undo", class_="ghost") if history.changes else Html()
+    count = pluralize(len(rows.rows), "change")
+    title = h.join(f"Kept in {kept_folder} ", h.muted_text(count))
+    undo = h.button("Undo the latest", "undo", class_="ghost")
     listed = h.collapsible(title, h.div("across", rows.render()), undo, key="kept")
-    return h.div("body stack", form, listed if history.changes else Html())
+    return h.div("body stack", form, listed)

@@ -41,8 +41,9 @@ TabOption = tuple[str, str, object]
 @cache
 def load_script() -> str:
     """Return the JavaScript of the widgets: Idiomorph, and then kgwb's own script."""
-    files = (FOLDER / "vendor" / "idiomorph.min.js", FOLDER / "live.js")
-    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+    idiomorph = FOLDER / "vendor" / "idiomorph.min.js"
+    own_script = FOLDER / "live.js"
+    return idiomorph.read_text(encoding="utf-8") + "\n" + own_script.read_text(encoding="utf-8")
 
 
 def render_page(template: str, **values: object) -> Html:
@@ -290,8 +291,8 @@ class Live(Part, anywidget.AnyWidget):
 
 def text_input(name: str, label: str, value: object = "", **attributes: object) -> Html:
     """Render a text field of one line. ``label`` is read out by screen readers."""
-    about = {"aria_label": label, "autocomplete": "off", "id": f"typed-{name}", **attributes}
-    return h.tag("input", type="text", name=name, value=value, **about)
+    attributes = {"autocomplete": "off", "id": f"typed-{name}", **attributes}
+    return h.tag("input", type="text", name=name, value=value, aria_label=label, **attributes)
 
 
 def typed_text(value: object) -> str:
@@ -317,7 +318,8 @@ def read_name(event: Event, field: str) -> str:
 
     Raises SettingError for a text that looks like an API key, or an address with a password.
     """
-    text = str(event["form"].get(field) or "").strip()
+    typed = event["form"].get(field)
+    text = str(typed or "").strip()
     if _has_secret(text):
         raise SettingError(
             "the text was removed, since it looks like a key or a password",

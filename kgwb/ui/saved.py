@@ -75,12 +75,14 @@ def is_shipped(notebook: Any) -> bool:
 def notebook_digest(notebook: Any) -> str:
     """Return the SHA-256 digest of a notebook's content. It does not depend on how JSON is written."""
     text = json.dumps(notebook, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    digest = hashlib.sha256(text.encode())
+    return digest.hexdigest()
 
 
 @cache
 def _shipped_digests() -> frozenset[str]:
-    digests = json.loads(SHIPPED_NOTEBOOKS.read_text(encoding="utf-8"))
+    text = SHIPPED_NOTEBOOKS.read_text(encoding="utf-8")
+    digests = json.loads(text)
     return frozenset(digests.values())
 
 

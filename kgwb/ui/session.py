@@ -81,7 +81,11 @@ class Session(Worker):
 
     def steps_of(self, agent: str) -> tuple[Step, ...]:
         """Return the steps of an agent; for a key, the step with this key."""
-        return tuple(step for step in self.all_steps if agent in (step.agent, step.key))
+        steps = []
+        for step in self.all_steps:
+            if agent in (step.agent, step.key):
+                steps.append(step)
+        return tuple(steps)
 
     def run_state(self) -> RunState:
         """Return the state of the run and of each step, see ``kgwb.show.run_state``.

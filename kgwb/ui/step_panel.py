@@ -181,7 +181,8 @@ class StepPanel(StepView):
                 f"the number of times cannot be {state.typed_times!r}",
                 hint=f"type 1 to {MAX_TIMES}",
             )
-        models = [open_model(name) for name in state.typed_models.replace(",", " ").split()]
+        names = state.typed_models.replace(",", " ").split()
+        models = [open_model(name) for name in names]
         own_model = self.run.model_for(agent_of_key(key))
         if not models and own_model is not None:
             models = [own_model]
@@ -215,7 +216,8 @@ class StepPanel(StepView):
         file cannot be written.
         """
         prompt = self.prompt_editor.edited_prompt(self.key, event)
-        folder = typed_text(form_of(event).get("folder", "")).strip()
+        form = form_of(event)
+        folder = typed_text(form.get("folder", "")).strip()
         path = self.session.save_prompt(prompt.name, prompt.text, folder)
         self.prompt_editor.discard_draft(self.key)
         if folder:

@@ -220,7 +220,8 @@ class StepView(Live):
                 count = len(step.attempts)
             sections.append(("prompt", "Prompt", ""))
             sections.append(("attempts", "Attempts", count))
-        if self.run.system.agent_kind(key) != "group" and not self.run.read_only:
+        is_group = self.run.system.agent_kind(key) == "group"
+        if not is_group and not self.run.read_only:
             sections.append(("form", "Edit as a form", ""))
         return sections
 
@@ -364,7 +365,8 @@ class StepView(Live):
         sample = state.sample
         usage = ""
         if sample is not None:
-            usage = f"{pluralize(sample.calls, 'call')}, {sample.tokens:,} tokens"
+            calls = pluralize(sample.calls, "call")
+            usage = f"{calls}, {sample.tokens:,} tokens"
         return render_page(
             "sample_form.html",
             times_input=text_input("sample_times", "times", state.typed_times),

@@ -116,7 +116,8 @@ class SubgraphPanel(Live):
             return
         for node in nodes:
             term = node.term
-            if node.shape not in ("linked", "unknown") or not isinstance(term, URIRef):
+            can_be_expanded = node.shape in ("linked", "unknown")
+            if not can_be_expanded or not isinstance(term, URIRef):
                 continue
             with suppress(GraphError):
                 self.subgraph = expand_node(graph, self.subgraph, term, NEIGHBOUR_TRIPLES)
@@ -181,7 +182,8 @@ class SubgraphPanel(Live):
                 number = position + 1
             options.append((str(position), label, number))
         options.append((str(NOTHING), "no highlight", ""))
-        return h.tabs(options, str(self.highlighted_number), "lit", borderless=True)
+        selected = str(self.highlighted_number)
+        return h.tabs(options, selected, "lit", borderless=True)
 
     def _render_subgraph(self, view: str) -> Html:
         """Render the subgraph as tables, as a picture whose nodes can be clicked, or in a frame."""

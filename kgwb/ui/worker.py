@@ -70,7 +70,8 @@ class Worker:
     @property
     def queued_tasks(self) -> tuple[str, ...]:
         """The labels of the tasks that wait for their turn."""
-        return tuple(task.label for task in tuple(self._queue))
+        waiting = tuple(self._queue)  # another thread may take a task at any time
+        return tuple(task.label for task in waiting)
 
     def submit(self, label: str, work: Work) -> Future[None]:
         """Execute work on the worker's thread: now, or after the tasks submitted before.
