@@ -19,6 +19,7 @@ def write_example(folder: Path) -> Path:
     return folder / "my_lab.py"
 
 
+@pytest.mark.long
 def test_the_example_is_short_and_passes_its_own_test(tmp_path: Path) -> None:
     file = write_example(tmp_path)
     assert len(file.read_text().splitlines()) <= MAX_TEMPLATE_LINES
