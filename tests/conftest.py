@@ -22,6 +22,8 @@ LONG = {
     "test_engines.py",
     "test_muted_answers.py",
     "test_muting_random.py",
+    "test_nasty_graphs.py",
+    "test_nasty_pages.py",
     "test_notebooks.py",
     "test_parser_bombs.py",
     "test_phoenix.py",

@@ -323,8 +323,8 @@ def test_bench_keeps_two_folders_of_prompts_with_one_name_apart(capsys: Capture)
         (["--each", "tehta=1,2"], "no setting named tehta", "the settings are"),
         (
             ["--ladder", "--system", "no_gold.py"],
-            "no_gold does not say what gold means to its agents",
-            "leave the ladder out",
+            "the system no_gold has no gold decisions",
+            "leave out the ladder",
         ),
         (["--retention"], "no question of q.jsonl is in a dialogue", "leave --retention out"),
     ],

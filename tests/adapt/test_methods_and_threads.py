@@ -94,5 +94,5 @@ def test_an_error_in_a_branch_is_raised_by_its_future() -> None:
 
 
 def test_what_is_no_executor_is_refused() -> None:
-    with pytest.raises(SettingError, match="no executor"):
+    with pytest.raises(SettingError, match="not a ThreadPoolExecutor"):
         wrap_executor(len)  # type: ignore[arg-type]
