@@ -150,7 +150,8 @@ def system_from_file(
     those that its functions make. ``name`` is by default that of the file. ``to_answer`` and ``options`` are those
     of ``system_from_function``.
 
-    Raises SettingError if there is no such file or function, or its module cannot be imported.
+    Raises SettingError if the place does not name a file and a function, if there is no such file,
+    function or step, or if its module cannot be imported.
     """
     file_name, _, function_name = str(place).rpartition(":")
     if not file_name.endswith(".py"):

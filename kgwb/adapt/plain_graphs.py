@@ -66,7 +66,10 @@ def watch_plain_graphs() -> Iterator[PlainReads]:
         return watched_init
 
     def watch_triples(triples: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-        """Return a reader that remembers the triples of plain graphs."""
+        """Return ``Graph.triples`` as it is, which also adds what it yields to ``reads``.
+
+        Only triples of graphs that are neither wrapped nor kgwb's own are added.
+        """
 
         @wraps(triples)
         def watched_triples(graph: rdflib.Graph, *args: Any, **kwargs: Any) -> Iterator[Any]:

@@ -272,10 +272,11 @@ def _parse(tokenized: TokenizedQuery) -> ValidatedQuery:
 
 @lru_cache(maxsize=4096)
 def _parse_skeleton(skeleton: str) -> ValidatedQuery:
-    """Return the form and other properties, which all queries with a skeleton share.
+    """Return what all queries with a skeleton share: form, variables, number of SERVICE clauses.
 
-    The query is not sent anywhere. ``accepts_limit`` is False for an ASK, and for a query that has
-    a LIMIT or a VALUES clause at its end.
+    A skeleton has placeholders for strings, IRIs and numbers. The query is not sent anywhere.
+    ``accepts_limit`` is False for an ASK, and for a query that has a LIMIT or a VALUES clause at its
+    end.
 
     Raises one of PARSE_ERRORS. The cache matters: agents send many queries of few skeletons, and a
     parse takes about 2 ms.

@@ -83,9 +83,10 @@ def find_files(folder: Path) -> list[FoundFile]:
 
 
 def _list_paths(folder: Path) -> Iterator[Path]:
-    """Yield the paths of the files in a folder and its subfolders, without hidden ones.
+    """Yield the paths of the files in a folder and its subfolders, sorted within each folder.
 
-    A link to a folder is yielded as a path, and not followed.
+    Hidden files and folders are left out, and SKIPPED_FOLDERS. A link to a folder is yielded as a
+    path, and not followed. Raises what ``_raise`` does for a folder that cannot be read.
     """
     for parent, folders, files in os.walk(folder, onerror=_raise):
         kept = []

@@ -55,9 +55,10 @@ class ExportedSpan:
 def spans_of_run(run: Engine) -> list[ExportedSpan]:
     """Return the spans of the latest execution of a run; each stands after the one it is below.
 
-    Each call is one span: a call that several steps used is below the first of them. When a call
-    was made is recorded. The steps have the time of their calls; a step without calls begins where
-    the one before it ends. Secrets in texts are masked.
+    The first is the run's, with its error. Steps stand below their supervisors, or below the run.
+    Each call is one span: a call that several steps used is below the first of them. When a call was
+    made is recorded. The steps have the time of their calls; a step without calls begins where the
+    one before it ends. Secrets in texts are masked.
     """
     started = datetime.fromisoformat(run.created)
     root = ExportedSpan("run", "", run.system.name, _run_attributes(run), started, started)

@@ -86,7 +86,11 @@ class _Rewriter:
         """The elements around the present position, the outermost first."""
 
     def pieces(self) -> Iterator[str]:
-        """Yield the markup that stands in place of the tokens."""
+        """Yield the static form of the tokens.
+
+        Text stays as it is; elements and end tags are written anew. Where words would run together
+        without a style sheet, a blank is put between them.
+        """
         previous = ""
         while self._position < len(self._tokens):
             token = self._tokens[self._position]

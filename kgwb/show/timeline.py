@@ -389,10 +389,10 @@ def _timeline_line(
 
 
 def _row_classes(row: TimelineRow, step_state: str, is_selected: bool, supervises: bool) -> str:
-    """Return the CSS classes of a line; "trow" if nothing is special about it.
+    """Return the CSS classes of a line, separated by blanks; "trow" alone if no other applies.
 
-    Special are a selected row, a supervisor, an agent without a step, and a state in
-    ROW_STATE_CLASSES.
+    A selected row is "chosen", a supervisor "sup", an agent without a step "offrow", and a state has
+    the class of ROW_STATE_CLASSES.
     """
     classes = []
     if is_selected:

@@ -104,7 +104,8 @@ class StepPanel(StepView):
     def do_again(self, event: Event) -> None:
         """Ask the first model call of the step again, as often as typed, with the typed messages.
 
-        It is for a run that can only be read. The replies are shown below the form. Raises
+        It is for a run that can only be read. Each of the typed models is asked, on the worker's
+        thread; the replies are shown below the form as they come. Raises
         SettingError without a model or with another number, PromptError for messages without
         roles, and UnknownModelError.
         """

@@ -63,8 +63,9 @@ def translate_question(question: str) -> ReplyData:
 def extract_qir(question: str, kg: Graph | None, embeddings: Embeddings) -> ReplyData:
     """Return the triples that ``ground_question`` reads, and what of the question they leave out.
 
-    What they leave out is "beyond", one part that begins with NOT_UNDERSTOOD; the question is then
-    not answered. Without a graph the words are not looked at.
+    What they leave out is "beyond": a list with one text that begins with NOT_UNDERSTOOD, or an
+    empty one. With such a text the question is not answered. A question of a form that ``rules``
+    does not read gives no triples. Without a graph only the form is looked at, not the words.
     """
     unread = find_unread_form(question, kg)
     if unread:

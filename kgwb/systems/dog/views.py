@@ -98,10 +98,12 @@ def render_filtered_relation(value: records.FilteredRelation, context: RenderCon
 
 
 def render_filled_triples(value: records.FilledTriples, context: RenderContext) -> Html:
-    """Render the triples of a hop in words as a table, and the support of each tail, folded.
+    """Render the triples of a hop in words as a table, and below it the support of each tail.
 
-    The table has five columns if any triple has a node without a name between head and tail. It has
-    at most MAX_ROWS rows.
+    The support, the triples that lead to each tail from the topic entity, is folded. Above the table
+    are head and relation, and how many tails were found and kept, or why there is none. The table
+    has five columns if any triple has a node without a name between head and tail. It has at most
+    MAX_ROWS rows.
     """
     headings = ["head", "relation", "tail"]
     if any(len(triple) > len(headings) for triple in value.triples):

@@ -108,7 +108,8 @@ def write_answer(
     """Ask a model for the answer that the sources give, with citations (section 2.4).
 
     The model is shown the question, earlier turns of the dialogue, and the numbered sources. Every
-    value must cite a source. Raises InvalidReplyError if no reply does so.
+    value must cite a source, and a truth value must be yes or no. The result has the reply's answer,
+    kind, values, sources and reason. Raises InvalidReplyError if no reply passes these checks.
     """
     numbered = [f"[{n}] {source.text_with_query}" for n, source in enumerate(sources, 1)]
     variables = {
