@@ -91,6 +91,7 @@ LABELS = (
 NAMES = ("director", "directed by", ORDERS[3], 'a"b', "Director")
 CANDIDATES = tuple(Candidate(iri(f"v{n}"), label, 0.5) for n, label in enumerate(LABELS))
 RETRIEVED = RetrievedCandidates("Arrival", CANDIDATES)
+SEVERAL = RetrievedCandidates("arrivals", CANDIDATES, may_be_several=True)
 HOMONYM = RetrievedCandidates("Dune", tuple(c for c in CANDIDATES if c.label == "Dune"))
 FACTS = (Fact("Arrival", "by", "?x"), Fact("?x", "from", "?y"))
 BY_FACT = (NAMES[:3], NAMES[3:])
@@ -193,6 +194,17 @@ def _vertex(reply: Any) -> bool:
         return not reply.label.strip()
     label = LABELS[reply.number - 1] if 0 < reply.number <= len(LABELS) else None
     return label is not None and label.casefold() == reply.label.strip().casefold()
+
+
+def _vertices(reply: Any) -> bool:
+    if len(reply.numbers) != len(reply.labels):
+        return False
+    for number, label in zip(reply.numbers, reply.labels, strict=True):
+        if not 0 < number <= len(LABELS):
+            return False
+        if LABELS[number - 1].casefold() != label.strip().casefold():
+            return False
+    return True
 
 
 def _whole(reply: Any) -> bool:
@@ -372,6 +384,15 @@ CASES = {
             lambda run: linking.select_vertex(RETRIEVED, "Who?", Context(), run),
             (vertex(0, ""), *(vertex(n, label) for n, label in enumerate(LABELS, 1))),
             _vertex,
+        ),
+        Case(
+            "vertex_selection_several",
+            lambda run: linking.select_vertex(SEVERAL, "Who?", Context(), run),
+            (
+                {"reason": "", "numbers": [], "labels": []},
+                {"reason": "both", "numbers": [1, 3], "labels": [LABELS[0], LABELS[2]]},
+            ),
+            _vertices,
         ),
         Case(
             "vertex_selection_labels",
@@ -828,14 +849,22 @@ def accepted(name: str, text: str) -> bool:
     return True
 
 
+def as_number(value: Any) -> Any:
+    """A whole number that is written as a text as that number; anything else as it is."""
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+(_\d+)*(\.0*)?\s*", value):
+        return int(float(value.replace("_", "")))
+    return value
+
+
 def fits(reply_class: type[BaseModel], data: Any, reply: BaseModel) -> bool:
     """Whether an object of the text has the form by its JSON schema, and says what was accepted.
 
     A whole number may be written as a text: models do so, and label and number of a choice must agree anyway.
     """
-    number = data.get("number") if isinstance(data, dict) else None
-    if isinstance(number, str) and re.fullmatch(r"\s*[+-]?\d+(_\d+)*(\.0*)?\s*", number):
-        data = {**data, "number": int(float(number.replace("_", "")))}
+    if isinstance(data, dict) and "number" in data:
+        data = {**data, "number": as_number(data["number"])}
+    if isinstance(data, dict) and isinstance(data.get("numbers"), list):
+        data = {**data, "numbers": list(map(as_number, data["numbers"]))}
     return data == reply.model_dump() and not [
         *Draft202012Validator(reply_class.model_json_schema()).iter_errors(data)
     ]
