@@ -209,6 +209,7 @@ def fingerprint(run: Run) -> str:
     steps = []
     for step in run.steps:
         data = step.to_data()
+        data.pop("recorded_seconds", None)  # of a step that was replayed
         for name in ("seconds", "origin", "live_calls"):
             del data[name]
         data["calls"] = [calls[key] for key in step.calls]
