@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import field_validator
+from pydantic import BeforeValidator
 from rdflib import URIRef
 
 from kgwb.deprecated import renamed_names
@@ -30,6 +30,20 @@ MAX_DOUBTFUL = 10
 """Candidates of an entity that may be a common noun."""
 
 
+def _refuse_boolean(number: object) -> object:
+    """Raise ValueError for true and false, which pydantic would read as 1 and 0.
+
+    Any other value is returned as it is: a text such as "1" is read as a number.
+    """
+    if isinstance(number, bool):
+        raise ValueError("this is no number")
+    return number
+
+
+CandidateNumber = Annotated[int, BeforeValidator(_refuse_boolean)]
+"""The number of a candidate in a reply."""
+
+
 class VertexReply(Reply):
     """The number of the candidate that is meant; 0 if none is.
 
@@ -42,19 +56,8 @@ class VertexReply(Reply):
     )
 
     reason: str
-    number: int
+    number: CandidateNumber
     label: str
-
-    @field_validator("number", mode="before")
-    @classmethod
-    def _refuse_boolean(cls, number: object) -> object:
-        """Raise ValueError for true and false, which pydantic would read as 1 and 0.
-
-        Any other value is returned as it is: a text such as "1" is read as a number.
-        """
-        if isinstance(number, bool):
-            raise ValueError("this is no number")
-        return number
 
 
 class VerticesReply(Reply):
@@ -69,7 +72,7 @@ class VerticesReply(Reply):
     )
 
     reason: str
-    numbers: list[int]
+    numbers: list[CandidateNumber]
     labels: list[str]
 
 
