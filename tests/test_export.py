@@ -195,6 +195,7 @@ def test_another_form_and_a_place_that_cannot_be_written_are_errors(tmp_path: Pa
         run.export(tmp_path)
 
 
+@pytest.mark.long
 def test_the_command_writes_the_same_trace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

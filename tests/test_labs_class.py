@@ -168,6 +168,7 @@ def test_equal_answers_are_checked_once_and_each_student_has_a_process(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of copies need fork")
+@pytest.mark.long
 def test_an_answer_that_exceeds_its_limits_takes_no_other_answer_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -265,6 +265,7 @@ def test_a_question_that_comes_out_otherwise_once_is_told_from_one_that_is_broke
     assert "-0.200" in text
 
 
+@pytest.mark.long
 def test_from_bench_to_the_page_in_two_commands(here: Path, capsys: Capture) -> None:
     prompts = here / "mine" / f"{QIR}.md"
     prompts.parent.mkdir(parents=True)

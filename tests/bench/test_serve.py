@@ -299,6 +299,7 @@ def test_clients_that_disconnect_do_no_harm(capfd: pytest.CaptureFixture[str]) -
     assert "Traceback" not in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_unfinished_requests_hold_few_threads_for_a_limited_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -404,6 +405,7 @@ def endpoint(sample: str) -> Iterator[str]:
         yield server.url
 
 
+@pytest.mark.long
 def test_the_challenges_client_scores_kgwb(tmp_path: Path) -> None:
     if not (CLIENT / "text2sparql_client").is_dir():
         leave_out(f"no {CLIENT}: make test installs the client of the challenge there")

@@ -161,6 +161,7 @@ SIGNS_OF_QUERIES = "\"'\\{}[]()<>;#*?~^:/$&|!+-\r\n\x00ANDORTo 東"
 
 
 @given(st.text(max_size=60) | st.text(SIGNS_OF_QUERIES, max_size=60), st.sampled_from(SPARQL))
+@pytest.mark.long
 def test_no_text_changes_what_a_query_means(text: str, dialect: Dialect) -> None:
     words, magic = lowercase_words(text), dialect.service_iri
     for stage in SEARCH_STAGES if words else ():

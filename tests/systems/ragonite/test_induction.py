@@ -102,7 +102,7 @@ def is_in_its_row(
     return bool({expected, low} & values)
 
 
-@pytest.mark.parametrize("name", [*SAMPLE_NAMES, "harbour"])
+@pytest.mark.parametrize("name", [*SAMPLE_NAMES, pytest.param("harbour", marks=pytest.mark.long)])
 def test_every_triple_is_in_a_passage_and_in_a_row_or_on_the_list(name: str) -> None:
     if name == "harbour" and not HARBOUR.exists():
         pytest.skip("harbour is not here")
