@@ -291,27 +291,28 @@ class Measurement:
 def make_experiment_table(
     paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
 ) -> ReportTable:
-    """Return the paper's table with our columns beside it.
+    """Return the paper's table with our column beside it.
 
-    There is a row for each question set and measure, and for each configuration a column with the
-    published figure and one with ours. A figure that is not known is "–". Ours has its interval.
+    There is a row for each question set, measure and configuration, with the published figure and
+    ours. A figure that is not known is "–". Ours has its interval.
     """
     measured = {}
     for measurement in measurements:
         measured[measurement.set_name, measurement.configuration] = measurement
-    headers = ["questions", "measure"]
-    for configuration in experiment.configurations:
-        headers.append(f"{configuration.name}, {paper.model} (published)")
-        headers.append(f"{configuration.name}, here")
+    headers = ["questions", "measure", "configuration", f"published, {paper.model}", "here"]
     rows = []
     for set_name in experiment.sets:
         for position, measure in enumerate(experiment.measures):
-            row = [paper.sets[set_name].title, LABELS[measure]]
             for configuration in experiment.configurations:
-                row.append(_format_published(configuration, set_name, position))
                 ours = measured.get((set_name, configuration.name))
-                row.append(_format_measured(ours, measure, paper.scale))
-            rows.append(row)
+                row = [
+                    paper.sets[set_name].title,
+                    LABELS[measure],
+                    configuration.name,
+                    _format_published(configuration, set_name, position),
+                    _format_measured(ours, measure, paper.scale),
+                ]
+                rows.append(row)
     return ReportTable(headers, rows)
 
 
@@ -357,20 +358,23 @@ def list_differences(
     models = dict.fromkeys(measurement.model for measurement in measurements)
     for model in models:
         yield f"The model here is {model}; the paper's is {paper.model}."
+    sentences: dict[str, None] = {}  # configurations of one set mostly have the same questions
     for measurement in measurements:
         question_set = paper.sets[measurement.set_name]
-        count = len(measurement.rows)
-        asked = f"{question_set.title}, {measurement.configuration}"
+        count = pluralize(len(measurement.rows), "question")
         if measurement.stand_in:
-            yield (
-                f"{asked}: {pluralize(count, 'question')}, {measurement.stand_in.reason}. "
+            sentence = (
+                f"{question_set.title}: {count}, {measurement.stand_in.reason}. "
                 "They are not those of the paper, so the figures are not comparable."
             )
-        elif count != question_set.questions:
-            yield (
-                f"{asked}: {pluralize(count, 'question')} of the paper's "
-                f"{question_set.questions:,}, so the figures are not comparable."
+            sentences[sentence] = None
+        elif len(measurement.rows) != question_set.questions:
+            sentence = (
+                f"{question_set.title}: {count} of the paper's {question_set.questions:,}, "
+                "so the figures are not comparable."
             )
+            sentences[sentence] = None
+    yield from sentences
     yield from experiment.differs
 
 

@@ -365,7 +365,7 @@ def test_an_experiment_runs_whole_on_excerpts_and_resumes(
     assert len(rows) == 5 * len(experiment.sets) * len(experiment.configurations)
     page = (folder / "experiment.html").read_text(encoding="utf-8")
     for configuration in experiment.configurations:
-        assert f"{configuration.name}, here" in page
+        assert configuration.name in page
         for figures in configuration.published.values():
             assert str(figures[0]) in page
     for other in experiment.others:
@@ -380,8 +380,9 @@ def test_our_figures_stand_in_the_scale_of_the_paper() -> None:
     row = {"gold": ["a"], "answers": ["a"], "error": None}
     measurement = Measurement("qald-9", "the whole system", "m", [row])  # type: ignore[list-item]
     table = make_experiment_table(paper, experiment, [measurement])
-    assert table.rows[1][2:4] == ["0.416", "1.000 [1.000, 1.000]"]
+    [row_here] = [row for row in table.rows if row[0] == "QALD-9" and row[2] == "the whole system"]
+    assert row_here[3:] == ["0.416", "1.000 [1.000, 1.000]"]
     paper, experiment = find_experiment("dog.table2_metaqa")
     measurement = Measurement("metaqa-2", "the whole system", "m", [row])  # type: ignore[list-item]
     table = make_experiment_table(paper, experiment, [measurement])
-    assert "100.0 [100.0, 100.0]" in table.rows[0]
+    assert [row[4] for row in table.rows].count("100.0 [100.0, 100.0]") == 1
