@@ -312,15 +312,14 @@ class ExperimentCommand:
         given = parse_assignments(self.graph, GRAPH_SYNTAX)
         if name in given:
             return given[name]
+        from kgwb.bench.experiments import find_file_below
         from kgwb.kg.files import FORMAT_BY_EXTENSION
 
-        for place in (self.data, *sorted(filter(Path.is_dir, self.data.glob("*")))):
-            for suffix in FORMAT_BY_EXTENSION:
-                for ending in (suffix, f"{suffix}.gz"):
-                    path = place / f"{name}{ending}"
-                    if path.is_file():
-                        return str(path)
-        return None
+        file_names = []
+        for suffix in FORMAT_BY_EXTENSION:
+            file_names += [f"{name}{suffix}", f"{name}{suffix}.gz"]
+        path = find_file_below(self.data, file_names)
+        return None if path is None else str(path)
 
 
 def _setting_arguments(settings: Mapping[str, Any]) -> list[str]:

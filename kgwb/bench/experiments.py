@@ -210,22 +210,23 @@ def find_question_file(question_set: QuestionSet, folder: Path) -> QuestionFile 
 
     Both may also lie in a folder of the data folder.
     """
-    path = _find_below(folder, question_set.file)
+    path = find_file_below(folder, [question_set.file])
     if path:
         return QuestionFile(path, None)
     stand_in = question_set.stand_in
     if stand_in:
-        path = _find_below(folder, stand_in.file)
+        path = find_file_below(folder, [stand_in.file])
         if path:
             return QuestionFile(path, stand_in)
     return None
 
 
-def _find_below(folder: Path, name: str) -> Path | None:
-    """Return the file of this name in a folder, or in one of the folders in it; None if there is none."""
+def find_file_below(folder: Path, names: Sequence[str]) -> Path | None:
+    """Return the first file of these names in a folder, or in one of the folders in it; None without one."""
     for place in (folder, *sorted(filter(Path.is_dir, folder.glob("*")))):
-        if (place / name).is_file():
-            return place / name
+        for name in names:
+            if (place / name).is_file():
+                return place / name
     return None
 
 

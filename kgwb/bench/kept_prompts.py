@@ -181,7 +181,7 @@ class PromptHistory:
         with disk.os_errors_as_input_error(f"{path} cannot be used", "give another folder"):
             disk.truncate_unfinished_line(path)
             if path.exists():
-                hint = "mend the line or delete it; the prompts themselves are beside it"
+                hint = "correct the line or delete it; the prompts themselves are beside it"
                 problem = "is no change of prompts"
                 self.changes += parse_json_lines(path, _parse_change, problem, hint)
 

@@ -50,7 +50,10 @@ class Thing:
     """By name, "out" before "in"; at most MAX_PREDICATES."""
 
 
+MAX_KEPT_REFUSALS = 200
+"""Refused questions of a graph whose things are kept; then they are looked up anew."""
 _THINGS: WeakKeyDictionary[Graph, dict[tuple[URIRef, ...], tuple[Thing, ...]]] = WeakKeyDictionary()
+"""The things of refused questions, by graph and vertices: a widget is drawn again after each event."""
 
 
 def things_of_refusal(
@@ -68,6 +71,8 @@ def things_of_refusal(
     try:
         iris = _linked_vertices(steps) or _vertices_named_in(question, kg)
         if iris not in known:
+            if len(known) >= MAX_KEPT_REFUSALS:
+                known.clear()
             known[iris] = _things(iris, kg)
     except GraphError:
         return ()
