@@ -52,8 +52,10 @@ class Thing:
 
 MAX_KEPT_REFUSALS = 200
 """Refused questions of a graph whose things are kept; then they are looked up anew."""
-_THINGS: WeakKeyDictionary[Graph, dict[tuple[URIRef, ...], tuple[Thing, ...]]] = WeakKeyDictionary()
-"""The things of refused questions, by graph and vertices: a widget is drawn again after each event."""
+Refusal = tuple[str, tuple[URIRef, ...]]
+"""A refused question, and the vertices that its steps linked."""
+_THINGS: WeakKeyDictionary[Graph, dict[Refusal, tuple[Thing, ...]]] = WeakKeyDictionary()
+"""The things of refusals, by graph: a widget is drawn again after each event."""
 
 
 def things_of_refusal(
@@ -63,20 +65,22 @@ def things_of_refusal(
 
     They are the vertices that the steps linked, else those that have words of the question as their
     label. Things without a predicate are left out. Returns nothing for any other output, for a
-    remote graph, and if the graph fails. The graph is asked once for the same things.
+    remote graph, and if the graph fails. The graph is asked once for the same refusal.
     """
     if kg is None or kg.remote or not is_unanswered(output):
         return ()
-    known = _THINGS.setdefault(kg, {})
-    try:
-        iris = _linked_vertices(steps) or _vertices_named_in(question, kg)
-        if iris not in known:
-            if len(known) >= MAX_KEPT_REFUSALS:
-                known.clear()
-            known[iris] = _things(iris, kg)
-    except GraphError:
-        return ()
-    return known[iris]
+    kept = _THINGS.setdefault(kg, {})
+    linked = _linked_vertices(steps)
+    things = kept.get((question, linked))
+    if things is None:
+        try:
+            things = _things(linked or _vertices_named_in(question, kg), kg)
+        except GraphError:
+            return ()
+        if len(kept) >= MAX_KEPT_REFUSALS:
+            kept.clear()
+        kept[question, linked] = things
+    return things
 
 
 def _linked_vertices(steps: Iterable[Step]) -> tuple[URIRef, ...]:
