@@ -770,7 +770,7 @@ class ReportCommand:
     def _write_table(self, format_name: str) -> None:
         """Print a table of the results for a paper, or write it to ``out``."""
         from kgwb.bench import Report, load_questions
-        from kgwb.bench.paper_tables import format_table, make_table
+        from kgwb.study.tables import format_table, make_table
 
         questions = load_questions(self.questions) if self.questions else []
         report = Report(*self.folders, questions=questions)

@@ -16,7 +16,7 @@ from kgwb.terminal import print_tables
 from kgwb.text import pluralize, single_line
 
 if TYPE_CHECKING:
-    from kgwb.bench.experiments import (
+    from kgwb.study.papers import (
         Configuration,
         Experiment,
         Measurement,
@@ -75,7 +75,7 @@ class ExperimentCommand:
         0. Raises InputError for an unknown experiment or set, for one that cannot be repeated, if no
         question set or graph is at hand, and what measuring raises.
         """
-        from kgwb.bench.experiments import find_experiment, load_papers
+        from kgwb.study.papers import find_experiment, load_papers
 
         if self.name is None:
             for paper_name, paper in load_papers().items():
@@ -103,7 +103,7 @@ class ExperimentCommand:
 
     def _state_of(self, paper: Paper, experiment: Experiment) -> str:
         """Return how many of an experiment's question sets are at hand, or that it cannot be repeated."""
-        from kgwb.bench.experiments import find_question_file
+        from kgwb.study.papers import find_question_file
 
         if experiment.cannot:
             return "cannot be repeated"
@@ -114,7 +114,7 @@ class ExperimentCommand:
 
     def _print_experiment(self, paper: Paper, experiment: Experiment) -> None:
         """Print what an experiment needs, what is at hand, what it costs, and the published figures."""
-        from kgwb.bench.experiments import make_experiment_table, make_others_table
+        from kgwb.study.papers import make_experiment_table, make_others_table
 
         print(f"{paper.paper}, {experiment.where}: {experiment.title}")
         if experiment.cannot:
@@ -138,7 +138,7 @@ class ExperimentCommand:
 
     def _describe_sets(self, paper: Paper, experiment: Experiment) -> Iterator[str]:
         """Yield a line for each question set and each graph: where it is, or where to get it."""
-        from kgwb.bench.experiments import find_question_file
+        from kgwb.study.papers import find_question_file
 
         graph_names: dict[str, None] = {}
         for name in experiment.sets:
@@ -163,12 +163,12 @@ class ExperimentCommand:
     def _repeat(self, paper: Paper, experiment: Experiment) -> None:
         """Measure every configuration on every question set at hand, and write the page."""
         from kgwb.bench import load_questions
-        from kgwb.bench.experiments import (
+        from kgwb.study.papers import (
             Measurement,
             render_experiment,
             select_questions,
         )
-        from kgwb.bench.paper_tables import check_format
+        from kgwb.study.tables import check_format
 
         if experiment.cannot:
             raise InputError(
@@ -214,8 +214,8 @@ class ExperimentCommand:
         self, paper: Paper, experiment: Experiment, measurements: Sequence[Measurement]
     ) -> None:
         """Print the paper's table with our figures, as text or in the form that ``to`` names."""
-        from kgwb.bench.experiments import list_differences, make_experiment_table
-        from kgwb.bench.paper_tables import format_table, from_report_table
+        from kgwb.study.papers import list_differences, make_experiment_table
+        from kgwb.study.tables import format_table, from_report_table
 
         table = make_experiment_table(paper, experiment, measurements)
         if self.to is None:
@@ -230,7 +230,7 @@ class ExperimentCommand:
 
         Raises InputError if no question set is at hand, or if the graph of one is missing.
         """
-        from kgwb.bench.experiments import find_question_file
+        from kgwb.study.papers import find_question_file
 
         names = self._chosen_sets(experiment)
         parts = []
@@ -312,8 +312,8 @@ class ExperimentCommand:
         given = parse_assignments(self.graph, GRAPH_SYNTAX)
         if name in given:
             return given[name]
-        from kgwb.bench.experiments import find_file_below
         from kgwb.kg.files import FORMAT_BY_EXTENSION
+        from kgwb.study.papers import find_file_below
 
         file_names = []
         for suffix in FORMAT_BY_EXTENSION:

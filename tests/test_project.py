@@ -37,6 +37,7 @@ ROOMS = (
     "show",
     "adapt build systems",
     "bench",
+    "study",
     "ui",
     "kgwb labs workbench",
     "__main__ arguments bench_commands check_arguments cli doctor"

@@ -12,7 +12,10 @@ import pytest
 from engines import leave_out
 
 from kgwb.bench import Report
-from kgwb.bench.paper_tables import (
+from kgwb.bench.statistics import holm_adjusted
+from kgwb.cli import main
+from kgwb.errors import InputError
+from kgwb.study.tables import (
     FORMATS,
     Cell,
     PaperTable,
@@ -20,9 +23,6 @@ from kgwb.bench.paper_tables import (
     format_table,
     make_table,
 )
-from kgwb.bench.statistics import holm_adjusted
-from kgwb.cli import main
-from kgwb.errors import InputError
 
 Capture = pytest.CaptureFixture[str]
 TABLE = PaperTable(
