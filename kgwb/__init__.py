@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from kgwb.labs import lab
     from kgwb.systems import profile
     from kgwb.traces import open_trace
+    from kgwb.ui.error_coding import ErrorCoding
     from kgwb.ui.lab import PromptLab
     from kgwb.workbench import Workbench, compare, debug, load_run, model, recording
 
 __all__ = [
+    "ErrorCoding",
     "PromptLab",
     "Workbench",
     "__version__",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "ErrorCoding": "kgwb.ui.error_coding",
     "PromptLab": "kgwb.ui.lab",
     "lab": "kgwb.labs",
     "open_kg": "kgwb.kg",

@@ -747,7 +747,9 @@ class ReportCommand:
     to: str | None = option(
         "FORMAT", "print a table for a paper instead: latex, markdown or csv (with --out: write it)"
     )
-    table: str = option("NAME", "the table for --to: quality (default), cost or losses", "quality")
+    table: str = option(
+        "NAME", "the table for --to: quality (default), cost, losses or errors", "quality"
+    )
     measures: str = option(
         "NAME,NAME,...", "the measures of --table quality", "precision,recall,f1"
     )

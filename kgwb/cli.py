@@ -36,6 +36,7 @@ from kgwb.bench_commands import (
     ServeCommand,
 )
 from kgwb.errors import InputError, KgwbError, RunFileError
+from kgwb.errors_command import ErrorsCommand
 from kgwb.experiment_command import ExperimentCommand
 from kgwb.export_command import ExportCommand
 from kgwb.keep_command import KeepCommand
@@ -518,6 +519,7 @@ COMMANDS: dict[str, type[Any]] = {
     "keep": KeepCommand,
     "score": ScoreCommand,
     "rate": RateCommand,
+    "errors": ErrorsCommand,
     "report": ReportCommand,
     "serve": ServeCommand,
     "export": ExportCommand,

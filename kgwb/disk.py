@@ -87,6 +87,17 @@ def append_text(path: Path, text: str, errors: str = "strict") -> None:
         raise
 
 
+def end_last_line(path: Path) -> None:
+    """Add the line end that the last line of a file lacks, as editors leave it. Raises OSError.
+
+    Nothing happens if the file is missing or empty.
+    """
+    if path.exists():
+        data = check_regular_file(path).read_bytes()
+        if data and not data.endswith(b"\n"):
+            append_text(path, "\n")
+
+
 def write_atomically(path: Path, chunks: Iterable[str], errors: str = "strict") -> None:
     """Write a file of these texts, or replace it when the new one is complete.
 
