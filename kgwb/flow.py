@@ -224,7 +224,11 @@ class Link(Record):
     def summary(
         self, names: DisplayNames = NO_NAMES, *, limit: int | None = MAX_SUMMARY_PARTS
     ) -> str:
-        """Return the mention and its vertices with their IRIs on one line, the reason on another."""
+        """Return the mention and its vertices with their IRIs on one line, then lines for the other
+        fields.
+
+        ``names`` and ``limit`` are as for ``Record.summary``.
+        """
         lines = summarize_fields(self, names, limit=limit).splitlines()
         vertices = ", ".join(map(str, self.vertices))
         lines[0] = one_line(f"{self.entity} → {vertices or 'no vertex'}")
@@ -242,9 +246,9 @@ class Link(Record):
         return [QueryPart("vertex", f"<{vertex.iri}>") for vertex in self.vertices]
 
     def missing_from_graph(self) -> str:
-        """Return that there is no vertex for the mention, with the nearest candidates.
+        """Return that the mention has no vertex, with at most MAX_NEAREST_CANDIDATES candidates.
 
-        Returns "" if there is a vertex, or a literal.
+        "" if there is a vertex, or a literal in its place.
         """
         if self.is_linked:
             return ""
@@ -330,10 +334,7 @@ class Answer(Record):
 
     @property
     def support(self) -> tuple[Triple, ...]:
-        """The triples that support any of the values, each once.
-
-        They are in the order of the values.
-        """
+        """The triples that support any of the values, each once, in the order of the values."""
         triples: list[Triple] = []
         for value in self.values:
             triples += value.support
@@ -361,9 +362,11 @@ class Answer(Record):
         """Return the labels of the values; those that look the same have their terms beside them."""
 
         def label(position: int) -> str:
+            """Return the label of the value at a position."""
             return self.values[position].label
 
         def label_with_term(position: int) -> str:
+            """Return the label of the value at a position, with its terms in brackets."""
             terms = map(describe_term, self.values[position].terms)
             return f"{label(position)} ({' · '.join(terms)})"
 
@@ -379,9 +382,10 @@ class Answer(Record):
     ) -> str:
         """Return the answer on one line, then a line for each value with its supporting triples.
 
-        With a limit, that is the number of triples of a value, and MAX_SUMMARY_VALUES values are
-        shown. ``names`` take precedence over the names that the answer has. If the line would be
-        longer than MAX_LINE_CHARS, it has the first values and how many there are in all.
+        ``limit`` is the number of triples of a value, with which MAX_SUMMARY_VALUES values are
+        shown; None shows all. ``names`` are display names by IRI, which win over those of the
+        answer. A first line that would be longer than MAX_LINE_CHARS has the first values and how
+        many there are in all.
         """
         value_limit = MAX_SUMMARY_VALUES
         if limit is None:

@@ -107,9 +107,10 @@ class Embeddings:
         return tuple(round(float(cosine), 4) for cosine in cosines)
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
-        """Return a unit vector of each text, always computed by the model.
+        """Return a unit vector of each text, computed by the model, not taken from a cache.
 
-        Raises EmbeddingError if the model cannot be loaded, or is not trusted.
+        The model is loaded if this process has not loaded it yet. Raises EmbeddingError if it
+        cannot be loaded, or if only a run's file names it, and not the person.
         """
         if not self._trusted:
             raise EmbeddingError(
@@ -144,9 +145,9 @@ class Embeddings:
         return [self._vectors[text] for text in texts]
 
     def _read_vectors(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return the vectors of those texts that are on disk, by text.
+        """Return the vectors of those texts that are in the database of the cache folder, by text.
 
-        Empty if none are, or if there is no database.
+        Empty if there are none, or if the database cannot be used.
         """
         import numpy as np
 
@@ -168,7 +169,10 @@ class Embeddings:
         return vectors
 
     def _write_vectors(self, vectors: dict[str, Any]) -> None:
-        """Add vectors, given by text, to those on disk. A text that has one there keeps it."""
+        """Add vectors, given by text, to the database of the cache folder.
+
+        A text that has a vector there keeps it. Nothing happens if the database cannot be used.
+        """
         rows = []
         for text, vector in vectors.items():
             data = vector.astype("float32").tobytes()
@@ -177,10 +181,11 @@ class Embeddings:
         self._with_vector_database(lambda database: database.executemany(insert, rows))
 
     def _with_vector_database(self, action: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Return what an action on the database of vectors returns; None if there is none.
+        """Return what ``action`` returns for an open connection to the database of vectors.
 
-        The database is a file of the cache folder, made if it is missing. If it cannot be used,
-        a warning is logged, and the disk is not used again.
+        The database is a file of the cache folder, one for each model, made if it is missing. What
+        the action writes is committed. If the database cannot be used, a warning is logged, None is
+        returned, and no later call uses the disk. Returns None at once if there is no cache folder.
         """
         if self._folder is None:
             return None
@@ -223,6 +228,7 @@ class EmbeddingIndex:
         cosines = self.embeddings.similarity(phrase, self.texts)
 
         def rank(item: tuple[int, float]) -> tuple[float, int]:
+            """Return the sort key of a position and its cosine: high cosines, then low numbers."""
             position, cosine = item
             return -cosine, position
 
@@ -239,8 +245,8 @@ _loading_lock = threading.Lock()
 def _load_encoder(name: str) -> tuple[Encoder, threading.Lock]:
     """Return the encoder of a model, loaded once a process, and the lock to hold while it runs.
 
-    Tokenizers must not be used by several threads at once. Raises EmbeddingError. Threads wait
-    while another one loads.
+    The lock is there because tokenizers must not be used by several threads at once. Other threads
+    wait while one loads. Raises EmbeddingError if the model cannot be loaded.
     """
     with _loading_lock:
         if name not in _encoders:
@@ -275,7 +281,10 @@ def _create_encoder(name: str) -> Encoder:
 
 
 def _load_default_model() -> Encoder:
-    """Return the encoder of the default model. Raises EmbeddingError without its weights."""
+    """Return the encoder of DEFAULT_MODEL, which is all-MiniLM-L6-v2 computed with NumPy.
+
+    Raises EmbeddingError, which says how to install them, if the weights are not installed.
+    """
     folder = bundled_model_folder()
     if folder is None:
         raise EmbeddingError(

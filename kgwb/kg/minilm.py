@@ -59,15 +59,16 @@ class MiniLM:
         self._tokenizer.enable_truncation(MAX_TOKENS)
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
-        """Return a unit vector of each text, as an array of shape (texts, 384).
+        """Return a unit vector of each text, as an array of shape (texts, 384), in order.
 
-        A text is cut after MAX_TOKENS tokens. Many batches are encoded on several threads. The
-        order is that of the texts.
+        A text is cut after MAX_TOKENS tokens. More than MAX_TEXTS_WITHOUT_THREADS texts are encoded
+        in batches on as many threads as there are cores, else on the calling thread.
         """
         size = self._weights["embeddings.LayerNorm.bias"].size
         vectors = np.empty((len(texts), size), np.float32)
 
         def encode_batch(batch: Sequence[TokenizedText]) -> None:
+            """Compute the vectors of a batch, and write them to their rows of ``vectors``."""
             positions = []
             token_ids = []
             for position, ids in batch:
@@ -89,10 +90,10 @@ class MiniLM:
         return vectors
 
     def _make_batches(self, texts: Sequence[str]) -> list[list[TokenizedText]]:
-        """Tokenize texts, and group those with the same number of tokens.
+        """Tokenize texts, and group them into batches whose texts have the same number of tokens.
 
-        A batch has at most MAX_BATCH_TOKENS tokens, or one text. Texts of one length need no
-        padding.
+        A text stands in its batch with its position. A batch has at most MAX_BATCH_TOKENS tokens in
+        all, or is one text. Texts of equal length need no padding.
         """
         by_length: dict[int, list[TokenizedText]] = defaultdict(list)
         for position, text in enumerate(texts):
@@ -151,6 +152,10 @@ class MiniLM:
         shape = (texts, -1, self._heads, head_size)
 
         def project(part: str) -> FloatArray:
+            """Return one of query, key and value of each token, by text and attention head.
+
+            The shape is (texts, heads, tokens, head size).
+            """
             projected = self._apply_dense(states, f"{name}.{part}")
             by_head = projected.reshape(shape)
             return by_head.swapaxes(1, 2)
@@ -211,10 +216,9 @@ def map_weights(file: Path) -> dict[str, Any]:
 
 
 def gelu(values: FloatArray) -> FloatArray:
-    """Return the GELU of each value: it times the share of a standard normal distribution below it.
+    """Return x * P(X <= x) for each value x, where X is standard normal, as a new array.
 
-    The share is computed from the error function's approximation by a polynomial. The values are
-    not changed.
+    The probability is computed from a polynomial approximation of the error function.
     """
     sizes = np.abs(values) * np.float32(0.5**0.5)
     slope = np.float32(ERF_SLOPE)

@@ -94,10 +94,10 @@ class RunFile:
             raise RunFileError(f"{self.path} is empty", hint=RUN_FILE_HINT)
 
     def _is_other_file(self) -> bool:
-        """Return whether the path is that of a folder, or of a file that is no run file.
+        """Return whether the path is that of a folder, or of a file that is not a run file.
 
-        An empty file counts as a run file. Others are recognized by "kgwb_run" in their first line.
-        Of a path that does not exist, return False.
+        A run file is known by "kgwb_run" in its first line; an empty file counts as one. False if
+        nothing is at the path.
         """
         if not self.path.exists():
             return False
@@ -135,8 +135,8 @@ class RunFile:
     def _write_errors(self) -> Iterator[None]:
         """Raise RunFileError in place of an OSError of the code inside, which writes the file.
 
-        It is also raised if the name ends in ".gz": run files are not written gzipped. In that case
-        the code inside does not run.
+        For a name that ends in ".gz" it is raised before the code inside runs, because run files
+        are written uncompressed.
         """
         if self.path.suffix == ".gz":
             raise RunFileError(
@@ -156,8 +156,8 @@ class RunFile:
 def damage_errors(path: str | Path) -> Iterator[None]:
     """Raise RunFileError, "FILE is damaged", in place of errors of the code inside.
 
-    The code reads the entries of a run file. Replaced are DAMAGED_FILE_ERRORS and InputErrors but
-    for RunFileError, which is raised as it is.
+    The code inside reads the entries of the run file ``path``. DAMAGED_FILE_ERRORS and InputErrors
+    are replaced; a RunFileError is raised as it is.
     """
     try:
         yield
@@ -170,4 +170,5 @@ def damage_errors(path: str | Path) -> Iterator[None]:
 
 
 def _to_line(entry: JsonObject) -> str:
+    """Return an entry as one line of JSON, with the line break at its end."""
     return encode_compact(entry) + "\n"
