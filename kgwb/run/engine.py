@@ -981,6 +981,20 @@ class Engine:
 
     # The file
 
+    @contextmanager
+    def _open_file(self) -> Iterator[None]:
+        """Keep the run's file open while the code inside runs; without a file, do nothing."""
+        file = self._file
+        if file is None:
+            yield
+            return
+        file.keep_open()
+        try:
+            yield
+        finally:
+            with self._lock:
+                file.close()
+
     def _append_to_file(self, **entry: Any) -> None:
         """Add an entry, such as ``call={...}``, to the run's file; without a file, do nothing."""
         if self._file:

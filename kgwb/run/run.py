@@ -259,7 +259,7 @@ class Run(EditableRun):
         can only be read, and RunFileError if the file cannot be written.
         """
         self._refuse_if_read_only()
-        with self._exclusive_execution(cancel):
+        with self._exclusive_execution(cancel), self._open_file():
             try:
                 with self._execution(stop_condition):
                     if stop_condition.count == 0:

@@ -25,7 +25,9 @@ DAMAGED_FILE_ERRORS = (
 """What reading raises if the entries of a file lack their form, or contradict each other."""
 RUN_FILE_HINT = "give a file that Run.save or kgwb ask --save wrote"
 
-encode_compact = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+encode_compact = json.JSONEncoder(
+    separators=(",", ":"), ensure_ascii=False, check_circular=False
+).encode
 
 
 class RunFile:
@@ -36,8 +38,20 @@ class RunFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file = disk.AppendedFile(path, "surrogatepass")
+        self._is_kept_open = False
+        """Whether the file stays open from one entry to the next."""
         self._unwritten: list[str] = []
         """Lines that could not be written yet."""
+
+    def keep_open(self) -> None:
+        """Let the file stay open from one entry to the next, until ``close``."""
+        self._is_kept_open = True
+
+    def close(self) -> None:
+        """Close the file. An entry that is appended later opens and closes it."""
+        self._is_kept_open = False
+        self._file.close()
 
     def append(self, **entry: Any) -> None:
         """Write an entry, such as ``call={...}``, as one line at the end of the file.
@@ -47,7 +61,11 @@ class RunFile:
         with self._write_errors():
             self._unwritten.append(_to_line(entry))
             lines = "".join(self._unwritten)
-            disk.append_text(self.path, lines, "surrogatepass")
+            try:
+                self._file.append(lines)
+            finally:
+                if not self._is_kept_open:
+                    self._file.close()
         self._unwritten.clear()
 
     def write(self, entries: Iterable[JsonObject]) -> None:
