@@ -754,7 +754,9 @@ class RetryCommand(CheckArguments, GraphArguments):
 class ReportCommand:
     """make one HTML file of one or several results folders"""
 
-    folders: list[Path] = positional("DIR", "folder of kgwb bench --out")
+    folders: list[Path] = positional(
+        "DIR", "folder of kgwb bench --out, or an archive of kgwb pack"
+    )
     out: Path | None = option("FILE", "HTML file to write (default: report.html in the first DIR)")
     published: str | None = option(
         "SET", "also show the figures that papers print for this question set"
@@ -783,11 +785,28 @@ class ReportCommand:
         without results, an unknown format, table, measure or baseline, and for a file that cannot
         be written.
         """
+        self.folders = self._unpack_archives()
         if self.to is not None:
             self._write_table(self.to)
             return
         page = self.out or self.folders[0] / "report.html"
         write_report(self.folders, page, self.prices, self.published, self.questions)
+
+    def _unpack_archives(self) -> list[Path]:
+        """Return the folders to report on; an archive of ``kgwb pack`` stands for the folders in it.
+
+        "artifact.zip" is unpacked into the folder "artifact" beside it. Raises what
+        ``unpack_results`` raises.
+        """
+        from kgwb.study.artifact import unpack_results
+
+        folders = []
+        for path in self.folders:
+            if path.is_file():
+                folders += unpack_results(path, path.with_suffix(""))
+            else:
+                folders.append(path)
+        return folders
 
     def _write_table(self, format_name: str) -> None:
         """Print the table that ``table`` names in a format for papers, or write it to ``out`` and print the path.

@@ -43,6 +43,7 @@ from kgwb.keep_command import KeepCommand
 from kgwb.labs_command import LabsCommand
 from kgwb.masking import mask_url
 from kgwb.new_command import NewCommand
+from kgwb.pack_command import PackCommand
 from kgwb.rate_command import RateCommand
 from kgwb.score_command import ScoreCommand
 from kgwb.terminal import (
@@ -532,6 +533,7 @@ COMMANDS: dict[str, type[Any]] = {
     "score": ScoreCommand,
     "rate": RateCommand,
     "errors": ErrorsCommand,
+    "pack": PackCommand,
     "report": ReportCommand,
     "serve": ServeCommand,
     "export": ExportCommand,
