@@ -166,7 +166,11 @@ class Source(Record):
     error: str = ""
     """Why the query could not be run."""
     score: Score = 0.0
-    """The score of a passage; 1 if it is the best both by embeddings and by words."""
+    """The score of a passage.
+
+    It is 1 if the passage is the best both by embeddings and by words; with embeddings alone, it is
+    the cosine.
+    """
     triples: Hidden[tuple[Triple, ...]] = ()
     """The support of the rows or of the passage."""
     terms: Hidden[tuple[tuple[str, Term], ...]] = ()

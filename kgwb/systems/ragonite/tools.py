@@ -49,8 +49,7 @@ def call_database(
     content = {
         "graph": run.kg.identity,
         "vocabulary": to_data(run.kg.vocabulary),
-        "part": settings.part,
-        "reverse_facts": settings.reverse_facts,
+        **settings.database_options,
         "max": settings.max_triples,
         **request,
     }
@@ -97,16 +96,23 @@ class Passages(Tool):
     question: str
 
     def use(self, run: Run) -> tuple[Source, ...]:
-        """Return the passages nearest to the sentence by meaning and by words, the best first.
+        """Return the passages nearest to the sentence, the best first.
 
-        At most ``settings.passages`` are returned, each as a source of its own.
+        ``settings.passage_ranking`` says what is near. At most ``settings.passages`` are returned,
+        each as a source of its own.
         """
-        limit = RagoniteSettings.of_run(run).passages
-        request = {"question": self.question, "passages": limit, "embeddings": run.embeddings.name}
+        settings = RagoniteSettings.of_run(run)
+        request: dict[str, Any] = {
+            "question": self.question,
+            "passages": settings.passages,
+            "embeddings": run.embeddings.name,
+        }
+        if settings.passage_ranking != "fused":  # calls that were recorded before do not say it
+            request["ranking"] = settings.passage_ranking
         return call_database(
             "passages",
             request,
-            lambda database: database.search_passages(self.question, run.embeddings, limit),
+            lambda database: database.search_passages(self.question, run.embeddings, settings),
             tuple[Source, ...],
             run,
         )

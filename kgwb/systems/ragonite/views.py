@@ -118,7 +118,7 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
     """
     if value.tool == "passages":
         title = tag("b", shorten(value.title))
-        head = div("row", title, score_bar(value.score))
+        head = div("row", title, score_bar(max(value.score, 0.0)))  # a cosine may be negative
         parts = [head, tag("bdi", value.text)]
     else:
         parts = [tag("pre", value.title, class_="src")]

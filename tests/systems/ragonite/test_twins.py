@@ -264,7 +264,8 @@ def cited_terms(source: Source) -> Iterator[tuple[str, Term]]:
 
 
 def all_passages(database: Database) -> list[Source]:
-    return list(database.search_passages("Dune", Embeddings("lexical"), 1_000))
+    settings = RAGONITE.settings(passages=1_000)
+    return list(database.search_passages("Dune", Embeddings("lexical"), settings))
 
 
 def test_each_term_in_each_passage_can_be_cited() -> None:
