@@ -68,6 +68,82 @@ def test_each_combination_of_types_has_a_table(name: str) -> None:
 # --- 2.2 KG verbalization
 
 
+ENGINE = """
+:engine a :EngineSpecification ; rdfs:label "BMW 120 Sport" ; :enginePerformance "125 kW" ;
+    :fuelType :gasoline .
+:gasoline rdfs:label "Gasoline" .
+:EngineSpecification rdfs:label "Engine Specification" .
+"""
+"""The capsule of section 2.2. Gasoline has a label, and no other fact."""
+VERBALIZED = [
+    (
+        "BMW 120 Sport has engine performance 125 kW",
+        "125 kW is engine performance of BMW 120 Sport",
+    ),
+    ("BMW 120 Sport has fuel type Gasoline", "Gasoline is fuel type of BMW 120 Sport"),
+]
+
+
+@conforms(
+    "section 2.2, (i) to (iii)",
+    'without prefixes; each fact is a sentence of subject, predicate and object, with "is" before '
+    'types and "has" before other predicates',
+    fast='facts with the same predicate are one sentence, and later sentences begin with "It"',
+    setting="verbalization",
+)
+@conforms(
+    "section 2.2, (iv)",
+    "the reverse of each fact is in the same passage",
+    fast="the reverse of a link is in the passage of its object, where a search for that finds it",
+    setting="verbalization",
+)
+@conforms(
+    "section 2.2, its example",
+    'literals are reversed: "125 kW is engine performance of BMW 120 Sport"',
+    fast="literals are not reversed",
+    setting="reverse_literals",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_capsule_of_the_paper_is_verbalized_as_printed(name: str) -> None:
+    passages = dict(induced(name, ENGINE).passages)
+    first, *others = passages["BMW 120 Sport [engine]"].removesuffix(".").split(". ")
+    if name == "fast":
+        assert first == "BMW 120 Sport is a Engine Specification"
+        assert set(others) == {"It has engine performance 125 kW", "It has fuel type Gasoline"}
+        assert "is fuel type of BMW 120 Sport" in passages["Gasoline [gasoline]"]
+    else:
+        assert first == "BMW 120 Sport is Engine Specification"
+        # The order of the facts is that of the graph. A reverse follows its fact.
+        pairs = [tuple(others[:2]), tuple(others[2:])]
+        assert sorted(pairs) == VERBALIZED
+
+
+@conforms("section 2.2", "reversed facts can be left out: they help smaller models")
+@pytest.mark.parametrize("name", PROFILES)
+def test_reversed_facts_can_be_left_out(name: str) -> None:
+    database = induced(name, ENGINE, reverse_facts=False, reverse_literals=False)
+    assert not any(" of BMW 120 Sport" in text for _, text in database.passages)
+
+
+HUB = ":hub a :Hub ; rdfs:label 'Hub' ; :links " + ", ".join(
+    f":a_place_with_a_long_name_{number}" for number in range(60)
+)
+
+
+@conforms(
+    "section 2.2",
+    "the facts with a specific entity as subject are one passage; what is only an object has none",
+    fast="long passages are divided at 900 letters; what is only an object has a passage, too",
+    setting="verbalization",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_each_subject_has_one_passage(name: str) -> None:
+    passages = induced(name, f"{HUB} .").passages
+    of_hub = [text for title, text in passages if title == "Hub [hub]"]
+    assert (len(of_hub) == len(passages) == 1) == (name != "fast")
+    assert (max(map(len, of_hub)) > 5_000) == (name != "fast")
+
+
 MOTTO = "She paints the sea in the morning. " * 60 + "She collects trilobites."
 LONG = f"""
 {PREFIXES}

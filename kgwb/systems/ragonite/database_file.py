@@ -105,7 +105,7 @@ def _make_database(
             triples, names, kg.vocabulary, connection, by_combination=by_combination
         )
         tables = builder.create_tables()
-        writer = PassageWriter(builder, reverse_facts=settings.reverse_facts)
+        writer = PassageWriter(builder, settings)
         passage_count = writer.write_passages()
         # The place of a triple in a table has a dot; any other is the reason why it is in none.
         reasons = connection.execute(

@@ -20,8 +20,10 @@ from kgwb.build.graph import is_valid_iri, n3
 from kgwb.build.text import pluralize, quote_text
 from kgwb.deprecated import renamed_names
 
-MAX_SHOWN_PASSAGE_CHARS = 1_200
-"""Characters of a passage, or of an error message, that a model is shown."""
+MAX_SHOWN_PASSAGE_CHARS = 12_000
+"""Characters of a passage that a model is shown."""
+MAX_ERROR_CHARS = 1_200
+"""Characters of an error message that a model is shown."""
 MAX_CELL_CHARS = 300
 """Characters of a cell that are kept and shown to a model."""
 CHARS_PER_TOKEN = 4
@@ -195,7 +197,7 @@ class Source(Record):
         said if there are more rows.
         """
         if self.error:
-            return f"! it could not be run: {quote_text(self.error, MAX_SHOWN_PASSAGE_CHARS)}"
+            return f"! it could not be run: {quote_text(self.error, MAX_ERROR_CHARS)}"
         if self.tool == "passages":
             title = quote_text(self.title, MAX_CELL_CHARS)
             return f"{title}: {quote_text(self.text, MAX_SHOWN_PASSAGE_CHARS)}"

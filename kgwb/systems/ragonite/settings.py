@@ -18,6 +18,8 @@ class RagoniteSettings(Settings):
     PAPER: ClassVar = {
         "tables": "type_combination",
         "passage_ranking": "vectors",
+        "verbalization": "facts",
+        "reverse_literals": True,
     }
     REFERENCE: ClassVar = PAPER
     """The published code has the induction and the verbalization, and both do the same."""
@@ -53,8 +55,21 @@ class RagoniteSettings(Settings):
     """A graph with more triples, or a part of it with more, is not turned into a database."""
     part: str = ""
     """IRIs of classes, separated by blanks. The database then has only their instances."""
+    verbalization: Literal["grouped", "facts"] = "grouped"
+    """How the facts of the graph are written as passages.
+
+    - "grouped": facts with the same predicate are one sentence, and only the first sentence has the
+      name of the subject. A long passage is divided. The reverse of a link is in the passage of its
+      object, also of one that is no subject.
+    - "facts": each subject has one passage, and each fact is a sentence with the subject's name,
+      followed by its reverse (section 2.2).
+    """
     reverse_facts: bool = True
-    """Whether the passage of an object also has the facts that lead to it (section 2.2)."""
+    """Whether links are also written in reverse: "Denis Villeneuve is director of Dune"
+    (section 2.2)."""
+    reverse_literals: bool = False
+    """Whether literals are also written in reverse: "125 kW is engine performance of BMW 120 Sport"
+    (section 2.2, its example)."""
     ablation: Literal["none", "sql_only", "passages_only", "sparql_only"] = "none"
     """The one tool that is offered in place of SQL and passages (section 4)."""
 
@@ -67,7 +82,7 @@ class RagoniteSettings(Settings):
         """
         options: dict[str, Any] = {"part": self.part, "reverse_facts": self.reverse_facts}
         defaults = RagoniteSettings()
-        for name in ("tables",):
+        for name in ("tables", "verbalization", "reverse_literals"):
             value = getattr(self, name)
             if value != getattr(defaults, name):
                 options[name] = value
