@@ -73,6 +73,8 @@ class Turn(Record):
     """The vertex of each of these mentions, in their order. Later turns link the mention to it."""
     vertices: tuple[Iri, ...] = ()
     """The vertices of the answer and its support. The word "else" in a later turn excludes them."""
+    text: str = ""
+    """The answer in sentences, where the system shows its models these."""
 
     def __str__(self) -> str:
         return f"{self.standalone or self.question} {list_first(self.answers)}"

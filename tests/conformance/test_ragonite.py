@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ragonite import PREFIXES, induce_turtle
+from ragonite import PREFIXES, answered, induce_turtle
 from small import films
 
 from conformance.claims import Gap, conforms
+from kgwb.flow import Dialogue, Turn
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
@@ -63,6 +64,25 @@ def test_each_combination_of_types_has_a_table(name: str) -> None:
         assert tables == {"product", "product_type", "fuel_type"}
     else:
         assert tables == {"car_product", "product", "fuel_type"}
+
+
+@conforms(
+    "section 2.1",
+    "the model receives all previous questions and answers, as far as its room goes",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_all_previous_questions_and_answers_are_shown(name: str) -> None:
+    def turn(number: int) -> Turn:
+        names = tuple(f"thing {each}" for each in range(20))
+        return Turn(f"question {number}", names, text=f"Answer {number} in words.")
+
+    dialogue = Dialogue(tuple(turn(number) for number in range(8)))
+    _, model = answered(settings=settings_of(name), dialogue=dialogue)
+    for request in model.requests:
+        earlier: Any = request.variables["earlier"]
+        assert [each["question"] for each in earlier] == [turn.question for turn in dialogue.turns]
+        assert [each["text"] for each in earlier] == [turn.text for turn in dialogue.turns]
+        assert all(len(each["answers"]) == 20 for each in earlier)
 
 
 # --- 2.2 KG verbalization

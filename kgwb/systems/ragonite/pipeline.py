@@ -28,6 +28,7 @@ from kgwb.build import (
 )
 from kgwb.build.graph import with_display_names
 from kgwb.systems.ragonite.citations import Citation
+from kgwb.systems.ragonite.earlier_turns import list_earlier_turns, remember_with_text
 from kgwb.systems.ragonite.gold import GOLD
 from kgwb.systems.ragonite.records import CitedAnswer, CitedValue, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
@@ -38,7 +39,6 @@ from kgwb.systems.ragonite.tools import (
     Sql,
     call_database,
     gather_sources,
-    list_earlier_turns,
 )
 from kgwb.systems.ragonite.views import VIEWS
 
@@ -49,7 +49,7 @@ MAX_TRIPLES_PER_VALUE = 30
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
     """Induce the schema, gather sources with the tools, and write one answer from all sources.
 
-    The last turns of the dialogue are shown to the models. Raises InvalidReplyError if a model
+    The earlier turns of the dialogue are shown to the models. Raises InvalidReplyError if a model
     gives no valid reply.
     """
     schema = induce_schema(run)
@@ -114,7 +114,7 @@ def write_answer(
     numbered = [f"[{n}] {source.text_with_query}" for n, source in enumerate(sources, 1)]
     variables = {
         "question": question,
-        "earlier": list_earlier_turns(dialogue),
+        "earlier": list_earlier_turns(dialogue, RagoniteSettings.of_run(run)),
         "sources": "\n\n".join(numbered),
     }
     checks = (
@@ -257,6 +257,7 @@ SYSTEM = System(
         "Answer": (write_answer, build_answer),
     },
     settings=RagoniteSettings,
+    remember=remember_with_text,
     views=VIEWS,
     gold=GOLD,
 )

@@ -51,6 +51,11 @@ class RagoniteSettings(Settings):
 
     Tables that do not fit are only named.
     """
+    dialogue_tokens: Count = 4_000
+    """The room for the earlier turns in a prompt, in tokens of 4 characters.
+
+    The paper shows all previous questions and answers (section 2.1). The newest are kept.
+    """
     max_triples: Count = 200_000
     """A graph with more triples, or a part of it with more, is not turned into a database."""
     part: str = ""

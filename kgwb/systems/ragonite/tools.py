@@ -26,13 +26,11 @@ from kgwb.build.text import KNOWN_PREFIXES, format_exactly, format_typed_literal
 from kgwb.systems.ragonite.cells import meanings_of_rows
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
+from kgwb.systems.ragonite.earlier_turns import list_earlier_turns
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
 T = TypeVar("T")
-MAX_EARLIER_TURNS = 6
-"""Earlier turns of the dialogue that a model is shown."""
-MAX_ANSWERS_PER_TURN = 10
 
 
 def call_database(
@@ -219,7 +217,7 @@ def gather_sources(
     writes_sparql = Sparql in offered
     variables = {
         "question": question,
-        "earlier": list_earlier_turns(dialogue),
+        "earlier": list_earlier_turns(dialogue, settings),
         "schema": schema.format_tables(settings.schema_tokens, for_sparql=writes_sparql),
         "tools": [tool_class.spec.name for tool_class in tools],
     }
@@ -237,15 +235,3 @@ def gather_sources(
         elif isinstance(use.result, Source):
             sources.append(use.result)
     return tuple(dict.fromkeys(sources))
-
-
-def list_earlier_turns(dialogue: Dialogue) -> list[dict[str, Any]]:
-    """Return the last MAX_EARLIER_TURNS turns of a dialogue as JSON data: question and answers.
-
-    Of each turn the first MAX_ANSWERS_PER_TURN answers are returned. The oldest comes first.
-    """
-    turns = []
-    for turn in dialogue.turns[-MAX_EARLIER_TURNS:]:
-        answers = list(turn.answers[:MAX_ANSWERS_PER_TURN])
-        turns.append({"question": turn.question, "answers": answers})
-    return turns

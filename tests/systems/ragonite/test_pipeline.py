@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,11 @@ from small import answer_of, films, iri, keys
 import kgwb
 from kgwb.cli import main
 from kgwb.errors import GraphError, InvalidReplyError, OverrideError
-from kgwb.flow import NOT_IN_GRAPH
+from kgwb.flow import NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.kg import sample_path
 from kgwb.llm import Scripted
 from kgwb.records import to_data
+from kgwb.systems.ragonite.earlier_turns import list_earlier_turns
 from kgwb.systems.ragonite.records import Source
 
 
@@ -192,8 +194,24 @@ def test_a_dialogue_is_shown_to_both_agents() -> None:
     run = bench.ask("And where was he born?")
     for request in model.requests[4:]:
         [turn] = request.variables["earlier"]
-        assert turn == {"question": QUESTION, "answers": ["Arrival", "Dune", "Sicario"]}
+        answers = ["Arrival", "Dune", "Sicario"]
+        assert turn == {"question": QUESTION, "answers": answers, "text": "These."}
     assert run.status == "done"
+
+
+def test_the_newest_turns_have_room_and_what_is_left_out_is_said() -> None:
+    turns = [Turn(f"question {number}", text="word " * 20) for number in range(9)]
+    turns.append(Turn("Which?", tuple(f"answer {number}" for number in range(100)), text="Many."))
+    settings = RAGONITE.settings(dialogue_tokens=400)
+    first, *shown = list_earlier_turns(Dialogue(tuple(turns)), settings)
+    assert 0 < len(json.dumps([first, *shown])) < 400 * 4 + 100
+    assert first == {"left out": f"{10 - len(shown)} earlier turns"}
+    assert [turn["question"] for turn in shown[:-1]] == ["question 8"] * (len(shown) - 1)
+    assert shown[-1]["text"] == "Many."
+    small = RAGONITE.settings(dialogue_tokens=50)
+    [_, latest] = list_earlier_turns(Dialogue(tuple(turns)), small)
+    assert latest["answers"] == [f"answer {number}" for number in range(len(latest["answers"]))]
+    assert latest["left out"] == f"{100 - len(latest['answers'])} answers"
 
 
 def test_an_override_of_a_result_changes_the_answer() -> None:
