@@ -9,12 +9,25 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ragonite import PREFIXES, answered, induce_turtle
-from small import films
+from ragonite import (
+    FINISH,
+    PREFIXES,
+    answered,
+    cited,
+    induce_turtle,
+    passages,
+    ragonite,
+    script,
+    sql,
+    use,
+)
+from rdflib import Literal
+from small import answer_of, films
 
 from conformance.claims import Gap, conforms
 from kgwb.flow import Dialogue, Turn
 from kgwb.kg.embeddings import DEFAULT_MODEL, Embeddings
+from kgwb.llm import Scripted
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
 from kgwb.systems.ragonite.settings import RagoniteSettings
@@ -83,6 +96,37 @@ def test_all_previous_questions_and_answers_are_shown(name: str) -> None:
         assert [each["question"] for each in earlier] == [turn.question for turn in dialogue.turns]
         assert [each["text"] for each in earlier] == [turn.text for turn in dialogue.turns]
         assert all(len(each["answers"]) == 20 for each in earlier)
+
+
+# --- 2.4 Branch integration
+
+
+POWER = """
+:a a :Engine ; rdfs:label "A" ; :power "125 kW" . :b a :Engine ; rdfs:label "B" ; :power "90 kW" .
+:c a :Wheel ; rdfs:label "C" .
+"""
+
+
+@conforms(
+    "sections 2.1 and 2.4",
+    "the second agent has the SQL outputs: schema with comments, query and rows",
+)
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_answerer_knows_the_tables_of_the_sql(name: str) -> None:
+    query = "SELECT NAME, MAX(POWER) AS best FROM ENGINE"
+    run, model = answered(
+        sql(query),
+        passages(),
+        FINISH,
+        answer=cited(("125 kW", 1)),
+        kg=films(PREFIXES + POWER),
+        settings=settings_of(name),
+    )
+    sources = str(model.requests[-1].variables["sources"])
+    definition = sources[: sources.index("[1] sql")]
+    assert '-- 90 … 125, in "kW"' in definition
+    assert "CREATE TABLE engine" in definition and "wheel" not in definition
+    assert [value.term for value in answer_of(run).values] == [Literal("125 kW")]
 
 
 # --- 2.2 KG verbalization
@@ -202,3 +246,41 @@ def test_passages_are_ranked_by_vectors(name: str) -> None:
     nearest = database.find_nearest_passages("iX M60", embeddings)
     by_vectors = [(database.passages[number][0], cosine) for number, cosine in nearest[:5]]
     assert ([(source.title, source.score) for source in found] == by_vectors) == (name != "fast")
+
+
+# --- 4 Evaluation
+
+
+@conforms(
+    "section 4",
+    "four configurations are compared: SPARQL alone, SQL alone, passages alone, and SQL with passages; "
+    "each is shown what its tools need, and no more",
+    setting="ablation",
+)
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize(
+    ("ablation", "shown", "hidden"),
+    [
+        ("none", ["CREATE TABLE", "SELECT", "passages"], ["SPARQL"]),
+        ("sql_only", ["CREATE TABLE", "SELECT"], ["passage", "SPARQL"]),
+        ("passages_only", ["passages"], ["CREATE TABLE", "SELECT", "SQL"]),
+        ("sparql_only", ["SPARQL"], ["CREATE TABLE", "passage", "SQLite"]),
+    ],
+)
+def test_a_configuration_is_shown_its_own_tools(
+    name: str, ablation: str, shown: list[str], hidden: list[str]
+) -> None:
+    uses = {
+        "none": [sql(), passages(), FINISH],
+        "sql_only": [sql(), FINISH],
+        "passages_only": [passages(), FINISH],
+        "sparql_only": [use("sparql", query="ASK {}"), FINISH],
+    }[ablation]
+    model = Scripted(
+        {**script(*uses, answer=cited(("dune", 1))), "ragonite/tool_selector_sparql": uses}
+    )
+    settings = settings_of(name, ablation=ablation)
+    ragonite(model, settings=settings).go()
+    first = "".join(message.content for message in model.requests[0].messages)
+    assert all(text in first for text in shown)
+    assert not [text for text in hidden if text in first]

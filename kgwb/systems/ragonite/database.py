@@ -18,7 +18,7 @@ from kgwb.build.graph import EmbeddingIndex, Embeddings
 from kgwb.build.text import normalized_words
 from kgwb.systems.ragonite.cells import CellReader, term_from_json
 from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES
-from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
+from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source, Table
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
 MAX_SOURCE_TRIPLES = 300
@@ -53,6 +53,8 @@ class ReadAuthorizer:
     def __init__(self) -> None:
         self.columns_read: set[str] = set()
         """The columns that the query reads, as "table.column"."""
+        self.tables_read: set[str] = set()
+        """The names of the tables that the query reads, in lower case."""
 
     def __call__(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
         """Return SQLITE_OK or SQLITE_DENY. The arguments depend on the action.
@@ -64,6 +66,7 @@ class ReadAuthorizer:
             if not first or first.lower().startswith(FORBIDDEN_TABLE_PREFIXES):
                 return sqlite3.SQLITE_DENY
             self.columns_read.add(f"{first}.{second}")
+            self.tables_read.add(first.lower())
             return sqlite3.SQLITE_OK
         if action in ALLOWED_ACTIONS and second not in FORBIDDEN_FUNCTIONS:
             return sqlite3.SQLITE_OK
@@ -134,11 +137,16 @@ class Database:
                 rows=tuple(map(_format_row, kept_rows)),
                 cut=len(rows) > len(kept_rows),
                 meanings=reader.read(columns, kept_rows),
+                tables=self._tables_named(authorizer.tables_read),
             )
             thing_ids = json.dumps(sorted(reader.thing_ids))
             places = json.dumps(sorted(reader.places_read))
             things = self._fetch_all(THINGS_SQL, (thing_ids,))
             return self._add_support(source, SUPPORT_OF_ROWS_SQL, (thing_ids, places), things)
+
+    def _tables_named(self, names: set[str]) -> tuple[Table, ...]:
+        """Return the induced tables of these names, which are in lower case, the largest first."""
+        return tuple(table for table in self.schema.tables if table.name.lower() in names)
 
     def search_passages(
         self, sentence: str, embeddings: Embeddings, settings: RagoniteSettings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -44,6 +44,11 @@ from kgwb.systems.ragonite.views import VIEWS
 
 MAX_TRIPLES_PER_VALUE = 30
 """Triples that the support of a value has."""
+TABLES_HEADING = (
+    "The tables that the queries read. Behind -- are comments: the number of rows, and what a column"
+    " holds, with the unit of its numbers. They are no source."
+)
+"""Stands before the definitions of the tables in a prompt."""
 
 
 def answer_question(question: Question, dialogue: Dialogue, run: Run) -> Answer:
@@ -107,15 +112,20 @@ def write_answer(
 ) -> CitedAnswer:
     """Ask a model for the answer that the sources give, with citations (section 2.4).
 
-    The model is shown the question, earlier turns of the dialogue, and the numbered sources. Every
+    The model is shown the question, earlier turns of the dialogue, the definitions of the tables
+    that the SQL read, with the comments of their columns, and the numbered sources. Every
     value must cite a source, and a truth value must be yes or no. The result has the reply's answer,
     kind, values, sources and reason. Raises InvalidReplyError if no reply passes these checks.
     """
-    numbered = [f"[{n}] {source.text_with_query}" for n, source in enumerate(sources, 1)]
+    settings = RagoniteSettings.of_run(run)
+    parts = [f"[{n}] {source.text_with_query}" for n, source in enumerate(sources, 1)]
+    definitions = _define_tables(sources, settings)
+    if definitions:
+        parts.insert(0, f"{TABLES_HEADING}\n{definitions}")
     variables = {
         "question": question,
-        "earlier": list_earlier_turns(dialogue, RagoniteSettings.of_run(run)),
-        "sources": "\n\n".join(numbered),
+        "earlier": list_earlier_turns(dialogue, settings),
+        "sources": "\n\n".join(parts),
     }
     checks = (
         Check("cites sources that are there", partial(_citation_problem, len(sources))),
@@ -124,6 +134,17 @@ def write_answer(
     reply = ask_model("ragonite/answerer", variables, AnswerReply, run, checks=checks)
     values = [CitedValue(value.value.strip(), tuple(value.sources)) for value in reply.values]
     return CitedAnswer(reply.answer, reply.kind, tuple(values), sources, reply.reason)
+
+
+def _define_tables(sources: Iterable[Source], settings: RagoniteSettings) -> str:
+    """Return the definitions of the tables that the sources were read from, each once.
+
+    They have room for ``settings.schema_tokens``; other tables are only named. Empty without SQL.
+    """
+    tables = dict.fromkeys(chain.from_iterable(source.tables for source in sources))
+    if not tables:
+        return ""
+    return Schema(tuple(tables), 0, 0).format_tables(settings.schema_tokens)
 
 
 def _citation_problem(source_count: int, reply: AnswerReply) -> str:

@@ -179,6 +179,8 @@ class Source(Record):
     """The ids and names of terms in the source, each with its term."""
     meanings: Hidden[tuple[Meaning, ...]] = ()
     """What the texts in the cells stand for. Runs that were saved before have none."""
+    tables: Hidden[tuple[Table, ...]] = ()
+    """The tables that the SQL read. Runs that were saved before have none."""
 
     def __str__(self) -> str:
         """Return the result in one line: the error, the passage's title, or the number of rows."""

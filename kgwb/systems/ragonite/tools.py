@@ -199,6 +199,13 @@ TOOLS_BY_ABLATION: dict[str, tuple[type[Tool], ...]] = {
     "sparql_only": (Sparql,),
 }
 """The tools that are offered besides Finish, by the setting ``ablation``."""
+PROMPTS_BY_ABLATION = {
+    "none": "ragonite/tool_selector",
+    "sql_only": "ragonite/tool_selector_sql",
+    "passages_only": "ragonite/tool_selector_passages",
+    "sparql_only": "ragonite/tool_selector_sparql",
+}
+"""The prompt by the setting ``ablation``. It describes the tools that are offered, and no other."""
 
 
 @agent("tool_selector", kind="model")
@@ -214,14 +221,15 @@ def gather_sources(
     settings = RagoniteSettings.of_run(run)
     offered = TOOLS_BY_ABLATION[settings.ablation]
     tools: tuple[type[Tool], ...] = (*offered, Finish)
-    writes_sparql = Sparql in offered
-    variables = {
+    variables: dict[str, Any] = {
         "question": question,
         "earlier": list_earlier_turns(dialogue, settings),
-        "schema": schema.format_tables(settings.schema_tokens, for_sparql=writes_sparql),
         "tools": [tool_class.spec.name for tool_class in tools],
     }
-    prompt = "ragonite/tool_selector_sparql" if writes_sparql else "ragonite/tool_selector"
+    if offered != (Passages,):
+        writes_sparql = Sparql in offered
+        variables["schema"] = schema.format_tables(settings.schema_tokens, for_sparql=writes_sparql)
+    prompt = PROMPTS_BY_ABLATION[settings.ablation]
     uses = act(prompt, variables, tools, run, limit=settings.rounds)
     for tool_class in offered:
         if not any(isinstance(use.tool, tool_class) for use in uses):
