@@ -9,11 +9,11 @@ from typing import Any
 
 from kgwb.build import Dialogue, Run, Turn, remember_turn
 from kgwb.build.text import pluralize
-from kgwb.systems.ragonite.records import CHARS_PER_TOKEN
+from kgwb.systems.ragonite.records import BRACKETS, CHARS_PER_TOKEN
 from kgwb.systems.ragonite.settings import RagoniteSettings
 
-CITATION = re.compile(r"\s*\[\d{1,6}(?:\s*[,-]\s*\d{1,6})*\]")
-"""Numbers of sources in the text of an answer."""
+CITATION = re.compile(rf"\s*{BRACKETS.pattern}")
+"""Numbers of sources in the text of an answer, with the blanks before them."""
 
 
 def remember_with_text(run: Run) -> Turn:

@@ -30,7 +30,13 @@ from kgwb.build.graph import with_display_names
 from kgwb.systems.ragonite.citations import Citation
 from kgwb.systems.ragonite.earlier_turns import list_earlier_turns, remember_with_text
 from kgwb.systems.ragonite.gold import GOLD
-from kgwb.systems.ragonite.records import CitedAnswer, CitedValue, Schema, Source
+from kgwb.systems.ragonite.records import (
+    CitedAnswer,
+    CitedValue,
+    Schema,
+    Source,
+    numbers_in_brackets,
+)
 from kgwb.systems.ragonite.settings import RagoniteSettings
 from kgwb.systems.ragonite.tools import (
     Finish,
@@ -44,6 +50,8 @@ from kgwb.systems.ragonite.views import VIEWS
 
 MAX_TRIPLES_PER_VALUE = 30
 """Triples that the support of a value has."""
+NOTHING_FITS = "none"
+"""The value by which a model says that its sources show that nothing fits."""
 TABLES_HEADING = (
     "The tables that the queries read. Behind -- are comments: the number of rows, and what a column"
     " holds, with the unit of its numbers. They are no source."
@@ -154,7 +162,7 @@ def _citation_problem(source_count: int, reply: AnswerReply) -> str:
     from 1. Each value must have a source. The first problem is returned; of wrong numbers, the
     smallest is named.
     """
-    numbers = [int(number) for number in re.findall(r"\[(\d{1,6})\]", reply.answer)]
+    numbers = numbers_in_brackets(reply.answer)
     for value in reply.values:
         numbers += value.sources
     wrong = [number for number in numbers if not 1 <= number <= source_count]
@@ -181,7 +189,8 @@ def _truth_value_problem(reply: AnswerReply) -> str:
 def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
     """Turn the values into terms of the graph, each supported by triples of its sources.
 
-    An answer without values has the model's reason. The queries of the answer are those SPARQL
+    An answer without values has the model's reason. But where the sources show that nothing fits,
+    it has the triples of these sources as its evidence, and no reason. The queries of the answer are those SPARQL
     queries that could be run. The graph is asked for display names only.
     """
     queries = []
@@ -191,12 +200,33 @@ def build_answer(question: str, cited: CitedAnswer, run: Run) -> Answer:
     if not cited.values:
         reason = f"{NOT_IN_GRAPH}: {cited.reason or cited.text}"
         return Answer("list", queries=tuple(queries), text=cited.text, reason=reason)
+    if _is_none(cited):
+        triples = chain.from_iterable(
+            source.triples for source in _sources_of(cited.values[0], cited)
+        )
+        evidence = tuple(dict.fromkeys(triples))[:MAX_TRIPLES_PER_VALUE]
+        answer = Answer("list", queries=tuple(queries), text=cited.text, evidence=evidence)
+        return with_display_names(run.kg, answer)
     values: dict[Value, None] = {}
     for cited_value in cited.values:
         for term in _find_terms(cited_value, cited, run):
             values[_make_value(term, cited_value, cited, question)] = None
     answer = Answer(cited.kind, tuple(values), tuple(queries), cited.text)
     return with_display_names(run.kg, answer)
+
+
+def _is_none(cited: CitedAnswer) -> bool:
+    """Return whether an answer says that its sources show that nothing fits.
+
+    Its only value is then NOTHING_FITS, which is no text in its sources.
+    """
+    if cited.kind != "list" or len(cited.values) != 1:
+        return False
+    [value] = cited.values
+    if value.value.casefold() != NOTHING_FITS:
+        return False
+    citation = Citation(value.value, _sources_of(value, cited), cited.sources)
+    return not citation.terms and not citation.is_ambiguous
 
 
 def _find_terms(cited_value: CitedValue, cited: CitedAnswer, run: Run) -> tuple[Term, ...]:

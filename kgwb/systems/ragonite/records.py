@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -26,6 +27,10 @@ MAX_ERROR_CHARS = 1_200
 """Characters of an error message that a model is shown."""
 MAX_CELL_CHARS = 300
 """Characters of a cell that are kept and shown to a model."""
+NUMBER = re.compile(r"\d{1,6}")
+BRACKETS = re.compile(r"\[(\d{1,6}(?:\s*[,–-]\s*\d{1,6})*)\]")
+"""Numbers of sources in a text, in brackets."""
+MAX_RANGE = 100
 CHARS_PER_TOKEN = 4
 """An estimate of the length of a model's token."""
 
@@ -246,14 +251,29 @@ class CitedAnswer(Record):
 
     @property
     def cited_numbers(self) -> frozenset[int]:
-        """The numbers of the sources that any value cites, which count from 1.
-
-        Numbers in brackets in the text do not count.
-        """
-        numbers: set[int] = set()
+        """The numbers of the sources that the text or any value cites, which count from 1."""
+        numbers = set(numbers_in_brackets(self.text))
         for value in self.values:
             numbers.update(value.sources)
         return frozenset(numbers)
+
+
+def numbers_in_brackets(text: str) -> list[int]:
+    """Return the numbers of sources in a text, in order: "[1]", "[1, 3]" and "[3-5]" cite some.
+
+    Of a range it is both ends and all between them, but for one of more than MAX_RANGE numbers or
+    one that runs backwards: of that it is both ends.
+    """
+    numbers: list[int] = []
+    for inside in BRACKETS.findall(text):
+        for part in inside.split(","):
+            ends = [int(number) for number in NUMBER.findall(part)]
+            first, last = ends[0], ends[-1]
+            if first <= last <= first + MAX_RANGE:
+                numbers += range(first, last + 1)
+            else:
+                numbers += ends
+    return numbers
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for known

@@ -236,10 +236,11 @@ def gather_sources(
             variables["tools"] = [tool_class.spec.name]
             uses += act(prompt, variables, (tool_class,), run, limit=1)
 
-    sources: list[Source] = []
+    sources: dict[tuple[str, str, str], Source] = {}
     for use in uses:
-        if isinstance(use.result, tuple):
-            sources += use.result
-        elif isinstance(use.result, Source):
-            sources.append(use.result)
-    return tuple(dict.fromkeys(sources))
+        results = use.result if isinstance(use.result, tuple) else (use.result,)
+        for source in results:
+            if isinstance(source, Source):
+                # A passage is found by several sentences, with another score each time.
+                sources.setdefault((source.tool, source.title, source.text), source)
+    return tuple(sources.values())

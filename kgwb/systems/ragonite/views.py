@@ -137,7 +137,7 @@ def render_source(value: records.Source, context: RenderContext) -> Html:
 def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> Html:
     """Render the answer, its reason, its values with citations, and each source, cited or not.
 
-    The sources are numbered from 1 and collapsed; a badge says whether a value cites one.
+    The sources are numbered from 1 and collapsed; a badge says whether the text or a value cites one.
     """
     rows = []
     for cited in value.values:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from engines import Engine
+from page import record_html
 from ragonite import (
     ARRIVAL,
     DIRECTED,
@@ -32,8 +33,9 @@ from kgwb.flow import NOT_IN_GRAPH, Dialogue, Turn
 from kgwb.kg import sample_path
 from kgwb.llm import Scripted
 from kgwb.records import to_data
+from kgwb.show.answer_state import GIVEN, judge_answer
 from kgwb.systems.ragonite.earlier_turns import list_earlier_turns
-from kgwb.systems.ragonite.records import Source
+from kgwb.systems.ragonite.records import CitedAnswer, Source
 
 
 def test_rows_become_terms_with_the_triples_that_the_query_read() -> None:
@@ -137,6 +139,51 @@ def test_an_answer_without_values_has_the_reason_of_the_model() -> None:
     assert not run.answer
     assert answer_of(run).text == nothing["answer"]
     assert answer_of(run).reason == f"{NOT_IN_GRAPH}: {nothing['reason']}"
+
+
+def test_that_nothing_fits_is_an_answer_with_its_evidence() -> None:
+    text = "None of them is by David Lynch [1]."
+    none = {**cited(("none", 1), text=text), "reason": "the directors of all films are known"}
+    run, _ = answered(answer=none)
+    answer = answer_of(run)
+    assert (answer.values, answer.text, answer.reason) == ((), text, "")
+    assert (iri("dune"), iri("director"), iri("denis")) in answer.support
+    assert judge_answer(QUESTION, answer).name == GIVEN
+    shown = record_html(answer, of_system="ragonite")
+    assert "Denis Villeneuve" in shown
+    assert "no answer" not in shown
+    kg = films(
+        "@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+        ' :none a :Film ; rdfs:label "None" . :g a :Film .'
+    )
+    query = sql("SELECT id, name FROM film")
+    run, _ = answered(query, passages(), FINISH, answer=cited(("none", 1)), kg=kg)
+    assert answer_of(run).labels == ("None",)
+
+
+def test_a_passage_that_two_sentences_find_is_one_source() -> None:
+    run, _ = answered(passages("Dune"), passages("Dune by Villeneuve"), sql())
+    sources = run.output("tool_selector")
+    found = [(source.title, source.text) for source in sources if source.tool == "passages"]
+    assert len(found) == len(set(found)) > 5
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("So [1]. And so [3]", [1, 3]),
+        ("So [1, 3].", [1, 3]),
+        ("So [2-4][1].", [2, 3, 4, 1]),
+        ("In [4-2] and [1-999]", [4, 2, 1, 999]),
+        ("No number [a], [] or 7", []),
+    ],
+)
+def test_a_source_that_the_text_cites_is_shown_as_cited(text: str, numbers: list[int]) -> None:
+    source = Source("passages", "t", "x")
+    answer = CitedAnswer(text, "list", (), (source,) * 5)
+    assert answer.cited_numbers == set(numbers)
+    drawn = record_html(answer, of_system="ragonite")
+    assert drawn.count("not cited") == 5 - len(set(numbers) & set(range(1, 6)))
 
 
 @pytest.mark.parametrize(
