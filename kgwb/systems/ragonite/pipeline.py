@@ -27,6 +27,7 @@ from kgwb.build import (
     schema_config,
 )
 from kgwb.build.graph import with_display_names
+from kgwb.build.linking import CandidateNumber
 from kgwb.systems.ragonite.citations import Citation
 from kgwb.systems.ragonite.earlier_turns import list_earlier_turns, remember_with_text
 from kgwb.systems.ragonite.gold import GOLD
@@ -88,7 +89,7 @@ class ValueReply(Reply):
     model_config = schema_config("ValueReply", "A value with the numbers of its sources.")
 
     value: str
-    sources: list[int]
+    sources: list[CandidateNumber]
 
 
 class AnswerReply(Reply):

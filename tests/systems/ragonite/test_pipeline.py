@@ -193,6 +193,7 @@ def test_a_source_that_the_text_cites_is_shown_as_cited(text: str, numbers: list
         (cited(("arrival", 1), text="So [77]."), "there is no source 77"),
         (cited(("yes", 1), kind="boolean"), "true or false"),
         ({**cited(), "values": [{"value": "arrival", "sources": []}]}, "has no source"),
+        ({**cited(), "values": [{"value": "arrival", "sources": [True]}]}, "this is no number"),
     ],
 )
 def test_the_model_is_shown_what_is_wrong_with_its_citations(wrong: Any, problem: str) -> None:
