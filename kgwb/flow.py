@@ -73,6 +73,8 @@ class Turn(Record):
     """The vertex of each of these mentions, in their order. Later turns link the mention to it."""
     vertices: tuple[Iri, ...] = ()
     """The vertices of the answer and its support. The word "else" in a later turn excludes them."""
+    text: str = ""
+    """The answer in sentences, where the system shows its models these."""
 
     def __str__(self) -> str:
         return f"{self.standalone or self.question} {list_first(self.answers)}"
@@ -326,6 +328,8 @@ class Answer(Record):
     """Whether the model answered from its own knowledge, without a triple of the graph."""
     doubt: str = ""
     """What in the answer is not proved by the triples that it cites; empty if all is."""
+    evidence: Hidden[tuple[Triple, ...]] = ()
+    """Of an answer in words without values, such as "none of them": the triples that it stands on."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -334,10 +338,14 @@ class Answer(Record):
 
     @property
     def support(self) -> tuple[Triple, ...]:
-        """The triples that support any of the values, each once, in the order of the values."""
+        """The triples that support any of the values, or the text without values, each once.
+
+        They are in the order of the values.
+        """
         triples: list[Triple] = []
         for value in self.values:
             triples += value.support
+        triples += self.evidence
         return tuple(dict.fromkeys(triples))
 
     @property
@@ -400,6 +408,8 @@ class Answer(Record):
             line = single_line(self._with_note(values))
         lines = [line]
         lines += first_items(self.values, value_limit, format_value)
+        format_evidence = partial(format_triple, names=known_names)
+        lines += first_items(self.evidence, limit, format_evidence)
         return "\n".join(lines)
 
 

@@ -19,6 +19,7 @@ import threading
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +30,8 @@ from kgwb.threads import shielded
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 LEXICAL_MODEL = "lexical"
 LEXICAL_DIMENSIONS = 1024
+ALWAYS_READ_CHARS = 100
+"""Characters that every model reads. A shorter text is not divided, and needs no model for that."""
 MAX_CACHED_VECTORS = 20_000
 """Vectors kept in memory; those of the default model take 30 MB.
 
@@ -112,6 +115,27 @@ class Embeddings:
         The model is loaded if this process has not loaded it yet. Raises EmbeddingError if it
         cannot be loaded, or if only a run's file names it, and not the person.
         """
+        encoder, lock = self._load_trusted()
+        with lock:
+            return list(encoder.encode(list(texts)))
+
+    def split(self, text: str) -> tuple[str, ...]:
+        """Return the parts of a text, in order, each short enough for the model to read it whole.
+
+        A model reads the beginning of a longer text and no more. A short text is the only part.
+        Raises EmbeddingError if the model cannot be loaded, or is not trusted.
+        """
+        if len(text) <= ALWAYS_READ_CHARS:
+            return (text,)
+        encoder, lock = self._load_trusted()
+        with lock:
+            return tuple(encoder.split(text))
+
+    def _load_trusted(self) -> tuple[Encoder, threading.Lock]:
+        """Return the encoder and the lock to hold while it runs.
+
+        Raises EmbeddingError if the model cannot be loaded, or is not trusted.
+        """
         if not self._trusted:
             raise EmbeddingError(
                 f"the run's file names the embeddings {self.name}, "
@@ -119,9 +143,7 @@ class Embeddings:
                 hint=f"if you trust them, set KGWB_EMBEDDINGS={self.name}",
             )
         # An interrupt must not stop an import of torch: it could not be imported again.
-        encoder, lock = shielded(partial(_load_encoder, self.name))
-        with lock:
-            return list(encoder(list(texts)))
+        return shielded(partial(_load_encoder, self.name))
 
     def _vectors_of(self, texts: Sequence[str]) -> list[Any]:
         """Return the vector of each text: from memory, else from disk, else from the model.
@@ -236,8 +258,16 @@ class EmbeddingIndex:
         return tuple(best)
 
 
-Encoder = Callable[[list[str]], Any]
-"""Returns a unit vector of each text."""
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """A model that is loaded."""
+
+    encode: Callable[[list[str]], Any]
+    """Returns a unit vector of each text."""
+    split: Callable[[str], Sequence[str]]
+    """Returns the parts of a text that ``encode`` reads whole."""
+
+
 _encoders: dict[str, tuple[Encoder, threading.Lock]] = {}
 _loading_lock = threading.Lock()
 
@@ -263,7 +293,7 @@ def _create_encoder(name: str) -> Encoder:
     Raises EmbeddingError if it cannot be read, or what it needs is not installed.
     """
     if name == LEXICAL_MODEL:
-        return _encode_trigrams
+        return Encoder(_encode_trigrams, lambda text: [text])
     try:
         if name == DEFAULT_MODEL:
             return _load_default_model()
@@ -293,7 +323,8 @@ def _load_default_model() -> Encoder:
         )
     from kgwb.kg.minilm import MiniLM
 
-    return MiniLM(folder).encode
+    model = MiniLM(folder)
+    return Encoder(model.encode, model.split)
 
 
 def _load_sentence_transformer(name: str) -> Encoder:
@@ -311,7 +342,24 @@ def _load_sentence_transformer(name: str) -> Encoder:
         model = SentenceTransformer(name, device="cpu")
     finally:
         torch.set_num_threads(threads)
-    return partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
+    encode = partial(model.encode, normalize_embeddings=True, show_progress_bar=False)
+    return Encoder(encode, partial(_split_for_transformer, model))
+
+
+def _split_for_transformer(model: Any, text: str) -> Sequence[str]:
+    """Return the parts of a text that a model of sentence-transformers reads whole.
+
+    A model that does not say how much it reads gets the text as it is.
+    """
+    from kgwb.kg.minilm import split_at_tokens
+
+    max_tokens = model.max_seq_length
+    tokenizer = model.tokenizer
+    if not max_tokens or not getattr(tokenizer, "is_fast", False):
+        return [text]
+    encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    around = tokenizer.num_special_tokens_to_add()
+    return split_at_tokens(text, encoded["offset_mapping"], max_tokens - around)
 
 
 def bundled_model_folder() -> Path | None:

@@ -29,6 +29,7 @@ MAX_BATCH_TOKENS = 2048
 """Tokens that are encoded together. Their intermediate values take some 50 MB."""
 MAX_TEXTS_WITHOUT_THREADS = 64
 """Up to so many texts are encoded on one thread."""
+SENTENCE_ENDS = (". ", "! ", "? ", "\n")
 ERF_SLOPE = 0.3275911
 ERF_COEFFICIENTS = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 """Constants of the error function in Abramowitz and Stegun, 7.1.26.
@@ -57,6 +58,9 @@ class MiniLM:
         self._tokenizer = Tokenizer.from_str(tokenizer_text)
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._whole_tokenizer = Tokenizer.from_str(tokenizer_text)
+        self._whole_tokenizer.no_padding()
+        self._whole_tokenizer.no_truncation()
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """Return a unit vector of each text, as an array of shape (texts, 384), in order.
@@ -88,6 +92,15 @@ class MiniLM:
                     # Taking the results raises the error of a batch that failed.
                     list(pool.map(encode_batch, batches))
         return vectors
+
+    def split(self, text: str) -> list[str]:
+        """Return the parts of a text that are encoded whole, in order; the text if it is short.
+
+        Each has at most MAX_TOKENS tokens with the two that stand around a text. A part ends after
+        a sentence if one ends in its second half, else after a blank or a token.
+        """
+        offsets = self._whole_tokenizer.encode(text, add_special_tokens=False).offsets
+        return split_at_tokens(text, offsets, MAX_TOKENS - 2)
 
     def _make_batches(self, texts: Sequence[str]) -> list[list[TokenizedText]]:
         """Tokenize texts, and group them into batches whose texts have the same number of tokens.
@@ -231,3 +244,29 @@ def gelu(values: FloatArray) -> FloatArray:
     result *= values
     result /= np.float32(2)
     return result
+
+
+def split_at_tokens(text: str, offsets: Sequence[tuple[int, int]], max_tokens: int) -> list[str]:
+    """Return the parts of a text that have at most ``max_tokens`` of its tokens, in order.
+
+    ``offsets`` has where each token begins and ends. A part ends after a sentence if one ends in
+    its second half, else after a blank there, else before a token. Together, the parts are the
+    text.
+    """
+    parts = []
+    start = 0
+    first = 0
+    while len(offsets) - first > max_tokens:
+        end = offsets[first + max_tokens][0]
+        middle = offsets[first + max_tokens // 2][0]
+        for marks in (SENTENCE_ENDS, (" ",)):
+            last_end = max(text.rfind(mark, middle, end) + len(mark) for mark in marks)
+            if last_end > middle:
+                end = last_end
+                break
+        while first < len(offsets) and offsets[first][0] < end:
+            first += 1
+        parts.append(text[start:end])
+        start = end
+    parts.append(text[start:])
+    return parts

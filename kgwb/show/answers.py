@@ -73,6 +73,8 @@ def render_answer_parts(answer: Answer, context: RenderContext) -> list[Html]:
         parts.append(div("b", shorten(answer.text, MAX_LINE_CHARS)))
     if not answer.values and (answer.reason or not answer.text):
         parts.append(note(_reason_text(answer.reason)))
+    if answer.evidence:
+        parts.append(render_triples(answer.evidence, context))
     values = []
     for number, value in enumerate(answer.values[:MAX_ROWS], 1):
         rendered = _render_numbered_value(number, value, context)
@@ -314,12 +316,11 @@ def _names_of_iris(answer: Answer, context: RenderContext) -> dict[str, str]:
 def _support_iris(answer: Answer) -> set[str]:
     """Return the IRIs in the supporting triples that are shown, predicates among them.
 
-    Shown are MAX_SUPPORT_TRIPLES triples of each of the first MAX_ROWS values.
+    Shown are MAX_SUPPORT_TRIPLES triples of each of the first MAX_ROWS values, and as many of the
+    evidence.
     """
-    iris = set()
+    triples = list(answer.evidence[:MAX_SUPPORT_TRIPLES])
     for value in answer.values[:MAX_ROWS]:
-        for triple in value.support[:MAX_SUPPORT_TRIPLES]:
-            for term in triple:
-                if isinstance(term, URIRef):
-                    iris.add(str(term))
-    return iris
+        triples += value.support[:MAX_SUPPORT_TRIPLES]
+    terms = chain.from_iterable(triples)
+    return {str(term) for term in terms if isinstance(term, URIRef)}
