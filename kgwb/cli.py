@@ -339,6 +339,10 @@ def _run_to_data(run: Run) -> dict[str, Any]:
             "labels": list(answer.labels),
             "text": answer.text or ", ".join(answer.labels),
             "support": [list(map(str, triple)) for triple in answer.support],
+            "texts": [
+                {"file": cited.file, "place": cited.place, "text": cited.text}
+                for cited in answer.texts
+            ],
             "reason": answer.reason,
             "ungrounded": answer.ungrounded,
             "state": state.name,

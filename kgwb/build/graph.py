@@ -3,7 +3,7 @@
 ``docs/reference/build.md`` and ``build_parts.md`` tell each name.
 """
 
-from kgwb.disk import cache_dir, draft_of
+from kgwb.disk import cache_dir, check_regular_file, draft_of
 from kgwb.kg import open_kg
 from kgwb.kg.algebra import TriplePattern, analyze_query, patterns_to_sparql, variables_of
 from kgwb.kg.base import SCHEMA_NAMESPACES, Vocabulary
@@ -54,6 +54,7 @@ __all__ = [
     "Vocabulary",
     "analyze_query",
     "cache_dir",
+    "check_regular_file",
     "describe_vertices",
     "draft_of",
     "execute_sparql",

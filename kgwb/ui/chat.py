@@ -15,6 +15,7 @@ from kgwb.show.explain import render_reasons
 from kgwb.show.html import Html
 from kgwb.show.run_state import answer_view
 from kgwb.show.terms import context_of, render_omitted_triples, render_triples
+from kgwb.show.texts import render_texts
 from kgwb.show.thing_predicates import render_questions, things_of_refusal
 from kgwb.text import display_name, pluralize, shorten, single_line, source_name
 from kgwb.ui.choosers import Glance, overview_of
@@ -75,6 +76,8 @@ class TurnView:
     support: Html
     omitted_support: Html
     """How many more supporting triples there are."""
+    texts: Html
+    """The texts beside the graph that support the answer."""
     reasons: Html
     """Why there is no answer."""
     things: Html
@@ -234,10 +237,12 @@ class Chat(Live):
         is_open = number == self.open_turn
         support = Html()
         omitted_support = Html()
+        texts = Html()
         reasons = Html()
         if is_open:
             support = _render_support(run)
             if run.answer is not None:
+                texts = render_texts(run.answer.texts) if run.answer.texts else Html()
                 omitted_support = render_omitted_triples(len(run.answer.support) - MAX_TRIPLES)
             reasons = render_reasons(run.answer, run.steps, run.unrecorded_graph)
         things = Html()
@@ -264,6 +269,7 @@ class Chat(Live):
             wording_input=wording_input,
             support=support,
             omitted_support=omitted_support,
+            texts=texts,
             reasons=reasons,
             things=things,
         )

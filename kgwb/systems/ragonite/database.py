@@ -17,6 +17,7 @@ from kgwb.build import from_data
 from kgwb.build.graph import EmbeddingIndex, Embeddings
 from kgwb.build.text import normalized_words
 from kgwb.systems.ragonite.cells import CellReader, term_from_json
+from kgwb.systems.ragonite.documents import read_places
 from kgwb.systems.ragonite.identifiers import FORBIDDEN_TABLE_PREFIXES
 from kgwb.systems.ragonite.records import MAX_CELL_CHARS, Schema, Source
 from kgwb.systems.ragonite.settings import RagoniteSettings
@@ -90,9 +91,16 @@ class Database:
             "SELECT title, text FROM _passages ORDER BY n"
         )
         """Titles and texts, by the number of the passage."""
+        self._places = read_places(connection)
+        """File and place of the passages of documents, by the number of the passage."""
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_CHARS)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_CELL_CHARS)
         connection.text_factory = lambda text: text.decode("utf-8", "replace")
+
+    def copy_to(self, connection: sqlite3.Connection) -> None:
+        """Copy everything into another, empty database."""
+        with self._lock:
+            self._connection.backup(connection)
 
     def _fetch_all(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         return self._connection.execute(sql, parameters).fetchall()
@@ -160,7 +168,9 @@ class Database:
             sources = []
             for number in best[:limit]:
                 title, text = self.passages[number]
-                source = Source("passages", title, text, score=round(scores[number], 4))
+                file, place = self._places.get(number, ("", ""))
+                score = round(scores[number], 4)
+                source = Source("passages", title, text, score=score, file=file, place=place)
                 sources.append(self._add_support(source, SUPPORT_OF_PASSAGE_SQL, (number,)))
         return tuple(sources)
 

@@ -103,12 +103,17 @@ class Schema(Record):
     passages: int
     only_passages: tuple[tuple[str, int], ...] = ()
     """For triples that are in passages but in no table: the reason and the number of triples."""
+    document_passages: int = 0
+    """The passages of documents beside the graph, which come on top of ``passages``."""
 
     def __str__(self) -> str:
         """Return the numbers in one line: "4 tables and 13 passages of 31 triples"."""
         tables = pluralize(len(self.tables), "table")
         passages = pluralize(self.passages, "passage")
-        return f"{tables} and {passages} of {self.triples:,} triples"
+        text = f"{tables} and {passages} of {self.triples:,} triples"
+        if self.document_passages:
+            text += f", {pluralize(self.document_passages, 'passage')} of documents"
+        return text
 
     def format_tables(self, max_tokens: int, *, for_sparql: bool = False) -> str:
         """Return the tables as a model is shown them, the largest first.
@@ -173,6 +178,10 @@ class Source(Record):
     """The ids and names of terms in the source, each with its term."""
     meanings: Hidden[tuple[Meaning, ...]] = ()
     """What the texts in the cells stand for. Runs that were saved before have none."""
+    file: str = ""
+    """For a passage of a document, its path in the folder; empty for anything of the graph."""
+    place: str = ""
+    """Where in the file the passage begins: "line 12"."""
 
     def __str__(self) -> str:
         """Return the result in one line: the error, the passage's title, or the number of rows."""
@@ -205,9 +214,14 @@ class Source(Record):
 
     @property
     def text_with_query(self) -> str:
-        """The name of the tool, for a query its text on the same line, then ``prompt_text``."""
+        """The name of the tool, for a query its text on the same line, then ``prompt_text``.
+
+        Of a document it is said that it is a text beside the graph.
+        """
         head: str = self.tool
-        if self.tool != "passages":
+        if self.file:
+            head += ", a text beside the graph"
+        elif self.tool != "passages":
             head += f": {' '.join(self.title.split())}"
         return f"{head}\n{self.prompt_text}"
 

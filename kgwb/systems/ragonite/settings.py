@@ -33,6 +33,11 @@ class RagoniteSettings(Settings):
     """A graph with more triples, or a part of it with more, is not turned into a database."""
     part: str = ""
     """IRIs of classes, separated by blanks. The database then has only their instances."""
+    documents: str = ""
+    """A folder of texts that are searched beside the graph: text, Markdown, HTML, JSON lines, PDF.
+
+    Its paragraphs become passages, which are cited by file and line (section 2.6).
+    """
     reverse_facts: bool = True
     """Whether the passage of an object also has the facts that lead to it (section 2.2)."""
     ablation: Literal["none", "sql_only", "passages_only", "sparql_only"] = "none"

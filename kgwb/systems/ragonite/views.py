@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rdflib import URIRef
 
-from kgwb.build import Role, View
+from kgwb.build import CitedText, Role, View
 from kgwb.build.subgraph import Edge, Node, Subgraph, render_svg
 from kgwb.build.text import pluralize, shorten
 from kgwb.build.views import (
@@ -20,6 +20,7 @@ from kgwb.build.views import (
     note,
     render,
     render_explanation,
+    render_text,
     render_triples,
     score_bar,
     span,
@@ -114,9 +115,13 @@ def _list_links(links: Links) -> Html:
 def render_source(value: records.Source, context: RenderContext) -> Html:
     """Render a passage with its score, or a query with its rows or error; then the support.
 
-    The support is collapsed, and left out if there is none.
+    A passage of a document is marked as a text. The support is collapsed, and left out if there is
+    none.
     """
-    if value.tool == "passages":
+    if value.file:
+        cited = CitedText(value.file, value.place, value.text)
+        parts = [score_bar(value.score), render_text(cited)]
+    elif value.tool == "passages":
         title = tag("b", shorten(value.title))
         head = div("row", title, score_bar(value.score))
         parts = [head, tag("bdi", value.text)]
@@ -153,7 +158,8 @@ def render_cited_answer(value: records.CitedAnswer, context: RenderContext) -> H
         if number in value.cited_numbers:
             badge = state_badge("kept", "cited")
         title = shorten(source.title, 80)
-        head = join(tag("b", f"[{number}] "), source.tool, " ", title, " ", badge)
+        kind = "text" if source.file else source.tool
+        head = join(tag("b", f"[{number}] "), kind, " ", title, " ", badge)
         details = render(source, context)
         parts.append(collapsible(head, details, key=f"source {number}"))
     return div("body stack", *parts)
