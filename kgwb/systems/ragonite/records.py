@@ -41,6 +41,10 @@ class Column(Record):
     """The unit, the range or examples of the values. Text from the graph is in quotes."""
     predicate: Iri | None = None
     """The predicate whose values the column holds; None for ``id``, ``name`` and keys."""
+    induced_name: Hidden[str] = ""
+    """The name that induction gave it, if a person gave it another one."""
+    remark: Hidden[str] = ""
+    """What a person said of it. It is a part of the comment."""
 
     def __str__(self) -> str:
         """Return the definition of the column as in CREATE TABLE."""
@@ -63,6 +67,8 @@ class Table(Record):
     columns: tuple[Column, ...]
     of: Iri | None = None
     """The class, if the table has one."""
+    induced_name: Hidden[str] = ""
+    """The name that induction gave it, if a person gave it another one."""
 
     def __str__(self) -> str:
         """Return the CREATE TABLE statement, with the row count and the columns' comments."""
@@ -134,6 +140,25 @@ class Schema(Record):
         if omitted:
             shown.append(f"-- and the tables {', '.join(omitted)}")
         return "\n".join(shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation(Record):
+    """What a person says of a table or a column, which is named as induction named it."""
+
+    table: str
+    column: str = ""
+    """Empty for the table itself."""
+    name: str = ""
+    """The new name; empty for the induced one."""
+    comment: str = ""
+    """What a model is told of the column."""
+    dropped: bool = False
+    strip_unit: bool = False
+    """Whether texts such as "125 kW" become numbers."""
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}" if self.column else self.table
 
 
 MeaningKind = Literal["id", "name", "value"]

@@ -33,6 +33,11 @@ class RagoniteSettings(Settings):
     """A graph with more triples, or a part of it with more, is not turned into a database."""
     part: str = ""
     """IRIs of classes, separated by blanks. The database then has only their instances."""
+    annotations: str = ""
+    """A file in which a person renames, drops and comments tables and columns (section 2.1).
+
+    RAGonite's cell writes it.
+    """
     documents: str = ""
     """A folder of texts that are searched beside the graph: text, Markdown, HTML, JSON lines, PDF.
 

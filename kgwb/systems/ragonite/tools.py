@@ -23,6 +23,7 @@ from kgwb.build import (
 )
 from kgwb.build.graph import find_support_by_row, get_names_in_rows, validate_query
 from kgwb.build.text import KNOWN_PREFIXES, format_exactly, format_typed_literal, tell_apart
+from kgwb.systems.ragonite.annotations import open_annotations
 from kgwb.systems.ragonite.cells import meanings_of_rows
 from kgwb.systems.ragonite.database import Database
 from kgwb.systems.ragonite.database_file import open_database
@@ -77,6 +78,9 @@ def find_extensions(run: Run) -> tuple[Extension, ...]:
     """
     settings = RagoniteSettings.of_run(run)
     extensions = []
+    if settings.annotations:
+        source = settings.annotations
+        extensions.append(resolve_extension("annotations", source, open_annotations, run))
     if settings.documents:
         extensions.append(resolve_extension("documents", settings.documents, open_documents, run))
     return tuple(extensions)
